@@ -17,8 +17,7 @@ from benchmarks.raw_rules import any_broken, plain_column, violations, wrong_cel
 from sdv_plausible.evaluation import coding, distances
 from sdv_plausible.evaluation.classifiers import compare_classifiers
 from sdv_plausible.evaluation.game import distinguishing_game
-from sdv_plausible.evaluation.reading import as_numbers
-from sdv_plausible.evaluation.tables import prepare
+from sdv_plausible.evaluation.tables import as_numbers, prepare
 
 CLOSE = 0.03  # what a column's grid distance may exceed the noisy histogram's by: the goal
 SHOWN = {

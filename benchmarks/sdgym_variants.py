@@ -125,10 +125,7 @@ class PlausibleTest1(_Variant, Plausible):
 class PlausibleTest2(_Variant, Plausible):
     """The paper's randomised test: every row costs, so the rows are capped."""
 
-    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {
-        "test": RandomizedTest(row_cap=5_000),
-        "undeclared": "private",
-    }
+    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"test": RandomizedTest(row_cap=5_000), "undeclared": "private"}
 
 
 NOT_PRIVATE = [ShortTVAE]

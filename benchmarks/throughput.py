@@ -36,8 +36,9 @@ from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import scan_plausible_seeds
+from sdv_plausible.release.deterministic_test import DeterministicTest
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
+from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from sdv_plausible.table.domain import Domain

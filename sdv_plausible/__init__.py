@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sdv_plausible.models.paper.learner import PaperNetwork
     from sdv_plausible.models.registered import register_model_type
     from sdv_plausible.models.uniform import Uniform
+    from sdv_plausible.privacy.checks import Refused
     from sdv_plausible.privacy.ledger import PrivacyLedger
     from sdv_plausible.privacy.neighbours import Person
     from sdv_plausible.release.budget import Budget
@@ -38,33 +39,34 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOME = {
-    "AdaptiveNetwork": "sdv_plausible.models.adaptive.learner",
-    "Attribute": "sdv_plausible.table.domain",
-    "Budget": "sdv_plausible.release.budget",
-    "DeterministicTest": "sdv_plausible.release.deterministic_test",
-    "Domain": "sdv_plausible.table.domain",
-    "GaussianCopula": "sdv_plausible.models.gaussian_copula.learner",
-    "GreedyBayes": "sdv_plausible.models.datasynthesizer.learner",
-    "Latent": "sdv_plausible.models.latent.learner",
-    "PaperNetwork": "sdv_plausible.models.paper.learner",
-    "Person": "sdv_plausible.privacy.neighbours",
-    "PlausibleDeniabilitySynthesizer": "sdv_plausible.synthesizer",
-    "PrivacyLedger": "sdv_plausible.privacy.ledger",
-    "PublicTable": "sdv_plausible.fit.public_table",
-    "RandomizedTest": "sdv_plausible.release.row_tests",
-    "Release": "sdv_plausible.release_file.release",
-    "ReleaseTest": "sdv_plausible.release.release_level",
-    "SDVCopula": "sdv_plausible.sdv.copula",
-    "Uniform": "sdv_plausible.models.uniform",
-    "check_learner": "sdv_plausible.models.checks",
-    "check_model": "sdv_plausible.models.checks",
-    "count_unreadable": "sdv_plausible.table.reading",
-    "fit_source": "sdv_plausible.fit.source",
-    "metadata_of": "sdv_plausible.sdv.versions",
-    "plan": "sdv_plausible.release.plan",
-    "read_csv": "sdv_plausible.table.reading",
-    "read_parquet": "sdv_plausible.table.parquet",
-    "register_model_type": "sdv_plausible.models.registered",
+    "AdaptiveNetwork": "models.adaptive.learner",
+    "Attribute": "table.domain",
+    "Budget": "release.budget",
+    "DeterministicTest": "release.deterministic_test",
+    "Domain": "table.domain",
+    "GaussianCopula": "models.gaussian_copula.learner",
+    "GreedyBayes": "models.datasynthesizer.learner",
+    "Latent": "models.latent.learner",
+    "PaperNetwork": "models.paper.learner",
+    "Person": "privacy.neighbours",
+    "PlausibleDeniabilitySynthesizer": "synthesizer",
+    "PrivacyLedger": "privacy.ledger",
+    "PublicTable": "fit.public_table",
+    "RandomizedTest": "release.row_tests",
+    "Refused": "privacy.checks",
+    "Release": "release_file.release",
+    "ReleaseTest": "release.release_level",
+    "SDVCopula": "sdv.copula",
+    "Uniform": "models.uniform",
+    "check_learner": "models.checks",
+    "check_model": "models.checks",
+    "count_unreadable": "table.reading",
+    "fit_source": "fit.source",
+    "metadata_of": "sdv.versions",
+    "plan": "release.plan",
+    "read_csv": "table.reading",
+    "read_parquet": "table.parquet",
+    "register_model_type": "models.registered",
 }
 
 __all__ = [
@@ -82,6 +84,7 @@ __all__ = [
     "PrivacyLedger",
     "PublicTable",
     "RandomizedTest",
+    "Refused",
     "Release",
     "ReleaseTest",
     "SDVCopula",
@@ -101,7 +104,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'sdv_plausible' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    return getattr(import_module(f"sdv_plausible.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:

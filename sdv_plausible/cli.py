@@ -8,8 +8,8 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from importlib.metadata import version
-from types import ModuleType
 
 COMMANDS = {
     "demo": "fit the embedded census example and look at the result",
@@ -30,6 +30,7 @@ COMMANDS = {
     "registry": "papers on a release: registry entry, conformance",
     "completion": "what bash, zsh or fish need to complete commands and options",
 }
+NAMED_OTHERWISE = {"generate": "sample"}  # as DataSynthesizer calls it
 EXIT_CODES = (
     "exit codes: 0 done; 2 refused or failed, with one line on standard error and no output; "
     "130 interrupted, 129 or 143 ended by SIGHUP or SIGTERM, without output. "
@@ -80,7 +81,7 @@ def parser(wanted: Sequence[str]) -> argparse.ArgumentParser:
     for name, purpose in COMMANDS.items():
         command = commands.add_parser(name, help=purpose, description=purpose, epilog=EXIT_CODES)
         if name in wanted:
-            module = _module(name)
+            module = import_module(f"sdv_plausible.commands.{NAMED_OTHERWISE.get(name, name)}")
             module.add_options(command)
             command.set_defaults(run=module.run, all_commands=lambda: parser(tuple(COMMANDS)))
             command.usage = _usage(command)
@@ -91,47 +92,6 @@ def parser(wanted: Sequence[str]) -> argparse.ArgumentParser:
             help="show tracebacks of errors: they may quote cells of the table",
         )
     return made
-
-
-def _module(name: str) -> ModuleType:  # noqa: PLR0912  a branch for each command
-    """The module of a command; the others are not imported."""
-    module: ModuleType
-    match name:
-        case "demo":
-            from sdv_plausible.commands import demo as module
-        case "declare":
-            from sdv_plausible.commands import declare as module
-        case "check":
-            from sdv_plausible.commands import check as module
-        case "plan":
-            from sdv_plausible.commands import plan as module
-        case "synthesize":
-            from sdv_plausible.commands import synthesize as module
-        case "fit":
-            from sdv_plausible.commands import fit as module
-        case "sample":
-            from sdv_plausible.commands import sample as module
-        case "report":
-            from sdv_plausible.commands import report as module
-        case "describe":
-            from sdv_plausible.commands import describe as module
-        case "generate":
-            from sdv_plausible.commands import generate as module
-        case "inspect":
-            from sdv_plausible.commands import inspect as module
-        case "audit":
-            from sdv_plausible.commands import audit as module
-        case "app":
-            from sdv_plausible.commands import app as module
-        case "card":
-            from sdv_plausible.commands import card as module
-        case "types":
-            from sdv_plausible.commands import types as module
-        case "registry":
-            from sdv_plausible.commands import registry as module
-        case _:
-            from sdv_plausible.commands import completion as module
-    return module
 
 
 def _usage(command: argparse.ArgumentParser) -> str:

@@ -21,20 +21,8 @@ SPARSE = 8  # if fewer than one in so many pairs of a block are wanted, they are
 
 
 def mixed_radix(digits: Iterable[npt.NDArray[np.integer]], bases: Sequence[int]) -> Counts:
-    """Number each record's combination of digits, first digit most significant.
-
-    Parameters
-    ----------
-    digits : iterable of ndarray of int, each of shape (n,)
-        At least one; digit i lies in ``0 .. bases[i] - 1``.
-    bases : sequence of int
-        Number of values of each digit. Their product must be below 2^63.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        Values in ``0 .. prod(bases) - 1``.
-    """
+    """Number each record's combination of digits, (n,) each, first digit most significant."""
+    # Digit i lies in ``0 .. bases[i] - 1``; the product of the bases must be below 2^63.
     key: Counts | None = None
     for digit, base in zip(digits, bases, strict=True):
         if key is None:
@@ -47,25 +35,12 @@ def mixed_radix(digits: Iterable[npt.NDArray[np.integer]], bases: Sequence[int])
 
 
 def joint_counts(digits: Iterable[npt.NDArray[np.integer]], bases: Sequence[int]) -> Counts:
-    """Count the records of each combination of digits, densely.
-
-    Parameters
-    ----------
-    digits, bases
-        As in :func:`mixed_radix`.
-
-    Returns
-    -------
-    ndarray of int64, shape ``bases``
-    """
+    """Count the records of each combination of digits, densely: int64 of shape ``bases``."""
     return np.bincount(mixed_radix(digits, bases), minlength=math.prod(bases)).reshape(bases)
 
 
 def entropy(counts: Counts) -> float:
-    """Return the entropy, in bits, of the empirical distribution of counts of any shape.
-
-    0 if there are none.
-    """
+    """Return the entropy, in bits, of the distribution of counts of any shape; 0 if there are none."""
     total = counts.sum()
     return float(entr(counts / total).sum() / math.log(2)) if total else 0.0
 
@@ -73,27 +48,11 @@ def entropy(counts: Counts) -> float:
 def pair_counts(
     digits: Sequence[npt.NDArray[np.integer]], bases: Sequence[int], pairs: npt.ArrayLike
 ) -> Iterator[tuple[npt.NDArray[np.intp], Counts]]:
-    """Count the records of each combination of two digits, for many pairs of them.
-
-    Pairs of small bases are counted as products of 0/1 matrices, many at once; the rest one by one. The
-    products are exact: sums of at most ``RECORDS_AT_ONCE`` ones, far below 2^24, in single precision.
-
-    Parameters
-    ----------
-    digits : sequence of ndarray of int, each of shape (n,)
-        Digit i lies in ``0 .. bases[i] - 1``.
-    bases : sequence of int
-        Number of values of each digit.
-    pairs : array of int, shape (k, 2)
-        Positions among the digits.
-
-    Yields
-    ------
-    positions : ndarray of int, shape (p,)
-        Which of the pairs: all with tables of one shape. Every pair comes once, in any order.
-    tables : ndarray of int64, shape (p, a, b)
-        Their tables.
-    """
+    """Count the records of each combination of two digits, for many pairs (k, 2) of them."""
+    # Yields which of the pairs, all with tables of one shape (a, b), and their tables (p, a, b); every pair
+    # comes once, in any order. Pairs of small bases are counted as products of 0/1 matrices, many at once;
+    # the rest one by one. The products are exact: sums of at most ``RECORDS_AT_ONCE`` ones, far below 2^24,
+    # in single precision.
     chosen, sizes = np.asarray(pairs, dtype=np.intp).reshape(-1, 2), np.asarray(bases)
     margins = {int(j): np.bincount(digits[j], minlength=bases[j]) for j in np.unique(chosen)}
     inside = np.prod(sizes[chosen] - 1, axis=1)
@@ -129,14 +88,8 @@ def _products(
     firsts: npt.NDArray[np.intp],
     seconds: npt.NDArray[np.intp],
 ) -> tuple[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]], Counts]:
-    """Counts of all values but the last, of every first with every second digit.
-
-    Returns
-    -------
-    at : tuple of two ndarray of int
-        Line of the first value of every digit, among the firsts; column of it, among the seconds.
-    product : ndarray of int64
-    """
+    """Counts of all values but the last, of every first with every second digit."""
+    # First is where each digit's first value is: its line among the firsts, its column among the seconds.
     at, widths = (np.zeros(len(sizes), dtype=np.intp), np.zeros(len(sizes), dtype=np.intp)), []
     for starts, columns in zip(at, (firsts, seconds), strict=True):
         ends = np.cumsum(sizes[columns] - 1)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 Digits = npt.NDArray[np.integer]
+Table = npt.NDArray[np.int64]
 
 LARGEST = 1 << 14  # cells of a large table: it stays in a core's cache
 ROWS_PER_CELL = 8  # fewer rows for a cell, and adding up cells costs more than counting rows
@@ -28,25 +29,9 @@ def is_worthwhile(num_rows: int, num_sets: int, num_digits: int) -> bool:
 
 def covered_counts(
     digits: Sequence[Digits], bases: Sequence[int], sets: Sequence[Sequence[int]]
-) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-    """Count the records of each combination of digits, for many sets of digits.
-
-    Parameters
-    ----------
-    digits : sequence of ndarray of int, each of shape (n,)
-        Digit i lies in ``0 .. bases[i] - 1``.
-    bases : sequence of int
-        Number of values of each digit.
-    sets : sequence of sequence of int
-        Positions among the digits, at least one and none twice in a set.
-
-    Yields
-    ------
-    position : int
-        Which of the sets. Every one comes once, in any order.
-    table : ndarray of int64
-        Its table, of the shape of its bases.
-    """
+) -> Iterator[tuple[int, Table]]:
+    """Count the records of each combination of digits, for many sets of positions among the digits."""
+    # Yields which of the sets, and its table, of the shape of its bases; every set comes once, in any order.
     rows = len(digits[0]) if digits else 0
     most = min(LARGEST, rows // ROWS_PER_CELL)
     keys = np.empty(rows, dtype=np.intp)
@@ -59,20 +44,9 @@ def covered_counts(
 def cover(
     sets: Sequence[Sequence[int]], bases: Sequence[int], most: int
 ) -> list[tuple[tuple[int, ...], list[int]]]:
-    """Choose larger sets that hold all sets: greedily, those that hold many.
-
-    Parameters
-    ----------
-    sets, bases
-        As for :func:`covered_counts`.
-    most : int
-        Cells of a larger set; a set that has more by itself stands alone.
-
-    Returns
-    -------
-    list of (tuple of int, list of int)
-        Larger sets, and the positions of the sets that each is for. Every set is in one.
-    """
+    """Choose larger sets that hold all sets: greedily, those that hold many."""
+    # ``most`` bounds the cells of a larger set; a set that has more by itself stands alone. With each come
+    # the positions of the sets that it is for; every set is in one.
     sizes, lengths = np.asarray(bases, dtype=float), np.array([len(s) for s in sets])
     member = np.zeros((len(sets), len(bases)), dtype=bool)
     for i, chosen in enumerate(sets):
@@ -100,7 +74,7 @@ def cover(
 
 def _counted(
     digits: Sequence[Digits], bases: Sequence[int], block: Sequence[int], keys: npt.NDArray[np.intp]
-) -> npt.NDArray[np.int64]:
+) -> Table:
     """Table of one large set; its keys are made a few rows at a time."""
     for start in range(0, len(keys), KEYS_AT_ONCE):
         rows = slice(start, start + KEYS_AT_ONCE)
@@ -113,10 +87,8 @@ def _counted(
     return np.bincount(keys, minlength=math.prod(shape)).reshape(shape)
 
 
-def _margin(
-    large: npt.NDArray[np.int64], block: Sequence[int], chosen: Sequence[int]
-) -> npt.NDArray[np.int64]:
+def _margin(large: Table, block: Sequence[int], chosen: Sequence[int]) -> Table:
     others = tuple(axis for axis, j in enumerate(block) if j not in chosen)
     kept = [j for j in block if j in chosen]
-    table: npt.NDArray[np.int64] = large.sum(axis=others) if others else large
+    table: Table = large.sum(axis=others) if others else large
     return table.transpose([kept.index(j) for j in chosen])

@@ -6,27 +6,14 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-_TEMPLATE = """\
-<section class="sdv-plausible">
-{% if title %}<p><strong>{{ title }}</strong></p>{% endif %}
-{% if rows %}<table>
-<thead><tr>{% for word in head %}<th scope="col">{{ word }}</th>{% endfor %}</tr></thead>
-<tbody>
-{% for row in rows %}<tr>{% for cell in row %}<td style="text-align:left">{{ cell }}</td>{% endfor %}</tr>
-{% endfor %}</tbody>
-</table>{% endif %}
-{% if notes %}<ul>
-{% for note in notes %}<li>{{ note }}</li>
-{% endfor %}</ul>{% endif %}
-</section>
-"""
-
 
 @cache
 def _template() -> Any:
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(_TEMPLATE)
+    loader = PackageLoader("sdv_plausible")
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    return made.get_template("fragment.html")
 
 
 def fragment(
@@ -36,16 +23,7 @@ def fragment(
     rows: Sequence[Sequence[str]] = (),
     notes: Sequence[str] = (),
 ) -> str:
-    """Return a title, a table and notes as HTML without script, style sheet or request.
-
-    Parameters
-    ----------
-    title : str
-    head : sequence of str
-        Names of the table's columns.
-    rows : sequence of sequence of str
-    notes : sequence of str
-    """
+    """Return a title, a table and notes as HTML without script, style sheet or request."""
     return str(_template().render(title=title, head=head, rows=rows, notes=notes))
 
 

@@ -32,20 +32,11 @@ PREFIX = ".sdv-plausible-part-"  # nobody else's: what has it may be removed
 def write_whole(
     path: str | Path, content: str | bytes | Callable[[Path], object], *, owner_only: bool = False
 ) -> None:
-    """Write a file whole or not at all; it is on the disk when this returns.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file. One that exists is replaced, but only once the new one is complete, which is for those who
-        could read the old one. Of a link, what it leads to is replaced.
-    content : str, bytes or callable
-        Text, written as UTF-8; or bytes; or a function that writes to the path it is given, which has the
-        same file name.
-    owner_only : bool
-        Whether nobody but the owner may read it: for what shows real rows. It is so from the first moment
-        that the file is in its place.
-    """
+    """Write a file whole or not at all; it is on the disk when this returns."""
+    # One that exists is replaced once the new one is complete, which is for those who could read the old one;
+    # of a link, what it leads to. ``content`` may be a function that writes to the path it is given, which
+    # has the same file name. ``owner_only`` is for what shows real rows: nobody else may read it, from the
+    # first moment that the file is in its place.
     path, target = Path(path), Path(os.path.realpath(path))
     with part_folder(target.parent) as folder:
         temporary = folder / path.name
@@ -66,16 +57,10 @@ def write_whole(
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep other programs and threads that do the same from a file while the block runs.
-
-    The lock is on an empty file beside it, which stays: the file itself may be replaced meanwhile. If the
-    program is killed the operating system gives the lock back.
-
-    Raises
-    ------
-    OSError
-        If the file system has no locks, or the place cannot be written to.
-    """
+    """Keep other programs and threads that do the same from a file while the block runs."""
+    # The lock is on an empty file beside it, which stays: the file itself may be replaced meanwhile. If the
+    # program is killed the operating system gives the lock back. Without locks, or the right to write, an
+    # OSError.
     with path.with_name(f".{path.name}.lock").open("ab") as file:
         _wait_for_lock(file.fileno())
         yield
@@ -83,11 +68,9 @@ def locked(path: Path) -> Iterator[None]:
 
 @contextmanager
 def part_folder(parent: Path) -> Iterator[Path]:
-    """Hidden folder for files that are not complete yet, gone afterwards in any case.
-
-    It is on the file system of the place where they belong, so that the last step is a rename; and files in
-    it are made anew, with the permissions that the user's files have.
-    """
+    """Hidden folder for files that are not complete yet, gone afterwards in any case."""
+    # It is on the file system of the place where they belong, so that the last step is a rename; and files in
+    # it are made anew, with the permissions that the user's files have.
     remove_leftovers(parent)
     folder, lock = _locked_folder(parent)
     try:
@@ -110,12 +93,10 @@ def remove_leftovers(parent: Path) -> None:
 
 @contextmanager
 def exits_on_signals() -> Iterator[None]:
-    """Make an exit of SIGTERM and SIGHUP while the block runs, so that what is on disk is removed.
-
-    For programs: the package's functions leave signals to whoever calls them. So do these lines where a
-    signal is ignored (``nohup``) or has a handler already, in threads other than the main one, and in forked
-    workers. A second signal does not stop the removal.
-    """
+    """Make an exit of SIGTERM and SIGHUP while the block runs, so that what is on disk is removed."""
+    # For programs: the package's functions leave signals to whoever calls them. So do these lines where a
+    # signal is ignored (``nohup``) or has a handler already, in threads other than the main one, and in
+    # forked workers. A second signal does not stop the removal.
     process, replaced = os.getpid(), list[int]()
 
     def leave(number: int, _: object) -> None:
@@ -176,10 +157,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _locked_folder(parent: Path) -> tuple[Path, int | None]:
-    """Make a folder and lock it. Another program may take it for a leftover before.
-
-    Then there must be a new one.
-    """
+    """Make a folder and lock it; another one if a program took it for a leftover before."""
     while True:
         folder = Path(tempfile.mkdtemp(dir=parent, prefix=PREFIX))
         try:
@@ -195,13 +173,8 @@ def _locked_folder(parent: Path) -> tuple[Path, int | None]:
 
 
 def _lock(folder: Path) -> int | None:
-    """Lock a folder for as long as this program lives; None where there are no such locks.
-
-    Raises
-    ------
-    OSError
-        If another program has it, or it is gone, or its file system has no locks.
-    """
+    """Lock a folder for as long as this program lives; None where there are no such locks."""
+    # An OSError says that another program has it, or it is gone, or its file system has no locks.
     if not HAS_LOCKS:
         return None
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

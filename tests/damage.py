@@ -89,10 +89,10 @@ def damage_json(data: bytes, rng: random.Random) -> bytes:
     return json.dumps(document).encode()
 
 
-def damage_arrays(data: bytes, rng: random.Random, section: str | None = None) -> bytes:
+def damage_arrays(data: bytes, rng: random.Random) -> bytes:
     """Change numbers, shape or type of arrays, and write them as they should be written."""
     document = json.loads(data)
-    arrays = _arrays(document if section is None else document[section])
+    arrays = _arrays(document)
     for _ in range(rng.choice([1, 1, 3]) if arrays else 0):
         holder, key = rng.choice(arrays)
         array = decode(holder[key])
@@ -115,11 +115,6 @@ def damage_arrays(data: bytes, rng: random.Random, section: str | None = None) -
             )
         holder[key] = encode(array, readable=rng.random() < 0.5)
     return json.dumps(document).encode()
-
-
-def damage_seeds(data: bytes, rng: random.Random) -> bytes:
-    """The same in what was released of the seeds."""
-    return damage_arrays(data, rng, "seeds")
 
 
 def damage_ledger(data: bytes, rng: random.Random) -> bytes:

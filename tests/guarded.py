@@ -145,7 +145,7 @@ DOORS = {
     "table/building.py: build_domain": "synthesizer",
     "commands/fitting.py: synthesizer": "fit",
     "commands/describe.py: run": "describe",
-    "declaring/command.py: _learned": "declare",
+    "commands/declare.py: _learned": "declare",
     "declaring/private.py: learned_file": "declare",
     "app/order.py: Order.synthesizer": "app",
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -77,3 +78,23 @@ class Fixed(Coins):
         coins = cls(bytes(32), is_secret=False, is_root=True)
         coins.u = u
         return coins
+
+
+def network_likelihood(
+    network: BayesianNetwork, omegas: Iterable[tuple[int, Fraction]]
+) -> tuple[np.ndarray, list[list[Fraction]]]:
+    """``Pr[(omega, y) = M(d)]`` for all records d and y of a small universe, from a network's tables."""
+    records = np.array(list(itertools.product(*(range(c) for c in network.cardinalities))), dtype=np.int32)
+    cells = [
+        [Fraction(float(p)) for p in t.probabilities[t.configuration(records), records[:, t.child]]]
+        for t in network.tables
+    ]
+    ordered = records[:, network.order]
+    likelihood: list[list[Fraction]] = [[] for _ in records]
+    for omega, weight in omegas:
+        kept = network.num_attributes - omega
+        for d, row in enumerate(likelihood):
+            same = (ordered[:, :kept] == ordered[d, :kept]).all(axis=1)
+            made = (math.prod((c[y] for c in cells[kept:]), start=Fraction(1)) for y in range(len(records)))
+            row.extend(weight * p if s else Fraction(0) for s, p in zip(same, made, strict=True))
+    return records, likelihood

@@ -27,10 +27,7 @@ def test_learners_by_name():
     for model in ("tree", 3, Uniform):
         with pytest.raises(ValueError, match="model"):
             make_learner(model)
-    for model, options in (
-        ("uniform", {"max_cost": 3}),
-        ("bayesian_network", {"depth": 3}),
-    ):
+    for model, options in (("uniform", {"max_cost": 3}), ("bayesian_network", {"depth": 3})):
         with pytest.raises(ValueError, match="model"):
             named_learner(model, options)
 

@@ -1,37 +1,51 @@
-"""The review page of declarations as a step of the app."""
+"""The way through the app, step after step, and the review page of declarations as one of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from jinja2 import Environment
 from starlette.responses import RedirectResponse, Response
 
 from sdv_plausible.app.running import Fit
-from sdv_plausible.app.steps import steps, templates
 from sdv_plausible.declaring.review import Review
 from sdv_plausible.declaring.web.guard import Keys
-from sdv_plausible.declaring.web.pages import Answer, Filled, Pages, Texts
+from sdv_plausible.declaring.web.pages import Answer, Filled, Pages, Texts, environment
 from sdv_plausible.table.domain_file import DomainFile
+
+TITLES = {
+    "": "Table", "columns": "Columns", "rules": "Rules and people", "budget": "Budget", "fit": "Fit",
+    "result": "Result",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: its path, what it is called, whether it is shown, and whether one can go there."""
+
+    place: str
+    title: str
+    is_here: bool
+    is_open: bool
+
+
+def steps(
+    here: str, *, has_table: bool = False, has_fit: bool = False, has_result: bool = False
+) -> list[Step]:
+    """All steps, as they are seen from one of them."""
+    is_open = {"": True, "fit": has_fit, "result": has_result}
+    return [Step(at, title, at == here, is_open.get(at, has_table)) for at, title in TITLES.items()]
+
+
+def templates() -> Environment:
+    """Return the templates of the app, and those that it shares with the review page."""
+    return environment("sdv_plausible.app")
 
 
 class ColumnsPage(Pages):
-    """Types and values of the columns of one session's table.
-
-    Parameters
-    ----------
-    review : Review
-        What it works on.
-    home : str
-        Where the app is.
-    keys : Keys
-        Of the session.
-    fit : callable
-        The session's last fit, if there is one.
-    messages : tuple of str
-        What of a code book could not be read.
-    """
+    """Types and values of the columns of one session's table."""
 
     template = "columns.html"
 
@@ -66,10 +80,7 @@ class ColumnsPage(Pages):
         """What else the template is told."""
         fit = self._fit()
         way = steps(
-            "columns",
-            has_table=True,
-            has_fit=fit is not None,
-            has_result=fit is not None and fit.is_released,
+            "columns", has_table=True, has_fit=fit is not None, has_result=fit is not None and fit.is_released
         )
         return {"home": self._home, "steps": way, "messages": self._messages}
 

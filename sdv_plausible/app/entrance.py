@@ -1,16 +1,22 @@
-"""Who is answered by the app: as on every page, and each browser as itself."""
+"""Who is answered by the app: as on every page, and each browser as itself.
+
+Endpoints do the work outside the event loop, for the session that asks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp
 
+from sdv_plausible.app.opening import read_upload
 from sdv_plausible.app.sessions import Session, Sessions
-from sdv_plausible.app.uploads import read_upload
-from sdv_plausible.declaring.web.guard import HEADERS, Guard, Keys, cookie_of, is_same, refusal
+from sdv_plausible.declaring.web.guard import HEADERS, Guard, Keys, cookie_of, form_fields, is_same, refusal
 
 UPLOAD, SESSION, SENT = "open", "app.session", "app.upload"
 OUR_HEADERS = {
@@ -20,17 +26,7 @@ OUR_HEADERS = {
 
 
 class Entrance(Guard):
-    """Lets in who has the token, each browser into a session of its own.
-
-    Parameters
-    ----------
-    app, keys, host, on_error
-        As for :class:`~sdv_plausible.declaring.web.guard.Guard`.
-    sessions : Sessions
-        Where the browsers' work is.
-    most_bytes : int
-        Of an upload.
-    """
+    """Lets in who has the token, each browser into a session of its own."""
 
     headers = OUR_HEADERS
 
@@ -71,3 +67,35 @@ class Entrance(Guard):
             return refusal("This form is of another page.", 403)
         request.scope[SENT] = sent
         return b""
+
+
+Act = Callable[[Session, Mapping[str, str]], Response]
+
+
+def shown(act: Act) -> Callable[[Request], Any]:
+    """Return an endpoint that shows a page."""
+
+    async def endpoint(request: Request) -> Response:
+        return await run_in_threadpool(act, request.scope[SESSION], request.query_params)
+
+    return endpoint
+
+
+def posted(act: Act) -> Callable[[Request], Any]:
+    """Return an endpoint that reads a form, and acts: one thing after the other for each session."""
+
+    async def endpoint(request: Request) -> Response:
+        typed, session = form_fields(await request.body()), request.scope[SESSION]
+
+        def answer() -> Response:
+            with session.lock:
+                return act(session, typed)
+
+        return await run_in_threadpool(answer)
+
+    return endpoint
+
+
+def static(path: Path) -> Callable[[Request], Response]:
+    """Return an endpoint that hands out a file of the package."""
+    return lambda _: FileResponse(path)

@@ -17,15 +17,7 @@ MOST = 500  # characters of a field: a card is one page
 
 @dataclass(frozen=True)
 class Field:
-    """A blank of the card.
-
-    Attributes
-    ----------
-    name, title, hint : str
-        What it is called, and what belongs there.
-    text : str
-        What was typed.
-    """
+    """A blank of the card: what it is called, what belongs there, and what was typed."""
 
     name: str
     title: str

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import signal
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from sdv_plausible.app.order import Order
 from sdv_plausible.declaring.errors import one_line
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
+Look = tuple[Sequence[str], Sequence[str] | None]
+"""Columns that were compared with the rows, and digests of the rules that they were compared through."""
 STAGES = (
     "Starting, and reading the table", "Learning the model", "Making the rows", "Comparing, for your eyes",
     "Done",
@@ -33,19 +36,11 @@ STAGES = (
 
 @dataclass(frozen=True)
 class Made:
-    """A file that a fit leaves.
-
-    Attributes
-    ----------
-    name, title : str
-        Of the file, and what it is.
-    is_public : bool
-        Whether it may be handed out under the ledger's claim.
-    """
+    """A file that a fit leaves."""
 
     name: str
     title: str
-    is_public: bool = False
+    is_public: bool = False  # whether it may be handed out under the ledger's claim
 
 
 FILES = {
@@ -59,34 +54,15 @@ FILES = {
 }
 
 
-class Told(Protocol):
-    """The end of a pipe."""
-
-    def send(self, obj: Any, /) -> None:
-        """Send something."""
-
-
 @dataclass(frozen=True)
 class Done:
-    """A fit that is done, and where its files go.
-
-    Attributes
-    ----------
-    synth : PlausibleDeniabilitySynthesizer
-        Fitted.
-    rows, synthetic : DataFrame
-        The real ones, and those of the release.
-    folder : Path
-        For the files.
-    told : Told
-        Who hears of them.
-    """
+    """A fit that is done, where its files go, and who hears of them; ``rows`` are the real ones."""
 
     synth: PlausibleDeniabilitySynthesizer
     rows: pd.DataFrame
     synthetic: pd.DataFrame
     folder: Path
-    told: Told
+    told: Connection
 
     def write(self, key: str, content: str | bytes | Callable[[Path], object]) -> None:
         """Write a file, whole or not at all, and tell that it is there."""
@@ -94,7 +70,7 @@ class Done:
         self.told.send(("file", key))
 
 
-def run(order: Order, folder: Path, told: Told) -> None:
+def run(order: Order, folder: Path, told: Connection) -> None:
     """Do what is ordered, and tell how far it is."""
     try:
         _release(order, folder, told)
@@ -102,18 +78,24 @@ def run(order: Order, folder: Path, told: Told) -> None:
         told.send(("failed", one_line(error, True)))
 
 
-def run_alone(order: Order, folder: Path, told: Told) -> None:
+def run_alone(order: Order, folder: Path, told: Connection) -> None:
     """Do the same as a process's main function."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
     with exits_on_signals():  # and leaves nothing half
         run(order, folder, told)
 
 
-def _release(order: Order, folder: Path, told: Told) -> None:
+def _release(order: Order, folder: Path, told: Connection) -> None:
     told.send(("stage", 0))
     synth = order.synthesizer()
-    warned_of: set[str] = set()
-    synth.record = warned_of.update
+    looked: Look = ((), None)
+
+    def record(names: Collection[str], rules: Collection[str] | None) -> list[str]:
+        nonlocal looked
+        looked = sorted(names), None if rules is None else sorted(rules)
+        return []
+
+    synth.record = record
     synth.watch = lambda ledger: told.send(("charged", cost(ledger), [e.name for e in ledger.entries]))
     rows = order.table.read(order.types)
     told.send(("stage", 1))
@@ -122,7 +104,7 @@ def _release(order: Order, folder: Path, told: Told) -> None:
         synth.fit(rows)
     texts = [str(one.message) for one in caught if issubclass(one.category, FitWarning)]
     looks = [text for text in texts if FOR_YOU in text]
-    told.send(("warnings", looks, [text for text in texts if text not in looks], sorted(warned_of)))
+    told.send(("warnings", looks, [text for text in texts if text not in looks], looked))
     told.send(("stage", 2))
     found = column_types(metadata=synth.metadata)
     rows = read_again(rows, {name: found[name] for name in order.open_columns}, order.spelling)

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from sdv_plausible.declaring.files import blanks
 from sdv_plausible.declaring.review import Table
-from sdv_plausible.declaring.template import blanks
 from sdv_plausible.fit.options import MODELS as ALL_MODELS
 from sdv_plausible.fit.options import TESTS, default_of
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import person_of
 from sdv_plausible.release.plan import Plan
 from sdv_plausible.release.privacy_tests import option_names
@@ -57,21 +58,7 @@ Texts = Mapping[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """A release that somebody asks for.
-
-    Attributes
-    ----------
-    table : Table
-        Where the rows are.
-    file : DomainFile
-        Types and values of its columns.
-    numbers : mapping
-        Figures of the forms.
-    choices : mapping
-        What was chosen in them.
-    rules : tuple of dict
-        What holds in every row.
-    """
+    """A release that somebody asks for: figures and choices of the forms, and what holds in every row."""
 
     table: Table
     file: DomainFile
@@ -119,24 +106,19 @@ class Order:
         return tuple(digest(rule.to_dict()) for rule in read_rules(list(self.rules)))
 
     def synthesizer(self) -> PlausibleDeniabilitySynthesizer:
-        """Return an unfitted synthesizer with the declarations.
-
-        Raises
-        ------
-        ValueError
-            If something is not as it must be.
-        """
+        """Return an unfitted synthesizer with the declarations."""
         from sdv_plausible.sdv.versions import metadata_of
         from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
         if not self.types:
-            raise ValueError("blank: every column is left out: say what at least one of them is")
+            raise Refused.saying("blank", "blank: every column is left out: say what at least one of them is")
         numbers: Any = self.numbers
         name = self.choices["test"]
         if name != "release" and any(not isinstance(rule, MakingRule) for rule in self.rules):
-            raise ValueError(
+            raise Refused.saying(
+                "test",
                 f"test ({name!r}) pays for every row, and rows that break a rule are drawn again: "
-                'choose "release", or leave these rules out'
+                'choose "release", or leave these rules out',
             )
         options = {
             "k": numbers["k"],
@@ -185,13 +167,7 @@ def read_order(table: Table, file: DomainFile, texts: Texts) -> tuple[Order | No
 
 
 def read_number(name: str, text: str) -> float | int | None:
-    """A figure of a form.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """A figure of a form."""
     if name == "table_rows" and not text:
         return None
     try:
@@ -206,33 +182,21 @@ def read_number(name: str, text: str) -> float | int | None:
 
 
 def parse_rules(text: str) -> list[Any]:
-    """Rules in JSON, as a file of them has it; none in an empty text.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """Rules in JSON, as a file of them has it; none in an empty text."""
     if not text.strip():
         return []
     try:
         given = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"rules: this is not JSON: {error}") from None
+        raise Refused.saying("rules", f"rules: this is not JSON: {error}") from None
     if not isinstance(given, list):
-        raise ValueError("rules: write a list, [ ... ], of rules")
+        raise Refused.saying("rules", "rules: write a list, [ ... ], of rules")
     read_rules(given)
     return given
 
 
 def with_inequality(text: str, typed: Texts) -> str:
-    """Rules with one more: that one column is never above another.
-
-    Raises
-    ------
-    ValueError
-        If no two columns were chosen, or the rules so far are none.
-    """
+    """Rules with one more: that one column is never above another."""
     low, high = typed.get("low", ""), typed.get("high", "")
     if not low or not high or low == high:
         raise ValueError("choose two columns that differ")
@@ -245,7 +209,7 @@ def in_lines(rules: Sequence[Any]) -> str:
     return "[\n" + ",\n".join(f" {json.dumps(rule, ensure_ascii=False)}" for rule in rules) + "\n]"
 
 
-def place_of(message: str) -> str:
-    """The field that a refusal begins with; empty if it is about none."""
-    first = message.split(" ", maxsplit=1)[0].rstrip(":")
-    return {"num_rows": "rows", "rule": "rules"}.get(first, first if first in USUAL else "")
+def place_of(error: Exception) -> str:
+    """The field that a refusal is about; empty if it is about none."""
+    field = getattr(error, "field", "")
+    return {"num_rows": "rows", "rule": "rules"}.get(field, field if field in USUAL else "")

@@ -23,19 +23,16 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from sdv_plausible.app import order as orders
-from sdv_plausible.app.columns import ColumnsPage
-from sdv_plausible.app.endpoints import posted, shown, static
-from sdv_plausible.app.entrance import SENT, SESSION, UPLOAD
+from sdv_plausible.app.columns import ColumnsPage, steps, templates
+from sdv_plausible.app.entrance import SENT, SESSION, UPLOAD, posted, shown, static
 from sdv_plausible.app.filing import fields, write_card
 from sdv_plausible.app.fitting import FILES, STAGES
-from sdv_plausible.app.opening import DOMAIN, review_of
+from sdv_plausible.app.opening import DOMAIN, Upload, review_of
 from sdv_plausible.app.running import Fit
 from sdv_plausible.app.sessions import Session, Sessions
-from sdv_plausible.app.steps import steps, templates
-from sdv_plausible.app.uploads import Upload
 from sdv_plausible.declaring.errors import one_line
+from sdv_plausible.declaring.files import blanks
 from sdv_plausible.declaring.review import version
-from sdv_plausible.declaring.template import blanks
 from sdv_plausible.declaring.web import pages as review_pages
 from sdv_plausible.fit.options import TESTS
 from sdv_plausible.release.plan import Plan
@@ -45,23 +42,13 @@ SHOWN_ROWS = 10
 OF_RULES = ("person", "rows_per_person", "rules")
 FIT_FOLDER = "made"
 INSIDE = {  # a page that was made, shown in the browser: it may do nothing at all
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 }
 OWN_FILES = {"domain": DOMAIN, "rules": "rules.json"}
 
 
 class App:
-    """All pages.
-
-    Parameters
-    ----------
-    place : str
-        The first part of every path.
-    sessions : Sessions
-        The browsers' work.
-    close : callable
-        Ends the server.
-    """
+    """All pages; ``place`` is the first part of every path, ``close`` ends the server."""
 
     fitting = Fit  # what starts one
 
@@ -216,8 +203,7 @@ class App:
         try:
             return order.plan(), {}
         except Exception as error:  # also SDV's, on metadata; no row was read
-            message = one_line(error, False)
-            return None, {orders.place_of(message): message}
+            return None, {orders.place_of(error): one_line(error, False)}
 
     def _order(
         self, session: Session, typed: Mapping[str, str]
@@ -291,10 +277,8 @@ class App:
             return RedirectResponse(f"{self.home}/{'budget' if fit is None else 'fit'}", 303)
         with (fit.folder / FILES["rows"].name).open(encoding="utf-8", newline="") as file:
             lines = [line for line, _ in zip(csv.reader(file), range(SHOWN_ROWS + 1), strict=False)]
-        still = (
-            fit.step if fit.state == "running" else ""
-        )  # before the files: one that comes now is looked for
-        session.note_look(fit.warned_of)
+        still = fit.step if fit.state == "running" else ""  # before the files: one may come now
+        session.note_look(fit.looked)
         made = {key: FILES[key] for key in fit.files}
         return self._page(
             "result", session, "result", fit=fit, made=made, still=still, head=lines[0], rows=lines[1:],

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from sdv_plausible.app.fitting import FILES, STAGES, run_alone
+from sdv_plausible.app.fitting import FILES, STAGES, Look, run_alone
 from sdv_plausible.app.order import Order
 
 State = Literal["running", "done", "failed", "cancelled"]
@@ -18,26 +19,10 @@ NOTHING = "nothing: no row has been asked"
 PATIENCE = 5.0  # seconds that a process has to end
 
 
-class Process(Protocol):
-    """What is started and ended."""
-
-    def terminate(self) -> None:
-        """Ask it to end."""
-
-    def kill(self) -> None:
-        """End it."""
-
-    def join(self, timeout: float | None = None) -> None:
-        """Wait for it."""
-
-    def is_alive(self) -> bool:
-        """Whether it runs."""
+Start = Callable[[Order, Path], tuple[BaseProcess, Connection]]
 
 
-Start = Callable[[Order, Path], tuple[Process, Connection]]
-
-
-def start_process(order: Order, folder: Path) -> tuple[Process, Connection]:
+def start_process(order: Order, folder: Path) -> tuple[BaseProcess, Connection]:
     """Start a fresh process, which shares nothing with the server, and return what it tells."""
     context = get_context("spawn")
     heard, told = context.Pipe(duplex=False)
@@ -48,24 +33,14 @@ def start_process(order: Order, folder: Path) -> tuple[Process, Connection]:
 
 
 class Fit:
-    """A fit that runs, or has ended.
-
-    Parameters
-    ----------
-    order : Order
-        What is asked for.
-    folder : Path
-        Where its files go: private.
-    start : callable
-        Starts it.
-    """
+    """A fit that runs, or has ended; its files go to a private folder."""
 
     def __init__(self, order: Order, folder: Path, start: Start = start_process) -> None:
         self.order, self.folder, self.state = order, folder, "running"
         self.stage, self.charged, self.entries = 0, NOTHING, list[str]()
         self.error, self.without = "", dict[str, str]()
         self.warnings, self.notes = list[str](), list[str]()  # looks at the rows, and what answers tell
-        self.warned_of: Sequence[str] = ()  # columns that the warnings name
+        self.looked: Look = ((), None)  # what the warnings are of
         self.sentence = self.meaning = self.ledger = ""
         self.is_released = self.claims_privacy = False
         self._files: list[str] = []
@@ -122,7 +97,7 @@ class Fit:
                 case "charged":
                     self.charged, self.entries = said
                 case "warnings":
-                    self.warnings, self.notes, self.warned_of = said
+                    self.warnings, self.notes, self.looked = said
                 case "file":
                     self._files.append(said[0])
                 case "without":

@@ -1,8 +1,7 @@
 """Who is working: each browser has a state and a private folder of its own, and sees no other.
 
 The folder is gone when the browser says so, or when the program ends; if it is killed, when the next one
-begins. What fits have charged is remembered
-until then: totals add up, whoever opens the rows again.
+begins. What fits have charged is remembered until then: totals add up, whoever opens the rows again.
 """
 
 from __future__ import annotations
@@ -10,12 +9,13 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sdv_plausible.app.columns import ColumnsPage
+from sdv_plausible.app.fitting import Look
 from sdv_plausible.app.running import Fit
 from sdv_plausible.declaring.review import Review
 from sdv_plausible.declaring.web.guard import Keys, is_same
@@ -26,17 +26,7 @@ MOST = 8  # browsers at once: each may hold a table on disk
 
 @dataclass(frozen=True)
 class Past:
-    """A fit that was started: what it has charged, and nothing of what it made.
-
-    Attributes
-    ----------
-    title : str
-        The table, by the name of its file.
-    fit : Fit
-        It holds no row.
-    keys : Keys
-        Of the session that started it.
-    """
+    """A fit that was started, by the name of its table's file: what it has charged, and no row."""
 
     title: str
     fit: Fit
@@ -45,35 +35,16 @@ class Past:
 
 @dataclass
 class Session:
-    """One browser's work.
+    """One browser's work."""
 
-    Attributes
-    ----------
-    keys : Keys
-        Its own secrets: its cookie, and what its forms hold.
-    folder : Path
-        Private; nothing else of the session is on disk.
-    work : Path or None
-        Its folder of the present table.
-    review : Review or None
-        The table and its declarations, once there is one.
-    columns : ColumnsPage or None
-        Their page.
-    texts : dict
-        What was typed of rules and budget.
-    fit : Fit or None
-        The last one.
-    past : list of Past
-        All fits since the program was started, those of other browsers too.
-    """
-
-    keys: Keys
-    folder: Path
-    work: Path | None = None
+    keys: Keys  # its own secrets: its cookie, and what its forms hold
+    folder: Path  # private; nothing else of the session is on disk
+    work: Path | None = None  # its folder of the present table
     review: Review | None = None
-    columns: ColumnsPage | None = None
-    texts: dict[str, str] = field(default_factory=dict)
-    fit: Fit | None = None
+    columns: ColumnsPage | None = None  # the page of its declarations
+    texts: dict[str, str] = field(default_factory=dict)  # what was typed of rules and budget
+    fit: Fit | None = None  # the last one
+    # all fits since the program was started, those of other browsers too
     past: list[Past] = field(default_factory=list)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -100,26 +71,16 @@ class Session:
             self.past.append(Past(table or "a table", fit, self.keys))
             self.fit = fit
 
-    def note_look(self, names: Collection[str] | None = None) -> None:
-        """Write down that real rows are about to be shown: what is changed afterwards may repeat them.
-
-        Parameters
-        ----------
-        names : collection of str, optional
-            Columns that a fit warned of; by default all, and the rules.
-        """
+    def note_look(self, look: Look | None = None) -> None:
+        """Write down that real rows are about to be shown: what is changed afterwards may repeat them."""
+        # ``look`` is what a fit warned of; by default all that was fitted, whatever is declared by now.
         with self.lock:
             if self.review is not None and self.fit is not None:
-                self.review.note_look(self.fit.order.rule_digests if names is None else None, names)
+                order = self.fit.order
+                self.review.note_look(*(look or (order.file.columns, order.rule_digests)))
 
     def spent(self, *, but: Fit | None = None) -> list[str]:
-        """What fits have charged, but for one: another browser's table is not named.
-
-        Parameters
-        ----------
-        but : Fit, optional
-            The one that is left out.
-        """
+        """What fits have charged, but for one: another browser's table is not named."""
         told = [one for one in self.past if one.fit is not but and one.fit.entries]
         return [
             f"fit to {one.title if one.keys == self.keys else 'a table in another browser'} has charged "
@@ -129,15 +90,7 @@ class Session:
 
 
 class Sessions:
-    """All browsers that were let in.
-
-    Parameters
-    ----------
-    root : Path
-        A private folder.
-    token : callable
-        Draws a fresh secret.
-    """
+    """All browsers that were let in, under a private folder; ``token`` draws a fresh secret."""
 
     def __init__(self, root: Path, token: Callable[[], str]) -> None:
         self.root, self._token = root, token

@@ -13,10 +13,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sdv_plausible.audit.attacks.attributes import AttributeBound, attribute_inference
     from sdv_plausible.audit.attacks.black_box import CanaryGame, canary_game, shadow_attack
-    from sdv_plausible.audit.attacks.bounds import AttackBounds, attack_bounds, mu_lower_bound, provable
+    from sdv_plausible.audit.attacks.bounds import (
+        AttackBounds,
+        OneRunBound,
+        attack_bounds,
+        mu_lower_bound,
+        one_run_bound,
+        provable,
+    )
     from sdv_plausible.audit.attacks.external import AnonymeterRisk, anonymeter_risks
-    from sdv_plausible.audit.attacks.one_run import OneRunBound, one_run_bound
-    from sdv_plausible.audit.attacks.targets import crafted, outliers, random_rows, rarity
+    from sdv_plausible.audit.attacks.frames import crafted, outliers, random_rows, rarity
     from sdv_plausible.audit.attacks.white_box import (
         WhiteBoxResult,
         white_box,
@@ -56,7 +62,7 @@ _HOME = {
     "Comparison": "claims",
     "Disclosure": "transition_matrix",
     "EstimatedMatrix": "estimated_matrix",
-    "OneRunBound": "attacks.one_run",
+    "OneRunBound": "attacks.bounds",
     "StageResult": "results",
     "TransitionMatrix": "transition_matrix",
     "WhiteBoxResult": "attacks.white_box",
@@ -66,7 +72,7 @@ _HOME = {
     "canary_game": "attacks.black_box",
     "compare": "claims",
     "compare_learner": "learning",
-    "crafted": "attacks.targets",
+    "crafted": "attacks.frames",
     "deterministic_pass": "exact",
     "discrete_gaussian": "count_synthesizers",
     "independent_rows": "count_synthesizers",
@@ -76,15 +82,15 @@ _HOME = {
     "mu_lower_bound": "attacks.bounds",
     "multinomial_dirichlet": "count_synthesizers",
     "noise_weight": "small_universe",
-    "one_run_bound": "attacks.one_run",
-    "outliers": "attacks.targets",
+    "one_run_bound": "attacks.bounds",
+    "outliers": "attacks.frames",
     "plot_curves": "figures",
     "plot_log_ratios": "figures",
     "plot_transitions": "figures",
     "provable": "attacks.bounds",
-    "random_rows": "attacks.targets",
+    "random_rows": "attacks.frames",
     "randomized_pass": "exact",
-    "rarity": "attacks.targets",
+    "rarity": "attacks.frames",
     "release_test_matrix": "small_universe",
     "run": "auditing",
     "seed_likelihood": "small_universe",

@@ -13,10 +13,9 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.audit.attacks.attributes import worst_attribute
-from sdv_plausible.audit.attacks.black_box import canary_game, shadow_attack
+from sdv_plausible.audit.attacks.black_box import Factory, canary_game, shadow_attack, synthetic_rows
 from sdv_plausible.audit.attacks.external import anonymeter_risks
-from sdv_plausible.audit.attacks.synthesizers import Factory, synthetic_rows
-from sdv_plausible.audit.attacks.targets import crafted
+from sdv_plausible.audit.attacks.frames import crafted
 from sdv_plausible.audit.attacks.white_box import white_box_of_default
 from sdv_plausible.audit.results import AuditResult, StageResult, Verdict
 from sdv_plausible.privacy.noise.coins import Coins

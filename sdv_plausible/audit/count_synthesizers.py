@@ -143,10 +143,7 @@ def discrete_gaussian(n: int, sigma: float, categories: int = 2) -> TransitionMa
 
 
 def _noisy_counts(
-    n: int,
-    categories: int,
-    mass: Callable[[IntArray], FloatArray],
-    tail: Callable[[IntArray], FloatArray],
+    n: int, categories: int, mass: Callable[[IntArray], FloatArray], tail: Callable[[IntArray], FloatArray]
 ) -> TransitionMatrix:
     """Independent symmetric integer noise on every count but the last; what leaves 0..n becomes its end."""
     check_cells(math.comb(n + categories - 1, categories - 1), (n + 1) ** (categories - 1))

@@ -14,8 +14,7 @@ from sdv_plausible.audit.membership import clopper_pearson
 from sdv_plausible.audit.transition_matrix import FloatArray, TransitionMatrix
 from sdv_plausible.privacy import checks as check
 
-OTHER = "other"
-"""The outcome that stands for all that were not listed."""
+OTHER = "other"  # the outcome that stands for all that were not listed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

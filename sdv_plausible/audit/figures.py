@@ -35,9 +35,7 @@ def plot_transitions(matrix: TransitionMatrix, title: str = "Pr[m | n]") -> Any:
 
 
 def plot_log_ratios(
-    matrix: TransitionMatrix,
-    epsilon: float | None = None,
-    title: str = "Log ratios of neighbouring tables",
+    matrix: TransitionMatrix, epsilon: float | None = None, title: str = "Log ratios of neighbouring tables"
 ) -> Any:
     """Return a heat map of the log ratios of neighbours, as figures 2 and 4 of [AV] print them.
 
@@ -76,10 +74,8 @@ def plot_curves(comparison: Comparison, title: str = "Claimed and exact privacy"
     x, figure = comparison.epsilons, go.Figure()
     curves = (("claimed", comparison.claimed, CLAIMED, "dash"), ("exact", comparison.exact, EXACT, "solid"))
     for name, deltas, colour, dash in curves:
-        shown = np.where(deltas > LEAST_SHOWN, deltas, np.nan)
-        figure.add_trace(
-            go.Scatter(x=x, y=shown, name=name, line={"color": colour, "dash": dash, "width": 3})
-        )
+        kept = np.where(deltas > LEAST_SHOWN, deltas, np.nan)
+        figure.add_trace(go.Scatter(x=x, y=kept, name=name, line={"color": colour, "dash": dash, "width": 3}))
     broken = comparison.broken
     if broken.any():
         marker = {"color": ABOVE, "size": 9, "symbol": "x"}

@@ -33,24 +33,14 @@ TAIL = 40.0  # scales of a discrete Laplace that are enumerated
 SAME = 10  # decimals of a loss that tell it from another
 NEGLIGIBLE = 1e-19  # probability of a loss that is added to delta
 MOST_LOSSES = 20_000_000
-FINE = (
-    1000.0  # Gaussian noise of a larger scale is taken as continuous, which moves delta by about a millionth
-)
+FINE = 1000.0  # scale from which on Gaussian noise is taken as continuous: delta moves by about 1e-6
 
 Moves = tuple[tuple[str, float, int], ...]
 """Noise, its scale, and by how much the exact value changes: for every value that does."""
 
 
 class WatchedRows(Queryable):
-    """The door to the rows, which writes down every question with the noise that was drawn for it.
-
-    Attributes
-    ----------
-    asked : list of (Question, NoiseCall or None)
-        In order; None for an answer without noise.
-    raw : bool
-        Whether the rows themselves were handed out.
-    """
+    """The door to the rows, which writes down every question with the noise that was drawn for it."""
 
     asked: list[tuple[Question[Any], NoiseCall | None]]
     raw: bool

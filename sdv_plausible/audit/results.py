@@ -7,10 +7,21 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from sdv_plausible.audit.page import audit_page
+from sdv_plausible.evaluation.page.rendering import Page, Section
 from sdv_plausible.whole_files import write_whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threats(Section):
+    """One row per stage: threat, verdict, confidence (0 for none) and figures."""
+
+    template: ClassVar[str] = "audit.html"
+    claim: str
+    verdict: str
+    stages: tuple[tuple[str, str, float, str], ...]
+
 
 Verdict = Literal["claim broken", "leak found", "nothing found", "not computed"]
 
@@ -130,12 +141,16 @@ class AuditResult:
         day : str, optional
             Date on the page; by default today.
         """
-        stages = [(stage.threat, stage.verdict, stage.confidence, stage.words) for stage in self.stages]
-        page = audit_page(
-            self.synthesizer, self.claim, self.verdict, stages,
-            banner=self.banner, public=self.public, day=day or date.today().isoformat(),
-        )  # fmt: skip
-        write_whole(path, page, owner_only=not self.public)
+        stages = tuple((stage.threat, stage.verdict, stage.confidence, stage.words) for stage in self.stages)
+        page = Page(
+            title="Audit of synthetic data",
+            heading=f"Audit of {self.synthesizer}",
+            date=day or date.today().isoformat(),
+            kind="public" if self.public else "private",
+            banner=self.banner,
+            sections=(Threats(claim=self.claim, verdict=self.verdict, stages=stages),),
+        )
+        write_whole(path, page.html(), owner_only=not self.public)
 
     def save(self, path: str | Path) -> None:
         """Write everything as JSON, whole or not at all: for its owner alone unless the table was public."""

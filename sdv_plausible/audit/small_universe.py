@@ -23,8 +23,7 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.neighbours import Relation
 from sdv_plausible.questions.queryable import SeedRecords
 
-NOTHING = "nothing"
-"""The output where no row can pass."""
+NOTHING = "nothing"  # the output where no row can pass
 
 
 def universe(cardinalities: Sequence[int]) -> np.ndarray:
@@ -38,11 +37,7 @@ def tables_of_sizes(records: int, sizes: Iterable[int]) -> tuple[Counts, ...]:
 
 
 def seed_likelihood(
-    model: SeedModel,
-    cardinalities: Sequence[int],
-    omegas: Mapping[int, Fraction],
-    *,
-    hidden: bool = False,
+    model: SeedModel, cardinalities: Sequence[int], omegas: Mapping[int, Fraction], *, hidden: bool = False
 ) -> list[list[Fraction]]:
     """Pr[y = M(d)] for all records d and y of a small universe, from any model's own likelihood.
 

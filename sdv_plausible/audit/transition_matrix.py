@@ -222,20 +222,13 @@ class TransitionMatrix:
             at = int(found.argmax())
             best = max(
                 best,
-                (
-                    float(found[at]),
-                    self.tables[self.pairs[at, one]],
-                    self.tables[self.pairs[at, other]],
-                ),
+                (float(found[at]), self.tables[self.pairs[at, one]], self.tables[self.pairs[at, other]]),
                 key=lambda case: case[0],
             )
         return best
 
     def probabilistic_delta(
-        self,
-        epsilon: float,
-        prior: npt.ArrayLike | None = None,
-        cells: Literal["both", "rarer"] = "both",
+        self, epsilon: float, prior: npt.ArrayLike | None = None, cells: Literal["both", "rarer"] = "both"
     ) -> float:
         """Probability of an output whose log ratio exceeds epsilon: (epsilon, delta)-probabilistic privacy.
 

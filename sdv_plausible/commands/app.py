@@ -31,10 +31,10 @@ def run(options: argparse.Namespace) -> None:
     if options.largest < 1:
         raise UsageError(f"--largest ({options.largest}) must be at least 1, in megabytes; try 500")
     from sdv_plausible.app.entrance import Entrance
+    from sdv_plausible.app.opening import MEGABYTE
     from sdv_plausible.app.pages import App
     from sdv_plausible.app.sessions import private_sessions
-    from sdv_plausible.app.uploads import MEGABYTE
-    from sdv_plausible.declaring.command import serving
+    from sdv_plausible.commands.declare import serving
     from sdv_plausible.declaring.web.server import new_token, serve
 
     def on_error(error: Exception) -> None:

@@ -3,41 +3,57 @@
 from __future__ import annotations
 
 import argparse
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from sdv_plausible.commands.files import (
-    UsageError,
-    add_reading,
-    check_inputs,
-    check_nothing_read_is_written,
-    declared_types,
-    metadata_and_detected,
-    read,
-)
+from sdv_plausible.commands import files
 from sdv_plausible.commands.speaking import say
+
+OURS = "PlausibleDeniabilitySynthesizer"
+PAGE, RESULT = "audit.html", "audit.json"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``audit`` is told."""
-    from sdv_plausible.audit.command import add_options as add
-
-    add_reading(command)
-    add(command)
+    add = command.add_argument
+    files.add_reading(command)
     command.set_defaults(only_declared=False)
+    add(
+        "--synthesizer",
+        metavar="MODULE:CLASS",
+        help="what is attacked, such as sdv.single_table:GaussianCopulaSynthesizer (default: this package's)",
+    )
+    add("--epsilon", type=float, help="the claim (default: 1 for this package's, none for another one)")
+    add("--delta", type=float, help="of the claim (default: 1e-9 for this package's, else 0)")
+    add(
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        help="folder for audit.html, audit.json and finished stages",
+    )
+    add("--public", action="store_true", help="your word that the table is public or simulated")
+    add("--seconds", type=float, default=600.0, help="time to begin stages in (default: 600)")
+    add("--canaries", type=int, default=300, help="of the one-run audit (default: 300)")
+    add("--shadow-runs", type=int, default=60, help="fits on each side (default: 60)")
+    add("--white-box-runs", type=int, default=2000, help="on each side (default: 2000)")
+    add("--most-rows", type=int, default=5000, help="rows used, at random (default: 5000)")
+    add("--anonymeter", type=Path, metavar="PYTHON", help="a Python that has anonymeter")
 
 
 def run(options: argparse.Namespace) -> None:
     """Run the attacks and write what they found."""
-    from sdv_plausible.audit.command import PAGE, RESULT, audit, claim, synthesizer_class
+    from sdv_plausible.audit.auditing import run as attack
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
-    check_inputs(options)
-    check_nothing_read_is_written(options, options.output / PAGE, options.output / RESULT)
+    files.check_inputs(options)
+    files.check_nothing_read_is_written(options, options.output / PAGE, options.output / RESULT)
     if options.output.exists() and not options.output.is_dir():
-        raise UsageError(f"{options.output} must be a folder, and is a file; choose another name")
+        raise files.UsageError(f"{options.output} must be a folder, and is a file; choose another name")
     other = None if options.synthesizer is None else synthesizer_class(options.synthesizer)
-    types = declared_types(options)
-    metadata, detected = metadata_and_detected(options, types)
+    types = files.declared_types(options)
+    metadata, detected = files.metadata_and_detected(options, types)
     epsilon, delta = claim(options)
 
     def factory() -> Any:
@@ -54,6 +70,48 @@ def run(options: argparse.Namespace) -> None:
         if not options.json:
             print(f"  {words}", flush=True)
 
-    result = audit(options, read(options, {**types, **detected}), factory, progress)
+    result = attack(
+        files.read(options, {**types, **detected}),
+        factory,
+        name=options.synthesizer or OURS,
+        claimed_epsilon=epsilon,
+        delta=delta,
+        ours=other is None,
+        public=options.public,
+        folder=options.output / "stages",
+        seconds=options.seconds,
+        canaries=options.canaries,
+        shadow_runs=options.shadow_runs,
+        white_box_runs=options.white_box_runs,
+        most_rows=options.most_rows,
+        anonymeter=options.anonymeter,
+        progress=progress,
+    )
+    result.to_html(options.output / PAGE)
+    result.save(options.output / RESULT)
     written = f"Wrote {options.output}/{PAGE} and {RESULT}"
     say(options, f"{result}\n{written}", {"output": options.output, **result.to_dict()})
+
+
+def synthesizer_class(words: str) -> Any:
+    """Return the class that ``module:Class`` names."""
+    module, separator, name = words.partition(":")
+    if not separator or not module or not name:
+        raise ValueError(
+            f"--synthesizer ({words}) must be module:Class, such as sdv.single_table:CTGANSynthesizer"
+        )
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(
+            f"--synthesizer ({words}) cannot be imported: {type(error).__name__}; install its package, or "
+            "correct the name"
+        ) from None
+
+
+def claim(options: argparse.Namespace) -> tuple[float | None, float]:
+    """Epsilon and delta that are claimed, with what this package claims by default."""
+    epsilon, delta = options.epsilon, options.delta
+    if options.synthesizer is None:
+        return 1.0 if epsilon is None else epsilon, 1e-9 if delta is None else delta
+    return epsilon, delta or 0.0

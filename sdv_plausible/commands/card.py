@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.commands.files import UsageError, check_output, how
+from sdv_plausible.commands.files import UsageError, check_output, check_there, how
 from sdv_plausible.commands.speaking import say
 
 
@@ -15,21 +15,22 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """What the card is made from, and what only a person knows."""
     from sdv_plausible.release_file.card import KNOWN
 
-    command.add_argument("release", type=Path, help="the release file")
-    command.add_argument("-o", "--output", type=Path, required=True, help="card: .html, .md or .json")
-    command.add_argument("--expect-sha256", metavar="DIGEST", help="refuse any other release file")
-    command.add_argument("--domain", type=Path, help="the domain file: which public sources it cites")
-    command.add_argument(
-        "--budget", nargs=3, metavar=("FILE", "EPSILON", "DELTA"),
+    add = command.add_argument
+    add("release", type=Path, help="the release file")
+    add("-o", "--output", type=Path, required=True, help="card: .html, .md or .json")
+    add("--expect-sha256", metavar="DIGEST", help="refuse any other release file")
+    add("--domain", type=Path, help="the domain file: which public sources it cites")
+    add(
+        "--budget",
+        nargs=3,
+        metavar=("FILE", "EPSILON", "DELTA"),
         help="the budget that the fit drew from: its sentence is on the card",
-    )  # fmt: skip
-    command.add_argument("--budget-filter", choices=("sum", "rho"), help="of --budget (default: sum)")
-    command.add_argument(
-        "--audit", type=Path, help="audit.json of a public or simulated table; others are refused"
     )
+    add("--budget-filter", choices=("sum", "rho"), help="of --budget (default: sum)")
+    add("--audit", type=Path, help="audit.json of a public or simulated table; others are refused")
     for name, hint in KNOWN.items():
-        command.add_argument(f"--{name.replace('_', '-')}", metavar="TEXT", help=hint)
-    command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+        add(f"--{name.replace('_', '-')}", metavar="TEXT", help=hint)
+    add("--overwrite", action="store_true", help="replace the output if it exists")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -39,10 +40,7 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.release_file.release import Release
 
     budget = None if options.budget is None else Path(options.budget[0])
-    given = [path for path in (options.release, options.domain, options.audit, budget) if path is not None]
-    for path in given:
-        if not path.is_file():
-            raise UsageError(f"there is no file {path}")
+    check_there(options.release, options.domain, options.audit, budget)
     check_output(options.output, options.overwrite, (".html", ".md", ".json"))
     release = Release.load(options.release, options.expect_sha256)
     card = release.card(

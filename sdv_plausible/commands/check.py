@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from sdv_plausible.commands.files import (
-    HOW_READ,
-    HOW_SPELLED,
-    UsageError,
-    add_reading,
-    check_inputs,
-    declared_types,
-    how,
-    is_parquet,
-    read,
-)
+from sdv_plausible.commands import files
 from sdv_plausible.commands.looking import NO_RECORD
 from sdv_plausible.commands.speaking import say
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``check`` is told."""
-    add_reading(command)
+    files.add_reading(command)
     command.set_defaults(only_declared=True)
 
 
@@ -34,16 +24,18 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.table.domain import MAX_BINS
     from sdv_plausible.table.reading import count_unreadable
 
-    check_inputs(options)
+    files.check_inputs(options)
     if options.domain == "written":
-        raise UsageError(
+        raise files.UsageError(
             "--domain written compares nothing with the rows: declare the ranges in a domain file, which "
             "also keeps a record of the look (--domain domain.json)"
         )
-    types = declared_types(options)
+    types = files.declared_types(options)
     options.rows_were_read, unread = True, {}
-    if not is_parquet(options.data):
-        unread = count_unreadable(options.data, types, **how(options, *HOW_READ, *HOW_SPELLED))
+    if not files.is_parquet(options.data):
+        unread = count_unreadable(
+            options.data, types, **files.how(options, *files.HOW_READ, *files.HOW_SPELLED)
+        )
     given, lines = options.domain, list[str]()
     if given is not None or options.rules:
         words = {name: kind.words for name, kind in types.items()}
@@ -54,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
             for name in declared.names
             if (attribute := declared.known(name))
         }
-        found, looked = check_rows(rules, known, read(options, types), lines.append)
+        found, looked = check_rows(rules, known, files.read(options, types), lines.append)
         lines.append(str(found))
         if given is not None:
             unread = {name: count for name, count in unread.items() if name in looked}  # of others nothing

@@ -5,27 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from sdv_plausible.commands.speaking import say
 
 SHELLS = ("bash", "zsh", "fish")
-_BASH = """\
-_sdv_plausible() {{
-  local cur="${{COMP_WORDS[COMP_CWORD]}}" prev="${{COMP_WORDS[COMP_CWORD-1]}}" words=""
-  if [ "$COMP_CWORD" -eq 1 ]; then
-    words="{commands}"
-  else
-    case "${{COMP_WORDS[1]}} $prev" in
-{choices}
-      *) case "${{COMP_WORDS[1]}}${{cur:0:1}}" in
-{options}
-      esac ;;
-    esac
-  fi
-  COMPREPLY=($(compgen -W "$words" -- "$cur"))
-}}
-complete -o default -F _sdv_plausible sdv-plausible
-"""
 
 
 @dataclass(frozen=True)
@@ -68,15 +52,7 @@ def _command(parser: argparse.ArgumentParser, purpose: str) -> Command:
 
 
 def script(shell: str, commands: Mapping[str, Command]) -> str:
-    """The script of a shell.
-
-    Parameters
-    ----------
-    shell : {"bash", "zsh", "fish"}
-        Which.
-    commands : mapping
-        What there is to complete.
-    """
+    """The script of a shell of :data:`SHELLS`."""
     if shell == "fish":
         return "\n".join(_fish(commands)) + "\n"
     choices = [
@@ -85,7 +61,8 @@ def script(shell: str, commands: Mapping[str, Command]) -> str:
         for option, values in command.choices.items()
     ]
     options = [f'        "{n}-") words="{" ".join(c.options)}" ;;' for n, c in commands.items()]
-    made = _BASH.format(commands=" ".join(commands), choices="\n".join(choices), options="\n".join(options))
+    form = (Path(__file__).parent / "templates" / "completion.bash").read_text(encoding="utf-8")
+    made = form.format(commands=" ".join(commands), choices="\n".join(choices), options="\n".join(options))
     return made if shell == "bash" else f"autoload -U +X bashcompinit && bashcompinit\n{made}"
 
 

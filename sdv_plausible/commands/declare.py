@@ -3,55 +3,141 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from functools import partial
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from sdv_plausible.commands.files import UsageError, check_output, is_same
+from sdv_plausible.commands import files
 from sdv_plausible.commands.speaking import say
-
-if TYPE_CHECKING:
-    from sdv_plausible.release.plan import Plan
+from sdv_plausible.declaring.codebook import Codebook
+from sdv_plausible.declaring.files import blanks, drafted, read_domain_file, replace_file, with_looks
+from sdv_plausible.declaring.private import learned_file
+from sdv_plausible.declaring.public import WARNING, words_of_table
+from sdv_plausible.declaring.readers import READERS, read_codebook
+from sdv_plausible.declaring.review import Review, Table
+from sdv_plausible.privacy.neighbours import Neighbours, person_of
+from sdv_plausible.release.budget import Budget
+from sdv_plausible.release.plan import Plan
+from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.reading import csv_columns, read_csv
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``declare`` is told."""
-    from sdv_plausible.declaring.command import add_options as add
-
-    add(command)
+    add = command.add_argument
+    add("data", type=Path, help="CSV or Parquet file: its column names alone are read")
+    add("-o", "--output", type=Path, required=True, help="domain file (JSON) to write")
+    add(
+        "--from-public", type=Path, metavar="CSV", help="a published table: ranges and values are read off it"
+    )
+    add("--from-codebook", type=Path, metavar="FILE", help="a code book: see --format")
+    add("--format", choices=sorted(READERS), help="form of the code book (default: the file's ending tells)")
+    add("--domain", type=Path, metavar="JSON", help="a domain file to start from: what it declares stays")
+    add(
+        "--private",
+        type=_epsilon,
+        metavar="EPSILON",
+        help="learn what is left open from the rows, within this; every fit that uses the file pays it",
+    )
+    add("--delta", type=float, default=1e-9, help="of --private (default: 1e-9)")
+    add(
+        "--budget",
+        nargs=3,
+        metavar=("EPSILON", "DELTA", "FILE"),
+        help="of --private: draw from the budget in this file",
+    )
+    add("--person", metavar="COLUMN", help="of --private: protect all rows of each value of this column")
+    add(
+        "--rows-per-person",
+        type=int,
+        default=1,
+        metavar="C",
+        help="of --person: rows used of each (default: 1)",
+    )
+    add("--encoding", default="utf-8", help="of the CSV files (default: utf-8)")
+    add(
+        "--separator",
+        type=files.separator_of,
+        default=",",
+        help='between cells (default: ","); "tab" for tabs',
+    )
+    add("--quote", default='"', help="around cells that hold a separator (default: '\"')")
+    add("--overwrite", action="store_true", help="replace the output if it exists")
+    add(
+        "--web",
+        action="store_true",
+        help="review and edit the file in a browser on this machine; one that exists is opened",
+    )
 
 
 def run(options: argparse.Namespace) -> None:
     """Check the files, then write the domain file or open the review page."""
-    from sdv_plausible.declaring.command import declare
-
     for path in (options.from_public, options.from_codebook):
-        if path is not None and is_same(options.data, path):
-            raise UsageError(
+        if path is not None and files.is_same(options.data, path):
+            raise files.UsageError(
                 f"{path} is the table itself: what is read off it is no declaration; name a published table, "
                 "or have the domain learned (synthesize --undeclared private)"
             )
     if options.private is None and (options.person is not None or options.rows_per_person != 1):
-        raise UsageError("--person and --rows-per-person go with --private: without it no row is looked at")
-    for path in (options.data, options.from_public, options.from_codebook):
-        if path is not None and not path.is_file():
-            raise UsageError(f"there is no file {path}")
-    check_output(options.output, options.overwrite or options.web, (".json",))
+        raise files.UsageError(
+            "--person and --rows-per-person go with --private: without it no row is looked at"
+        )
+    files.check_there(options.data, options.from_public, options.from_codebook)
+    files.check_output(options.output, options.overwrite or options.web, (".json",))
     if options.web:
         _check_web(options)
-    declare(options, plan_of, partial(say, options))
+    marks = {key: getattr(options, key) for key in files.HOW_READ}
+    names = files.names_of(options)
+    table = Table(options.data, names, marks)
+    found = _found(options, names, marks)
+    is_there = options.web and options.output.exists() and not options.overwrite
+    file = read_domain_file(options.output) if is_there else _drafted(options, names, found)
+    kept, learned = list[str](), dict[str, Any]()
+    if options.overwrite:
+        file, kept = with_looks(file, options.output, names)
+    if options.private is not None:
+        file = _learned(options, file, table)
+        learned = {name: file.columns[name] for name in file.private}
+    if not options.web:
+        kept = replace_file(options.output, file, names, learned)
+    lines, document = _notes(options, names, found, file)
+    if kept:
+        lines.append(
+            f"Kept from the file that it replaces: {', '.join(kept)} were looked at. What is declared "
+            "otherwise than it was then makes no claim, unless it cites its public source"
+        )
+    if options.web:
+        review = Review(file, table, options.output, plan_of, is_saved=is_there, learned=learned)
+        _serve(options, review, lines, document)
+        return
+    if file.private and options.private is not None:
+        cost = f"epsilon {options.private:g}, delta {options.delta:g}"
+        lines.insert(0, f"Learned at {cost}: {', '.join(file.private)}")
+    lines.append(f"Wrote {options.output}: {len(names)} columns")
+    if left := blanks(file):
+        lines.append(
+            "To be filled in (sdtype, and range or values), taken out, or left blank, which lets the cells "
+            f"vote in synthesize and fit, for a tenth of the budget: {', '.join(left)}"
+        )
+    say(options, "\n".join(lines), document)
 
 
 def _check_web(options: argparse.Namespace) -> None:
     """Refuse what does not go with the review page, before anything is read."""
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise UsageError("--web needs starlette and uvicorn: pip install 'sdv-plausible[app]'")
+        raise files.UsageError("--web needs starlette and uvicorn: pip install 'sdv-plausible[app]'")
     if options.private is not None:
-        raise UsageError("--web does not go with --private: review and save the file, then learn the rest")
+        raise files.UsageError(
+            "--web does not go with --private: review and save the file, then learn the rest"
+        )
     sources = (options.domain, options.from_public, options.from_codebook)
     if options.output.exists() and not options.overwrite and any(path is not None for path in sources):
-        raise UsageError(
+        raise files.UsageError(
             f"{options.output} exists, and is what --web would open: leave --domain and the sources out, or "
             "add --overwrite to start anew"
         )
@@ -66,3 +152,109 @@ def plan_of(declarations: Mapping[str, Any], epsilon: float, delta: float, table
         metadata_of(declarations), domain=declarations, epsilon=epsilon, delta=delta
     )
     return synth.plan(table_rows=table_rows)
+
+
+def _drafted(options: argparse.Namespace, names: Sequence[str], found: Codebook) -> DomainFile:
+    """The header, what public sources say, and what an earlier file does."""
+    file = drafted(names, found.columns)
+    if options.domain is None:
+        return file
+    start = read_domain_file(options.domain)
+    return replace(start, columns={**file.columns, **start.columns})
+
+
+def _notes(
+    options: argparse.Namespace, names: Sequence[str], found: Codebook, file: DomainFile
+) -> tuple[list[str], dict[str, Any]]:
+    """What the sources could not say, in lines; and all of it for programs."""
+    strange = [name for name in found.columns if name not in names]
+    messages = [m for m in found.messages if not m.startswith(tuple(f"{name}: " for name in strange))]
+    lines = [f"  {message}" for message in messages]
+    if strange:
+        lines.append(f"Not in {options.data.name}, and left out: {', '.join(strange)}")
+    if options.from_public is not None:
+        lines.append(WARNING)
+    return lines, {
+        "output": options.output,
+        "columns": list(names),
+        "learned": file.private,
+        "messages": messages,
+        "not_in_the_table": strange,
+        "to_be_filled_in": blanks(file),
+    }
+
+
+def _serve(
+    options: argparse.Namespace, review: Review, lines: Sequence[str], document: dict[str, Any]
+) -> None:
+    """Serve the review page until it is closed."""
+    from sdv_plausible.declaring.web.guard import Guard, Keys
+    from sdv_plausible.declaring.web.pages import Pages
+    from sdv_plausible.declaring.web.server import serve
+
+    def tell(address: str) -> None:
+        say(options, "\n".join([*lines, serving(address)]), {**document, "address": address})
+
+    def on_error(error: Exception) -> None:
+        if options.debug:
+            traceback.print_exception(error)
+
+    def make(keys: Keys, host: str, close: Callable[[], object]) -> Guard:
+        return Guard(Pages(review, keys, close).application(), keys, host, on_error)
+
+    with suppress(KeyboardInterrupt):
+        serve(make, tell)
+    if not options.json:
+        saved = "saved" if review.is_saved else "not written: nothing was saved"
+        print(f"Closed. {options.output} is {saved}.")
+
+
+def serving(address: str) -> str:
+    """What is said once pages are served."""
+    return (
+        f"Open in a browser on this machine: {address}\n"
+        "Close it on the page, or here with Ctrl-C. Nothing is kept but what you save."
+    )
+
+
+def _learned(options: argparse.Namespace, file: DomainFile, table: Table) -> DomainFile:
+    """The file with what was left open, learned from the rows; errors quote no cell."""
+    document = file.to_dict()
+    budget = None
+    if options.budget is not None:
+        epsilon, delta, path = options.budget
+        budget = Budget(float(epsilon), float(delta), path)
+    column_types(document)  # complains before a row is read
+    options.rows_were_read = True
+    rows = table.read(document)
+    neighbours = Neighbours.parse("add_remove", person_of(options.person, options.rows_per_person))
+    return learned_file(
+        rows,
+        file,
+        options.private,
+        options.delta,
+        budget=budget,
+        what=options.data.name,
+        neighbours=neighbours,
+    )
+
+
+def _epsilon(text: str) -> float:
+    return float(text.removeprefix("epsilon="))
+
+
+def _found(options: argparse.Namespace, names: Sequence[str], marks: dict[str, Any]) -> Codebook:
+    """What public sources say; where both do, the code book counts."""
+    columns: dict[str, Any] = {}
+    messages: list[str] = []
+    if options.from_public is not None:
+        header = csv_columns(options.from_public, **marks)
+        texts = read_csv(options.from_public, {name: {"sdtype": "categorical"} for name in header}, **marks)
+        found = words_of_table(texts).citing(f"published table {options.from_public.name}")
+        columns |= found.columns
+        messages += found.messages
+    if options.from_codebook is not None:
+        found = read_codebook(options.from_codebook, options.format).of_table(names)
+        columns |= {n: words for n, words in found.columns.items() if n not in columns or words.get("source")}
+        messages += found.messages
+    return Codebook(columns=columns, messages=tuple(messages))

@@ -15,17 +15,16 @@ from sdv_plausible.whole_files import write_whole
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``demo`` is told."""
-    command.add_argument("--rows", type=int, default=10_000, help="synthetic rows (default: 10000)")
-    command.add_argument(
-        "--table-rows", type=int, default=100_000, help="rows of the simulated table (default: 100000)"
-    )
-    command.add_argument(
-        "--epsilon", type=float, default=default_of("epsilon"),
+    add = command.add_argument
+    add("--rows", type=int, default=10_000, help="synthetic rows (default: 10000)")
+    add("--table-rows", type=int, default=100_000, help="rows of the simulated table (default: 100000)")
+    add(
+        "--epsilon",
+        type=float,
+        default=default_of("epsilon"),
         help="total privacy budget (default: %(default)s)",
-    )  # fmt: skip
-    command.add_argument(
-        "-o", "--output", type=Path, default=Path("demo_output"), help="folder (default: demo_output)"
     )
+    add("-o", "--output", type=Path, default=Path("demo_output"), help="folder (default: demo_output)")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sdv_plausible.commands.files import add_reading, check_outputs, read
+from sdv_plausible.commands.files import UsageError, add_reading, check_outputs, read
 from sdv_plausible.commands.fitting import allow_no_claim, check_claim, kept_if_lost
 from sdv_plausible.commands.looking import recorder
 from sdv_plausible.commands.speaking import say
@@ -13,6 +13,7 @@ from sdv_plausible.commands.undeclared import columns_of, spelling
 from sdv_plausible.fit.options import default_of
 from sdv_plausible.models.datasynthesizer.learner import GreedyBayes
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+from sdv_plausible.table.column_types import check_released
 from sdv_plausible.table.domain import MAX_BINS
 
 MODES = ("correlated", "independent", "random")
@@ -20,38 +21,40 @@ MODES = ("correlated", "independent", "random")
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``describe`` is told."""
+    add = command.add_argument
     add_reading(command)
-    command.add_argument(
-        "-o", "--output", type=Path, required=True, help="description (JSON) to write: a release file"
-    )
-    command.add_argument("--mode", choices=MODES, default=MODES[0], help="default: correlated")
-    command.add_argument(
-        "--epsilon", type=float, default=0.1, help="total privacy budget, types included (default: 0.1)"
-    )
-    command.add_argument(
-        "--delta", type=float, default=default_of("delta"), help="failure probability (default: %(default)s)"
-    )
-    command.add_argument("--max-parents", type=int, default=4, help="of --mode correlated (default: 4)")
-    command.add_argument(
-        "--bins", type=int, default=MAX_BINS, help=f"of numbers and dates, at most (default: {MAX_BINS})"
-    )
-    command.add_argument(
-        "--only-declared", action="store_true", help="leave out columns whose type is not declared"
-    )
+    add("-o", "--output", type=Path, required=True, help="description (JSON) to write: a release file")
+    add("--mode", choices=MODES, default=MODES[0], help="default: correlated")
+    add("--epsilon", type=float, default=0.1, help="total privacy budget, types included (default: 0.1)")
+    add("--delta", type=float, default=default_of("delta"), help="failure probability (default: %(default)s)")
+    add("--max-parents", type=int, default=4, help="of --mode correlated (default: 4)")
+    add("--bins", type=int, default=MAX_BINS, help=f"of numbers and dates, at most (default: {MAX_BINS})")
+    add("--only-declared", action="store_true", help="leave out columns whose type is not declared")
     allow_no_claim(command)
-    command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    add("--overwrite", action="store_true", help="replace the output if it exists")
     command.set_defaults(ledger=None)
 
 
 def run(options: argparse.Namespace) -> None:
     """Vote on undeclared types, learn the description and write it."""
     check_outputs(options, (".json", ".release"))
+    if options.domain == "written":
+        raise UsageError(
+            "--domain written: describe takes types from --metadata, and ranges from a domain file alone: "
+            "declare them there (--domain domain.json), or use fit"
+        )
+    check_released(options.metadata)
     given_domain, columns = options.domain, columns_of(options)
     model = GreedyBayes(max_parents=options.max_parents) if options.mode == "correlated" else options.mode
     synth = PlausibleDeniabilitySynthesizer(
-        columns.metadata, epsilon=options.epsilon, delta=options.delta, model=model, max_bins=options.bins,
-        rules=options.rules or (), **columns.arguments,
-    )  # fmt: skip
+        columns.metadata,
+        epsilon=options.epsilon,
+        delta=options.delta,
+        model=model,
+        max_bins=options.bins,
+        rules=options.rules or (),
+        **columns.arguments,
+    )
     check_claim(options, synth)  # before a cell votes
     synth.spelling, synth.record = spelling(options), recorder(given_domain)
     options.rows_were_read = True  # from here on errors of others may quote cells

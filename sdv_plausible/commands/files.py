@@ -32,33 +32,30 @@ def add_reading(command: argparse.ArgumentParser) -> None:
 
 def add_declarations(command: argparse.ArgumentParser) -> None:
     """What is known of the columns without a table."""
-    command.add_argument(
-        "--metadata", type=Path, help="SDV metadata JSON that you wrote: the types of the columns"
-    )
-    command.add_argument(
-        "--domain", help='domain JSON: types and values; or "written" if you wrote the ranges in --metadata'
-    )
-    command.add_argument("--rules", type=Path, help="rules JSON: what holds in every row")
+    add = command.add_argument
+    add("--metadata", type=Path, help="SDV metadata JSON that you wrote: the types of the columns")
+    add("--domain", help='domain JSON: types and values; or "written" if you wrote the ranges in --metadata')
+    add("--rules", type=Path, help="rules JSON: what holds in every row")
 
 
 def add_spelling(command: argparse.ArgumentParser) -> None:
     """How files and their cells are written."""
-    command.add_argument("--encoding", default="utf-8", help="of the CSV file (default: utf-8)")
-    command.add_argument(
-        "--separator", type=_separator, default=",", help='between cells (default: ","); "tab" for tabs'
-    )
-    command.add_argument("--quote", default='"', help="around cells that hold a separator (default: '\"')")
-    command.add_argument("--decimal", default=".", help='decimal point of numbers (default: ".")')
-    command.add_argument("--thousands", help="mark between groups of three digits (default: none)")
-    command.add_argument(
-        "--na-values", nargs="+", metavar="TEXT", help="texts for missing (default: the empty text alone)"
-    )
-    command.add_argument(
-        "--true-values", nargs="+", metavar="TEXT", help="texts for true (default: true t yes y 1)"
-    )
-    command.add_argument(
-        "--false-values", nargs="+", metavar="TEXT", help="texts for false (default: false f no n 0)"
-    )
+    add = command.add_argument
+    add("--encoding", default="utf-8", help="of the CSV file (default: utf-8)")
+    add("--separator", type=separator_of, default=",", help='between cells (default: ","); "tab" for tabs')
+    add("--quote", default='"', help="around cells that hold a separator (default: '\"')")
+    add("--decimal", default=".", help='decimal point of numbers (default: ".")')
+    add("--thousands", help="mark between groups of three digits (default: none)")
+    add("--na-values", nargs="+", metavar="TEXT", help="texts for missing (default: the empty text alone)")
+    add("--true-values", nargs="+", metavar="TEXT", help="texts for true (default: true t yes y 1)")
+    add("--false-values", nargs="+", metavar="TEXT", help="texts for false (default: false f no n 0)")
+
+
+def check_there(*paths: Path | None) -> None:
+    """Refuse files that are not there."""
+    for path in paths:
+        if path is not None and not path.is_file():
+            raise UsageError(f"there is no file {path}")
 
 
 def check_inputs(options: argparse.Namespace) -> None:
@@ -74,9 +71,8 @@ def check_inputs(options: argparse.Namespace) -> None:
     if options.domain == "written" and options.metadata is None:
         raise UsageError(
             "--domain written needs --metadata with ranges that you wrote: those detected in the table are "
-            "read from its "
-            "rows and declare nothing; give --metadata metadata.json, or declare the ranges in --domain "
-            "domain.json"
+            "read from its rows and declare nothing; give --metadata metadata.json, or declare the ranges "
+            "in --domain domain.json"
         )
 
 
@@ -89,17 +85,9 @@ def check_outputs(options: argparse.Namespace, endings: Sequence[str] = (".csv",
 
 
 def check_nothing_read_is_written(options: argparse.Namespace, *more: Path) -> None:
-    """Refuse outputs that anything else on the command line names, as a file to be read or to be written.
-
-    Every text that was given counts: so no option that reads a file can be forgotten here.
-
-    Parameters
-    ----------
-    options : Namespace
-        Of any command; its ``outputs`` are the options that name what is written.
-    *more : Path
-        Files in a folder that is written to.
-    """
+    """Refuse outputs that anything else on the command line names, as a file to be read or to be written."""
+    # Every text that was given counts: so no option that reads a file can be forgotten here. ``outputs`` of a
+    # command are its options that name what is written; ``more`` are files in a folder that is written to.
     outputs = [(name, getattr(options, name, None)) for name in getattr(options, "outputs", ("output",))]
     written = [(name, path) for name, path in (*outputs, *(("output", path) for path in more)) if path]
     read = [
@@ -121,6 +109,8 @@ def check_output(path: Path, overwrite: bool, endings: Sequence[str]) -> None:
     """Refuse an output that cannot be written."""
     if path.is_dir():
         raise UsageError(f"{path} is a folder; name a file in it")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is no regular file, and one would be in its place; choose another name")
     if path.exists() and not overwrite:
         raise UsageError(f"{path} exists; choose another name, or add --overwrite")
     if path.suffix.lower() not in endings:
@@ -218,5 +208,6 @@ def _detected(
     return detect_types(texts, Spelling(**how(options, *HOW_SPELLED)))
 
 
-def _separator(text: str) -> str:
+def separator_of(text: str) -> str:
+    """The character that a word of the command line stands for."""
     return "\t" if text in ("tab", "\\t") else text

@@ -7,15 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sdv_plausible.commands import fitting
 from sdv_plausible.commands.files import UsageError, check_outputs
-from sdv_plausible.commands.fitting import (
-    ROW_BY_ROW,
-    add_fitting,
-    allow_no_claim,
-    check_claim,
-    fitted,
-    kept_if_lost,
-)
 from sdv_plausible.commands.speaking import say, steps
 from sdv_plausible.whole_files import write_whole
 
@@ -25,26 +18,26 @@ if TYPE_CHECKING:
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What of a table is learned, how, and where the release goes."""
-    add_fitting(command)
+    fitting.add_fitting(command)
     command.add_argument("-o", "--output", type=Path, required=True, help="release file to write (.release)")
     command.add_argument("--readable", action="store_true", help="with line breaks, for people")
-    allow_no_claim(command)
+    fitting.allow_no_claim(command)
 
 
 def run(options: argparse.Namespace) -> None:
     """Fit, and write the release with its ledger."""
     check_outputs(options, (".release", ".json"))
     test = getattr(options, "test", None)
-    if test in ROW_BY_ROW:
+    if test in fitting.ROW_BY_ROW:
         raise UsageError(
             f"--test {test} keeps records, and a release file holds none: leave it out, or take synthesize"
         )
 
     with steps("reading", "fitting", "writing") as begin:
-        synth, found = fitted(options, begin, partial(_check, options))
+        synth, found = fitting.fitted(options, begin, partial(_check, options))
         begin()
         ledger = synth.privacy_ledger()
-        with kept_if_lost(synth, options.output):
+        with fitting.kept_if_lost(synth, options.output):
             digest = synth.release(allow_no_claim=options.allow_no_claim).save(
                 options.output, readable=options.readable
             )
@@ -53,12 +46,7 @@ def run(options: argparse.Namespace) -> None:
     say(
         options,
         f"{ledger}{found.hint()}\n\nWrote {options.output}, sha256 {digest}",
-        {
-            "output": options.output,
-            "sha256": digest,
-            **found.to_dict(),
-            "ledger": ledger.to_dict(),
-        },
+        {"output": options.output, "sha256": digest, **found.to_dict(), "ledger": ledger.to_dict()},
     )
 
 
@@ -71,4 +59,4 @@ def _check(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesizer) 
             "no column is modelled, so there is nothing to release: ids and personal data are made up anew. "
             "Declare another column, such as {'age': {'sdtype': 'numerical'}}, or take synthesize"
         )
-    check_claim(options, synth)
+    fitting.check_claim(options, synth)

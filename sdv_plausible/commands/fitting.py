@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
-from sdv_plausible.commands.files import (
-    UsageError,
-    add_reading,
-    is_same,
-    names_of,
-    read,
-)
+from sdv_plausible.commands import files
 from sdv_plausible.commands.looking import recorder
 from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
 from sdv_plausible.commands.speaking import to_holder
@@ -29,14 +24,11 @@ ROW_BY_ROW = ("randomized", "deterministic")
 
 def add_fitting(command: argparse.ArgumentParser) -> None:
     """What is read, how it is learned, and where the ledger goes."""
-    add_reading(command)
-    command.add_argument(
-        "--only-declared", action="store_true", help="leave out columns whose type is not declared"
-    )
-    command.add_argument("--ledger", type=Path, help="also write the privacy ledger as JSON")
-    command.add_argument(
-        "--overwrite", action="store_true", help="replace files that exist, never one that is read"
-    )
+    add = command.add_argument
+    files.add_reading(command)
+    add("--only-declared", action="store_true", help="leave out columns whose type is not declared")
+    add("--ledger", type=Path, help="also write the privacy ledger as JSON")
+    add("--overwrite", action="store_true", help="replace files that exist, never one that is read")
     add_parameters(command)
     command.set_defaults(outputs=("output", "ledger"))
 
@@ -47,12 +39,12 @@ def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
         return {}
     if hasattr(options, "row_cap"):
         if options.row_cap < rows:
-            raise UsageError(
+            raise files.UsageError(
                 f"--row-cap ({options.row_cap}) must be at least --rows ({rows}), each of which is paid for"
             )
         return {}
     if options.rules is not None:
-        raise UsageError(
+        raise files.UsageError(
             "--rules: rows that break one are drawn again, and each of them is paid for: say how many with "
             f"--row-cap, such as {2 * rows}"
         )
@@ -60,17 +52,7 @@ def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
 
 
 def synthesizer(options: argparse.Namespace, metadata: Any, **known: Any) -> PlausibleDeniabilitySynthesizer:
-    """The synthesizer that was asked for; what was not said is as its constructor has it.
-
-    Parameters
-    ----------
-    options : Namespace
-        Of a command with the synthesizer's parameters.
-    metadata : Metadata
-        Of the table.
-    **known
-        Arguments that the command knows itself.
-    """
+    """The synthesizer that was asked for; what was not said is as its constructor has it."""
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
     known = {"domain": options.domain, "rules": options.rules or (), **known}
@@ -89,7 +71,7 @@ def check_claim(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesi
     """Refuse a release without a claim before anything is fitted, unless it was allowed."""
     ledger = synth.plan().ledger
     if not ledger.claims_privacy and not options.allow_no_claim:
-        raise UsageError(
+        raise files.UsageError(
             f"{ledger.sentence()} The file may hold single people's values: mend that, or add "
             "--allow-no-claim. Nothing was fitted"
         )
@@ -105,16 +87,11 @@ def kept_if_lost(synth: PlausibleDeniabilitySynthesizer, output: Path) -> Iterat
             with suppress(Exception):  # without a claim there is none, and a disk may be full
                 release = synth.release()
                 kept = (folder or Path(mkdtemp(prefix="sdv-plausible-"))) / f"{output.name}.release"
-                if not kept.exists():
+                if not os.path.lexists(kept):  # nor is a link that leads nowhere followed
                     release.save(kept)
                     to_holder(f"the fit is kept in {kept}: 'sdv-plausible sample {kept}' draws its rows")
                     break
         raise
-
-
-def plan_first(synth: PlausibleDeniabilitySynthesizer) -> None:
-    """Have refused what the plan of a fit refuses."""
-    synth.plan()
 
 
 def fitted(
@@ -123,43 +100,32 @@ def fitted(
     check: Callable[[PlausibleDeniabilitySynthesizer], object] | None = None,
     known: Mapping[str, Any] | None = None,
 ) -> tuple[PlausibleDeniabilitySynthesizer, Undeclared]:
-    """The synthesizer, fitted to the table, and the types that nobody declared.
-
-    Parameters
-    ----------
-    options : Namespace
-        Of a command with :func:`add_fitting`.
-    begin : callable
-        Told when a step begins: reading, fitting.
-    check : callable, optional
-        Shown the synthesizer before the rows are read; it may refuse.
-    known : mapping, optional
-        Arguments that the command knows itself.
-    """
+    """The synthesizer, fitted to the table, and the types that nobody declared."""
+    # ``begin`` is told when a step begins; ``check`` is shown the synthesizer before the rows are read, and
+    # may refuse; ``known`` are arguments that the command knows itself.
     from sdv_plausible.table.column_types import check_released
 
     known, given_domain = dict(known or {}), options.domain
-    if options.public is not None and not options.public.is_file():
-        raise UsageError(f"there is no file {options.public}")
-    if options.public is not None and is_same(options.public, options.data):
-        raise UsageError(
+    files.check_there(options.public)
+    if options.public is not None and files.is_same(options.public, options.data):
+        raise files.UsageError(
             f"--public ({options.public}) is the table to be protected: leave it out, or name a published one"
         )
     check_released(options.metadata)
     begin()
     columns = columns_of(options)
     if options.public is not None:  # its columns are the table's, or some of them
-        names = names_of(options, options.public)
+        names = files.names_of(options, options.public)
         shared = {name: kind for name, kind in columns.types.items() if name in names}
-        known["public"] = read(options, shared, options.public)
+        known["public"] = files.read(options, shared, options.public)
     synth = synthesizer(
         options, columns.metadata, budget=opened_budget(options), **{**known, **columns.arguments}
     )
     synth.spelling = spelling(options)
-    (check or plan_first)(synth)
+    (check or type(synth).plan)(synth)
     synth.record = recorder(given_domain)
     options.rows_were_read = True
-    table = read(options, columns.types)
+    table = files.read(options, columns.types)
     begin()
     synth.fit(table)
     return synth, columns.found(synth)

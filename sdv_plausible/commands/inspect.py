@@ -6,15 +6,7 @@ import argparse
 from datetime import date
 from pathlib import Path
 
-from sdv_plausible.commands.files import (
-    HOW_SPELLED,
-    UsageError,
-    add_spelling,
-    check_output,
-    how,
-    names_of,
-    read,
-)
+from sdv_plausible.commands import files
 from sdv_plausible.commands.looking import note_rows_shown
 from sdv_plausible.commands.speaking import say
 from sdv_plausible.commands.undeclared import without_blanks
@@ -29,24 +21,23 @@ from sdv_plausible.whole_files import write_whole
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``inspect`` is told."""
-    command.add_argument("real", type=Path, help="the table before (CSV or Parquet)")
-    command.add_argument("synthetic", type=Path, help="the table after (CSV or Parquet)")
-    command.add_argument("-o", "--output", type=Path, required=True, help="HTML page to write: not public")
-    command.add_argument("--domain", type=Path, help="domain JSON: types; others are detected")
-    command.add_argument("--rules", type=Path, help="rules JSON: noted, as made before the rows were shown")
-    add_spelling(command)
-    command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    add = command.add_argument
+    add("real", type=Path, help="the table before (CSV or Parquet)")
+    add("synthetic", type=Path, help="the table after (CSV or Parquet)")
+    add("-o", "--output", type=Path, required=True, help="HTML page to write: not public")
+    add("--domain", type=Path, help="domain JSON: types; others are detected")
+    add("--rules", type=Path, help="rules JSON: noted, as made before the rows were shown")
+    files.add_spelling(command)
+    add("--overwrite", action="store_true", help="replace the output if it exists")
 
 
 def run(options: argparse.Namespace) -> None:
     """Write the page."""
-    for path in (options.real, options.synthetic, options.rules):
-        if path is not None and not path.is_file():
-            raise UsageError(f"there is no file {path}")
-    check_output(options.output, options.overwrite, (".html",))
+    files.check_there(options.real, options.synthetic, options.rules)
+    files.check_output(options.output, options.overwrite, (".html",))
     options.rows_were_read = True
     page = inspected(options)
-    names = names_of(options, options.real)
+    names = files.names_of(options, options.real)
     notes = note_rows_shown(options.domain, options.rules, names)  # before anything is shown
     write_whole(options.output, page, owner_only=True)
     say(
@@ -59,10 +50,10 @@ def run(options: argparse.Namespace) -> None:
 def inspected(options: argparse.Namespace) -> str:
     """The page. NOT private: types are detected in the real rows, which are shown."""
     types = column_types(without_blanks(options.domain))
-    rest = [name for name in names_of(options, options.real) if name not in types]
+    rest = [name for name in files.names_of(options, options.real) if name not in types]
     known = {name: kind.words for name, kind in types.items()}
     if rest:
-        texts = read(options, {name: {"sdtype": "categorical"} for name in rest}, options.real)
-        known |= detect_types(texts, Spelling(**how(options, *HOW_SPELLED)))
-    real, synthetic = (read(options, known, path) for path in (options.real, options.synthetic))
+        texts = files.read(options, {name: {"sdtype": "categorical"} for name in rest}, options.real)
+        known |= detect_types(texts, Spelling(**files.how(options, *files.HOW_SPELLED)))
+    real, synthetic = (files.read(options, known, path) for path in (options.real, options.synthetic))
     return inspection_page(prepare(real, synthetic, metadata_of(known)), date.today().isoformat())

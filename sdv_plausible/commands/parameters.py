@@ -14,36 +14,32 @@ from typing import Any
 from sdv_plausible.commands.files import UsageError
 from sdv_plausible.fit.options import NAMED, OPTIONS, VALUES, Option, default_of, misplaced
 
-OTHERWISE = {
-    "domain": "--domain",
-    "rules": "--rules",
-    "budget": "--budget",
-    "public": "--public",
-}
-"""Arguments of the constructor that are not options of their own, and what says them."""
-
 
 def add_parameters(command: argparse.ArgumentParser) -> None:
     """Make an option of every parameter, but those that are said otherwise."""
     group = command.add_argument_group("parameters of the synthesizer")
+    add = group.add_argument
     for option in OPTIONS.values():
         _add(group, option)
-    group.add_argument(
-        "--model-parameters", metavar="JSON", default=argparse.SUPPRESS,
-        help="further options of the model, such as {\"max_cost\": 300}, or a file that holds them",
-    )  # fmt: skip
-    group.add_argument("--privacy-test", type=_moved, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-    group.add_argument(
-        "--budget", nargs=3, metavar=("FILE", "EPSILON", "DELTA"),
-        help="a total over several releases, kept in a file, which is made if it is not there",
-    )  # fmt: skip
-    group.add_argument(
-        "--budget-filter", choices=("sum", "rho"), help="how fits add up in --budget (default: sum)"
+    add(
+        "--model-parameters",
+        metavar="JSON",
+        default=argparse.SUPPRESS,
+        help='further options of the model, such as {"max_cost": 300}, or a file that holds them',
     )
-    group.add_argument(
-        "--public", type=Path,
+    add("--privacy-test", type=_moved, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    add(
+        "--budget",
+        nargs=3,
+        metavar=("FILE", "EPSILON", "DELTA"),
+        help="a total over several releases, kept in a file, which is made if it is not there",
+    )
+    add("--budget-filter", choices=("sum", "rho"), help="how fits add up in --budget (default: sum)")
+    add(
+        "--public",
+        type=Path,
         help="a PUBLISHED table (CSV or Parquet) of the same columns, from which learning starts",
-    )  # fmt: skip
+    )
 
 
 def _add(group: Any, option: Option) -> None:
@@ -65,20 +61,8 @@ def _add(group: Any, option: Option) -> None:
 
 
 def given(options: argparse.Namespace, **known: Any) -> dict[str, Any]:
-    """Arguments of the constructor from the options that were given, and from them alone.
-
-    Parameters
-    ----------
-    options : Namespace
-        Of a command with :func:`add_parameters`.
-    **known
-        Flat options, or arguments, that the command knows itself: what was given comes first.
-
-    Raises
-    ------
-    ValueError
-        If an option plays no part beside the others.
-    """
+    """Arguments of the constructor from the options that were given, and from them alone."""
+    # ``known`` are options or arguments that the command knows itself: what was given comes first.
     from sdv_plausible.fit.public_table import PublicTable
     from sdv_plausible.models import named_learner
     from sdv_plausible.privacy.neighbours import person_of

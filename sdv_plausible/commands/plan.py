@@ -18,17 +18,19 @@ if TYPE_CHECKING:
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What is planned: declarations and parameters, and no table."""
+    add = command.add_argument
     add_declarations(command)
-    command.add_argument("-n", "--rows", type=int, help="synthetic rows that you want")
-    command.add_argument(
+    add("-n", "--rows", type=int, help="synthetic rows that you want")
+    add(
         "--table-rows",
         type=int,
         help="a public figure or guess for the rows of the table: says what to expect",
     )
-    command.add_argument(
-        "--max-advantage", type=float,
+    add(
+        "--max-advantage",
+        type=float,
         help="largest advantage of an attacker, in (0, 1): plans the largest epsilon that keeps it",
-    )  # fmt: skip
+    )
     add_parameters(command)
     command.set_defaults(only_declared=False)
 

@@ -19,22 +19,19 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """What papers are made from, where they go, and what only a person knows."""
     from sdv_plausible.privacy.registry import KNOWN
 
-    command.add_argument("ledger", type=Path, help="what --ledger wrote, or a release file")
-    command.add_argument("-o", "--output", type=Path, required=True, help="YAML file to write")
-    command.add_argument(
-        "--conformance", type=Path, help="also write a table in the words of NIST SP 800-226"
-    )
-    command.add_argument(
-        "--pages", default="docs", help="where this package's docs are, for links in the table"
-    )
-    command.add_argument("--overwrite", action="store_true", help="replace files that exist")
+    add = command.add_argument
+    add("ledger", type=Path, help="what --ledger wrote, or a release file")
+    add("-o", "--output", type=Path, required=True, help="YAML file to write")
+    add("--conformance", type=Path, help="also write a table in the words of NIST SP 800-226")
+    add("--pages", default="docs", help="where this package's docs are, for links in the table")
+    add("--overwrite", action="store_true", help="replace files that exist")
     for name, field in KNOWN.items():
         option = f"--{name.replace('_', '-')}"
         if field.many:
-            command.add_argument(option, nargs="+", metavar="TEXT", help=field.hint)
+            add(option, nargs="+", metavar="TEXT", help=field.hint)
         else:
             hint = f"{field.hint}: {', '.join(field.choices)}" if field.choices else field.hint
-            command.add_argument(option, metavar="TEXT", help=hint)
+            add(option, metavar="TEXT", help=hint)
     command.set_defaults(outputs=("output", "conformance"))
 
 

@@ -7,17 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.commands.files import (
-    UsageError,
-    add_declarations,
-    add_spelling,
-    check_inputs,
-    check_output,
-    declared_types,
-    is_same,
-    metadata_and_detected,
-    read,
-)
+from sdv_plausible.commands import files
+from sdv_plausible.commands.fitting import allow_no_claim
 from sdv_plausible.commands.looking import note_rows_shown
 from sdv_plausible.commands.speaking import say, steps
 from sdv_plausible.commands.undeclared import without_blanks
@@ -28,39 +19,44 @@ PUBLISHABLE = "It may be published: real rows are on it through the guarantee al
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What is compared, what is known of it, and where the page goes."""
-    command.add_argument("data", type=Path, help="the real table (CSV or Parquet)")
-    command.add_argument("synthetic", type=Path, help="the synthetic rows (CSV or Parquet)")
-    command.add_argument("-o", "--output", type=Path, required=True, help="HTML page to write")
-    add_declarations(command)
-    add_spelling(command)
-    command.add_argument("--release", type=Path, help="the release file: its guarantee and network")
-    command.add_argument("--ledger", type=Path, help="instead of --release: what --ledger wrote")
-    command.add_argument("--holdout", type=Path, help="real rows that were not fitted, for comparison")
-    command.add_argument("--target", help="column that classifiers predict")
-    command.add_argument(
-        "--publishable", action="store_true",
+    add = command.add_argument
+    add("data", type=Path, help="the real table (CSV or Parquet)")
+    add("synthetic", type=Path, help="the synthetic rows (CSV or Parquet)")
+    add("-o", "--output", type=Path, required=True, help="HTML page to write")
+    files.add_declarations(command)
+    files.add_spelling(command)
+    add("--release", type=Path, help="the release file: its guarantee and network")
+    add("--ledger", type=Path, help="instead of --release: what --ledger wrote")
+    add("--holdout", type=Path, help="real rows that were not fitted, for comparison")
+    add("--target", help="column that classifiers predict")
+    add(
+        "--publishable",
+        action="store_true",
         help="only what may be published: the guarantee and the synthetic rows",
-    )  # fmt: skip
-    command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    )
+    allow_no_claim(command)
+    add("--overwrite", action="store_true", help="replace the output if it exists")
     command.set_defaults(only_declared=False)
 
 
 def run(options: argparse.Namespace) -> None:
     """Compare, and write the page."""
     from sdv_plausible.evaluation import PlausibleDeniabilityReport
+    from sdv_plausible.evaluation.page.pages import UNPROTECTED
 
     _check(options)
     with steps("reading", "comparing", "writing") as begin:
         begin()
         ledger, structure = _guarantee(options)
+        claimed = _claimed(options, ledger)
         noted, options.domain = options.domain, without_blanks(options.domain)
-        types = declared_types(options)
+        types = files.declared_types(options)
         shown = options.synthetic if options.publishable else None  # else one real cell decides on the page
-        metadata, detected = metadata_and_detected(options, types, shown)
+        metadata, detected = files.metadata_and_detected(options, types, shown)
         options.rows_were_read = True
         known = {**types, **detected}
-        real, synthetic = read(options, known), read(options, known, options.synthetic)
-        holdout = None if options.holdout is None else read(options, known, options.holdout)
+        real, synthetic = files.read(options, known), files.read(options, known, options.synthetic)
+        holdout = None if options.holdout is None else files.read(options, known, options.holdout)
         report = PlausibleDeniabilityReport(
             ledger=ledger, structure=structure, holdout=holdout, target=options.target
         )
@@ -69,29 +65,40 @@ def run(options: argparse.Namespace) -> None:
         begin()
         notes = [] if options.publishable else note_rows_shown(noted, options.rules, list(real.columns))
         report.to_html(options.output, publishable=options.publishable)
-    words = PUBLISHABLE if options.publishable else FOR_HOLDER
+    is_own = not (options.publishable and claimed)
+    words = FOR_HOLDER if not options.publishable else PUBLISHABLE if claimed else UNPROTECTED
     say(
         options,
         "\n".join([f"Wrote {options.output}. {words}", *notes]),
-        {"output": options.output, "for_the_holder_alone": not options.publishable, "notes": notes},
+        {"output": options.output, "for_the_holder_alone": is_own, "notes": notes},
     )
 
 
 def _check(options: argparse.Namespace) -> None:
     """Refuse files that are not there, or cannot be written, before anything is read."""
-    check_inputs(options)
-    given = (options.synthetic, options.holdout, options.release, options.ledger)
-    for path in (path for path in given if path is not None):
-        if not path.is_file():
-            raise UsageError(f"there is no file {path}")
+    files.check_inputs(options)
+    files.check_there(options.synthetic, options.holdout, options.release, options.ledger)
     if options.release is not None and options.ledger is not None:
-        raise UsageError("--release and --ledger both say what the guarantee is: give one of them")
-    if options.publishable and is_same(options.data, options.synthetic):
-        raise UsageError(
+        raise files.UsageError("--release and --ledger both say what the guarantee is: give one of them")
+    if options.publishable and files.is_same(options.data, options.synthetic):
+        raise files.UsageError(
             f"{options.synthetic} is the real table, and its rows would be published as synthetic ones; give "
             "the file that sample or synthesize wrote"
         )
-    check_output(options.output, options.overwrite, (".html",))
+    files.check_output(options.output, options.overwrite, (".html",))
+
+
+def _claimed(options: argparse.Namespace, ledger: Any) -> bool:
+    """Whether a guarantee protects the synthetic rows; a page to be published without one must be allowed."""
+    from sdv_plausible.evaluation.page.guarantee import Guarantee
+
+    guarantee = Guarantee.of(ledger)
+    if options.publishable and not guarantee.claimed and not options.allow_no_claim:
+        raise files.UsageError(
+            f"{guarantee.sentence} The page may hold single people's values: give --release or --ledger of "
+            "a release with a claim, leave --publishable out, or add --allow-no-claim"
+        )
+    return guarantee.claimed
 
 
 def _guarantee(options: argparse.Namespace) -> tuple[Any, Any]:
@@ -108,4 +115,4 @@ def _guarantee(options: argparse.Namespace) -> tuple[Any, Any]:
     try:
         return json.loads(options.ledger.read_text(encoding="utf-8")), None
     except ValueError:
-        raise UsageError(f"{options.ledger} is no ledger: give what --ledger wrote") from None
+        raise files.UsageError(f"{options.ledger} is no ledger: give what --ledger wrote") from None

@@ -25,27 +25,25 @@ PART_ROWS = 50_000  # drawn at a time, so that progress can be shown
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``sample`` is told."""
-    command.add_argument("release", type=Path, help="what fit or describe wrote, or any release file")
-    command.add_argument("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
-    command.add_argument(
-        "-n", "--rows", type=int, help="rows (default: the noisy number of rows in the release)"
-    )
-    command.add_argument(
-        "--where", nargs="+", default=[], metavar="COLUMN=VALUE",
+    add = command.add_argument
+    add("release", type=Path, help="what fit or describe wrote, or any release file")
+    add("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
+    add("-n", "--rows", type=int, help="rows (default: the noisy number of rows in the release)")
+    add(
+        "--where",
+        nargs="+",
+        default=[],
+        metavar="COLUMN=VALUE",
         help='values that every row has, such as sex=f "age=34"; nothing after = is missing',
-    )  # fmt: skip
-    command.add_argument(
+    )
+    add(
         "--uniform", nargs="+", default=[], metavar="COLUMN", help="columns drawn uniformly from their domain"
     )
-    command.add_argument("--random-state", type=int, help="the same rows again for the same options")
-    command.add_argument("--expect-sha256", metavar="DIGEST", help="refuse any other release file")
-    command.add_argument(
-        "--recipient", help="who gets the rows: the same name always gets the same ones; needs --secret"
-    )
-    command.add_argument(
-        "--secret", type=Path, help="the holder's secret file, made if it is not there: never hand it out"
-    )
-    command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    add("--random-state", type=int, help="the same rows again for the same options")
+    add("--expect-sha256", metavar="DIGEST", help="refuse any other release file")
+    add("--recipient", help="who gets the rows: the same name always gets the same ones; needs --secret")
+    add("--secret", type=Path, help="the holder's secret file, made if it is not there: never hand it out")
+    add("--overwrite", action="store_true", help="replace the output if it exists")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -90,20 +88,7 @@ def drawn(options: argparse.Namespace, release: Release) -> pd.DataFrame:
 
 
 def conditions(words: Sequence[str], release: Release) -> dict[str, Any]:
-    """Values by column, from texts such as ``age=34``.
-
-    Parameters
-    ----------
-    words : sequence of str
-        As they were written.
-    release : Release
-        Whose domain says what a text stands for.
-
-    Raises
-    ------
-    ValueError
-        If a text has no ``=``, names a column twice, or is no number where one belongs.
-    """
+    """Values by column, from texts such as ``age=34``; the release's domain says what a text stands for."""
     domain = {attribute.name: attribute for attribute in release.rules.whole(release.domain)}
     found: dict[str, Any] = {}
     for word in words:

@@ -41,10 +41,8 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def warnings_in_lines() -> Iterator[None]:
-    """Show this package's warnings in one line each, on standard error, and those of others not at all.
-
-    SDV's hints on saving metadata are not for this audience, and what others say of rows may quote cells.
-    """
+    """Show this package's warnings in one line each, on standard error, and those of others not at all."""
+    # SDV's hints on saving metadata are not for this audience, and what others say of rows may quote cells.
     said: set[str] = set()
 
     def show(message: Warning | str, _: type[Warning], filename: str, *_rest: Any, **_more: Any) -> None:
@@ -68,13 +66,7 @@ def to_holder(words: str) -> None:
 
 @contextmanager
 def steps(*names: str) -> Iterator[Callable[[], None]]:
-    """Show on a terminal which step a command is at; nothing in a pipe.
-
-    Yields
-    ------
-    callable
-        To be called when a step begins.
-    """
+    """Show on a terminal which step a command is at; nothing in a pipe. Yields what begins one."""
     from tqdm import tqdm
 
     form = "{desc} (step {n_fmt} of {total_fmt}) {bar} {elapsed}"

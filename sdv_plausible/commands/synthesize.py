@@ -14,15 +14,17 @@ from sdv_plausible.whole_files import write_whole
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What of a table is learned, how, and where rows and ledger go."""
+    add = command.add_argument
     add_fitting(command)
-    command.add_argument("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
-    command.add_argument(
-        "-n", "--rows", type=int, default=10_000,
+    add("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
+    add(
+        "-n",
+        "--rows",
+        type=int,
+        default=10_000,
         help="synthetic rows (default: 10000; the table's own number is private)",
-    )  # fmt: skip
-    command.add_argument(
-        "--processes", type=int, default=1, help="row-by-row tests: processes that draw the rows (default: 1)"
     )
+    add("--processes", type=int, default=1, help="row-by-row tests: processes that draw the rows, 61 at most")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -47,10 +49,5 @@ def run(options: argparse.Namespace) -> None:
     say(
         options,
         f"{ledger}{found.hint()}\n\nWrote {len(synthetic):,} rows to {options.output}",
-        {
-            "output": options.output,
-            "rows": len(synthetic),
-            **found.to_dict(),
-            "ledger": ledger.to_dict(),
-        },
+        {"output": options.output, "rows": len(synthetic), **found.to_dict(), "ledger": ledger.to_dict()},
     )

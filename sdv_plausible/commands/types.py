@@ -6,7 +6,7 @@ import argparse
 import warnings
 from pathlib import Path
 
-from sdv_plausible.commands.files import UsageError, check_output
+from sdv_plausible.commands.files import check_output, check_there
 from sdv_plausible.commands.speaking import say
 
 CLEAN = "No type of a column was read off the rows."
@@ -14,17 +14,17 @@ CLEAN = "No type of a column was read off the rows."
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Which file, and where one without such types may go."""
-    command.add_argument("release", type=Path, help="the release file")
-    command.add_argument("-o", "--output", type=Path, help="write the release without values of real columns")
-    command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    add = command.add_argument
+    add("release", type=Path, help="the release file")
+    add("-o", "--output", type=Path, help="write the release without values of real columns")
+    add("--overwrite", action="store_true", help="replace the output if it exists")
 
 
 def run(options: argparse.Namespace) -> None:
     """Name the columns, and what their types tell."""
     from sdv_plausible.release_file.release import Release
 
-    if not options.release.is_file():
-        raise UsageError(f"there is no file {options.release}")
+    check_there(options.release)
     if options.output is not None:
         check_output(options.output, options.overwrite, (".release",))
     with warnings.catch_warnings(record=True) as said:

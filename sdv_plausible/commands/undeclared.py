@@ -17,7 +17,7 @@ from sdv_plausible.commands.files import (
     metadata_and_detected,
     names_of,
 )
-from sdv_plausible.declaring.template import blanks
+from sdv_plausible.declaring.files import blanks
 from sdv_plausible.fit.options import default_of
 from sdv_plausible.table.column_types import ColumnType, column_types, metadata_columns
 from sdv_plausible.table.declarations import domain_document
@@ -26,17 +26,11 @@ from sdv_plausible.table.domain_file import DomainFile, digest
 
 @dataclass(frozen=True)
 class Undeclared:
-    """Types by column, of those that nobody declared.
+    """Types by column, of those that nobody declared."""
 
-    Parameters
-    ----------
-    voted : mapping
-        Found by a vote over the cells, which the ledger charges.
-    detected : mapping
-        Read off the rows, without a claim.
-    """
-
+    # found by a vote over the cells, which the ledger charges
     voted: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # read off the rows, without a claim
     detected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,25 +59,13 @@ class Undeclared:
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """What a command knows of the columns before a fit.
+    """What a command knows of the columns before a fit."""
 
-    Parameters
-    ----------
-    metadata : Metadata
-        SDV's.
-    types : mapping of str to ColumnType
-        As what a file's cells are read: those of columns to be voted on as text.
-    arguments : mapping
-        Of the synthesizer: where types are from, and the declarations.
-    open, detected : mapping
-        Columns that nobody declared.
-    """
-
-    metadata: Any
-    types: Mapping[str, ColumnType]
-    arguments: Mapping[str, Any]
-    open: Sequence[str] = ()
-    detected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    metadata: Any  # SDV's
+    types: Mapping[str, ColumnType]  # as what cells are read: as text where they are to be voted on
+    arguments: Mapping[str, Any]  # of the synthesizer: where types are from, and the declarations
+    open: Sequence[str] = ()  # columns that nobody declared, to be voted on
+    detected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # and those that were detected
 
     def found(self, synth: Any) -> Undeclared:
         """The types of the columns that had none, of a fitted synthesizer."""
@@ -92,13 +74,7 @@ class Columns:
 
 
 def columns_of(options: argparse.Namespace) -> Columns:
-    """What the columns of the command's table are.
-
-    Raises
-    ------
-    ValueError
-        If some have no type, and are to be declared.
-    """
+    """What the columns of the command's table are; some may have no type, unless all are to be declared."""
     options.domain = without_blanks(options.domain)
     types = declared_types(options)
     left = [] if options.only_declared else [name for name in names_of(options) if name not in types]
@@ -123,15 +99,17 @@ def wanted(options: argparse.Namespace) -> str:
 
 def voted_on(options: argparse.Namespace, types: Mapping[str, ColumnType], names: Sequence[str]) -> Columns:
     """Columns of which some are voted on."""
+    from sdv_plausible.sdv.schema import with_types
     from sdv_plausible.sdv.versions import load_metadata, metadata_of
 
     open_ = column_types({name: {"sdtype": "categorical"} for name in names})
     read = {**types, **open_}
+    ordered = in_order(options, read) if hasattr(options, "data") else read
     if options.metadata is None:
-        ordered = in_order(options, read) if hasattr(options, "data") else read
         metadata = metadata_of(ordered)
     else:
-        metadata = load_metadata(options.metadata, {name: kind.words for name, kind in read.items()})
+        words = {name: kind.words for name, kind in ordered.items()}
+        metadata = with_types(load_metadata(options.metadata), words, names)
     arguments = {"domain": _all_declared(options, types), "types": "voted"}
     return Columns(metadata=metadata, types=read, arguments=arguments, open=tuple(names))
 

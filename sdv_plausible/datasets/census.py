@@ -30,41 +30,34 @@ if TYPE_CHECKING:
 TABLES_FILE = "census_tables.json"
 
 
+def _configurations(
+    parents: tuple[tuple[int, NDArray[np.int32]], ...], codes: NDArray[np.int16]
+) -> NDArray[np.int32]:
+    """Number each record's groups of its parents' codes; the last parent varies fastest."""
+    found = np.zeros(len(codes), np.int32)
+    for parent, groups in parents:
+        found *= groups.max() + 1
+        found += groups[codes[:, parent]]
+    return found
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ConditionalTable:
-    """The conditional distribution of one column given coarse groups of its parents' codes.
+    """The conditional distribution of one column given coarse groups of its parents' codes."""
 
-    Parameters
-    ----------
-    column : int
-        Position of the column that the table draws.
-    parents : tuple of (int, numpy.ndarray)
-        Per parent its position and the group (0, 1, ...) of each of its codes; the last parent varies
-        fastest.
-    row_of : numpy.ndarray of int32, shape (configurations,)
-        The row of ``ends`` that each configuration of the parents uses.
-    ends : numpy.ndarray of int32, shape (rows, cardinality)
-        Cumulative weights, row ``r`` shifted by ``r * scale``, so that the flattened array is sorted.
-    scale : int
-        Sum of each row's weights.
-    """
-
-    column: int
+    column: int  # position of the column that the table draws
+    # of each its position and the group (0, 1, ...) of each of its codes; the last varies fastest
     parents: tuple[tuple[int, NDArray[np.int32]], ...]
-    row_of: NDArray[np.int32]
+    row_of: NDArray[np.int32]  # the row of ``ends`` that each configuration of the parents uses
+    # cumulative weights (rows, cardinality), row r shifted by r * scale: the flat array is sorted
     ends: NDArray[np.int32]
-    scale: int
+    scale: int  # sum of each row's weights
 
     @classmethod
     def from_document(cls, column: int, document: Mapping[str, Any]) -> ConditionalTable:
-        """Unfold a stored table.
-
-        Its rows leave out the last weight, which is what the others leave of ``scale``.
-        """
+        """Unfold a stored table; its rows leave out the last weight, the rest of ``scale``."""
         position = {c.name: i for i, c in enumerate(COLUMNS)}
-        parents = tuple(
-            (position[name], np.array(groups, np.int32)) for name, groups in document["parents"].items()
-        )
+        parents = tuple((position[n], np.array(g, np.int32)) for n, g in document["parents"].items())
         scale = int(document["scale"])
         weights: list[list[int]] = []
         row_of = np.full(1, -1, np.int32)
@@ -81,11 +74,7 @@ class ConditionalTable:
 
     def rows(self, codes: NDArray[np.int16]) -> NDArray[np.int32]:
         """Return the table row (int32) that each record's parents select; ``codes`` has shape (n, 11)."""
-        configuration = np.zeros(len(codes), np.int32)
-        for parent, groups in self.parents:
-            configuration *= groups.max() + 1
-            configuration += groups[codes[:, parent]]
-        return self.row_of[configuration]
+        return self.row_of[_configurations(self.parents, codes)]
 
     def draw(self, codes: NDArray[np.int16], rng: np.random.Generator) -> NDArray[np.intp]:
         """Draw the column's code for every record; whole-number tickets make each weight exact."""
@@ -98,38 +87,23 @@ class ConditionalTable:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PointsTable:
-    """The distribution of a column of two codes given all others: a logistic function of points that add up.
-
-    Parameters
-    ----------
-    column : int
-        Position of the column that the table draws.
-    terms : tuple of (tuple of (int, numpy.ndarray), numpy.ndarray)
-        Per term its parents, each a position and the group of each of its codes, and the points of each
-        configuration of these groups, the last parent varying fastest.
-    start : int
-        Points of every record.
-    unit : float
-        What one point adds to the log odds of code 1.
-    scale : int
-        Probabilities are whole multiples of 1 / scale.
-    """
+    """The distribution of a column of two codes given all others: logistic in points that add up."""
 
     column: int
+    # of each its parents (position, group of each code), and the points of each configuration of these
+    # groups, the last parent varying fastest
     terms: tuple[tuple[tuple[tuple[int, NDArray[np.int32]], ...], NDArray[np.int32]], ...]
-    start: int
-    unit: float
-    scale: int
+    start: int  # points of every record
+    unit: float  # what one point adds to the log odds of code 1
+    scale: int  # probabilities are whole multiples of 1 / scale
 
     @classmethod
     def from_document(cls, column: int, document: Mapping[str, Any]) -> PointsTable:
         """Unfold stored points."""
-        position = {c.name: i for i, c in enumerate(COLUMNS)}
+        at = {c.name: i for i, c in enumerate(COLUMNS)}
         terms = tuple(
             (
-                tuple(
-                    (position[n], np.array(document["groups"][n][k], np.int32)) for n, k in term["parents"]
-                ),
+                tuple((at[n], np.array(document["groups"][n][k], np.int32)) for n, k in term["parents"]),
                 np.array(term["points"], np.int32),
             )
             for term in document["terms"]
@@ -141,11 +115,7 @@ class PointsTable:
         """Return the weight of code 1, out of ``scale``, for every record; ``codes`` has shape (n, 11)."""
         points = np.full(len(codes), self.start, np.int32)
         for parents, given in self.terms:
-            configuration = np.zeros(len(codes), np.int32)
-            for parent, groups in parents:
-                configuration *= groups.max() + 1
-                configuration += groups[codes[:, parent]]
-            points += given[configuration]
+            points += given[_configurations(parents, codes)]
         return np.rint(self.scale / (1 + np.exp(-self.unit * points))).astype(np.int32)
 
     def draw(self, codes: NDArray[np.int16], rng: np.random.Generator) -> NDArray[np.int32]:

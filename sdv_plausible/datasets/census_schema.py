@@ -9,21 +9,18 @@ public extract less one, for every column but the hours.
 How the codes were read where the extract does not say (each agrees with the extract's own shares and
 dependences):
 
-* ``age``: extract code 1 is 17 years: most of code 1 have finished grade 11, most of code 2 high school. The
-  extract
-  ends at 95, Table 1 at 96.
+* ``age``: extract code 1 is 17 years: most of code 1 have finished grade 11, most of code 2 high school.
+  The extract ends at 95, Table 1 at 96.
 * ``hours_per_week``: the extract's codes 1..99 are the hours themselves (43% have code 40; 99 means 99 or
-  more).
-  Table 1 has 0..99: the survey leaves the hours of those who did not work blank, so 0 is declared and never
-  occurs.
+  more). Table 1 has 0..99: the survey leaves the hours of those who did not work blank, so 0 is declared
+  and never occurs.
 * ``occupation``: the 25 three-letter groups of the OCCP dictionary in alphabetical order of their
-  abbreviations: BUS,
-  CLN, CMM, CMS, CON, EAT, EDU, ENG, ENT, EXT, FFF, FIN, HLS, LGL, MED, MGR, MIL, OFF, PRD, PRS, PRT, RPR,
-  SAL, SCI, TRN.
-* ``race``: RAC1P in five groups, in alphabetical order; "Other" holds some other race and two or more races.
-* ``income_class``: WAGP (wages or salary in the past 12 months) cut in two. The threshold is not stated with
-  the
-  extract; 50,000 dollars, as in UCI Adult, which Table 1 follows, fits its 31% above the cut.
+  abbreviations: BUS, CLN, CMM, CMS, CON, EAT, EDU, ENG, ENT, EXT, FFF, FIN, HLS, LGL, MED, MGR, MIL, OFF,
+  PRD, PRS, PRT, RPR, SAL, SCI, TRN.
+* ``race``: RAC1P in five groups, in alphabetical order; "Other" holds some other race and two or more
+  races.
+* ``income_class``: WAGP (wages or salary in the past 12 months) cut in two. The threshold is not stated
+  with the extract; 50,000 dollars, as in UCI Adult, which Table 1 follows, fits its 31% above the cut.
 """
 
 from __future__ import annotations
@@ -33,21 +30,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column of the census example.
-
-    Parameters
-    ----------
-    name : str
-        Column name.
-    survey_variable : str
-        Name in the ACS 2013 PUMS.
-    values : range or tuple of str
-        What each code 0, 1, ... stands for: whole numbers for a range, else labels.
-    """
+    """One column of the census example."""
 
     name: str
-    survey_variable: str
-    values: range | tuple[str, ...]
+    survey_variable: str  # name in the ACS 2013 PUMS
+    values: range | tuple[str, ...]  # what each code 0, 1, ... stands for
 
 
 WORKCLASS = (
@@ -76,6 +63,7 @@ EDUCATION = (
     "Professional degree",
     "Doctorate",
 )
+MARITAL_STATUS = ("Married", "Widowed", "Divorced", "Separated", "Never married")
 OCCUPATION = (
     "Business operations",
     "Building and grounds cleaning",
@@ -139,11 +127,7 @@ COLUMNS = (
     Column(name="age", survey_variable="AGEP", values=range(17, 97)),
     Column(name="workclass", survey_variable="COW", values=WORKCLASS),
     Column(name="education", survey_variable="SCHL", values=EDUCATION),
-    Column(
-        name="marital_status",
-        survey_variable="MAR",
-        values=("Married", "Widowed", "Divorced", "Separated", "Never married"),
-    ),
+    Column(name="marital_status", survey_variable="MAR", values=MARITAL_STATUS),
     Column(name="occupation", survey_variable="OCCP", values=OCCUPATION),
     Column(name="relationship", survey_variable="RELP", values=RELATIONSHIP),
     Column(name="race", survey_variable="RAC1P", values=RACE),

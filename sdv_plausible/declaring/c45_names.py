@@ -18,13 +18,7 @@ UNKNOWN = "?"
 
 
 def read_c45_names(path: Path) -> Codebook:
-    """Read a ``.names`` file.
-
-    Raises
-    ------
-    ValueError
-        If it has no classes, a line without a name, or a name twice.
-    """
+    """Read a ``.names`` file."""
     entries = _entries(read_text(path, "list of names and values"))
     if not entries or ":" in entries[0]:
         raise ValueError(

@@ -17,21 +17,12 @@ _DECIMAL = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 @dataclass(frozen=True, kw_only=True)
 class Codebook:
-    """Declarations taken from one public document.
+    """Declarations taken from one public document."""
 
-    Parameters
-    ----------
-    columns : mapping
-        Column name -> words; a column of which nothing tells what it is has ``{"sdtype": None}``.
-    messages : tuple of str
-        What was not understood or has no word, a line each: nothing is guessed.
-    of_last : str, optional
-        Which of the columns is the last of the table, whatever it is called there.
-    """
-
+    # words; a column of which nothing tells what it is has ``{"sdtype": None}``
     columns: Mapping[str, Mapping[str, Any]]
-    messages: tuple[str, ...] = ()
-    of_last: str | None = None
+    messages: tuple[str, ...] = ()  # what was not understood or has no word, a line each: nothing is guessed
+    of_last: str | None = None  # which of the columns is the last of the table, whatever it is called there
 
     def of_table(self, names: Sequence[str]) -> Codebook:
         """The same for a table with these columns: the last one is called as the table does."""
@@ -43,10 +34,7 @@ class Codebook:
 
     def citing(self, source: str) -> Codebook:
         """The same with a source for each column that says something."""
-        cited = {
-            name: words if is_blank(words) else {**words, "source": source}
-            for name, words in self.columns.items()
-        }
+        cited = {n: w if is_blank(w) else {**w, "source": source} for n, w in self.columns.items()}
         return replace(self, columns=cited)
 
 
@@ -74,17 +62,8 @@ def categories(values: Iterable[Any]) -> dict[str, Any]:
 def ranged(
     name: str, low: float | None, high: float | None, codes: Sequence[Any] = ()
 ) -> tuple[dict[str, Any], list[str]]:
-    """Words of a column of numbers with codes beside the range, and what they cannot say.
-
-    Parameters
-    ----------
-    name : str
-        Column name.
-    low, high : number or None
-        The range; without one of them it is left out.
-    codes : sequence
-        Codes with a meaning of their own, as text or numbers.
-    """
+    """Words of a column of numbers with codes beside the range, and what they cannot say."""
+    # Without one end the range is left out.
     words: dict[str, Any] = {"sdtype": "numerical"}
     listed = ", ".join(map(repr, codes))
     if low is None or high is None:
@@ -107,19 +86,8 @@ def ranged(
 def labelled(
     name: str, codes: Sequence[Any], missing: Sequence[Any], *, is_text: bool = False
 ) -> tuple[dict[str, Any], list[str]]:
-    """Words of a column of which some values have labels, and what to look at.
-
-    Parameters
-    ----------
-    name : str
-        Column name.
-    codes : sequence
-        Values with a label.
-    missing : sequence
-        Values that stand for missing: they are cells of the table like others.
-    is_text : bool
-        Whether the column holds texts.
-    """
+    """Words of a column of which some values have labels, and what to look at."""
+    # Values that stand for missing are cells of the table like others.
     if not codes and not missing:
         return {"sdtype": None}, [f"{name}: no values are listed"]
     others = [code for code in codes if code not in missing]
@@ -134,13 +102,7 @@ def labelled(
 
 
 def read_text(path: Path, what: str, encoding: str = "utf-8-sig") -> str:
-    """Text of a file.
-
-    Raises
-    ------
-    ValueError
-        If it is none in this encoding.
-    """
+    """Text of a file."""
     try:
         return path.read_text(encoding=encoding)
     except UnicodeError:

@@ -28,13 +28,7 @@ _TRUTH = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0"
 
 
 def read_csv_codebook(path: Path) -> Codebook:
-    """Read a code book in CSV.
-
-    Raises
-    ------
-    ValueError
-        If it has no column ``name``, names a column twice, or a cell holds what it cannot mean.
-    """
+    """Read a code book in CSV."""
     reader = csv.DictReader(io.StringIO(read_text(path, "CSV code book"), newline=""), strict=True)
     try:
         lines = list(reader)

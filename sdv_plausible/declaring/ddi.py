@@ -13,18 +13,9 @@ _READ = {"labl", "qstn", "valrng", "invalrng", "catgry", "varFormat", "location"
 
 
 def read_ddi(path: Path) -> Codebook:
-    """Read the variables of a DDI code book: valid ranges, categories, missing values.
-
-    Notes
-    -----
-    Summary statistics (``sumStat``, ``catStat``) tell of the rows, and are never used.
-
-    Raises
-    ------
-    ValueError
-        If it is no such XML, or declares a document type or entities, which can name files and grow
-        without end.
-    """
+    """Read the variables of a DDI code book: valid ranges, categories, missing values."""
+    # Summary statistics (``sumStat``, ``catStat``) tell of the rows, and are never used. Document types and
+    # entities, which can name files and grow without end, are refused.
     text = read_text(path, "DDI code book")
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise ValueError(f"{path}: XML with a document type or entities is not read: take them out")

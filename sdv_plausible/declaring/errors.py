@@ -9,17 +9,7 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def one_line(error: BaseException, rows_were_read: bool, way_out: str = "") -> str:
-    """The error's text; that of others, once rows were read, may quote cells, and is not shown.
-
-    Parameters
-    ----------
-    error : BaseException
-        What was raised.
-    rows_were_read : bool
-        Whether its text may hold a cell.
-    way_out : str
-        How to see the text all the same.
-    """
+    """The error's text; that of others, once rows were read, may quote cells, and is not shown."""
     if isinstance(error, OSError) and error.strerror:
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sdv_plausible.table.domain import SCHEMA
-from sdv_plausible.table.domain_file import DomainFile, read_json
+from sdv_plausible.table.domain_file import SCHEMA as FILE_SCHEMA
+from sdv_plausible.table.domain_file import DomainFile, is_blank, read_json
 from sdv_plausible.table.words import MODELLED_SDTYPES
 from sdv_plausible.whole_files import locked
 
@@ -20,18 +23,7 @@ NO_FILE = (
 
 
 def read_domain_file(path: str | Path) -> DomainFile:
-    """Read a domain file, or a bare mapping from names to declarations.
-
-    Parameters
-    ----------
-    path : str or Path
-        A JSON file.
-
-    Raises
-    ------
-    ValueError
-        If it is neither; a finished domain, as ``Domain.save`` writes, is none.
-    """
+    """Read a domain file, or a bare mapping from names to declarations; a finished domain is none."""
     document = read_json(Path(path))
     if not isinstance(document, dict):
         raise ValueError(f"{str(path)!r} is no domain file: it must map names of columns to declarations")
@@ -41,28 +33,10 @@ def read_domain_file(path: str | Path) -> DomainFile:
 def record_look(
     path: str | Path, names: Collection[str], rules: Collection[str] | None = None
 ) -> tuple[str, ...]:
-    """Write down that columns were compared with their words, which is about to be told.
+    """Write down that columns were compared with their words, which is about to be told; return the new ones.
 
-    Parameters
-    ----------
-    path : str or Path
-        A domain file; a bare mapping becomes one.
-    names : collection of str
-        The columns.
-    rules : collection of str, optional
-        Digests of the rules, if rows that break one are about to be counted.
-
-    Returns
-    -------
-    tuple of str
-        Columns that had not been looked at before.
-
-    Raises
-    ------
-    ValueError
-        If it is no domain file.
-    OSError
-        If it cannot be written: nothing should be shown then.
+    ``rules`` are the digests of the rules, if rows that break one are about to be counted. If the file cannot
+    be written (OSError) nothing should be shown. A bare mapping becomes a domain file.
     """
     before = read_domain_file(path)
     if before.looked_at(names, rules) == before:
@@ -74,21 +48,60 @@ def record_look(
     return tuple(name for name in after.looked if name not in before.looked)
 
 
-def note_look(path: str | Path, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
-    """Write a look down, and return what whoever looked is told.
-
-    That everything fits is told about all rows, too: so columns and rules are written down whatever was
-    found. Else ever narrower ranges are tried until one person's value is the bound.
+def with_looks(
+    file: DomainFile, replaced: str | Path, names: Collection[str]
+) -> tuple[DomainFile, list[str]]:
+    """The file with the looks that the one it replaces has on record, and the columns that these are of.
 
     Parameters
     ----------
-    path : str or Path
-        The file that was given as the domain.
+    file : DomainFile
+        The new one.
+    replaced : str or Path
+        The old one, if there is one.
     names : collection of str
-        Columns that were compared with the rows, or whose cells are about to be shown.
-    rules : collection of str, optional
-        Digests of the rules, if rows that break one are about to be counted.
+        Columns of the table. Of those that neither it nor the file has, nothing is kept.
     """
+    try:
+        document = read_json(Path(replaced))
+    except (FileNotFoundError, ValueError):  # no record can be in it
+        return file, []
+    if not isinstance(document, Mapping) or document.get("schema") != FILE_SCHEMA:
+        return file, []
+    before = DomainFile.of(document, str(replaced))
+    looked = {name: words for name, words in before.looked.items() if name in {*names, *file.columns}}
+    rules = file.looked_rules if before.looked_rules is None else before.looked_rules
+    return replace(file, looked={**file.looked, **looked}, looked_rules=rules), list(looked)
+
+
+def replace_file(
+    path: str | Path, file: DomainFile, names: Collection[str], learned: Mapping[str, Any]
+) -> list[str]:
+    """Write a domain file; of one that it replaces the looks stay, those that were written down just now too.
+
+    Parameters
+    ----------
+    path, file, names
+        As for :func:`with_looks`.
+    learned : mapping
+        Columns that were learned for it, and their words.
+
+    Returns
+    -------
+    list of str
+        Columns whose looks are from the file that was replaced.
+    """
+    path = Path(path)
+    with locked(path.resolve()) if path.exists() else nullcontext():
+        after, kept = with_looks(file, path, names)
+        after.paid_for(learned).save(path)
+    return kept
+
+
+def note_look(path: str | Path, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
+    """Write a look down, and return what whoever looked is told."""
+    # That everything fits is told about all rows, too: so columns and rules are written down whatever was
+    # found. Else ever narrower ranges are tried until one person's value is the bound.
     if not names and rules is None:
         return []
     document = read_json(Path(path))
@@ -107,7 +120,8 @@ def note_look(path: str | Path, names: Collection[str], rules: Collection[str] |
         what = "which rules there are" if rules else "that there are no rules"
         change = "If one is changed" if rules else "If one is made"
         told.append(f"Written down in {path}: {what}. {change} now, the file must name their rules_source")
-    left = [name for name, words in file.columns.items() if name not in file.looked and _is_open(words)]
+    types = {n: words.get("sdtype") for n, words in file.columns.items() if isinstance(words, Mapping)}
+    left = [n for n, sdtype in types.items() if n not in file.looked and sdtype in MODELLED_SDTYPES]
     if left:
         told.append(
             f"Left open, and not compared: {', '.join(left)}. Their ranges and values may be declared later"
@@ -118,23 +132,24 @@ def note_look(path: str | Path, names: Collection[str], rules: Collection[str] |
 def told_of_look(
     domain: Any, names: Collection[str], rules: Collection[str] | None = None, known: Collection[str] = ()
 ) -> list[str]:
-    """Write a look down where the declarations are kept, and return what whoever looked is told.
-
-    Parameters
-    ----------
-    domain : path, or anything else
-        As it was given. Where it is no file there is no record.
-    names, rules
-        As for :func:`note_look`.
-    known : collection of str
-        Columns of which it was told before that no file keeps a record.
-    """
+    """Write a look down where the declarations are kept, and return what whoever looked is told."""
+    # Where ``domain`` is no file there is no record; of ``known`` columns that was told before.
     if isinstance(domain, (str, os.PathLike)) and domain != "written":
         return note_look(Path(domain), names, rules)
     new = sorted(set(names) - set(known))
     return [NO_FILE.format(", ".join(new))] if new else []
 
 
-def _is_open(words: Any) -> bool:
-    """Whether a column is modelled, and its values are not declared."""
-    return isinstance(words, Mapping) and words.get("sdtype") in MODELLED_SDTYPES
+BLANK: Mapping[str, Any] = {"sdtype": None}
+"""Of a column of which nothing is known but its name: a type read off the cells would be the rows'."""
+
+
+def drafted(names: Sequence[str], said: Mapping[str, Mapping[str, Any]] | None = None) -> DomainFile:
+    """Draft a domain file of a table's columns, from its header alone, with what public sources say."""
+    known = said or {}
+    return DomainFile(columns={name: dict(known.get(name, BLANK)) for name in names})
+
+
+def blanks(file: DomainFile) -> list[str]:
+    """Columns that are to be filled in."""
+    return [name for name, words in file.columns.items() if is_blank(words)]

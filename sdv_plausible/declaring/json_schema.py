@@ -17,13 +17,7 @@ _WORDS_FOR_PEOPLE = {"title", "description", "$comment", "examples", "default", 
 
 
 def read_json_schema(path: Path) -> Codebook:
-    """Read the properties of a record.
-
-    Raises
-    ------
-    ValueError
-        If it has no properties, or they contradict themselves.
-    """
+    """Read the properties of a record."""
     document = read_json(path)
     if isinstance(document, dict) and isinstance(document.get("items"), dict):
         document = document["items"]  # a table is an array of records

@@ -24,13 +24,7 @@ def looks_like(document: Any) -> bool:
 
 
 def read_nist(path: Path) -> Codebook:
-    """Read a data dictionary.
-
-    Raises
-    ------
-    ValueError
-        If it has another form.
-    """
+    """Read a data dictionary."""
     document = read_json(path)
     if not looks_like(document):
         raise ValueError(

@@ -15,15 +15,7 @@ _HIGH = {"less_than_or_equal_to", "less_than", "le", "lt"}
 
 
 def read_pandera(path: Path) -> Codebook:
-    """Read the columns of a schema.
-
-    Raises
-    ------
-    ImportError
-        If it is YAML, and PyYAML is not installed.
-    ValueError
-        If it has no columns.
-    """
+    """Read the columns of a schema."""
     document = _document(path)
     columns = document.get("columns") if isinstance(document, dict) else None
     if not isinstance(columns, dict) or not columns or not all(isinstance(c, dict) for c in columns.values()):

@@ -28,7 +28,7 @@ from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.declarations import domain_document, read_declarations
 from sdv_plausible.table.domain import MAX_BINS, Domain, write_attribute
-from sdv_plausible.table.domain_file import DomainFile, digest
+from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.persons import choose_rows, person_entry
 from sdv_plausible.table.private_domain import FAILURE_SHARE
 from sdv_plausible.table.storage import PERSON, check_storage, with_texts
@@ -38,18 +38,10 @@ EARLIER = "learned earlier"
 
 @dataclass(frozen=True, kw_only=True)
 class Earlier:
-    """What learning a domain cost, before the fit that uses it.
+    """What learning a domain cost, before the fit that uses it."""
 
-    Parameters
-    ----------
-    entries : tuple of LedgerEntry
-        Its charges, as the later fit's ledger names them.
-    when, what : str
-        The charge in the budget that it was drawn from; empty where there was none.
-    """
-
-    entries: tuple[LedgerEntry, ...] = ()
-    when: str = ""
+    entries: tuple[LedgerEntry, ...] = ()  # its charges, as the later fit's ledger names them
+    when: str = ""  # the charge in the budget that it was drawn from; empty where there was none
     what: str = ""
 
     def not_in(self, budget: Budget, planned: PrivacyLedger) -> PrivacyLedger:
@@ -72,31 +64,10 @@ def learned_file(
     max_bins: int = MAX_BINS,
     neighbours: Neighbours = ONE_ROW,
 ) -> DomainFile:
-    """Learn the value sets that a domain file leaves open.
+    """Learn the value sets that a domain file leaves open, drawing from a budget before a row is looked at.
 
-    Parameters
-    ----------
-    table : DataFrame
-        The rows, as :func:`~sdv_plausible.read_csv` gives them.
-    file : DomainFile
-        An sdtype for every column, and what is declared.
-    epsilon, delta : float
-        What learning may cost.
-    budget : Budget, optional
-        Drawn from before a row is looked at.
-    what : str
-        The table in words, for the budget's file.
-    max_bins : int
-        Bins of numbers and dates.
-    neighbours : Neighbours
-        Whom the total protects: one row by default, or a person with all its rows, of which as many as it
-        says are looked at. A fit that uses the file must protect the same.
-
-    Raises
-    ------
-    ValueError
-        If nothing is left open, the file was detected or edited after a look, or the persons' column is not
-        in the table or would be learned.
+    ``neighbours`` says whom the total protects, and how many rows of a person are looked at: a fit that uses
+    the file must protect the same. A file that was detected or edited after a look is refused.
     """
     check.positive("epsilon", epsilon, "try 0.1")
     check.delta("delta", delta, "try 1e-9")
@@ -116,12 +87,10 @@ def learned_file(
     plan = declared.plan_private(specs, epsilon, delta, neighbours)
     if not plan.columns:
         raise ValueError("there is nothing to learn: every column's values are declared")
-    plan = replace(
-        plan, mu=calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE))
-    )  # all of it is the domain's
-    ledger, planned = (
-        PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours) for _ in range(2)
-    )
+    # all of it is the domain's
+    plan = replace(plan, mu=calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)))
+    ledger = PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours)
+    planned = PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours)
     planned.charge(*plan.entries())
     _check_table(table, neighbours, {name: str(spec["sdtype"]) for name, spec in specs.items()})
     check_dates(
@@ -163,32 +132,18 @@ def rows_of_persons(table: pd.DataFrame, neighbours: Neighbours, coins: Coins) -
 def _with(
     file: DomainFile, domain: Domain, ledger: PrivacyLedger, charge: Mapping[str, str] | None
 ) -> DomainFile:
-    columns, looked = dict(file.columns), dict(file.looked)
+    found = {}
     for attribute in domain:
         if attribute.provenance == "private":
-            plain = write_attribute(attribute)
-            del plain["name"]
-            columns[attribute.name] = plain
-            if attribute.name in looked:  # what was paid for repeats nothing of what a look has shown
-                looked[attribute.name] = digest(plain)
-    return replace(file, columns=columns, looked=looked, learned=write_learned(ledger, charge))
+            found[attribute.name] = write_attribute(attribute)
+            del found[attribute.name]["name"]
+    after = replace(file, columns={**file.columns, **found}, learned=write_learned(ledger, charge))
+    return after.paid_for(found)
 
 
 def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
-    """What the domain that a fit is given cost when it was learned.
-
-    Parameters
-    ----------
-    domain : as the synthesizer's
-        A domain file has such costs, and a Domain of a fit.
-    neighbours : Neighbours
-        Whom the fit protects.
-
-    Raises
-    ------
-    ValueError
-        If the record is damaged, or protects others than the fit does.
-    """
+    """What the domain that a fit is given cost when it was learned."""
+    # Refused if the record is damaged, or protects others than the fit does.
     if domain is None or (isinstance(domain, str) and domain == "written"):
         return Earlier()
     learned = domain_document(domain).learned

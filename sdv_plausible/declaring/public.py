@@ -20,13 +20,7 @@ WARNING = (
 
 
 def words_of_table(table: pd.DataFrame) -> Codebook:
-    """Read declarations off a table that was published.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Columns of text, missing as None: a table that holds nothing confidential.
-    """
+    """Read declarations off a table that was published, nothing of it confidential: text, missing as None."""
     columns: dict[str, Mapping[str, Any]] = {}
     messages = []
     for name in table.columns:

@@ -37,20 +37,7 @@ _BY_ENDING = {
 
 
 def read_codebook(path: str | Path, form: str | None = None) -> Codebook:
-    """Read what a code book declares, each column with the file's name as its source.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    form : str, optional
-        One of ``READERS``; else the file's ending tells.
-
-    Raises
-    ------
-    ValueError
-        If nothing reads such a file, or it is damaged.
-    """
+    """Read what a code book declares, each column with the file's name as its source."""
     path = Path(path)
     form = form or _form(path)
     if form not in READERS:

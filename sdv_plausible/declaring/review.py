@@ -12,8 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.declaring.files import note_look, read_domain_file, record_look
-from sdv_plausible.declaring.template import blanks
+from sdv_plausible.declaring.files import blanks, note_look, read_domain_file, record_look, replace_file
 from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.checking import Finding, check_columns
 from sdv_plausible.table.column_types import column_types
@@ -29,21 +28,11 @@ Planner = Callable[[Mapping[str, Any], float, float, int | None], Plan]
 
 @dataclass(frozen=True)
 class Table:
-    """Where the rows are.
-
-    Attributes
-    ----------
-    path : Path
-        CSV or Parquet file.
-    names : sequence of str
-        Its columns, from the header alone.
-    marks : mapping
-        ``encoding``, ``separator`` and ``quote`` of a CSV file.
-    """
+    """Where the rows are: a CSV or Parquet file."""
 
     path: Path
-    names: Sequence[str]
-    marks: Mapping[str, Any]
+    names: Sequence[str]  # from the header alone
+    marks: Mapping[str, Any]  # ``encoding``, ``separator`` and ``quote`` of a CSV file
 
     @property
     def is_parquet(self) -> bool:
@@ -63,61 +52,37 @@ class Table:
 
 @dataclass(frozen=True)
 class Column:
-    """What of one column does not fit: for the holder's eyes.
+    """What of one column does not fit: for the holder's eyes."""
 
-    Attributes
-    ----------
-    unreadable : int
-        Cells that cannot be read.
-    findings : tuple of Finding
-        Counts.
-    values : tuple of str
-        Lines with a few values.
-    """
-
-    unreadable: int = 0
+    unreadable: int = 0  # cells that cannot be read
     findings: tuple[Finding, ...] = ()
-    values: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()  # lines with a few values
 
 
 @dataclass(frozen=True)
 class Look:
-    """A comparison with the rows, made for one answer and kept nowhere.
-
-    Attributes
-    ----------
-    columns : mapping of str to Column
-        Of the columns that do not fit.
-    notes : tuple of str
-        What was written down, for whoever looked.
-    """
+    """A comparison with the rows, of columns that do not fit: made for one answer and kept nowhere."""
 
     columns: Mapping[str, Column] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what was written down, for whoever looked
 
 
 class Review:
-    """One domain file under review.
-
-    Parameters
-    ----------
-    draft : DomainFile
-        What there is before the first save.
-    table : Table
-        The table that it is for.
-    output : Path
-        The domain file.
-    is_saved : bool
-        Whether the draft is what the file holds.
-    planner : callable
-        Tells what a budget can carry.
-    """
+    """One domain file under review; before the first save it is a draft."""
 
     def __init__(
-        self, draft: DomainFile, table: Table, output: Path, planner: Planner, *, is_saved: bool
+        self,
+        draft: DomainFile,
+        table: Table,
+        output: Path,
+        planner: Planner,
+        *,
+        is_saved: bool,
+        learned: Mapping[str, Any] | None = None,
     ) -> None:
         self.table, self.output = table, output
         self._draft, self._planner, self.is_saved = draft, planner, is_saved
+        self._learned = learned or {}
         self._lock = threading.Lock()
 
     @property
@@ -131,20 +96,7 @@ class Review:
         return tuple(dict.fromkeys([*self.table.names, *self.file.columns]))
 
     def save(self, columns: Mapping[str, Any], seen: str) -> None:
-        """Write the file, whole or not at all, with what was looked at before.
-
-        Parameters
-        ----------
-        columns : mapping
-            Column name -> words.
-        seen : str
-            The version that whoever edits has seen.
-
-        Raises
-        ------
-        ValueError
-            If the file is another one by now.
-        """
+        """Write the file, whole or not at all, unless it is not the version that was ``seen`` any more."""
         with self._lock:
             file = self.file
             if version(file) != seen:
@@ -154,19 +106,12 @@ class Review:
                 )
             after = replace(file, columns=columns)
             if after != file or not self.is_saved:
-                after.save(self.output)
+                learned = {} if self.is_saved else self._learned
+                replace_file(self.output, after, self.table.names, learned)
                 self.is_saved = True
 
     def compare(self) -> Look:
-        """Compare the saved file with the rows; the look is written down before anything is returned.
-
-        Raises
-        ------
-        ValueError
-            If the file has blanks, or does not fit the table.
-        OSError
-            If the look cannot be written down: nothing is shown then.
-        """
+        """Compare the saved file with the rows; the look is written down before anything is returned."""
         with self._lock:
             file = self.file
             if left := blanks(file):
@@ -179,38 +124,23 @@ class Review:
             rows = self.table.read(document)
             found = {name: Column(unreadable=unread[name]) for name in declared.names if name in unread}
             for name in declared.names:
-                if (attribute := declared.known(name)) is None:
+                if (known := declared.known(name)) is None:
                     continue
                 values: list[str] = []
-                check = check_columns(
-                    rows, {name: attribute}, {name: declared.says_missing(name)}, values.append
-                )
+                check = check_columns(rows, {name: known}, {name: declared.says_missing(name)}, values.append)
                 if check.findings:
                     found[name] = Column(unread.get(name, 0), check.findings, tuple(values))
             notes = note_look(self.output, declared.names)  # whatever a cell is: of others nothing is told
             return Look(found, tuple(notes))
 
-    def note_look(self, rules: Sequence[str] | None, names: Collection[str] | None = None) -> None:
-        """Write down that rows are about to be shown, or told about.
-
-        Parameters
-        ----------
-        rules : sequence of str or None
-            Digests of the rules, if rows that break one are.
-        names : collection of str, optional
-            Columns; by default all.
-        """
+    def note_look(self, names: Collection[str], rules: Collection[str] | None = None) -> None:
+        """Write down that rows of these columns are about to be shown, or told about."""
+        # One that the file no longer declares counts as a blank; ``rules`` are digests of those told of.
         with self._lock:
-            record_look(self.output, self.file.columns if names is None else names, rules)
+            record_look(self.output, names, rules)
 
     def plan(self, columns: Mapping[str, Any], epsilon: float, delta: float, rows: int | None) -> Plan:
-        """Say what a budget can carry; no row is looked at.
-
-        Raises
-        ------
-        ValueError
-            If a column is blank, or a number is out of its range.
-        """
+        """Say what a budget can carry; no row is looked at."""
         file = replace(self.file, columns=columns)
         if left := blanks(file):
             raise ValueError(f"fill in the type first, or leave out: {', '.join(left)}")

@@ -21,9 +21,7 @@ def schema_document() -> dict[str, Any]:
         "$id": "https://sdv-plausible/declarations/1",
         "title": "Domain file of sdv-plausible, format 1",
         "description": "What is declared of the columns of a table, without looking at its rows.",
-        "type": "object",
-        "required": ["schema", "columns"],
-        "additionalProperties": False,
+        "type": "object", "required": ["schema", "columns"], "additionalProperties": False,
         "properties": {
             "$schema": {"type": ["string", "null"], "description": "Where this schema is, for editors."},
             "schema": {"const": SCHEMA},
@@ -31,35 +29,29 @@ def schema_document() -> dict[str, Any]:
                 "type": "boolean", "description": "All of it was read off the rows: it declares nothing.",
             },
             "columns": {
-                "type": "object",
-                "propertyNames": {"pattern": r"\S", "maxLength": LONGEST_NAME},
+                "type": "object", "propertyNames": {"pattern": r"\S", "maxLength": LONGEST_NAME},
                 "additionalProperties": {
-                    "if": {"required": ["kind"]},
-                    "then": {"$ref": "#/$defs/attribute"},
+                    "if": {"required": ["kind"]}, "then": {"$ref": "#/$defs/attribute"},
                     "else": {"$ref": "#/$defs/column"},
                 },
                 "description": "Column name: its declaration.",
             },
             "looked": {
-                "type": "object",
-                "additionalProperties": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+                "type": "object", "additionalProperties": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
                 "description": "Written by the program when a column is compared with the rows: SHA-256 of "
                 "its words. Leave it as it is.",
             },
             "looked_rules": {
-                "type": ["array", "null"],
-                "items": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+                "type": ["array", "null"], "items": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
                 "description": "Written by the program when rows that break a rule are counted: SHA-256 of "
                 "every rule. Leave it as it is.",
             },
             "rules_source": {
-                "type": ["string", "null"],
-                "minLength": 1,
+                "type": ["string", "null"], "minLength": 1,
                 "description": "The public text that the rules are from, if they were changed after that.",
             },
             "learned": {
-                "type": ["object", "null"],
-                "required": ["ledger", "charge"],
+                "type": ["object", "null"], "required": ["ledger", "charge"],
                 "description": "Written by the program when columns were learned privately: what that cost. "
                 "Leave it as it is.",
             },

@@ -21,13 +21,7 @@ Tokens = list[tuple[str, str]]
 
 
 def read_spss_syntax(path: Path) -> Codebook:
-    """Read VALUE LABELS, MISSING VALUES and VARIABLE LABELS of a syntax file.
-
-    Raises
-    ------
-    ValueError
-        If a text has no end, or a command is not as SPSS wants it.
-    """
+    """Read VALUE LABELS, MISSING VALUES and VARIABLE LABELS of a syntax file."""
     labels: dict[str, list[tuple[str, str]]] = {}
     missing: dict[str, list[str]] = {}
     messages: list[str] = []
@@ -85,13 +79,10 @@ def _commands(path: Path, text: str) -> Iterator[Tokens]:
                 yield command
             command = []
         elif kind != "space":
-            command.append((kind, _unquoted(token[0]) if kind == "text" else token[0]))
+            found = token[0]
+            command.append((kind, found[1:-1].replace(found[0] * 2, found[0]) if kind == "text" else found))
     if command:
         yield command
-
-
-def _unquoted(text: str) -> str:
-    return text[1:-1].replace(text[0] * 2, text[0])
 
 
 def _groups(path: Path, tokens: Tokens) -> Iterator[tuple[list[str], Tokens]]:

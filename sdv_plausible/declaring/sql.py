@@ -25,15 +25,7 @@ Words = dict[str, Any]
 
 
 def read_sql(path: Path) -> Codebook:
-    """Read the columns of the tables that a file creates, such as a dump of their schema.
-
-    Raises
-    ------
-    ImportError
-        If sqlglot is not installed.
-    ValueError
-        If there is no such statement, it cannot be read, or bounds contradict.
-    """
+    """Read the columns of the tables that a file creates, such as a dump of their schema."""
     try:
         import sqlglot
     except ImportError as error:
@@ -198,9 +190,7 @@ def _conditions(node: Any) -> Iterator[Any]:
     """What is joined by AND."""
     from sqlglot import exp
 
-    inner = node
-    while isinstance(inner, exp.Paren):
-        inner = inner.this
+    inner = node.unnest()
     if isinstance(inner, exp.And):
         yield from _conditions(inner.this)
         yield from _conditions(inner.expression)

@@ -10,15 +10,7 @@ from sdv_plausible.declaring.codebook import Codebook, labelled
 
 
 def read_statistics_file(path: Path) -> Codebook:
-    """Read the value labels and missing values that a file's header holds; no row is read.
-
-    Raises
-    ------
-    ImportError
-        If pyreadstat is not installed.
-    ValueError
-        If it is no such file.
-    """
+    """Read the value labels and missing values that a file's header holds; no row is read."""
     try:
         import pyreadstat
     except ImportError as error:
@@ -46,7 +38,7 @@ def read_statistics_file(path: Path) -> Codebook:
     return Codebook(columns=columns, messages=tuple(messages))
 
 
-def _missing(name: str, found: Any, labelled_tags: list[str]) -> tuple[list[Any], list[str]]:
+def _missing(name: str, found: Any, own_tags: list[str]) -> tuple[list[Any], list[str]]:
     """Single missing values; ranges of them are named."""
     values, messages = [], []
     for entry in (getattr(found, "missing_ranges", None) or {}).get(name, []):
@@ -55,9 +47,7 @@ def _missing(name: str, found: Any, labelled_tags: list[str]) -> tuple[list[Any]
             values.append(_code(low))
         else:
             messages.append(f"{name}: a range of missing values is not read: {low} to {high}")
-    tagged = dict.fromkeys(
-        [*(getattr(found, "missing_user_values", None) or {}).get(name, []), *labelled_tags]
-    )
+    tagged = dict.fromkeys([*(getattr(found, "missing_user_values", None) or {}).get(name, []), *own_tags])
     if tagged:
         messages.append(f"{name}: tagged missing values are not read: {', '.join(map(str, tagged))}")
     return values, messages

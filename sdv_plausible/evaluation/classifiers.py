@@ -16,14 +16,18 @@ import numpy.typing as npt
 import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
-from sdv_plausible.evaluation.coding import category_codes, quantile_edges
-from sdv_plausible.evaluation.features import FeatureEncoder, Features, shuffle, stack_rows
-from sdv_plausible.evaluation.reading import as_numbers
-from sdv_plausible.evaluation.splitting import split_rows, split_sizes
-from sdv_plausible.evaluation.tables import TablePair
+from sdv_plausible.evaluation.coding import Codes, category_codes, quantile_edges
+from sdv_plausible.evaluation.features import (
+    FeatureEncoder,
+    Features,
+    shuffle,
+    split_rows,
+    split_sizes,
+    stack_rows,
+)
+from sdv_plausible.evaluation.tables import TablePair, as_numbers
 
-DEFAULT_MAX_ROWS = 10_000
-"""Rows a classifier is trained on, and rows it is tested on, at most."""
+DEFAULT_MAX_ROWS = 10_000  # rows a classifier is trained on, and rows it is tested on, at most
 DEFAULT_NUM_RUNS = 5
 CLASSIFIERS = ("tree", "random_forest", "adaboost", "logistic_regression", "linear_svm")
 """The classifiers of [PD] tables 3 and 4."""
@@ -33,22 +37,14 @@ Labels = npt.NDArray[Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """A mean over runs and its 95 % interval.
+    """A mean over runs and its 95 % interval: Student's t, cut to [0, 1]; NaN for a single run."""
 
-    Attributes
-    ----------
-    mean : float
-    low, high : float
-        Student's t interval over the runs, cut to [0, 1]; both NaN for a single run. Runs share rows, so the
-        interval covers the randomness of splits and classifiers, not that of another release.
-    values : tuple of float
-        One value per run.
-    """
-
+    # Runs share rows, so the interval covers the randomness of splits and classifiers, not that of another
+    # release.
     mean: float
     low: float
     high: float
-    values: tuple[float, ...]
+    values: tuple[float, ...]  # one per run
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Estimate:
@@ -64,52 +60,28 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifierResult:
-    """One classifier: accuracy when trained on real or on synthetic rows, and agreement of the two.
-
-    ``ceiling`` is the agreement of two that were trained on different real rows, if it was asked for.
-    """
+    """One classifier: accuracy when trained on real or on synthetic rows, and agreement of the two."""
 
     real_accuracy: Estimate
     synthetic_accuracy: Estimate
     agreement: Estimate
-    ceiling: Estimate | None = None
+    ceiling: Estimate | None = None  # agreement of two trained on different real rows, if asked for
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifierComparison:
-    """Outcome of :func:`compare_classifiers`.
+    """Outcome of :func:`compare_classifiers`, by classifier."""
 
-    Attributes
-    ----------
-    target : str
-        The column that was predicted.
-    results : dict of str to ClassifierResult
-        By classifier.
-    majority_accuracy : float
-        Accuracy of always naming the commonest class of the real training rows, over all runs.
-    num_train, num_test : int
-        Rows of one run; both classifiers of a pair train on ``num_train`` rows (the synthetic one on fewer if
-        there are not so many).
-    subsampled : bool
-        Whether ``max_rows`` left rows unused.
-    """
-
-    target: str
+    target: str  # the column that was predicted
     results: dict[str, ClassifierResult]
-    majority_accuracy: float
-    num_train: int
+    majority_accuracy: float  # of always naming the commonest class of the real training rows
+    num_train: int  # rows of one run that either trains on (the synthetic one on fewer if there are fewer)
     num_test: int
-    subsampled: bool
+    subsampled: bool  # whether ``max_rows`` left rows unused
 
 
 def make_classifier(name: str, random_state: int) -> Any:
-    """Return an unfitted scikit-learn classifier: default settings, 100 trees in the forest.
-
-    Raises
-    ------
-    ValueError
-        If ``name`` is not in ``CLASSIFIERS``.
-    """
+    """Return an unfitted scikit-learn classifier: default settings, 100 trees in the forest."""
     from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import LinearSVC
@@ -128,39 +100,23 @@ def make_classifier(name: str, random_state: int) -> Any:
 
 
 def fit_predict(name: str, train: Features, labels: Labels, test: Features, random_state: int) -> Labels:
-    """Train classifier ``name`` and return its predictions.
-
-    A single class in ``labels`` is predicted throughout.
-    """
+    """Train classifier ``name`` and return its predictions; a single class is predicted throughout."""
     if (labels == labels[0]).all():
         return np.full(len(test.trees), labels[0])
+    from sklearn.exceptions import ConvergenceWarning
+
     model = make_classifier(name, random_state)
     with warnings.catch_warnings():
         # A linear model that stops short of its optimum is still the model the user would have got.
-        warnings.filterwarnings("ignore", category=_convergence_warning())
+        warnings.filterwarnings("ignore", category=ConvergenceWarning)
         # A target of many values is the user's choice.
         warnings.filterwarnings("ignore", message="The number of unique classes")
         model.fit(train.of(name), labels)
     return np.asarray(model.predict(test.of(name)))
 
 
-def _convergence_warning() -> type[Warning]:
-    from sklearn.exceptions import ConvergenceWarning
-
-    warning: type[Warning] = ConvergenceWarning
-    return warning
-
-
 def choose_target(pair: TablePair, target: str | None = None) -> str:
-    """Return the column to predict.
-
-    ``target``, or the last categorical one with 2 to 50 real values, or the last one.
-
-    Raises
-    ------
-    ValueError
-        If ``target`` is not one of the compared columns.
-    """
+    """Return ``target``, or the last categorical column with 2 to 50 real values, or the last column."""
     if target is not None:
         if target not in pair.kinds:
             raise ValueError(f"target ({target!r}) must be one of the compared columns: {list(pair.kinds)}")
@@ -171,14 +127,10 @@ def choose_target(pair: TablePair, target: str | None = None) -> str:
     return list(pair.kinds)[-1]
 
 
-def target_classes(
-    pair: TablePair, target: str, parts: Sequence[pd.DataFrame]
-) -> list[npt.NDArray[np.int32]]:
-    """Return class labels of several row sets; the first one is real.
-
-    A categorical target has its values as classes; a number is above the first set's median or not. Missing
-    is a class, and so is what is no number.
-    """
+def target_classes(pair: TablePair, target: str, parts: Sequence[pd.DataFrame]) -> list[Codes]:
+    """Return class labels of several row sets; the first one is real."""
+    # A categorical target has its values as classes; a number is above the first set's median or not. Missing
+    # is a class, and so is what is no number.
     columns = [part[target] for part in parts]
     kind = pair.kinds[target]
     if kind == "categorical":
@@ -190,13 +142,7 @@ def target_classes(
 
 
 def names_of(argument: str, names: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of classifiers, of which one may be given by itself.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or one is not in ``CLASSIFIERS``.
-    """
+    """Return the names of classifiers, of which one may be given by itself."""
     found = (names,) if isinstance(names, str) else tuple(names)
     unknown = [name for name in found if name not in CLASSIFIERS]
     if unknown or not found:
@@ -217,42 +163,11 @@ def compare_classifiers(
     ceiling: bool = False,
     tick: Callable[[], object] | None = None,
 ) -> ClassifierComparison:
-    """Train classifiers on real and on synthetic rows, test both on unseen real rows ([PD] 6.3).
-
-    Parameters
-    ----------
-    pair : TablePair
-        The real and the synthetic table.
-    target : str, optional
-        The class column; see :func:`choose_target` for the default.
-    classifiers : sequence of str
-        Names from ``CLASSIFIERS``.
-    num_runs : int
-        Runs, each with a fresh split and fresh classifiers, at least 1.
-    test_fraction : float
-        Share of real rows kept for testing, in (0, 1).
-    max_rows : int or None
-        Rows trained on, and tested on, at most (None: no bound); what is used is in the result.
-    holdout : pandas.DataFrame, optional
-        Real rows that the synthesizer never saw. With them all of ``pair.real`` may train and they test.
-    random_state : int
-        Seed of splits and classifiers.
-    ceiling : bool
-        Whether to train twins on other real rows, too; then there are at most half as many for each.
-    tick : callable, optional
-        Called once per run and classifier.
-
-    Returns
-    -------
-    ClassifierComparison
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-    sdmetrics.errors.IncomputableMetricError
-        If there is no column but the target, or fewer than two real rows.
-    """
+    """Train classifiers on real and on synthetic rows, test both on unseen real rows ([PD] 6.3)."""
+    # Every run has a fresh split and fresh classifiers, trained and tested on at most ``max_rows`` rows
+    # (None: no bound). With ``holdout``, real rows that the synthesizer never saw, all of ``pair.real`` may
+    # train and they test. With ``ceiling`` twins train on other real rows, too; then there are at most half
+    # as many for each. ``tick`` is called once per run and classifier.
     target = choose_target(pair, target)
     features: Mapping[str, Any] = {name: kind for name, kind in pair.kinds.items() if name != target}
     if not features:
@@ -289,11 +204,9 @@ def compare_classifiers(
 
 
 def _hits(name: str, rows: Sequence[Features], labels: Sequence[Labels], seed: int) -> tuple[float, ...]:
-    """Train one classifier on real and on synthetic rows and test both.
-
-    Rows and labels are real, synthetic, unseen and, for a ceiling, other real ones. Returns the accuracies of
-    the first two, their agreement, and the agreement of the two that were trained on real rows.
-    """
+    """Return the accuracies of one classifier trained on real and synthetic rows, and their agreement."""
+    # Rows and labels are real, synthetic, unseen and, for a ceiling, other real ones: then the agreement of
+    # the two trained on real rows comes last.
     test, truth = rows[2], labels[2]
     said = [
         fit_predict(name, learned, classes, test, seed)

@@ -16,56 +16,28 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sdv_plausible.evaluation.reading import Floats, Kind, as_numbers
-from sdv_plausible.evaluation.tables import TablePair
+from sdv_plausible.evaluation.tables import Floats, Kind, TablePair, as_numbers
 
 Codes = npt.NDArray[np.int32]
 
-DEFAULT_NUM_BINS = 20
-"""Quantile bins of a numerical column."""
-MISSING = 0
-"""The code of a missing value, in every column."""
+DEFAULT_NUM_BINS = 20  # quantile bins of a numerical column
+MISSING = 0  # the code of a missing value, in every column
 
 
 @dataclass(frozen=True, kw_only=True)
 class CodedTables:
-    """Several tables in the same integer codes.
-
-    Attributes
-    ----------
-    columns : tuple of str
-        Names of the m columns.
-    tables : tuple of numpy.ndarray
-        One array of shape (n_i, m) for each table, values in ``0 .. cardinality - 1``; 0 is the missing
-        value.
-    cardinalities : tuple of int
-        Number of codes of each column, the one for missing values included.
-    """
+    """Several tables in the same integer codes: arrays of shape (n_i, m), 0 for a missing value."""
 
     columns: tuple[str, ...]
     tables: tuple[Codes, ...]
-    cardinalities: tuple[int, ...]
+    cardinalities: tuple[int, ...]  # number of codes of each column, that of missing values included
 
 
 def quantile_edges(values: Floats, num_bins: int) -> Floats:
-    """Return the inner edges of at most ``num_bins`` bins that hold about equally many of ``values``.
-
-    A bin is ``(edge[i-1], edge[i]]``; the first and the last are open outwards. An edge is always a value
-    that occurs, so that a frequent value (a zero in a column of mostly zeros) gets a bin of its own, and a
-    column with at most ``num_bins`` distinct values gets one bin for each.
-
-    Parameters
-    ----------
-    values : numpy.ndarray of float64
-        Real values; NaN is ignored.
-    num_bins : int
-        At least 1.
-
-    Returns
-    -------
-    numpy.ndarray of float64
-        Increasing, at most ``num_bins - 1`` long.
-    """
+    """Return the inner edges of at most ``num_bins`` bins that hold about equally many of ``values``."""
+    # A bin is ``(edge[i-1], edge[i]]``; the first and the last are open outwards. An edge is always a value
+    # that occurs, so that a frequent value (a zero in a column of mostly zeros) gets a bin of its own, and a
+    # column with at most ``num_bins`` distinct values gets one bin for each. NaN is ignored.
     present: Floats = np.sort(values[~np.isnan(values)])
     if present.size == 0:
         return present
@@ -91,12 +63,8 @@ def _number_codes(
     for values, unreadable in read:
         place = np.searchsorted(edges, values)
         # a bin of one value holds that value only, and nothing holds what lies beyond the reference
-        strange = (
-            (values < low.min()) | (values > high.max()) | ((low == high)[place] & (values != low[place]))
-        )
-        code = np.where(np.isnan(values), MISSING, np.where(strange, edges.size + 2, 1 + place)).astype(
-            np.int32
-        )
+        odd = (values < low.min()) | (values > high.max()) | ((low == high)[place] & (values != low[place]))
+        code = np.where(np.isnan(values), MISSING, np.where(odd, edges.size + 2, 1 + place)).astype(np.int32)
         code[unreadable] = edges.size + 3
         codes.append(code)
     return codes, int(edges.size) + 4
@@ -112,9 +80,7 @@ def category_codes(columns: Sequence[pd.Series[Any]]) -> tuple[list[Codes], list
     for column in columns:
         local, values = pd.factorize(column)
         # as objects, so that 1 and 1.0 are one key whatever the columns' dtypes
-        table = np.array(
-            [book.setdefault(value, len(book) + 1) for value in np.asarray(values, dtype=object)] + [0]
-        )
+        table = np.array([book.setdefault(v, len(book) + 1) for v in np.asarray(values, dtype=object)] + [0])
         coded.append(table[local].astype(np.int32))
     return coded, list(book)
 
@@ -126,28 +92,10 @@ def encode(
     formats: Mapping[str, str] | None = None,
     num_bins: int = DEFAULT_NUM_BINS,
 ) -> CodedTables:
-    """Give several tables the same integer codes.
+    """Give several tables the same integer codes; numbers are binned on quantiles of the first, the real one.
 
-    Parameters
-    ----------
-    tables : sequence of pandas.DataFrame
-        The first one is the reference (the real table): its quantiles are the bins of numbers.
-    kinds : mapping of str to Kind
-        The columns to encode.
-    formats : mapping of str to str, optional
-        Datetime formats of text columns.
-    num_bins : int
-        Bins of a numerical or datetime column, at least 1. A value outside the reference's range, or between
-        two values of which each has a bin of its own, has a code that no reference value has.
-
-    Returns
-    -------
-    CodedTables
-
-    Raises
-    ------
-    ValueError
-        If ``num_bins`` is below 1.
+    A number outside its range, or between two values of which each has a bin of its own, has a code that none
+    of its values has.
     """
     if num_bins < 1:
         raise ValueError(f"num_bins ({num_bins}) must be at least 1: a column needs a bin to fall into")
@@ -176,20 +124,7 @@ def sample_positions(num_rows: int, max_rows: int | None, rng: np.random.Generat
 def encode_pair(
     pair: TablePair, num_bins: int, max_rows: int | None, random_state: int
 ) -> tuple[CodedTables, dict[str, Any]]:
-    """Encode at most ``max_rows`` rows of each table (None: all), and say how many were used.
-
-    Returns
-    -------
-    coded : CodedTables
-        The real and the synthetic codes.
-    used : dict
-        ``num_rows_real``, ``num_rows_synthetic``, and whether the tables were ``subsampled``.
-
-    Raises
-    ------
-    ValueError
-        If ``max_rows`` is below 1.
-    """
+    """Encode at most ``max_rows`` rows of each table (None: all), and say how many were used."""
     if max_rows is not None and max_rows < 1:
         raise ValueError(f"max_rows ({max_rows}) must be at least 1, or None for all rows")
     tables = []

@@ -16,7 +16,7 @@ import numpy as np
 
 from sdv_plausible.counting import Counts, entropy, joint_counts, mixed_radix
 from sdv_plausible.evaluation.coding import Codes
-from sdv_plausible.evaluation.reading import Floats
+from sdv_plausible.evaluation.tables import Floats
 
 MAX_DENSE_CELLS = 1 << 22
 """Joint tables up to this many cells are counted densely (32 MB each); larger ones over the cells that occur.
@@ -25,32 +25,16 @@ MAX_DENSE_CELLS = 1 << 22
 
 @dataclass(frozen=True, kw_only=True)
 class PairStatistics:
-    """What all pairs of columns of two tables look like.
-
-    Attributes
-    ----------
-    pairs : tuple of (int, int)
-        Column positions (i, j), i < j.
-    distances : numpy.ndarray of float64, shape (m (m - 1) / 2,)
-        Total variation distance of each pair's joint distribution.
-    real_dependence, synthetic_dependence : numpy.ndarray of float64, shape (m, m)
-        Symmetrical uncertainty inside each table; the diagonal is 1.
-    """
+    """What all pairs of columns (i, j), i < j, of two tables look like."""
 
     pairs: tuple[tuple[int, int], ...]
-    distances: Floats
-    real_dependence: Floats
+    distances: Floats  # of the joint distributions, shape (m (m - 1) / 2,)
+    real_dependence: Floats  # symmetrical uncertainty inside a table, shape (m, m), diagonal 1
     synthetic_dependence: Floats
 
 
 def total_variation(first: Counts, second: Counts) -> float:
-    """Return the total variation distance of two histograms of equal shape, in [0, 1].
-
-    Raises
-    ------
-    ValueError
-        If a histogram counts nothing: it has no distribution.
-    """
+    """Return the total variation distance of two histograms of equal shape, in [0, 1]."""
     n_first, n_second = first.sum(), second.sum()
     if n_first == 0 or n_second == 0:
         raise ValueError(f"histograms of {n_first} and {n_second} rows: each must count at least one row")
@@ -59,15 +43,7 @@ def total_variation(first: Counts, second: Counts) -> float:
 
 
 def column_distances(first: Codes, second: Codes, cardinalities: Sequence[int]) -> Floats:
-    """Return the total variation distance of each column, shape (m,).
-
-    Parameters
-    ----------
-    first, second : numpy.ndarray of int, shapes (n1, m) and (n2, m)
-        Codes of the two tables.
-    cardinalities : sequence of int, length m
-        Number of codes of each column.
-    """
+    """Return the total variation distance of each column of codes (n1, m) and (n2, m), shape (m,)."""
     return np.array(
         [
             total_variation(np.bincount(first[:, j], minlength=c), np.bincount(second[:, j], minlength=c))
@@ -79,22 +55,9 @@ def column_distances(first: Codes, second: Codes, cardinalities: Sequence[int]) 
 def pair_counts(
     first: Codes, second: Codes, pair: tuple[int, int], shape: tuple[int, int]
 ) -> tuple[Counts, Counts]:
-    """Count the cells of one pair of columns in two tables.
+    """Count the cells of one pair of columns, of that shape, in two tables: histograms over the same cells.
 
-    Parameters
-    ----------
-    first, second : numpy.ndarray of int, shapes (n1, m) and (n2, m)
-        Codes of the two tables.
-    pair : (int, int)
-        Positions of the two columns.
-    shape : (int, int)
-        Their cardinalities. Above ``MAX_DENSE_CELLS`` cells only cells that occur in a table are counted, so
-        memory is bounded by the number of rows.
-
-    Returns
-    -------
-    (numpy.ndarray of int64, numpy.ndarray of int64)
-        Histograms over the same cells.
+    Above ``MAX_DENSE_CELLS`` only cells that occur in a table are counted: memory is bounded by the rows.
     """
     one, other = ([table[:, j] for j in pair] for table in (first, second))
     if prod(shape) <= MAX_DENSE_CELLS:
@@ -105,36 +68,19 @@ def pair_counts(
     return np.bincount(cells[: len(first)], minlength=size), np.bincount(cells[len(first) :], minlength=size)
 
 
-def _pair_tables(
-    first: Codes, second: Codes, cards: Sequence[int]
-) -> Iterator[tuple[int, int, Counts, Counts]]:
+def _pair_tables(one: Codes, other: Codes, cards: Sequence[int]) -> Iterator[tuple[int, int, Counts, Counts]]:
     for i, j in combinations(range(len(cards)), 2):
-        yield i, j, *pair_counts(first, second, (i, j), (cards[i], cards[j]))
+        yield i, j, *pair_counts(one, other, (i, j), (cards[i], cards[j]))
 
 
 def pair_distances(first: Codes, second: Codes, cardinalities: Sequence[int]) -> dict[tuple[int, int], float]:
-    """Return the total variation distance of the joint distribution of every pair of columns.
-
-    Parameters
-    ----------
-    first, second : numpy.ndarray of int, shapes (n1, m) and (n2, m)
-        Codes of the two tables.
-    cardinalities : sequence of int, length m
-        Number of codes of each column.
-
-    Returns
-    -------
-    dict of (int, int) to float
-        ``{(i, j): distance}`` for i < j; empty for fewer than two columns.
-    """
+    """Return ``{(i, j): total variation distance of the joint distributions}`` for i < j."""
     return {(i, j): total_variation(p, q) for i, j, p, q in _pair_tables(first, second, cardinalities)}
 
 
 def symmetrical_uncertainty(h_x: float, h_y: float, h_xy: float) -> float:
-    """Return 2 (H(x) + H(y) - H(x, y)) / (H(x) + H(y)), in [0, 1]: mutual information on a common scale.
-
-    Two columns that are both constant tell nothing of each other: 0.
-    """
+    """Return 2 (H(x) + H(y) - H(x, y)) / (H(x) + H(y)), in [0, 1]: mutual information on a common scale."""
+    # Two columns that are both constant tell nothing of each other: 0.
     if h_x + h_y == 0:
         return 0.0
     return float(np.clip(2 * (h_x + h_y - h_xy) / (h_x + h_y), 0.0, 1.0))
@@ -148,22 +94,11 @@ def dependence_matrix(codes: Codes, cardinalities: Sequence[int]) -> Floats:
 def pair_statistics(
     real: Codes, synthetic: Codes, cardinalities: Sequence[int], tick: Callable[[], object] | None = None
 ) -> PairStatistics:
-    """Return distances and dependences of all pairs of columns, counting each pair once.
-
-    Parameters
-    ----------
-    real, synthetic : numpy.ndarray of int, shapes (n1, m) and (n2, m)
-        Codes of the two tables. A table without rows gives dependences 0 and distances NaN.
-    cardinalities : sequence of int, length m
-        Number of codes of each column.
-    tick : callable, optional
-        Called after each pair.
-    """
+    """Return distances and dependences of all pairs of columns, counting each pair once."""
+    # A table without rows gives dependences 0 and distances NaN. ``tick`` is called after each pair.
     m = len(cardinalities)
-    singles = [
-        [entropy(np.bincount(table[:, j], minlength=c)) for j, c in enumerate(cardinalities)]
-        for table in (real, synthetic)
-    ]
+    each = list(enumerate(cardinalities))
+    singles = [[entropy(np.bincount(t[:, j], minlength=c)) for j, c in each] for t in (real, synthetic)]
     pairs, distances, matrices = [], [], [np.eye(m), np.eye(m)]
     for i, j, p, q in _pair_tables(real, synthetic, cardinalities):
         pairs.append((i, j))

@@ -24,34 +24,21 @@ from sdv_plausible.evaluation.classifiers import (
 from sdv_plausible.evaluation.features import FeatureEncoder, Features, stack_rows
 from sdv_plausible.evaluation.tables import TablePair
 
-DISTINGUISHERS = ("random_forest", "tree")
-"""The classifiers of [PD] table 5."""
+DISTINGUISHERS = ("random_forest", "tree")  # the classifiers of [PD] table 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class GameResult:
-    """Outcome of :func:`distinguishing_game`.
+    """Outcome of :func:`distinguishing_game`."""
 
-    Attributes
-    ----------
-    accuracy : dict of str to Estimate
-        Share of the test mix named right, by classifier, in [0, 1]. Sampling alone moves a run's value from
-        0.5 by about ``0.5 / sqrt(num_test)``. A value clearly below 0.5 means that synthetic rows copy real
-        ones: the copy of a training row turns up in the test mix with the other label. Held-out real rows
-        remove that effect.
-    num_train, num_test : int
-        Rows of one mix, half of them synthetic.
-    held_out : bool
-        Whether the real rows of the game were held out from the synthesizer.
-    subsampled : bool
-        Whether ``max_rows`` left rows unused. The longer table's surplus always is.
-    """
-
-    accuracy: dict[str, Estimate]
-    num_train: int
+    # Accuracy is the share of the test mix named right. Sampling alone moves a run's value from 0.5 by about
+    # ``0.5 / sqrt(num_test)``. A value clearly below 0.5 means that synthetic rows copy real ones: the copy
+    # of a training row turns up in the test mix with the other label. Held-out real rows remove that effect.
+    accuracy: dict[str, Estimate]  # by classifier, in [0, 1]
+    num_train: int  # rows of the training mix, half of them synthetic
     num_test: int
-    held_out: bool
-    subsampled: bool
+    held_out: bool  # whether the real rows were held out from the synthesizer
+    subsampled: bool  # whether ``max_rows`` left rows unused; the longer table's surplus always is
 
     @property
     def score(self) -> float:
@@ -59,7 +46,7 @@ class GameResult:
         return float(np.mean([max(0.5, estimate.mean) for estimate in self.accuracy.values()]))
 
 
-def _side_sizes(num_rows: int, test_fraction: float, max_rows: int | None) -> tuple[int, int, bool]:
+def _sides(num_rows: int, test_fraction: float, max_rows: int | None) -> tuple[int, int, bool]:
     """Return the rows of each kind in both mixes, and whether ``max_rows`` leaves rows unused."""
     max_rows = sys.maxsize if max_rows is None else max_rows
     if not 0 < test_fraction < 1:
@@ -86,41 +73,15 @@ def distinguishing_game(
     random_state: int = 0,
     tick: Callable[[], object] | None = None,
 ) -> GameResult:
-    """Play the game ``num_runs`` times with each classifier.
-
-    Parameters
-    ----------
-    pair : TablePair
-        The real and the synthetic table.
-    classifiers : sequence of str
-        Names from :data:`sdv_plausible.evaluation.classifiers.CLASSIFIERS`.
-    num_runs : int
-        Runs, each with fresh mixes, at least 1.
-    test_fraction : float
-        Share of the shorter table's rows that make the test mix, in (0, 1). No row is in both mixes.
-    max_rows : int or None
-        Rows of the training mix, and of the test mix, at most (None: no bound).
-    holdout : pandas.DataFrame, optional
-        Real rows that the synthesizer never saw; given, they are the real rows of both mixes.
-    random_state : int
-        Seed of mixes and classifiers.
-    tick : callable, optional
-        Called once per run and classifier.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-    sdmetrics.errors.IncomputableMetricError
-        If a table has fewer than 4 rows.
-    """
+    """Play the game ``num_runs`` times with each classifier, each run with fresh mixes."""
+    # ``test_fraction`` of the shorter table's rows make the test mix; no row is in both. A mix has at most
+    # ``max_rows`` rows (None: no bound). Rows of a ``holdout``, which the synthesizer never saw, are the real
+    # ones of both mixes. ``tick`` is called once per run and classifier.
     if num_runs < 1:
         raise ValueError(f"num_runs ({num_runs}) must be at least 1")
     classifiers = names_of("classifiers", classifiers)
     real = pair.real if holdout is None else holdout[list(pair.kinds)]
-    num_train, num_test, subsampled = _side_sizes(
-        min(len(real), len(pair.synthetic)), test_fraction, max_rows
-    )
+    num_train, num_test, subsampled = _sides(min(len(real), len(pair.synthetic)), test_fraction, max_rows)
     values: dict[str, list[float]] = {name: [] for name in classifiers}
     for run in range(num_runs):
         rng = np.random.default_rng([random_state, run])
@@ -149,14 +110,10 @@ Mix = tuple[pd.DataFrame, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]
 def _mixes(
     real: pd.DataFrame, synthetic: pd.DataFrame, sizes: tuple[int, int], rng: np.random.Generator
 ) -> tuple[Mix, Mix]:
-    num_train, num_test = sizes
-    orders = [rng.permutation(len(table)) for table in (real, synthetic)]
-    train = [table.iloc[order[:num_train]] for table, order in zip((real, synthetic), orders, strict=True)]
-    test = [
-        table.iloc[order[num_train : num_train + num_test]]
-        for table, order in zip((real, synthetic), orders, strict=True)
-    ]
-    return _mix(train, rng), _mix(test, rng)
+    drawn = [(table, rng.permutation(len(table))) for table in (real, synthetic)]
+    cut, end = sizes[0], sum(sizes)
+    train = _mix([table.iloc[order[:cut]] for table, order in drawn], rng)
+    return train, _mix([table.iloc[order[cut:end]] for table, order in drawn], rng)
 
 
 def _mix(parts: Sequence[pd.DataFrame], rng: np.random.Generator) -> Mix:

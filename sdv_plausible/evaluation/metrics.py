@@ -26,8 +26,8 @@ from sdmetrics.single_table import SingleTableMetric
 
 from sdv_plausible.evaluation import classifiers as _classifiers
 from sdv_plausible.evaluation import coding, distances, game, prediction
+from sdv_plausible.evaluation.features import split_rows, split_sizes
 from sdv_plausible.evaluation.network_layout import as_structure
-from sdv_plausible.evaluation.splitting import split_rows, split_sizes
 from sdv_plausible.evaluation.tables import prepare, prepare_holdout
 
 
@@ -182,9 +182,7 @@ class ModelAccuracy(_SectionSixMetric):
         real, synthetic, test = coded.tables
         predictor = prediction.forest_predictor(random_state)
         if structure is not None:
-            predictor = prediction.network_predictor(
-                _positions(structure, coded.columns), coded.cardinalities
-            )
+            predictor = prediction.network_predictor(_places(structure, coded.columns), coded.cardinalities)
         table = pd.DataFrame(
             {
                 "score": prediction.model_accuracy(synthetic, test, predictor),
@@ -203,7 +201,7 @@ class ModelAccuracy(_SectionSixMetric):
         }
 
 
-def _positions(structure: Mapping[str, str | Sequence[str]], columns: Sequence[str]) -> dict[int, list[int]]:
+def _places(structure: Mapping[str, str | Sequence[str]], columns: Sequence[str]) -> dict[int, list[int]]:
     place = {name: j for j, name in enumerate(columns)}
     network = as_structure(structure)
     unknown = set(network).union(*network.values()) - set(place)
@@ -212,9 +210,7 @@ def _positions(structure: Mapping[str, str | Sequence[str]], columns: Sequence[s
     return {place[child]: [place[parent] for parent in parents] for child, parents in network.items()}
 
 
-def _compare(
-    real: Any, synthetic: Any, metadata: Any, table_name: str | None, options: dict[str, Any]
-) -> Any:
+def _judge(real: Any, synthetic: Any, metadata: Any, table_name: str | None, options: dict[str, Any]) -> Any:
     pair = prepare(real, synthetic, metadata, table_name)
     options["holdout"] = prepare_holdout(pair, options.get("holdout"), table_name)
     return _classifiers.compare_classifiers(pair, **options)
@@ -270,7 +266,7 @@ class ClassifierAccuracy(_SectionSixMetric):
         **options: Any,
     ) -> dict[str, Any]:
         """Return the mean accuracy and that of each classifier."""
-        outcome = _compare(real_data, synthetic_data, metadata, table_name, options)
+        outcome = _judge(real_data, synthetic_data, metadata, table_name, options)
         parts = {
             name: {**_estimate(result.synthetic_accuracy), "real": _estimate(result.real_accuracy)}
             for name, result in outcome.results.items()
@@ -310,7 +306,7 @@ class ClassifierAgreement(_SectionSixMetric):
         **options: Any,
     ) -> dict[str, Any]:
         """Return the mean agreement and that of each classifier."""
-        outcome = _compare(real_data, synthetic_data, metadata, table_name, options)
+        outcome = _judge(real_data, synthetic_data, metadata, table_name, options)
         parts = {name: _estimate(result.agreement) for name, result in outcome.results.items()}
         score = float(np.mean([part["score"] for part in parts.values()]))
         for name, result in outcome.results.items():

@@ -18,18 +18,7 @@ def as_structure(structure: Mapping[str, str | Sequence[str]]) -> dict[str, tupl
 
 
 def layers(structure: Structure) -> list[list[str]]:
-    """Put each node one layer below its deepest parent.
-
-    Parameters
-    ----------
-    structure : mapping of str to sequence of str
-        ``{child: parents}``; parents that are no keys are roots.
-
-    Raises
-    ------
-    ValueError
-        If the graph has a cycle.
-    """
+    """Put each node of ``{child: parents}`` below its deepest parent; parents that are no keys are roots."""
     parents = {**{above: () for listed in structure.values() for above in listed}, **structure}
     place = {node: i for i, node in enumerate(parents)}
     sorter = TopologicalSorter(parents)
@@ -48,40 +37,12 @@ def layers(structure: Structure) -> list[list[str]]:
 
 
 class NetworkLayout:
-    """Places of nodes and of the lanes on which long edges pass the layers between their ends.
-
-    Parameters
-    ----------
-    structure : mapping of str to sequence of str
-        ``{child: parents}``.
-    least_width : float
-        Width of the picture, at least, where a node is ``NODE_WIDTH`` wide.
-
-    Attributes
-    ----------
-    depth : dict of str to int
-        Layer of each node, 0 at the top.
-    x : dict of str to float
-        Middle of each node and lane, from the left.
-    routes : list of list of str
-        For each edge the parent, the lanes it passes, and the child.
-    tips : dict of str to str
-        Each node with its parents, in words.
-    width : float
-        Width of the picture.
-
-    Raises
-    ------
-    ValueError
-        If the graph has a cycle.
-    """
+    """Places of nodes and of the lanes on which long edges pass the layers between their ends."""
 
     def __init__(self, structure: Structure, least_width: float = 0.0) -> None:
         self._rows = layers(structure)
         self.depth = {node: level for level, row in enumerate(self._rows) for node in row}
-        self.tips = {
-            node: f"{node}; parents: {', '.join(structure.get(node, ())) or 'none'}" for node in self.depth
-        }
+        self.tips = {n: f"{n}; parents: {', '.join(structure.get(n, ())) or 'none'}" for n in self.depth}
         self.routes: list[list[str]] = []
         for child, above in structure.items():
             for parent in above:
@@ -100,10 +61,7 @@ class NetworkLayout:
         return sum(self._size(item) for item in row) + GAP
 
     def _order(self) -> None:
-        """Sort each layer by the mean rank of what it is joined to, downwards and upwards in turn.
-
-        Few crossings.
-        """
+        """Sort each layer by the mean rank of what it is joined to, down and up in turn: few crossings."""
         joined: dict[str, list[tuple[int, str]]] = {item: [] for row in self._rows for item in row}
         for route in self.routes:
             for above, below in zip(route[:-1], route[1:], strict=True):

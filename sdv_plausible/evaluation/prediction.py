@@ -1,12 +1,10 @@
-"""How well the most likely value of each attribute, given all others, is the true one.
+"""How well the most likely value of each attribute, given all others, is the true one ([PD] section 6.2).
 
-[PD] section 6.2, figures 1, 2.
-
-The paper asks its generative model for that value and compares with random forests, with the marginals (the
-commonest value whatever the others say) and with random guessing. A metric sees tables, not the model, so
-there are two stand-ins learned from the synthetic rows: a random forest per attribute (works for any
-synthesizer), and conditional tables counted on a given network structure (the paper's own way, for a Bayesian
-network). Anything else that predicts, such as the fitted model itself, can be passed to
+The paper (figures 1, 2) asks its generative model for that value and compares with random forests, with the
+marginals (the commonest value whatever the others say) and with random guessing. A metric sees tables, not
+the model, so there are two stand-ins learned from the synthetic rows: a random forest per attribute (works
+for any synthesizer), and conditional tables counted on a given network structure (the paper's own way, for a
+Bayesian network). Anything else that predicts, such as the fitted model itself, can be passed to
 :func:`model_accuracy` as a function.
 """
 
@@ -21,23 +19,16 @@ import pandas as pd
 
 from sdv_plausible.counting import Counts, mixed_radix
 from sdv_plausible.evaluation.coding import Codes
-from sdv_plausible.evaluation.reading import Floats
+from sdv_plausible.evaluation.tables import Floats
 
 Predictor = Callable[[Codes, Codes, int], Codes]
 """``(training codes, test codes, attribute) -> most likely codes``, shapes (n, m), (n', m), (n',)."""
 
 
 def model_accuracy(train: Codes, test: Codes, predictor: Predictor) -> Floats:
-    """Return, for each attribute, the share of test rows whose value is the predicted one, shape (m,).
+    """Return, for each attribute, the share of unseen real rows whose value is the predicted one, shape (m,).
 
-    Parameters
-    ----------
-    train : numpy.ndarray of int, shape (n, m)
-        Rows the predictor learns from.
-    test : numpy.ndarray of int, shape (n', m)
-        Unseen real rows.
-    predictor : Predictor
-        Must not look at column ``attribute`` of the test rows.
+    The predictor must not look at column ``attribute`` of the test rows.
     """
     return np.array([(predictor(train, test, j) == test[:, j]).mean() for j in range(train.shape[1])])
 
@@ -47,17 +38,9 @@ def majority_predictor(train: Codes, test: Codes, attribute: int) -> Codes:
     return np.full(len(test), np.bincount(train[:, attribute]).argmax(), dtype=np.int32)
 
 
-def forest_predictor(random_state: int = 0, n_estimators: int = 20) -> Predictor:
-    """Return a predictor that trains a random forest on the other attributes' codes.
-
-    Parameters
-    ----------
-    random_state : int
-        Seed of the forests.
-    n_estimators : int
-        Trees of each forest. Leaves hold at least 5 rows, which bounds memory for attributes of hundreds of
-        values.
-    """
+def forest_predictor(random_state: int = 0) -> Predictor:
+    """Return a predictor that trains a random forest on the other attributes' codes."""
+    # Leaves hold at least 5 rows, which bounds memory for attributes of hundreds of values.
 
     def predict(train: Codes, test: Codes, attribute: int) -> Codes:
         from sklearn.ensemble import RandomForestClassifier
@@ -65,9 +48,7 @@ def forest_predictor(random_state: int = 0, n_estimators: int = 20) -> Predictor
         labels = train[:, attribute]
         if train.shape[1] == 1 or (labels == labels[0]).all():
             return majority_predictor(train, test, attribute)
-        forest = RandomForestClassifier(
-            n_estimators=n_estimators, min_samples_leaf=5, random_state=random_state
-        )
+        forest = RandomForestClassifier(n_estimators=20, min_samples_leaf=5, random_state=random_state)
         with warnings.catch_warnings():
             # attributes of many values are meant to be classes here
             warnings.filterwarnings("ignore", message="The number of unique classes")
@@ -80,30 +61,25 @@ def forest_predictor(random_state: int = 0, n_estimators: int = 20) -> Predictor
 def _log_conditional(
     train: Codes, child: int, parents: Sequence[int], cards: Sequence[int]
 ) -> Callable[[Codes], Floats]:
-    """Return ``log P(child | parents)`` as a function of rows, counted on the training rows.
-
-    A configuration of the parents that occurs N times is mixed with one pseudo-row of the child's own
-    distribution (weight 1 / (N + 1)), so one never seen falls back on that distribution. Only configurations
-    that occur are kept: the dense tables of a fitted model
-    (:class:`sdv_plausible.models.bayesian_network.ConditionalTable`) have a cell for each, which for a given
-    structure and unbucketed parents need not fit into memory.
-    """
+    """Return ``log P(child | parents)`` as a function of rows, counted on the training rows."""
+    # A configuration of the parents that occurs N times is mixed with one pseudo-row of the child's own
+    # distribution (weight 1 / (N + 1)), so one never seen falls back on that distribution. Only
+    # configurations that occur are kept: the dense tables of a fitted model
+    # (:class:`sdv_plausible.models.bayesian_network.ConditionalTable`) have a cell for each, which for a
+    # given structure and unbucketed parents need not fit into memory.
     family = (*parents, child)
     bases = [cards[j] for j in family]
     if prod(bases) > 2**62:
         raise ValueError(
-            f"structure: the table of attribute {child} has {prod(bases):.3g} cells, more than 2^62; give "
-            "it fewer "
-            "parents or use fewer bins"
+            f"structure: the table of attribute {child} has {prod(bases):.3g} cells, more than 2^62; give it "
+            "fewer parents or use fewer bins"
         )
 
     def keys(rows: Codes) -> tuple[Counts, Counts]:
         cells = mixed_radix([rows[:, j] for j in family], bases)
         return cells, cells // cards[child]
 
-    marginal = (np.bincount(train[:, child], minlength=cards[child]) + 0.5) / (
-        len(train) + 0.5 * cards[child]
-    )
+    alone = (np.bincount(train[:, child], minlength=cards[child]) + 0.5) / (len(train) + 0.5 * cards[child])
     cells, configurations = (pd.Series(key).value_counts() for key in keys(train))
 
     def log_probability(rows: Codes) -> Floats:
@@ -111,24 +87,15 @@ def _log_conditional(
             counted.reindex(key, fill_value=0).to_numpy()
             for counted, key in zip((cells, configurations), keys(rows), strict=True)
         )
-        return np.asarray(np.log((joint + marginal[rows[:, child]]) / (total + 1.0)), dtype=np.float64)
+        return np.asarray(np.log((joint + alone[rows[:, child]]) / (total + 1.0)), dtype=np.float64)
 
     return log_probability
 
 
 def network_predictor(parents: Mapping[int, Sequence[int]], cardinalities: Sequence[int]) -> Predictor:
-    """Return a predictor that counts tables on a structure and takes the most likely value.
-
-    For attribute x the value maximises ``P(x | parents(x)) * prod over children c of P(c | parents(c))``: the
-    other factors of the joint distribution do not contain x.
-
-    Parameters
-    ----------
-    parents : mapping of int to sequence of int
-        Parents of each attribute by position; an attribute that is absent has none.
-    cardinalities : sequence of int
-        Number of codes of each attribute.
-    """
+    """Return a predictor that counts tables on ``{position: parents}`` and takes the most likely value."""
+    # For attribute x the value maximises ``P(x | parents(x)) * prod over children c of P(c | parents(c))``:
+    # the other factors of the joint distribution do not contain x.
 
     def predict(train: Codes, test: Codes, attribute: int) -> Codes:
         family = [attribute, *(child for child, above in parents.items() if attribute in above)]

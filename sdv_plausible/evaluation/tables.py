@@ -1,16 +1,53 @@
-"""The two tables an evaluation compares, in the forms SDV's users have them."""
+"""The tables an evaluation compares, in the forms SDV's users have them, and their cells as numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
-from sdv_plausible.evaluation.reading import Kind, check_readable
 from sdv_plausible.table.cells import unhashable_types
+
+Kind = Literal["numerical", "datetime", "categorical"]
+Floats = npt.NDArray[np.float64]
+_LOOKED_AT = 10_000
+
+
+def as_numbers(column: pd.Series[Any], kind: Kind, datetime_format: str | None = None) -> tuple[Floats, Any]:
+    """Return a column as floats (NaN: missing or unreadable), and which present values could not be read."""
+    # Datetimes become seconds since 1970 in UTC; a time without a zone is taken for UTC.
+    missing = column.isna().to_numpy(dtype=bool)
+    if kind == "datetime":
+        text = None if pd.api.types.is_datetime64_any_dtype(column.dtype) else datetime_format
+        stamps = pd.to_datetime(column, format=text, utc=True, errors="coerce").dt.as_unit("us")
+        values = stamps.astype("int64").to_numpy(dtype=np.float64) / 1e6
+        values[stamps.isna().to_numpy(dtype=bool)] = np.nan
+    else:
+        plain = column.astype(object) if isinstance(column.dtype, pd.CategoricalDtype) else column
+        values = np.array(pd.to_numeric(plain, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan))
+    return values, np.isnan(values) & ~missing
+
+
+def check_readable(name: str, column: pd.Series[Any], kind: Kind, datetime_format: str | None = None) -> None:
+    """Refuse a column of which most present values (of about 10,000) are unreadable: comparing it is void."""
+    present = column[column.notna()]
+    present = present.iloc[:: 1 + len(present) // _LOOKED_AT]
+    _, unreadable = as_numbers(present, kind, datetime_format)
+    if 2 * int(unreadable.sum()) <= len(present):
+        return
+    form = f" of the format {datetime_format!r}" if datetime_format else ""
+    way_out = "give its datetime_format in the metadata" if kind == "datetime" else "turn it into numbers"
+    raise ValueError(
+        f"column {name!r}: {int(unreadable.sum()):,} of {len(present):,} real values, such as "
+        f"{present[unreadable].iloc[0]!r}, "
+        f"cannot be read as {kind}{form}: {way_out}, or make the column categorical"
+    )
+
 
 _KINDS: dict[str, Kind] = {
     "numerical": "numerical",
@@ -23,60 +60,41 @@ _KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True, kw_only=True)
 class TablePair:
-    """A real and a synthetic table, and how to read their columns.
+    """A real and a synthetic table, with the compared columns only, and how to read them."""
 
-    Attributes
-    ----------
-    real, synthetic : pandas.DataFrame
-        The tables, with the columns of ``kinds`` only.
-    kinds : dict of str to Kind
-        The columns that are compared. Keys, personal data (``pii``) and other ids are left out: a synthesizer
-        makes them up anew, so their distance means nothing.
-    formats : dict of str to str
-        ``datetime_format`` of the columns that declare one.
-    """
-
+    # Keys, personal data (``pii``) and other ids are left out: a synthesizer makes them up anew, so their
+    # distance means nothing.
     real: pd.DataFrame
     synthetic: pd.DataFrame
     kinds: dict[str, Kind]
-    formats: dict[str, str]
+    formats: dict[str, str]  # ``datetime_format`` of the columns that declare one
 
 
 def one_table(data: Any, table_name: str | None, argument: str) -> pd.DataFrame:
-    """Return the frame in ``data``, which is a frame or a dict ``{table name: frame}``.
-
-    Raises
-    ------
-    ValueError
-        If ``data`` is neither, or a dict of several tables and ``table_name`` names none of them.
-    """
-    tables: dict[str, pd.DataFrame] = {}
+    """Return the frame in ``data``, which is a frame or a dict ``{table name: frame}``."""
     if isinstance(data, pd.DataFrame):
         return data
     if not isinstance(data, Mapping) or not all(isinstance(frame, pd.DataFrame) for frame in data.values()):
         raise ValueError(
             f"{argument} ({type(data).__name__}) must be a DataFrame or a dict {{table name: DataFrame}}"
         )
-    tables.update(data)
+    found: pd.DataFrame = _named(data, table_name, argument)
+    return found
+
+
+def _named(tables: Mapping[str, Any], table_name: str | None, argument: str) -> Any:
+    """One of several tables; the only one needs no name."""
     if table_name is None and len(tables) == 1:
         return next(iter(tables.values()))
     if table_name not in tables:
         raise ValueError(
             f"table_name ({table_name!r}) must name one of the tables of {argument}: {sorted(tables)}"
         )
-    return tables[table_name]
+    return tables[str(table_name)]
 
 
 def as_metadata_dict(metadata: Any) -> dict[str, Any] | None:
-    """Return ``metadata`` (a dict, an SDV ``Metadata`` object, or None) as a dict or None.
-
-    Raises
-    ------
-    TypeError
-        If it is none of these.
-    ValueError
-        If it names a column by something other than text.
-    """
+    """Return ``metadata`` (a dict, an SDV ``Metadata`` object, or None) as a dict or None."""
     if metadata is None:
         return None
     if not isinstance(metadata, dict) and not hasattr(metadata, "to_dict"):
@@ -95,24 +113,12 @@ def as_metadata_dict(metadata: Any) -> dict[str, Any] | None:
 
 
 def table_metadata(metadata: Any, table_name: str | None) -> dict[str, Any] | None:
-    """Return the part of ``metadata`` that describes one table (``columns``, ``primary_key``, ...), or None.
-
-    Raises
-    ------
-    ValueError
-        If it describes several tables and ``table_name`` names none of them.
-    """
+    """Return the part of ``metadata`` that describes one table (``columns``, ...), or None."""
     described = as_metadata_dict(metadata)
     if described is None or "tables" not in described:
         return described
     tables = described["tables"]
-    if table_name is None and len(tables) == 1:
-        return dict(next(iter(tables.values())))
-    if table_name not in tables:
-        raise ValueError(
-            f"table_name ({table_name!r}) must name one of the tables of metadata: {sorted(tables)}"
-        )
-    return dict(tables[table_name])
+    return dict(_named(tables, table_name, "metadata"))
 
 
 def _infer_sdtype(column: pd.Series[Any]) -> str:
@@ -124,21 +130,8 @@ def _infer_sdtype(column: pd.Series[Any]) -> str:
 
 
 def column_kinds(metadata: dict[str, Any] | None, frame: pd.DataFrame) -> dict[str, Kind]:
-    """Return the columns that evaluation compares, and their kinds, in the order of the metadata.
-
-    Parameters
-    ----------
-    metadata : dict or None
-        One table's metadata; None reads the kinds off the dtypes of ``frame``.
-    frame : pandas.DataFrame
-        The real table.
-
-    Returns
-    -------
-    dict of str to Kind
-        Keys, ``pii`` columns and sdtypes other than numerical, datetime, categorical, boolean, ordinal are
-        left out.
-    """
+    """Return the columns that evaluation compares, and their kinds, in the order of the metadata."""
+    # Without metadata the kinds are read off the dtypes of ``frame``, the real table.
     if metadata is None:
         return {str(name): _KINDS[_infer_sdtype(frame[name])] for name in frame.columns}
     keys: set[str] = set()
@@ -164,24 +157,10 @@ def datetime_formats(metadata: dict[str, Any] | None, kinds: Mapping[str, Kind])
 def prepare(
     real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None
 ) -> TablePair:
-    """Check a real and a synthetic table and keep what can be compared.
+    """Check a real and a synthetic table, with metadata of SDV or SDMetrics, and keep what can be compared.
 
-    Parameters
-    ----------
-    real_data, synthetic_data : pandas.DataFrame or dict of str to pandas.DataFrame
-        The tables.
-    metadata : dict, sdv.metadata.Metadata or None
-        Metadata of SDV (any version) or of SDMetrics; None infers it from the real table's dtypes.
-    table_name : str, optional
-        Which table, where there are several.
-
-    Raises
-    ------
-    ValueError
-        If a table lacks a column that is to be compared, names one twice or has lists in its cells, or if
-        most real values of a column cannot be read as what the metadata says.
-    sdmetrics.errors.IncomputableMetricError
-        If a table has no rows, or no column can be compared.
+    Refuses columns that are absent, named twice, hold lists or are mostly unreadable; nothing to compare is
+    an ``IncomputableMetricError``.
     """
     real = with_text_names(one_table(real_data, table_name, "real_data"), "real_data")
     synthetic = with_text_names(one_table(synthetic_data, table_name, "synthetic_data"), "synthetic_data")
@@ -200,8 +179,7 @@ def prepare(
     if not kinds:
         raise IncomputableMetricError(
             "no column can be compared: keys, pii columns and sdtypes other than numerical, datetime, "
-            "categorical, "
-            "boolean and ordinal are left out"
+            "categorical, boolean and ordinal are left out"
         )
     names = list(kinds)
     formats = datetime_formats(described, kinds)
@@ -214,13 +192,7 @@ def prepare(
 
 
 def with_text_names(frame: pd.DataFrame, argument: str) -> pd.DataFrame:
-    """Give columns named by numbers the text names that SDV gives them.
-
-    Raises
-    ------
-    ValueError
-        If two columns have the same name.
-    """
+    """Give columns named by numbers the text names that SDV gives them."""
     names = frame.columns.map(str)
     twice = sorted(set(names[names.duplicated()]))
     if twice:
@@ -235,19 +207,12 @@ def _check_cells(argument: str, name: str, column: pd.Series[Any]) -> None:
     if unhashable:
         raise ValueError(
             f"column {name!r} of {argument} holds values of type {', '.join(unhashable)}, which cannot be "
-            "compared: turn "
-            "them into text, or leave the column out"
+            "compared: turn them into text, or leave the column out"
         )
 
 
 def prepare_holdout(pair: TablePair, holdout: Any, table_name: str | None = None) -> pd.DataFrame | None:
-    """Return the compared columns of held-out real rows (a frame, a dict of frames, or None).
-
-    Raises
-    ------
-    ValueError
-        If a compared column is absent or has lists in its cells, or there are no rows.
-    """
+    """Return the compared columns of held-out real rows (a frame, a dict of frames, or None)."""
     if holdout is None:
         return None
     frame = with_text_names(one_table(holdout, table_name, "holdout"), "holdout")
@@ -260,3 +225,36 @@ def prepare_holdout(pair: TablePair, holdout: Any, table_name: str | None = None
         _check_cells("holdout", name, frame[name])
     compared: pd.DataFrame = frame[list(pair.kinds)]
     return compared
+
+
+def described_tables(metadata: Any, real_data: Any, synthetic_data: Any) -> dict[str, Any]:
+    """Return the metadata as ``{"tables": ...}``; of one table without a name it is "table"."""
+    described = as_metadata_dict(metadata)
+    if described is None:
+        raise ValueError(
+            "metadata (None) must be a dict or an SDV Metadata object: it says what the columns are"
+        )
+    if "tables" in described:
+        return described
+    named = next((d for d in (real_data, synthetic_data) if isinstance(d, Mapping) and len(d) == 1), None)
+    return {"tables": {next(iter(named)) if named else "table": described}}
+
+
+def by_table(data: Any, names: list[str], argument: str) -> dict[str, pd.DataFrame]:
+    """Return ``{name: frame}`` of what was given."""
+    if isinstance(data, pd.DataFrame):
+        if len(names) != 1:
+            raise ValueError(
+                f"{argument} (one DataFrame) must be a dict {{table name: DataFrame}} of tables {names}"
+            )
+        return {names[0]: with_text_names(data, argument)}
+    if isinstance(data, Mapping):
+        absent = [name for name in names if not isinstance(data.get(name), pd.DataFrame)]
+        if not absent:
+            return {name: with_text_names(data[name], argument) for name in names}
+        raise ValueError(
+            f"{argument} ({sorted(map(str, data))}) must hold a DataFrame for each of the tables {names}"
+        )
+    raise ValueError(
+        f"{argument} ({type(data).__name__}) must be a DataFrame or a dict {{table name: DataFrame}}"
+    )

@@ -11,6 +11,7 @@ import pandas as pd
 
 from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.adaptive.public import PublicCodes
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.cells import plain_cells, unhashable_types
@@ -46,11 +47,13 @@ class PublicTable:
         frame, source = self.frame, self.source
         if not isinstance(frame, pd.DataFrame) or not len(frame):
             kind = "an empty table" if isinstance(frame, pd.DataFrame) else type(frame).__name__
-            raise ValueError(f"public ({kind}) must be a DataFrame with rows, of a table that was published")
+            rule = "must be a DataFrame with rows, of a table that was published"
+            raise Refused.saying("public", f"public ({kind}) {rule}")
         if source is not None and (not is_text(source, LONGEST_SOURCE) or not source.strip()):
-            raise ValueError(
+            raise Refused.saying(
+                "public",
                 f"public: its source ({source!r}) must be a text of up to {LONGEST_SOURCE} characters that "
-                "says who published it"
+                "says who published it",
             )
 
     @classmethod
@@ -77,25 +80,31 @@ def check_public(
     names = [str(name) for name in public.columns]
     unknown = sorted(set(names) - set(columns))
     if unknown or not names or len(set(names)) < len(names):
-        raise ValueError(
+        raise Refused.saying(
+            "public",
             f"public (columns {names[:20]}) must have columns of the metadata, once each: leave out "
-            f"{unknown or 'what is there twice'}"
+            f"{unknown or 'what is there twice'}",
         )
     needed = {name for rule in rules.rules for name in rule.columns} - set(rules.added)
     absent = sorted(needed - set(names))
     if absent:
-        raise ValueError(f"public lacks columns {absent} of the rules: give them, or leave it out")
+        raise Refused.saying(
+            "public", f"public lacks columns {absent} of the rules: give them, or leave it out"
+        )
     known = columns if isinstance(columns, Mapping) else {}
     sdtypes = {name: str(known[name].get("sdtype")) for name in names if name in known}
     read = {name: one for name, one in sdtypes.items() if one in MODELLED_SDTYPES}
     check_storage(plain_cells(public.set_axis(names, axis=1)), read)
     nested = [name for name in public if unhashable_types(public[name])]
     if nested:
-        raise ValueError(f"public: column {nested[0]!r} holds lists, dicts or the like: leave it out")
+        raise Refused.saying(
+            "public", f"public: column {nested[0]!r} holds lists, dicts or the like: leave it out"
+        )
     if not isinstance(learner, AdaptiveNetwork):
-        raise ValueError(
+        raise Refused.saying(
+            "public",
             f"public goes with the default learner, not with {type(learner).__name__}: leave it out, or take "
-            'model="bayesian_network" with its default structure'
+            'model="bayesian_network" with its default structure',
         )
 
 
@@ -104,9 +113,7 @@ def starts(public: pd.DataFrame, rows: pd.DataFrame) -> bool:
     first = rows.set_axis(rows.columns.astype(str), axis=1).iloc[: len(public)]
     public = public.set_axis(public.columns.astype(str), axis=1)
     names = [name for name in public if name in first]  # ids are not among the rows that a model sees
-    if len(first) < len(public) or not names:
-        return False
-    return first[names].reset_index(drop=True).equals(public[names].reset_index(drop=True))
+    return bool(names) and first[names].reset_index(drop=True).equals(public[names].reset_index(drop=True))
 
 
 def public_entries(rows: int | None, source: str | None) -> list[LedgerEntry]:

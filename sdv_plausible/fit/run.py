@@ -29,6 +29,7 @@ from sdv_plausible.release.fitting import fit_release
 from sdv_plausible.release.plan import Plan, plan
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings
+from sdv_plausible.release_file.rules import check_written
 from sdv_plausible.rules.checking import rule_entries
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.rules.zeros import possible_pairs
@@ -200,10 +201,8 @@ class Fit:
         public = self.public
         if public is not None:
             public = read_again(public.rename(columns=str), column_types(found), self.told.spelling)
-        return replace(
-            self, declared=declared, rules=rules, specs=specs, public=public,
-            settings=self.settings.among(len(specs)),
-        )  # fmt: skip
+        settings = self.settings.among(len(specs))
+        return replace(self, declared=declared, rules=rules, specs=specs, public=public, settings=settings)
 
     def most(self, counts: PrivacyFilter) -> Most:
         """What no outcome of the vote exceeds."""
@@ -229,6 +228,7 @@ class Fit:
         """
         ledger, planned, charge, most = self.settings.empty_ledger(), self.plan().ledger, None, None
         check_texts(planned)
+        check_written(self.rules)
         if self.told.open and planned.claims_privacy:
             s = self.settings
             most = self.most(SumFilter(epsilon=s.epsilon, delta=s.delta) if budget is None else budget.filter)

@@ -207,11 +207,17 @@ def read_fit(
         If they cannot be, or no column is modelled.
     """
     if isinstance(domain, str) and domain == "written":
-        raise ValueError('domain ("written") must be the declarations themselves: give the mapping as domain')
+        raise check.Refused.saying(
+            "domain", 'domain ("written") must be the declarations themselves: give the mapping as domain'
+        )
     told = Told(
-        columns={name: column.words for name, column in types.items()}, rules=rules, domain=domain,
-        max_bins=max_bins, split_dates=given_structure(learner) is None, open=open_,
-    )  # fmt: skip
+        columns={name: column.words for name, column in types.items()},
+        rules=rules,
+        domain=domain,
+        max_bins=max_bins,
+        split_dates=given_structure(learner) is None,
+        open=open_,
+    )
     check_vote(told, settings, learner)
     declared, rule_set, specs = told.read()
     if not any(column.is_modelled for column in types.values()):
@@ -228,9 +234,10 @@ def read_fit(
 def _names_of(source: Any, metadata: Any, rows: int) -> list[str]:
     """Columns of a source, all of which are modelled or invented; of metadata nothing is used."""
     if metadata is not None:
-        raise ValueError(
+        raise check.Refused.saying(
+            "types",
             'types ("voted"): metadata plays no part, as its types may have been detected: declare what you '
-            "know in domain={...}, and leave metadata out"
+            "know in domain={...}, and leave metadata out",
         )
     return list(open_source(source, {}, rows).names)
 
@@ -270,15 +277,17 @@ def _ask(planned: PrivacyLedger, *, allow_no_claim: bool) -> None:
 def _refuse_records(learner: Any) -> None:
     """Refuse a learner that cannot learn from parts before anything is paid."""
     if getattr(learner, "looks_at_records", False):
-        raise ValueError(
+        raise check.Refused.saying(
+            "model",
             f"model ({type(learner).__name__}) learns from records, which are not in memory here: use one "
-            "that learns from counts, or read the table and use PlausibleDeniabilitySynthesizer"
+            "that learns from counts, or read the table and use PlausibleDeniabilitySynthesizer",
         )
 
 
 def _refuse(test: PrivacyTest) -> None:
     if not isinstance(test, ReleaseTest):
-        raise ValueError(
+        raise check.Refused.saying(
+            "test",
             f'test ({test.name!r}) must be "release": the row-by-row tests need all records in memory (4 '
-            "bytes for each modelled cell): read the table and use PlausibleDeniabilitySynthesizer"
+            "bytes for each modelled cell): read the table and use PlausibleDeniabilitySynthesizer",
         )

@@ -19,6 +19,8 @@ from sdv_plausible.table.declarations import Declarations, Specs
 from sdv_plausible.table.domain import Attribute, Domain
 
 FOR_YOU = "for you, not for publication"
+Note = Callable[[Collection[str], Collection[str] | None], list[str]]
+"""Columns and digests of rules that rows were compared through -> what the holder is told of that."""
 
 
 class FitWarning(UserWarning):
@@ -32,13 +34,13 @@ class Teller:
     Parameters
     ----------
     note : callable, optional
-        Writes down, before anything is told, that columns were compared with rows; returns what the holder is
-        told of that. Without it nothing is compared.
+        Writes down, before anything is told, that columns were compared with rows, through which rules.
+        Without it nothing is compared.
     told : list of str
         Texts for the door to warn with, once what was paid for is in its caller's hands.
     """
 
-    note: Callable[[Collection[str]], list[str]] | None = None
+    note: Note | None = None
     told: list[str] = field(default_factory=list)
 
     def tell_of_public(self, public: pd.DataFrame | None, rows: Rows) -> None:
@@ -70,8 +72,11 @@ class Teller:
         if self.note is None or not declared.names:
             return
         compared = {column for name in declared.names for column in rules.behind(name)}
+        through = {*declared.names} & {*rules.added}  # what is told of them depends on the rules
+        digests = (rules.digests or None) if through else None
         try:  # before anything is told, and all columns, so that the record itself depends on no row
-            noted, lost = "".join(f". {line}" for line in self.note(compared)[:1]), None
+            lines = self.note(compared, digests)[: 1 if digests is None else 2]
+            noted, lost = "".join(f". {line}" for line in lines), None
         except (OSError, ValueError) as error:
             noted, lost = "", error
         outside, missing = [], []

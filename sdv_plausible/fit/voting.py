@@ -14,6 +14,7 @@ from typing import Any
 from sdv_plausible.models.paper.learner import given_structure
 from sdv_plausible.privacy.accounting.filters import PrivacyFilter
 from sdv_plausible.privacy.accounting.losses import ApproxDP
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry, PrivacyLedger
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.settings import Settings
@@ -45,46 +46,19 @@ Words = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """What is told of a table's columns.
+    """What is told of a table's columns; rules and domain as given, or read."""
 
-    Parameters
-    ----------
-    columns : mapping
-        Their words by name, in order; those of columns without a type are a category's.
-    rules, domain
-        As given, or read.
-    max_bins, undeclared
-        As the synthesizer's.
-    split_dates : bool
-        Whether moments become date and time of day without being asked for.
-    open : tuple of str
-        Columns whose types are to be voted for.
-    spelling : Spelling
-        How their cells are written that are text.
-    """
-
-    columns: Specs
+    columns: Specs  # their words, in order; those of columns without a type are a category's
     rules: Any = ()
     domain: Any = None
     max_bins: int = MAX_BINS
     undeclared: Undeclared = "private"
-    split_dates: bool = True
-    open: tuple[str, ...] = ()
-    spelling: Spelling = field(default_factory=Spelling)
+    split_dates: bool = True  # whether moments become date and time of day without being asked for
+    open: tuple[str, ...] = ()  # columns whose types are to be voted for
+    spelling: Spelling = field(default_factory=Spelling)  # of their cells that are text
 
     def read(self, found: Specs | None = None) -> tuple[Declarations, RuleSet, dict[str, dict[str, Any]]]:
-        """Value sets, rules, and the columns that the model sees.
-
-        Parameters
-        ----------
-        found : mapping, optional
-            Words of columns that had none.
-
-        Raises
-        ------
-        ValueError
-            If they cannot be.
-        """
+        """Value sets, rules, and the columns that the model sees; ``found`` are words of columns without."""
         columns = {name: dict(words) for name, words in {**self.columns, **(found or {})}.items()}
         given, seen, rules = rules_with_declarations(
             self.rules, self.domain, columns, self.max_bins, split_dates=self.split_dates
@@ -123,26 +97,13 @@ def _is_modelled(words: Words) -> bool:
 def left_open(
     names: Iterable[str], domain: Any, person: str | None
 ) -> tuple[dict[str, dict[str, Any]], DomainFile, tuple[str, ...]]:
-    """Words of all columns, the declarations, and which columns have none.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Columns of the table, in order.
-    domain : Domain, DomainFile, mapping, path or None
-        What is declared; columns that a template left blank are not.
-    person : str, optional
-        The column that says whose a row is: that is said, and is its type.
-
-    Raises
-    ------
-    ValueError
-        If a declaration cannot be read, or does not tell what its column is.
-    """
+    """Words of all columns of a table, in order, the declarations, and which columns have none."""
+    # Columns that a template left blank are not declared; that ``person`` says whose a row is is its type.
     if isinstance(domain, str) and domain == "written":
-        raise ValueError(
+        raise Refused.saying(
+            "types",
             'types ("voted") does not go with domain="written", which is your word for types and values '
-            "alike: declare what you know in domain={...}, or leave types out"
+            "alike: declare what you know in domain={...}, or leave types out",
         )
     file = DomainFile(columns={}) if domain is None else without_blanks(domain_document(domain))
     known = {name: kind.words for name, kind in column_types(file).items()}
@@ -162,65 +123,51 @@ def without_blanks(file: DomainFile) -> DomainFile:
 
 
 def check_vote(told: Told, s: Settings, learner: Any) -> None:
-    """Refuse what names columns whose types nobody knows yet, and a vote without noise.
-
-    Raises
-    ------
-    ValueError
-        Naming the parameter, the columns and the way out.
-    """
+    """Refuse what names columns whose types nobody knows yet, and a vote without noise."""
     if not told.open:
         return
     if not math.isfinite(s.epsilon):
-        raise ValueError(
+        raise Refused.saying(
+            "types",
             'types ("voted") needs a finite epsilon, of which the vote takes a tenth: give one, or say '
-            'types="detected"'
+            'types="detected"',
         )
     if getattr(learner, "fitted", None) is not None:
-        raise ValueError(
+        raise Refused.saying(
+            "model",
             f"model ({type(learner).__name__}) names its columns, and the types of {listed(told.open)} are "
-            "to be voted for: declare them (domain=...)"
+            "to be voted for: declare them (domain=...)",
         )
     arcs = given_structure(learner) or {}
     structure = {*arcs, *(parent for parents in arcs.values() for parent in parents)}
     rules = {n for rule in read_rules(told.rules) if isinstance(rule, Rule) for n in rule.columns}
     for what, named in (("rules", rules), ("structure", structure)):
         if both := [name for name in told.open if name in named]:
-            raise ValueError(
+            raise Refused.saying(
+                what,
                 f"{what}: {listed(both)} must have a declared type, as whoever says this knows it: try "
-                f'domain={{"{both[0]}": {{"sdtype": "numerical"}}}}'
+                f'domain={{"{both[0]}": {{"sdtype": "numerical"}}}}',
             )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Most:
-    """What stands for every outcome of a vote: drawn before it, and never exceeded.
+    """What stands for every outcome of a vote: drawn before it, and never exceeded."""
 
-    Parameters
-    ----------
-    ledger : PrivacyLedger
-        With losses that dominate (proof page, Lemma 3).
-    filter : PrivacyFilter
-        In whose units that is so: the budget's, or the sum.
-    """
-
-    ledger: PrivacyLedger
-    filter: PrivacyFilter
+    ledger: PrivacyLedger  # with losses that dominate (proof page, Lemma 3)
+    filter: PrivacyFilter  # in whose units that is so: the budget's, or the sum
 
     @classmethod
     def of(cls, s: Settings, planned: Collection[PrivacyLedger], counts: PrivacyFilter) -> Most:
-        """Make it of the settings, and of the plans for the fewest and the most columns.
-
-        Raises
-        ------
-        ValueError
-            If a plan costs more: its learner does not keep to epsilon, or the filter cannot count it.
-        """
+        """Make it of the settings, and of the plans for the fewest and the most columns."""
         failure = FAILURE_SHARE * s.model_delta + max(map(_failure_of_model, planned))
         learning = LedgerEntry(
-            name="model", mechanism="types, domain and model, whatever the types",
-            losses=counts.most(s.epsilon, s.model_delta, failure), scope="the model", parts=("domain",),
-        )  # fmt: skip
+            name="model",
+            mechanism="types, domain and model, whatever the types",
+            losses=counts.most(s.epsilon, s.model_delta, failure),
+            scope="the model",
+            parts=("domain",),
+        )
         most = s.empty_ledger()
         beside = (entry for entry in next(iter(planned)).entries if "seeds" in entry.parts)
         most.charge(learning, *beside)
@@ -230,7 +177,8 @@ class Most:
         return found
 
     def check(self, planned: PrivacyLedger) -> None:
-        """Refuse a plan that costs more in a unit, or what the filter cannot count."""
+        """Refuse a plan that costs more in a unit, as of a learner that does not keep to epsilon."""
+        # The filter refuses what it cannot count.
         cost, drawn = (self.filter.cost(one.losses, one.delta) for one in (planned, self.ledger))
         if any(amount > drawn[unit] * (1 + FUZZ) for unit, amount in cost.items()):
             raise BudgetExceededError(

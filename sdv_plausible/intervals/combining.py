@@ -83,7 +83,5 @@ def combine(
     variance = np.where(taken > 0, taken, whole)  # never below 0: what is kept then is too much
     degrees = np.where(taken > 0, (m - 1) * (variance / np.maximum(whole, 1e-300)) ** 2, m - 1.0)
     half = student.ppf((1 + level) / 2, np.maximum(degrees, 1.0)) * np.sqrt(variance)
-    centre = q.mean(axis=0)
-    return Combined(
-        estimate=centre, variance=variance, lower=centre - half, upper=centre + half, degrees=degrees
-    )
+    mean = q.mean(axis=0)
+    return Combined(estimate=mean, variance=variance, lower=mean - half, upper=mean + half, degrees=degrees)

@@ -15,41 +15,18 @@ from sdv_plausible.privacy import checks as check
 
 
 def check_level(level: float) -> None:
-    """Refuse a level that is no probability.
-
-    Raises
-    ------
-    ValueError
-        If it is not in (0, 1).
-    """
+    """Refuse a level that is no probability."""
     check.positive("level", level)
     if level >= 1:
         raise ValueError(f"level ({level!r}) must be below 1: it is a probability, try 0.95")
 
 
 def gaussian_half_width(sigma: float, miss: float) -> int:
-    """Least multiple-free bound r = ceil(z sigma) with Pr[|Z| > r] <= miss, Z discrete Gaussian.
-
-    Parameters
-    ----------
-    sigma : float
-        Parameter of the discrete Gaussian, > 0.
-    miss : float
-        Probability of a larger distance, in (0, 1).
-    """
+    """Least multiple-free bound r = ceil(z sigma) with Pr[|Z| > r] <= miss, Z discrete Gaussian."""
     return math.ceil(-float(ndtri(miss / 2)) * sigma)
 
 
 def sum_half_width(sigmas: Sequence[float], miss: float) -> float:
-    """Bound on a weighted sum of independent discrete Gaussians whose terms have these deviations.
-
-    By their moment generating functions, which those of the Gaussians dominate.
-
-    Parameters
-    ----------
-    sigmas : sequence of float
-        Parameters, each times its weight.
-    miss : float
-        Probability of a larger distance, in (0, 1).
-    """
+    """Bound on a sum of independent discrete Gaussians of these deviations, weights included."""
+    # By their moment generating functions, which those of the Gaussians dominate.
     return math.sqrt(2 * math.log(2 / miss) * math.fsum(s * s for s in sigmas))

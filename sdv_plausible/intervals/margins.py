@@ -1,6 +1,7 @@
 """Counts of a table with confidence intervals, read off the noisy answers.
 
-docs/explanation/proofs/error_bars.md proves what is claimed of them.
+docs/explanation/proofs/error_bars.md proves what is claimed of them. Beside a count stands the value of a
+code, the ends of a bin, or the values of a group.
 """
 
 from __future__ import annotations
@@ -8,16 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from sdv_plausible.intervals.half_widths import check_level, gaussian_half_width, sum_half_width
-from sdv_plausible.intervals.labels import axis_labels
 from sdv_plausible.intervals.proportions import proportion_limits
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.questions.transcript import ALL_ROWS, NoisyAnswer
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.domain import Attribute, Domain
 
 FIELDS = ("estimate", "lower", "upper", "proportion", "proportion_lower", "proportion_upper")
 MOST_CELLS = 1_000_000
@@ -26,17 +27,7 @@ ROWS_SHARE = 0.02  # of the probability of a miss, for the number of rows
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """One table of counts: what was answered, and the noise that is on it.
-
-    Attributes
-    ----------
-    axes : tuple of Axis
-        Its axes.
-    counts : ndarray of int
-        Noisy counts.
-    sigma : float
-        Parameter of the discrete Gaussian noise on each.
-    """
+    """One table of counts, and the parameter of the discrete Gaussian noise that is on each."""
 
     axes: tuple[Axis, ...]
     counts: np.ndarray
@@ -49,10 +40,8 @@ class Measured:
 
 
 def measured_tables(answers: Sequence[NoisyAnswer]) -> list[Measured]:
-    """Tables of counts of all rows, in the order in which they were asked for.
-
-    Those of a part of the rows are left out: the table's counts do not follow from them.
-    """
+    """Tables of counts of all rows, in the order in which they were asked for."""
+    # Those of a part of the rows are left out: the table's counts do not follow from them.
     return [
         Measured(axes=tuple(a.asked.tables[0]), counts=a.values, sigma=a.scale)
         for a in answers
@@ -63,29 +52,9 @@ def measured_tables(answers: Sequence[NoisyAnswer]) -> list[Measured]:
 def margins(
     answers: Sequence[NoisyAnswer], domain: Domain, columns: str | Sequence[str], level: float = 0.95
 ) -> pd.DataFrame:
-    """Counts over some columns with confidence intervals: post-processing of the answers.
-
-    Parameters
-    ----------
-    answers : sequence of NoisyAnswer
-        As they left.
-    domain : Domain
-        The columns.
-    columns : str or sequence of str
-        One column or several; of none, the number of rows.
-    level : float
-        Of each interval on its own.
-
-    Returns
-    -------
-    DataFrame
-        One row per cell, see :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.margins`.
-
-    Raises
-    ------
-    ValueError
-        If a column is not modelled, or the cells are too many.
-    """
+    """Counts over some columns with confidence intervals: post-processing of the answers."""
+    # One row per cell, each interval at its own level; of no column, the number of rows. See
+    # :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.margins`.
     check_level(level)
     names = [columns] if isinstance(columns, str) else list(columns)
     wanted = _numbers(names, domain)
@@ -100,7 +69,7 @@ def margins(
     found = _asked_for(tables, wanted)
     if found:
         return _frame(_measured(found, tables, len(domain), 1 - level), found.axes, domain, "measured")
-    return _bounded(tables, wanted, domain, 1 - level)
+    return _bounds(tables, wanted, domain, 1 - level)
 
 
 def _numbers(names: Sequence[str], domain: Domain) -> tuple[int, ...]:
@@ -132,11 +101,9 @@ def _asked_for(tables: Sequence[Measured], wanted: tuple[int, ...]) -> Measured 
     )
 
 
-def _in_order(table: Measured, wanted: tuple[int, ...]) -> Measured:
-    order = [table.columns.index(j) for j in wanted]
-    return Measured(
-        axes=tuple(table.axes[i] for i in order), counts=table.counts.transpose(order), sigma=table.sigma
-    )
+def _in_order(t: Measured, wanted: tuple[int, ...]) -> Measured:
+    order = [t.columns.index(j) for j in wanted]
+    return Measured(axes=tuple(t.axes[i] for i in order), counts=t.counts.transpose(order), sigma=t.sigma)
 
 
 def _alike(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
@@ -144,11 +111,9 @@ def _alike(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
 
 
 def rows_between(tables: Sequence[Measured], num_columns: int, miss: float) -> tuple[float, float, float]:
-    """Estimate of the number of rows, and bounds that miss it with this probability at most.
-
-    Every table adds up to it. Where each column has one, all are put together by inverse variance: that
-    there is one for each was settled before the first was answered. Otherwise the first table stands alone.
-    """
+    """Estimate of the number of rows, and bounds that miss it with this probability at most."""
+    # Every table adds up to it. Where each column has one, all are put together by inverse variance: that
+    # there is one for each was settled before the first was answered. Otherwise the first table stands alone.
     single: dict[int, Measured] = {}
     for table in tables:
         if len(table.axes) == 1:
@@ -191,20 +156,14 @@ def _measured(
     }
 
 
-def _bounded(
-    tables: Sequence[Measured], wanted: tuple[int, ...], domain: Domain, miss: float
-) -> pd.DataFrame:
-    """Frechet bounds of cells that nobody measured, from the intervals of their columns.
-
-    The probability of a miss is shared out: a cell is right where all of its columns, and the number of
-    rows, are.
-    """
+def _bounds(tables: Sequence[Measured], wanted: tuple[int, ...], domain: Domain, miss: float) -> pd.DataFrame:
+    """Frechet bounds of cells that nobody measured, from the intervals of their columns."""
+    # The probability of a miss is shared out: a cell is right where all of its columns, and the number of
+    # rows, are.
     singles = [_asked_for(tables, (j,)) for j in wanted]
     known = [t for t in singles if t is not None]
-    axes = [
-        t.axes[0] if t else Axis.of_codes(j, domain.cardinalities[j])
-        for j, t in zip(wanted, singles, strict=True)
-    ]
+    cards, own = domain.cardinalities, zip(wanted, singles, strict=True)
+    axes = [t.axes[0] if t else Axis.of_codes(j, cards[j]) for j, t in own]
     cells = math.prod(axis.size for axis in axes)
     if cells > MOST_CELLS:
         raise ValueError(
@@ -244,3 +203,51 @@ def _frame(values: dict[str, np.ndarray], axes: Sequence[Axis], domain: Domain, 
     frame = pd.DataFrame({name: values[name].ravel() for name in FIELDS}, index=index)
     frame["basis"] = basis
     return frame
+
+
+MISSING = "missing"
+OR = " or "
+
+
+def axis_labels(attribute: Attribute, axis: Axis) -> list[Any]:
+    """Label of every bucket of an axis."""
+    # A bucket of one code has its value. A group has a text, for its count is the group's and says nothing of
+    # a single value in it: "17 to 24", "'A' or 'B'".
+    codes = [np.flatnonzero(axis.buckets == bucket) for bucket in range(axis.size)]
+    return [_code(attribute, int(g[0])) if len(g) == 1 else _group(attribute, g) for g in codes]
+
+
+def _code(attribute: Attribute, code: int) -> Any:
+    """One code's value; bins have their ends, missing has a word."""
+    bins = len(attribute.lower)
+    if code == attribute.missing_code:
+        return MISSING
+    if code >= bins:
+        return attribute.values[code - bins]
+    low, high = (_number(attribute, end[code]) for end in (attribute.lower, attribute.upper))
+    return low if low == high else f"{low} to {high}"
+
+
+def _group(attribute: Attribute, codes: Sequence[int] | np.ndarray) -> str:
+    """Several codes in words; neighbours that are ordered as a range."""
+    parts: list[str] = []
+    ordered = [int(c) for c in codes if c < attribute.num_ordered]
+    for run in np.split(np.array(ordered, dtype=int), np.flatnonzero(np.diff(ordered) > 1) + 1):
+        if len(run):
+            parts.append(_range(attribute, int(run[0]), int(run[-1])))
+    parts += [str(_code(attribute, int(c))) for c in codes if c >= attribute.num_ordered]
+    return OR.join(parts)
+
+
+def _range(attribute: Attribute, first: int, last: int) -> str:
+    if not attribute.lower:
+        ends: list[Any] = [attribute.values[first], attribute.values[last]]
+    else:
+        ends = [_number(attribute, attribute.lower[first]), _number(attribute, attribute.upper[last])]
+    return str(ends[0]) if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def _number(attribute: Attribute, number: float) -> Any:
+    if attribute.kind == "datetime":
+        return pd.Timestamp(int(number))
+    return int(number) if attribute.kind == "integer" else float(number)

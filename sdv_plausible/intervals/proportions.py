@@ -20,20 +20,9 @@ BLOCK_CELLS = 200_000  # tails that are held at once
 def proportion_limits(
     counts: np.ndarray, sigma: float, least_rows: int, most_rows: int, miss: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper limits of the proportions behind noisy counts.
-
-    Parameters
-    ----------
-    counts : ndarray of int, any shape
-        Noisy counts.
-    sigma : float
-        Parameter of their discrete Gaussian noise, > 0.
-    least_rows, most_rows : int
-        Bounds on the number of rows.
-    miss : float
-        Probability, at most, that a proportion is outside its limits although the number of rows is within
-        its bounds; half of it on each side.
-    """
+    """Lower and upper limits of the proportions behind counts with discrete Gaussian noise."""
+    # A proportion is outside with probability at most ``miss``, half of it on each side, although the number
+    # of rows is within its bounds.
     values, masses, rest = _blocks(sigma)
     distinct, where = np.unique(counts, return_inverse=True)
 

@@ -4,66 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from importlib import import_module
 from typing import Any
 
-NAMES = ("bayesian_network", "independent", "correlated", "gaussian_copula", "latent", "random", "uniform")
+from sdv_plausible.privacy.checks import Refused
+
+_HOMES: dict[str, tuple[str, str, dict[str, Any]]] = {  # module, class, options
+    "bayesian_network": ("adaptive.learner", "AdaptiveNetwork", {}),
+    "independent": ("paper.learner", "PaperNetwork", {"structure": "independent"}),
+    "correlated": ("datasynthesizer.learner", "GreedyBayes", {}),
+    "gaussian_copula": ("gaussian_copula.learner", "GaussianCopula", {}),
+    "latent": ("latent.learner", "Latent", {}),
+    "random": ("uniform", "Uniform", {}),
+    "uniform": ("uniform", "Uniform", {}),
+}
+NAMES = tuple(_HOMES)
 OF_PAPER = ("structure", "split", "noise", "accounting")
 """Options of the paper's network that files and the command line say beside the model."""
 
 
 def make_learner(model: Any) -> Any:
-    """Build the learner of a model from its name, or pass a learner through.
-
-    Parameters
-    ----------
-    model : str or object
-        ``"bayesian_network"``, ``"independent"`` (the paper's marginals baseline), ``"correlated"``
-        (DataSynthesizer's GreedyBayes), ``"gaussian_copula"``, ``"latent"`` (an autoencoder), ``"random"`` or
-        ``"uniform"`` (nothing is learned), or an object with the methods of
-        :class:`sdv_plausible.models.base.Learner`, such as ``AdaptiveNetwork(max_cost=10_000)``.
-
-    Raises
-    ------
-    ValueError
-        If it is neither.
-    """
+    """Build the learner of a model from its name, or pass a learner through."""
+    # ``"bayesian_network"``, ``"independent"`` (the paper's marginals baseline), ``"correlated"``
+    # (DataSynthesizer's GreedyBayes), ``"gaussian_copula"``, ``"latent"`` (an autoencoder), ``"random"`` or
+    # ``"uniform"`` (nothing is learned), or an object with the methods of
+    # :class:`sdv_plausible.models.base.Learner`.
     from sdv_plausible.models.base import Learner
 
     if isinstance(model, str):
         return named_learner(model)
     if isinstance(model, type) or not isinstance(model, Learner):
-        raise ValueError(
-            f"model ({model!r}) must be a name or an object with the methods plan and fit of a Learner"
+        raise Refused(
+            "model", model, "must be a name or an object with the methods plan and fit of a Learner"
         )
     if getattr(model, "public", None) is not None:
-        raise ValueError(
+        raise Refused.saying(
+            "public",
             "public must be no parameter of the learner: give the table as public= to the synthesizer, whose "
-            "ledger names it"
+            "ledger names it",
         )
     return model
 
 
 def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **of_paper: Any) -> Any:
-    """Build a learner from plain words, as the command line and files have them.
-
-    Parameters
-    ----------
-    model : str
-        Its name.
-    parameters : mapping, optional
-        Options of the learner.
-    **of_paper
-        ``OF_PAPER``: with one of them, ``"bayesian_network"`` is the paper's.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown or an option does not belong to the model.
-    """
+    """Build a learner from plain words, as the command line and files have them."""
+    # ``of_paper`` holds ``OF_PAPER``: with one of them, ``"bayesian_network"`` is the paper's.
     if model not in NAMES:
-        raise ValueError(f"model ({model!r}) must be one of {', '.join(NAMES)}, or a learner object")
-    makers = _makers()
-    (made, usual), (network, _) = makers[model], makers["independent"]
+        raise Refused("model", model, f"must be one of {', '.join(NAMES)}, or a learner object")
+    (made, usual), (network, _) = _made(model), _made("independent")
     if of_paper and model == "bayesian_network":
         made = network
     name = next((name for name in of_paper if made is not network or name in usual), None)
@@ -79,39 +67,21 @@ def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **of_
         raise ValueError(f"model_parameters ({options!r}) do not fit model {model!r}: {error}") from error
 
 
-def _makers() -> dict[str, tuple[Any, dict[str, Any]]]:
-    """Class and usual options of every name."""
-    from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
-    from sdv_plausible.models.datasynthesizer.learner import GreedyBayes
-    from sdv_plausible.models.gaussian_copula.learner import GaussianCopula
-    from sdv_plausible.models.latent.learner import Latent
-    from sdv_plausible.models.paper.learner import PaperNetwork
-    from sdv_plausible.models.uniform import Uniform
-
-    return {
-        "bayesian_network": (AdaptiveNetwork, {}),
-        "independent": (PaperNetwork, {"structure": "independent"}),
-        "correlated": (GreedyBayes, {}),
-        "gaussian_copula": (GaussianCopula, {}),
-        "latent": (Latent, {}),
-        "random": (Uniform, {}),
-        "uniform": (Uniform, {}),
-    }
+def _made(name: str) -> tuple[Any, dict[str, Any]]:
+    """Class and usual options of a name; of the others no module is imported."""
+    module, made, usual = _HOMES[name]
+    return getattr(import_module(f"{__name__}.{module}"), made), usual
 
 
 def words_of(model: Any) -> dict[str, Any]:
-    """A model in plain words for a file: :func:`named_learner` turned round; no name for a class of another.
-
-    Parameters
-    ----------
-    model : str or learner
-        As given.
-    """
+    """A model in plain words for a file: :func:`named_learner` turned round; no name for another's class."""
     words: dict[str, Any] = {"structure": None, "model_parameters": None, "noise": "calibrated"}
     words["accounting"] = "proved"
     if isinstance(model, str):
         return {"model": model, **words}
-    name = next((name for name, (made, _) in _makers().items() if type(model) is made), None)
+    place = f"{type(model).__module__}.{type(model).__name__}"
+    known = [name for name, (module, made, _) in _HOMES.items() if f"{__name__}.{module}.{made}" == place]
+    name = next((name for name in known if type(model) is _made(name)[0]), None)
     if name is None:
         return words
     given = {f.name: getattr(model, f.name) for f in fields(model)}
@@ -122,13 +92,7 @@ def words_of(model: Any) -> dict[str, Any]:
 
 
 def learner_of(words: Mapping[str, Any]) -> Any:
-    """The learner of :func:`words_of`, and of earlier files: they may hold options that played no part.
-
-    Raises
-    ------
-    ValueError
-        If it is none of this package.
-    """
+    """The learner of :func:`words_of`, and of earlier files: they may hold options that played no part."""
     own = {name: words[name] for name in OF_PAPER if words.get(name) is not None}
     of_paper = own.get("structure", "adaptive") != "adaptive" or own.get("noise") == "paper"
     if words.get("model") == "independent":

@@ -17,6 +17,7 @@ import numpy as np
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, Loss
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import LedgerEntry, Part
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -67,13 +68,7 @@ class ModelBudget:
         return calibrate_gaussian(self.epsilon, self.delta - failure, self.spent)
 
     def entry(self, what: str) -> LedgerEntry:
-        """Ledger entry of a learner that spends all of it on one Gaussian budget.
-
-        Parameters
-        ----------
-        what : str
-            What is asked of the rows, such as "one-way counts".
-        """
+        """Ledger entry of a learner that spends all of it on one Gaussian budget."""
         mu = self.gaussian()
         if math.isinf(mu):
             return LedgerEntry(
@@ -107,32 +102,16 @@ class Learner(Protocol):
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
         """Ledger entries of learning, from the domain and the budget alone."""
-        ...
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> SeedModel:
         """Learn from what can be asked for the charged entries of :meth:`plan`."""
-        ...
 
 
 def check_number_of_columns(learner: Any, number: int) -> None:
     """Refuse more modelled columns than a learner can take in, before anything is asked or charged.
 
-    Parameters
-    ----------
-    learner : Learner
-        One that looks at all pairs of columns says so by ``looks_at_pairs``.
-    number : int
-        Modelled columns.
-
-    Raises
-    ------
-    ValueError
-        If there are more than ``MOST_COLUMNS``.
-
-    Warns
-    -----
-    UserWarning
-        If there are more than ``MANY_COLUMNS``.
+    One that looks at all pairs of columns says so by ``looks_at_pairs``: more than ``MANY_COLUMNS`` are
+    warned of then.
     """
     if number <= MANY_COLUMNS or not getattr(learner, "looks_at_pairs", False):
         return
@@ -151,20 +130,16 @@ def makes(learner: Any) -> type[SeedModel]:
 
 
 def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
-    """Ledger entries of a learner; one that plans none may have learned elsewhere, and ends the claim.
-
-    Raises
-    ------
-    ValueError
-        If an entry is for another part of the rows than those that a learner is given: under ``split`` it
-        would be counted as if other rows had been asked.
-    """
+    """Ledger entries of a learner; one that plans none may have learned elsewhere, and ends the claim."""
+    # An entry for another part of the rows than a learner is given is refused: under ``split`` it would be
+    # counted as if other rows had been asked.
     planned = learner.plan(domain, budget)
     for entry in planned or ():
         if entry.losses and not {*entry.parts} <= {*_WHOLE_MODEL}:
-            raise ValueError(
+            raise Refused.saying(
+                "model",
                 f"model ({type(learner).__name__}): its entry {entry.name!r} has parts {entry.parts}, which "
-                f"must be among {_WHOLE_MODEL}: a learner is given no other rows"
+                f"must be among {_WHOLE_MODEL}: a learner is given no other rows",
             )
     return planned or [
         LedgerEntry(
@@ -182,12 +157,10 @@ def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> li
 
 
 def plausible_gamma(learner: Any, gamma: float) -> float:
-    """Factor between likelihoods among the plausible seeds, for Privacy Test 2's accounting.
-
-    The plausible seeds of a :class:`PrefixModel` are prefix groups, with equal likelihoods: 1. Any other
-    model may use the whole partition: the test's gamma (docs/explanation/proofs/seed_test.md, Theorem 2),
-    widened where logarithms are rounded to a grid (latent_test.md, Lemma 2).
-    """
+    """Factor between likelihoods among the plausible seeds, for Privacy Test 2's accounting."""
+    # The plausible seeds of a :class:`PrefixModel` are prefix groups, with equal likelihoods: 1. Any other
+    # model may use the whole partition: the test's gamma (docs/explanation/proofs/seed_test.md, Theorem 2),
+    # widened where logarithms are rounded to a grid (latent_test.md, Lemma 2).
     made = makes(learner)
     if made.in_latent_space:
         return gamma * GRID_EXCESS
@@ -417,4 +390,3 @@ class HasStructure(Protocol):
 
     def structure(self) -> Sequence[tuple[int, tuple[int, ...]]]:
         """Every column with its parents, in the resampling order."""
-        ...

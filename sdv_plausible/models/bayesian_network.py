@@ -23,11 +23,8 @@ Parents = tuple[tuple[int, ...], ...]
 class BayesianNetwork(PrefixModel):
     """Seed-based synthesis (section 3.2) from conditional tables that are given.
 
-    Parameters
-    ----------
-    tables : sequence of ConditionalTable
-        One per attribute, in a topological order: every parent comes before its child. This order is the
-        resampling order sigma.
+    ``tables``, one per attribute, come in a topological order, every parent before its child: the resampling
+    order sigma.
     """
 
     def __init__(self, tables: Sequence[ConditionalTable]) -> None:
@@ -86,12 +83,10 @@ class BayesianNetwork(PrefixModel):
         return codes, log_weight
 
     def log_suffix(self, candidates: np.ndarray) -> np.ndarray:
-        """Natural log probability of drawing the values after each prefix, shape (N, m + 1).
-
-        Entry (i, l) is ``sum over positions >= l of log P(y | parents of y)`` for candidate i: the factor of
-        ``Pr[y = M(d)]`` for a record d that shares y's first l values when l values are kept. Summed from the
-        last position on, in one fixed order, so that every caller gets the same last bits.
-        """
+        """Natural log probability of drawing the values after each prefix, shape (N, m + 1)."""
+        # Entry (i, l) is ``sum over positions >= l of log P(y | parents of y)`` for candidate i: the factor
+        # of ``Pr[y = M(d)]`` for a record d that shares y's first l values when l values are kept. Summed
+        # from the last position on, in one fixed order, so that every caller gets the same last bits.
         suffix = np.zeros((len(candidates), self.num_attributes + 1))
         for position in reversed(range(self.num_attributes)):
             suffix[:, position] = suffix[:, position + 1] + self.tables[position].log_probability(candidates)
@@ -103,14 +98,9 @@ class BayesianNetwork(PrefixModel):
         return own
 
     def mixture_log_likelihood(self, candidates: np.ndarray, omegas: Sequence[int]) -> np.ndarray:
-        """Natural log of Pr[y = M(d)] when omega is drawn uniformly from ``omegas`` and stays hidden.
-
-        Returns
-        -------
-        ndarray, shape (N, m + 1)
-            Entry (i, L) holds for every record d that shares exactly the first L values of candidate i: the
-            mixture over the omegas with m - omega <= L (docs/explanation/proofs/prefix_groups.md).
-        """
+        """Natural log of Pr[y = M(d)], (N, m + 1), when omega is drawn uniformly and stays hidden."""
+        # Entry (i, L) holds for every record d that shares exactly the first L values of candidate i: the
+        # mixture over the omegas with m - omega <= L (docs/explanation/proofs/prefix_groups.md).
         suffix = self.log_suffix(candidates)
         kept = sorted(self.num_attributes - o for o in omegas)
         mixture = np.full((len(candidates), self.num_attributes + 1), -np.inf)
@@ -136,15 +126,8 @@ class BayesianNetwork(PrefixModel):
 
 
 def topological_order(parents: Parents, cardinalities: Sequence[int]) -> tuple[int, ...]:
-    """Resampling order sigma: parents first; among the ready ones, declared cardinality small first.
-
-    Small domains in front make large prefix groups. The choice uses no row.
-
-    Raises
-    ------
-    ValueError
-        If there is a cycle.
-    """
+    """Resampling order sigma: parents first; among the ready ones, declared cardinality small first."""
+    # Small domains in front make large prefix groups. The choice uses no row.
     sorter = TopologicalSorter(dict(enumerate(parents)))
     try:
         sorter.prepare()

@@ -22,22 +22,10 @@ def groups_of_codes(attribute: Attribute) -> np.ndarray | None:
 def make_buckets(
     margin: np.ndarray, is_ordered: bool, most: int, floor: float, groups: np.ndarray | None = None
 ) -> np.ndarray:
-    """Bucket of every code, at most about ``most`` buckets of mass at least ``floor``.
-
-    Parameters
-    ----------
-    margin : ndarray
-        A (noisy) distribution over the codes.
-    is_ordered : bool
-        Ordered: values heavier than ``1 / most`` stand alone, the rest is cut into runs of equal mass. Else:
-        the likeliest values stand alone, the others share one bucket, or one per group.
-    most : int
-        Number of buckets aimed at.
-    floor : float
-        Least mass of a bucket.
-    groups : ndarray of int, shape (codes,), optional
-        Not ordered: which codes are like one another.
-    """
+    """Bucket of every code, at most about ``most`` buckets of mass at least ``floor``."""
+    # ``margin`` is a (noisy) distribution over the codes. Ordered: values heavier than ``1 / most`` stand
+    # alone, the rest is cut into runs of equal mass. Else the likeliest values stand alone, the others share
+    # one bucket, or one per group of codes that are like one another.
     if len(margin) <= 2:
         return np.arange(len(margin))
     if is_ordered:
@@ -98,17 +86,9 @@ def _merge_small(bucket: np.ndarray, p: np.ndarray, floor: float) -> np.ndarray:
 
 
 def split_buckets(buckets: np.ndarray, possible: np.ndarray) -> np.ndarray:
-    """Split buckets so that all codes of one can go with the same codes of another column.
-
-    Then a table of buckets holds the structural zeros of the codes exactly.
-
-    Parameters
-    ----------
-    buckets : ndarray of int, shape (codes,)
-        Bucket of every code.
-    possible : ndarray of bool, shape (codes, codes of the other column)
-        Which pairs of codes can occur.
-    """
+    """Split buckets so that all codes of one can go with the same codes of another column."""
+    # Then a table of buckets holds the structural zeros of the codes exactly. ``possible``, shape (codes,
+    # codes of the other column): which pairs of codes can occur.
     patterns = np.unique(possible, axis=0, return_inverse=True)[1].reshape(-1)
     if patterns.max() >= MOST_PATTERNS:  # a table of combinations, not a rule: its buckets would be its codes
         return buckets
@@ -118,19 +98,10 @@ def split_buckets(buckets: np.ndarray, possible: np.ndarray) -> np.ndarray:
 def default_buckets(
     attribute: Attribute, margin: np.ndarray | None = None, max_buckets: int = MAX_BUCKETS
 ) -> np.ndarray:
-    """``bkt()`` of an attribute: declared, its groups, runs of about equal mass, or every code by itself.
-
-    Parameters
-    ----------
-    attribute : Attribute
-        Ordered attributes are cut into runs; of others the ``max_buckets - 1`` likeliest codes stay by
-        themselves.
-    margin : ndarray, optional
-        A (noisy) distribution over the codes, to make buckets of about equal mass; without it, equal length.
-    max_buckets : int
-        Upper bound on the number of buckets, one more if missing is a value, and for each text beside
-        numbers.
-    """
+    """``bkt()`` of an attribute: declared, its groups, runs of about equal mass, or every code by itself."""
+    # Without a (noisy) margin runs are of equal length; of unordered attributes the ``max_buckets - 1``
+    # likeliest codes stay by themselves. One bucket more if missing is a value, and for each text beside
+    # numbers.
     if attribute.buckets is not None:
         return np.unique(attribute.buckets, return_inverse=True)[1]
     groups = groups_of_codes(attribute)
@@ -152,25 +123,11 @@ def default_buckets(
 
 
 def merge_parents(conditionals: list[np.ndarray], masses: list[np.ndarray], most: float) -> list[np.ndarray]:
-    """Merge buckets of one child's parents until they have at most ``most`` configurations.
-
-    Two buckets whose conditionals are alike go first: the loss is the mass-weighted Jensen-Shannon divergence
-    per unit of log size saved. A parent merged into one bucket drops out.
-
-    Parameters
-    ----------
-    conditionals : list of ndarray, shapes (b_q, c)
-        P(child | bucket of parent q).
-    masses : list of ndarray, shapes (b_q,)
-        Mass of the buckets.
-    most : float
-        Bound on the product of the numbers of buckets.
-
-    Returns
-    -------
-    list of ndarray of int
-        New bucket of every old bucket, per parent.
-    """
+    """Merge buckets of one child's parents until they have at most ``most`` configurations."""
+    # Two buckets whose conditionals are alike go first: the loss is the mass-weighted Jensen-Shannon
+    # divergence per unit of log size saved. A parent merged into one bucket drops out. ``conditionals``
+    # P(child | bucket of parent q), shapes (b_q, c); ``masses`` of the buckets, (b_q,); ``most`` bounds the
+    # product of the numbers of buckets. New bucket of every old bucket, per parent.
     rows, mass = [r.copy() for r in conditionals], [w.copy() for w in masses]
     group = [np.arange(len(r)) for r in rows]
     losses = [_merge_losses(r, w) for r, w in zip(rows, mass, strict=True)]

@@ -67,8 +67,7 @@ def check_model(model: SeedModel, cardinalities: Sequence[int]) -> None:
     if math.prod(cardinalities) > MOST_CANDIDATES:
         raise ValueError(
             f"cardinalities ({tuple(cardinalities)}) give {math.prod(cardinalities):,} candidates, above "
-            f"{MOST_CANDIDATES:,}: "
-            "fit the model to fewer or smaller columns for this check"
+            f"{MOST_CANDIDATES:,}: fit the model to fewer or smaller columns for this check"
         )
     assert isinstance(model, SeedModel), (
         f"a model must derive from SeedModel or PrefixModel, not {type(model).__name__}"
@@ -207,11 +206,9 @@ def _check_likelihood(
 
 
 def _check_points(model: SeedModel, omega: int, coins: Coins) -> None:
-    """Latent points occur as often as their likelihoods say, as far as two seeds can tell.
-
-    What two seeds' laws have in common, the sum of the smaller likelihood, is estimated from the points of
-    one and of the other, each time as a mean of values in [0, 1]: Hoeffding's inequality.
-    """
+    """Latent points occur as often as their likelihoods say, as far as two seeds can tell."""
+    # What two seeds' laws have in common, the sum of the smaller likelihood, is estimated from the points of
+    # one and of the other, each time as a mean of values in [0, 1]: Hoeffding's inequality.
     slack = math.sqrt(math.log(2 / FALSE_ALARM) / DRAWS)
     made = [_points_of(model, seed, omega, coins) for seed in range(FEW_SEEDS)]
     for one, other in itertools.combinations(range(FEW_SEEDS), 2):

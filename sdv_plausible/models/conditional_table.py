@@ -21,24 +21,13 @@ AT_ONCE = 1 << 14  # records; an even number, so that coins come as if all were 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ConditionalTable:
-    """``P(child | bkt(parents))`` as a dense table.
+    """``P(child | bkt(parents))`` as a dense table."""
 
-    Parameters
-    ----------
-    child : int
-        Column number of the attribute.
-    parents : tuple of int
-        Column numbers of its parents.
-    buckets : tuple of ndarray of int
-        For each parent the bucket of every code (the paper's ``bkt``, Eq. 7).
-    probabilities : ndarray of float, shape (configurations, cardinality)
-        Rows sum to 1. Configurations are mixed-radix numbers of the parents' buckets, first parent most
-        significant.
-    """
-
-    child: int
-    parents: tuple[int, ...]
-    buckets: tuple[np.ndarray, ...]
+    child: int  # column number of the attribute
+    parents: tuple[int, ...]  # column numbers of its parents
+    buckets: tuple[np.ndarray, ...]  # for each parent the bucket of every code (the paper's ``bkt``, Eq. 7)
+    # shape (configurations, cardinality): rows sum to 1. Configurations are mixed-radix numbers of the
+    # parents' buckets, first parent most significant
     probabilities: np.ndarray
 
     def __post_init__(self) -> None:
@@ -92,10 +81,8 @@ class ConditionalTable:
 
     @cached_property
     def _sure(self) -> np.ndarray | None:
-        """Code that each equal part of [0, 1) draws, -1 where it is not one alone; None for large tables.
-
-        Draws increase with u, also as rounded: so a part draws one code if both its ends do.
-        """
+        """Code that each equal part of [0, 1) draws, -1 where it is not one alone; None for large tables."""
+        # Draws increase with u, also as rounded: so a part draws one code if both its ends do.
         configurations, cardinality = self.probabilities.shape
         parts = 1 << max((MOST_PARTS // configurations).bit_length() - 1, 0)
         if parts < FEWEST_PARTS * cardinality or cardinality > np.iinfo(np.int16).max:
@@ -123,12 +110,10 @@ class ConditionalTable:
         return row
 
     def draw(self, codes: np.ndarray, coins: Coins, *, systematic: bool = False) -> np.ndarray:
-        """Draw the child's code for each record of codes (n, m), given its parents there.
-
-        Every record's draw has the table's law. ``systematic`` makes the draws within one configuration
-        dependent, evenly spread over the unit interval: the sample's table then hardly scatters around the
-        model's.
-        """
+        """Draw the child's code for each record of codes (n, m), given its parents there."""
+        # Every record's draw has the table's law. ``systematic`` makes the draws within one configuration
+        # dependent, evenly spread over the unit interval: the sample's table then hardly scatters around the
+        # model's.
         if systematic:
             return self.draw_evenly(self.configuration(codes), coins)
         sure = self._sure if len(codes) >= MANY else None
@@ -174,26 +159,16 @@ class ConditionalTable:
         return drawn - row * cardinality
 
     def log_probability(self, codes: np.ndarray) -> np.ndarray:
-        """Natural log of ``P(child | parents)`` at each record of codes (n, m).
-
-        Logs are taken once, per cell.
-        """
+        """Natural log of ``P(child | parents)`` at each record of codes (n, m)."""
+        # Logs are taken once, per cell.
         log_probability: np.ndarray = self._log[self.configuration(codes), codes[:, self.child]]
         return log_probability
 
 
 def _systematic_uniforms(row: np.ndarray, num_rows: int, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
-    """Within each group of equal ``row``: (random rank + one common uniform) / size.
-
-    Each alone is uniform on [0, 1).
-
-    Returns
-    -------
-    order : ndarray of int
-        Records by group and, within a group, by what they get.
-    u : ndarray of float
-        What they get, in this order.
-    """
+    """Within each group of equal ``row``: (random rank + one common uniform) / size."""
+    # Each alone is uniform on [0, 1). Order of the records by group and, within a group, by what they get;
+    # and what they get, in this order.
     n = len(row)
     shuffled = coins.permutation(n)
     small = row.astype(np.min_scalar_type(num_rows))  # short integers are sorted in time linear in n

@@ -27,29 +27,18 @@ NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)([.,]\d+)?")  # as people write amounts: 
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """How noise will show on a table of about so many rows. No row is looked at.
-
-    Attributes
-    ----------
-    rows : int
-        The number of rows that was assumed.
-    columns : mapping of str to float
-        Per column the total variation distance, in [0, 1], by which noise moves it; an upper figure, for
-        equally likely values.
-    link : float or None
-        The distance from independence, in [0, 1], that two columns must have to be told from noise; None if
-        the model learns no links.
-    assumed : tuple of str
-        Columns whose number of values is not known yet and was assumed.
-    crowd : float
-        The part of ``link`` that the number of columns makes, about in proportion to it: every pair is
-        compared, and the noise on each grows with the number of pairs.
-    """
+    """How noise will show on a table of about so many rows. No row is looked at."""
 
     rows: int
+    # Per column the total variation distance, in [0, 1], by which noise moves it; an upper figure, for
+    # equally likely values
     columns: Mapping[str, float]
+    # The distance from independence, in [0, 1], that two columns must have to be told from noise; None if the
+    # model learns no links
     link: float | None
-    assumed: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()  # columns whose number of values is not known yet and was assumed
+    # The part of ``link`` that the number of columns makes, about in proportion to it: every pair is
+    # compared, and the noise on each grows with the number of pairs
     crowd: float = 0.0
 
     @property
@@ -92,14 +81,12 @@ class Forecast:
             )
             found.append(
                 f"close to noise at about {self.rows:,} rows: {shown}. Raise epsilon, declare fewer values "
-                "or wider bins, or "
-                "leave such columns out"
+                "or wider bins, or leave such columns out"
             )
         if self.link is not None and self.link > NEAR_NOISE:
             found.append(
                 f"hardly any link between columns will be learned at about {self.rows:,} rows: the columns "
-                "will be close to "
-                "independent. Raise epsilon, or model fewer columns"
+                "will be close to independent. Raise epsilon, or model fewer columns"
             )
         if self.link is not None and self.link <= self.crowd and self.crowd > 2 * GOOD:
             fewer = max(int(len(self.columns) * 2 * GOOD / self.crowd), 2)
@@ -118,23 +105,12 @@ class Forecaster(Protocol):
 
     def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
         """Forecast for a table of about so many rows; None without noise."""
-        ...
 
 
 def noise_distance(cardinality: int, sigma: float, rows: float) -> float:
-    """Total variation distance that projected noise adds to equally likely values.
-
-    Computed on the expected order statistics of Gaussian noise (normal quantiles) instead of random noise.
-
-    Parameters
-    ----------
-    cardinality : int
-        Number of values.
-    sigma : float
-        Standard deviation of the noise on each count.
-    rows : float
-        Number of rows, > 0.
-    """
+    """Total variation distance that projected noise adds to equally likely values."""
+    # Computed on the expected order statistics of Gaussian noise (normal quantiles) instead of random noise.
+    # ``sigma`` is that of the noise on each count.
     quantiles = ndtri((np.arange(cardinality) + 0.5) / cardinality)
     cleaned = project_to_simplex(rows / cardinality + sigma * quantiles, rows)
     return float(np.abs(cleaned / rows - 1 / cardinality).sum() / 2)

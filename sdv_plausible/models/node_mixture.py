@@ -24,10 +24,8 @@ _BLOCK = 512  # prefixes whose weights of all nodes are held at once
 
 @lru_cache(maxsize=MOST_DIMENSIONS + 1)
 def nodes(factors: int) -> np.ndarray:
-    """Fixed points (NODES, factors) spread like a standard normal: mean 0 and covariance 1 exactly.
-
-    A Kronecker sequence of the generalised golden ratio, made normal, then whitened.
-    """
+    """Fixed points (NODES, factors) spread like a standard normal: mean 0 and covariance 1 exactly."""
+    # A Kronecker sequence of the generalised golden ratio, made normal, then whitened.
     if not factors:
         return np.zeros((NODES, 0))
     ratio = 2.0
@@ -53,12 +51,7 @@ class NodeMixture(PrefixModel):
         """Codes of a column for records with these nodes, even together in strata of so many like records."""
 
     def complete(
-        self,
-        codes: np.ndarray,
-        kept: np.ndarray | int,
-        coins: Coins,
-        *,
-        systematic: bool = False,
+        self, codes: np.ndarray, kept: np.ndarray | int, coins: Coins, *, systematic: bool = False
     ) -> np.ndarray:
         """Draw the columns beyond the kept ones: a node given the kept codes, then each column given it."""
         lengths, order = np.broadcast_to(kept, len(codes)), np.array(self.order)

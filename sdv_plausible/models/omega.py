@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.noise.coins import Coins
 
 
@@ -14,10 +15,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 class Omega:
     """Number of resampled attributes: one number, a range from which each candidate draws, or all of them.
 
-    Parameters
-    ----------
-    low, high : int or None
-        Ends of the range, both in it; None for "all", whatever the number m of attributes.
+    Both ends are in the range; None for "all", whatever the number m of attributes.
     """
 
     low: int | None
@@ -25,13 +23,7 @@ class Omega:
 
     @classmethod
     def parse(cls, value: Any) -> Omega | None:
-        """Read a user's omega: a whole number, a pair (low, high), "all", an Omega, or None for "choose".
-
-        Raises
-        ------
-        ValueError
-            If it is none of these.
-        """
+        """Read a user's omega: a whole number, a pair (low, high), "all", an Omega, or None for "choose"."""
         if value is None or isinstance(value, cls):
             return value
         if isinstance(value, str) and value == "all":
@@ -41,7 +33,7 @@ class Omega:
             isinstance(e, (int, np.integer)) and not isinstance(e, bool) for e in ends
         )
         if not whole or not 0 <= ends[0] <= ends[1]:
-            raise ValueError(_complaint(value, "the number of attributes"))
+            raise _refused(value, "the number of attributes")
         return cls(int(ends[0]), int(ends[1]))
 
     @property
@@ -50,24 +42,16 @@ class Omega:
         return self.high is None
 
     def among(self, num_attributes: int) -> range:
-        """Return the numbers that may be drawn, out of 0..m.
-
-        Raises
-        ------
-        ValueError
-            If there are not so many attributes.
-        """
+        """Return the numbers that may be drawn, out of 0..m."""
         if self.low is None or self.high is None:
             return range(num_attributes, num_attributes + 1)
         if self.high > num_attributes:
-            raise ValueError(_complaint(self.to_user(), str(num_attributes)))
+            raise _refused(self.to_user(), str(num_attributes))
         return range(self.low, self.high + 1)
 
     def draw(self, num_attributes: int, size: int, coins: Coins) -> np.ndarray:
-        """Number of resampled attributes of each candidate: fixed, or uniform over the range.
-
-        Int64, shape (size,).
-        """
+        """Number of resampled attributes of each candidate: fixed, or uniform over the range."""
+        # Int64, shape (size,).
         numbers = self.among(num_attributes)
         if len(numbers) == 1:
             return np.full(size, numbers[0], dtype=np.int64)
@@ -83,8 +67,6 @@ class Omega:
         return repr(self.to_user())
 
 
-def _complaint(value: Any, top: str) -> str:
-    return (
-        f"omega ({value!r}) must be a whole number of resampled attributes between 0 and {top}, "
-        'a pair (low, high) of such numbers, or "all"'
-    )
+def _refused(value: Any, top: str) -> Refused:
+    rule = f"must be a whole number of resampled attributes between 0 and {top}, "
+    return Refused("omega", value, f'{rule}a pair (low, high) of such numbers, or "all"')

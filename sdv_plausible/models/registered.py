@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -17,25 +18,14 @@ from sdv_plausible.models.bayesian_network import BayesianNetwork
 
 Arrays = Mapping[str, np.ndarray]
 NETWORK = "bayesian_network"
+_OURS = ("gaussian_copula", "latent")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelType:
-    """A class of models and its way to arrays and back.
+    """A class of models and its way to arrays and back."""
 
-    Attributes
-    ----------
-    name : str
-        What a file calls it.
-    made : type of PrefixModel
-        The class.
-    to_arrays : callable
-        Model -> arrays by name.
-    from_arrays : callable
-        Arrays by name -> model.
-    """
-
-    name: str
+    name: str  # what a file calls it
     made: type[PrefixModel]
     to_arrays: Callable[[Any], Arrays]
     from_arrays: Callable[[Arrays], PrefixModel]
@@ -79,13 +69,18 @@ def register_model_type(
         raise ValueError(
             f"made ({made!r}) must be a class derived from PrefixModel: only such models have release files"
         )
-    if name == NETWORK or made is BayesianNetwork or (name in _TYPES and _TYPES[name].made is not made):
+    taken = _TYPES.get(name) if made.__module__ == _home(name) else type_named(name)
+    if name == NETWORK or made is BayesianNetwork or (taken is not None and taken.made is not made):
         raise ValueError(
             f"name ({name!r}) or class ({made.__name__}) is registered already: choose another name"
         )
     for known in [known for known, there in _TYPES.items() if there.made is made]:
         del _TYPES[known]
     _TYPES[name] = ModelType(name=name, made=made, to_arrays=to_arrays, from_arrays=from_arrays)
+
+
+def _home(name: str) -> str:
+    return f"{__package__}.{name}.model"
 
 
 def type_of(model: Any) -> ModelType | None:
@@ -95,4 +90,6 @@ def type_of(model: Any) -> ModelType | None:
 
 def type_named(name: str) -> ModelType | None:
     """Registered type of a name; None if there is none."""
+    if name in _OURS:
+        import_module(_home(name))  # which registers it
     return _TYPES.get(name)

@@ -17,44 +17,79 @@ SMALLEST_DELTA = (
 SMALLEST_SHARE_OF_DELTA = 1e-307  # what its parts may come to
 
 
+class NotShown:
+    """In the place of a value that the sentence of a refusal shows itself, or that is not one value."""
+
+
+class Refused(ValueError):  # noqa: N818  nothing has gone wrong
+    """A value that a parameter cannot have, at all or beside the others.
+
+    Parameters
+    ----------
+    field : str
+        The parameter.
+    value : object
+        What was given; of a table or an array its type alone, since an error holds no cell.
+    rule, way_out : str
+        What it must be, and what to try; the way out may be empty.
+    """
+
+    def __init__(self, field: str, value: Any, rule: str, way_out: str = "") -> None:
+        if hasattr(value, "__array__") and not isinstance(value, (type, np.generic)):
+            value = type(value)
+        super().__init__(field, value, rule, way_out)
+        self.field, self.value, self.rule, self.way_out = field, value, rule, way_out
+
+    @classmethod
+    def saying(cls, field: str, sentence: str) -> Refused:
+        """A refusal in a sentence of its own."""
+        return cls(field, NotShown, sentence)
+
+    def __str__(self) -> str:
+        if self.value is NotShown:
+            return self.rule
+        shown = self.value.__name__ if isinstance(self.value, type) else f"{self.value!r:.200}"
+        return f"{self.field} ({shown}) {self.rule}{_tail(self.way_out)}"
+
+
 def positive(name: str, value: Any, hint: str = "") -> float:
-    """Return value as a float if it is a finite number above 0, else raise ValueError."""
+    """Return value as a float if it is a finite number above 0, else raise Refused."""
     return _number(name, value, lambda x: x > 0, "must be a finite number above 0", hint)
 
 
 def non_negative(name: str, value: Any, hint: str = "") -> float:
-    """Return value as a float if it is a finite number of at least 0, else raise ValueError."""
+    """Return value as a float if it is a finite number of at least 0, else raise Refused."""
     return _number(name, value, lambda x: x >= 0, "must be a finite number of at least 0", hint)
 
 
 def at_least(name: str, value: Any, lower: float, hint: str = "") -> float:
-    """Return value as a float if it is finite and not below `lower`, else raise ValueError."""
+    """Return value as a float if it is finite and not below `lower`, else raise Refused."""
     return _number(name, value, lambda x: x >= lower, f"must be a finite number of at least {lower}", hint)
 
 
 def open_probability(name: str, value: Any, hint: str = "") -> float:
-    """Return value as a float if it lies strictly between 0 and 1, else raise ValueError."""
+    """Return value as a float if it lies strictly between 0 and 1, else raise Refused."""
     return _number(name, value, lambda x: 0 < x < 1, "must lie strictly between 0 and 1", hint)
 
 
 def probability(name: str, value: Any, hint: str = "") -> float:
-    """Return value as a float if it lies in [0, 1], else raise ValueError."""
+    """Return value as a float if it lies in [0, 1], else raise Refused."""
     return _number(name, value, lambda x: 0 <= x <= 1, "must lie between 0 and 1", hint)
 
 
 def delta(name: str, value: Any, hint: str = "", *, smallest: float = SMALLEST_DELTA) -> float:
-    """Return value as a float if it lies in [smallest, 1), else raise ValueError."""
+    """Return value as a float if it lies in [smallest, 1), else raise Refused."""
     text = f"must be below 1 and at least {smallest:g}, from where on doubles have all their digits"
     return _number(name, open_probability(name, value, hint), lambda x: x >= smallest, text, hint)
 
 
 def share_of_delta(name: str, value: Any, hint: str = "") -> float:
-    """Return value as a float if it lies in [SMALLEST_SHARE_OF_DELTA, 1), else raise ValueError."""
+    """Return value as a float if it lies in [SMALLEST_SHARE_OF_DELTA, 1), else raise Refused."""
     return delta(name, value, hint, smallest=SMALLEST_SHARE_OF_DELTA)
 
 
 def failure(name: str, value: Any, hint: str = "") -> float:
-    """Return value as a float if it is 0, 1 or a share of a delta, else raise ValueError."""
+    """Return value as a float if it is 0, 1 or a share of a delta, else raise Refused."""
     return (
         probability(name, value, hint)
         if value in (0, 1)
@@ -63,16 +98,23 @@ def failure(name: str, value: Any, hint: str = "") -> float:
 
 
 def rate(name: str, value: Any, hint: str = "") -> float:
-    """Return value as a float if it lies in (0, 1], else raise ValueError."""
+    """Return value as a float if it lies in (0, 1], else raise Refused."""
     return _number(name, value, lambda x: 0 < x <= 1, "must be above 0 and at most 1", hint)
 
 
 def whole(name: str, value: Any, minimum: int, hint: str = "") -> int:
-    """Return value as an int if it is a whole number of at least `minimum`, else raise ValueError."""
+    """Return value as an int if it is a whole number of at least `minimum`, else raise Refused."""
     ok = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= minimum
     if not ok:
-        raise ValueError(f"{name} ({value!r}) must be a whole number of at least {minimum}{_tail(hint)}")
+        raise Refused(name, value, f"must be a whole number of at least {minimum}", hint)
     return int(value)
+
+
+def truth(name: str, value: Any) -> bool:
+    """Return value if it is True or False, else raise Refused."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise Refused(name, value, "must be True or False")
+    return bool(value)
 
 
 def integer_array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -103,7 +145,7 @@ def finite_array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
 def _number(name: str, value: Any, rule: Callable[[float], bool], text: str, hint: str) -> float:
     ok = isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and math.isfinite(value)
     if not ok or not rule(value):
-        raise ValueError(f"{name} ({value!r}) {text}{_tail(hint)}")
+        raise Refused(name, value, text, hint)
     return float(value)
 
 

@@ -17,24 +17,12 @@ LIMITS, PROOFS = "explanation/limitations.md", "explanation/proofs"
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """One line of the page.
+    """One line of the page."""
 
-    Attributes
-    ----------
-    topic : str
-        What is asked, in the publication's words.
-    answer : str
-        What holds for this release, or what there is to do.
-    state : {"covered", "not covered", "yours to do"}
-        Who answers for it.
-    page : str
-        The page that proves or explains it, under ``docs``; empty for none.
-    """
-
-    topic: str
+    topic: str  # what is asked, in the publication's words
     answer: str
     state: State
-    page: str = ""
+    page: str = ""  # the page that proves or explains it, under ``docs``; empty for none
 
     def __post_init__(self) -> None:
         if self.state == "covered" and not self.page:
@@ -42,15 +30,8 @@ class Item:
 
 
 def conformance_page(record: LedgerRecord, *, pages: str = "docs") -> str:
-    """Return the page as Markdown.
-
-    Parameters
-    ----------
-    record : LedgerRecord
-        The ledger.
-    pages : str
-        Where the folder ``docs`` of this package is: a path or an address.
-    """
+    """Return the page as Markdown."""
+    # ``pages`` is where the folder ``docs`` of this package is: a path or an address.
     lines = [
         "# Conformance, in the words of NIST SP 800-226",
         "",
@@ -68,13 +49,7 @@ def conformance_page(record: LedgerRecord, *, pages: str = "docs") -> str:
 
 
 def conformance_items(record: LedgerRecord) -> tuple[Item, ...]:
-    """Return the lines of the page.
-
-    Parameters
-    ----------
-    record : LedgerRecord
-        The ledger.
-    """
+    """Return the lines of the page."""
     return (*_guarantee(record), *_algorithms(record), *_deployment())
 
 
@@ -91,33 +66,33 @@ def _guarantee(record: LedgerRecord) -> Iterator[Item]:
     factor = rounded_up(math.exp(float(epsilon)), 4) if float(epsilon) < 700 else f"exp({epsilon})"
     yield Item(
         topic="Privacy guarantee",
-        answer="(epsilon, delta)-differential privacy of everything that the ledger's words name",
         state="covered",
         page=PROMISE,
+        answer="(epsilon, delta)-differential privacy of everything that the ledger's words name",
     )
     yield Item(
         topic="Epsilon",
-        answer=f"at most {epsilon}: no conclusion gets more than {factor} times as likely, or unlikely",
         state="covered",
         page=f"{PROOFS}/composition.md",
+        answer=f"at most {epsilon}: no conclusion gets more than {factor} times as likely, or unlikely",
     )
     yield Item(
         topic="Delta",
-        answer=f"{rounded_up(record.delta)}: an additional probability of at most so much",
         state="covered",
         page=f"{PROOFS}/composition.md",
+        answer=f"{rounded_up(record.delta)}: an additional probability of at most so much",
     )
     yield Item(
         topic="Is it little enough?",
-        answer="judge epsilon for these people and this use; delta should be far below 1 / number of people",
         state="yours to do",
+        answer="judge epsilon for these people and this use; delta should be far below 1 / number of people",
     )
     yield from _unit(record)
     yield Item(
         topic="Budget across releases",
-        answer="this is one fit; others of these people add up: let a Budget hold the limit",
         state="yours to do",
         page=LIMITS,
+        answer="this is one fit; others of these people add up: let a Budget hold the limit",
     )
 
 
@@ -128,21 +103,21 @@ def _unit(record: LedgerRecord) -> Iterator[Item]:
     if record.of_people:
         yield Item(
             topic="Bounded contribution",
-            answer="no more rows of a person are used; people with more count as if they had so many",
             state="covered",
             page=page,
+            answer="no more rows of a person are used; people with more count as if they had so many",
         )
         yield Item(
             topic="Is the unit right?",
-            answer="make sure that each person has one value of that column in all rows",
             state="yours to do",
+            answer="make sure that each person has one value of that column in all rows",
         )
     else:
         yield Item(
             topic="Is the unit right?",
-            answer="make sure that each person has one row at most; else fit again with person=...",
             state="yours to do",
             page=f"{PROMISE}#whom-it-protects",
+            answer="make sure that each person has one row at most; else fit again with person=...",
         )
 
 
@@ -153,55 +128,55 @@ def _algorithms(record: LedgerRecord) -> Iterator[Item]:
     charged = "; ".join(entry.name for entry in record.charged) or "nothing"
     yield Item(
         topic="Algorithms and their correctness",
-        answer=f"charged: {charged}. What this package charges is proved, checked, and tested with faults",
         state="covered",
         page=f"{PROOFS}/learning.md",
+        answer=f"charged: {charged}. What this package charges is proved, checked, and tested with faults",
     )
     yield Item(
         topic="Composition",
-        answer="all parts together, each as if it saw the same people",
         state="covered",
         page=f"{PROOFS}/composition.md",
+        answer="all parts together, each as if it saw the same people",
     )
     yield Item(
         topic="Queries of other people's code",
-        answer="a model of your own is as good as what it charges: check_learner",
         state="yours to do",
         page="how_to/own_model.md",
+        answer="a model of your own is as good as what it charges: check_learner",
     )
     yield from _before_the_noise(record)
     yield Item(
         topic="Floating point",
-        answer="answers and noise are whole numbers; OpenDP draws the noise",
         state="covered",
         page=f"{THREATS}#noise-and-accounting",
+        answer="answers and noise are whole numbers; OpenDP draws the noise",
     )
     yield Item(
         topic="Random numbers",
-        answer="the operating system's; no seed that anybody knows",
         state="covered",
         page=f"{THREATS}#noise-and-accounting",
+        answer="the operating system's; no seed that anybody knows",
     )
     yield Item(
         topic="Side channels: time, memory",
-        answer="they depend on the rows: do not let others measure a fit",
         state="not covered",
         page=f"{PROMISE}#out-of-scope",
+        answer="they depend on the rows: do not let others measure a fit",
     )
     yield Item(
         topic="Side channels: messages, logs, failures",
-        answer="what SDV shows while fitting, and whether a fit failed, is for the holder alone",
         state="yours to do",
         page=f"{PROMISE}#out-of-scope",
+        answer="what SDV shows while fitting, and whether a fit failed, is for the holder alone",
     )
 
 
 def _before_the_noise(record: LedgerRecord) -> Iterator[Item]:
     yield Item(
         topic="Data-dependent preprocessing: reading",
-        answer="read with read_csv, read_parquet or the command line: they read each cell alone",
         state="yours to do",
         page=f"{PROOFS}/reading.md",
+        answer="read with read_csv, read_parquet or the command line: they read each cell alone",
     )
     for entry in record.charged:
         if "domain" in entry.parts:
@@ -221,9 +196,9 @@ def _before_the_noise(record: LedgerRecord) -> Iterator[Item]:
             )
     yield Item(
         topic="Data-dependent choice of epsilon and arguments",
-        answer="choose them before, or count every fit that was tried",
         state="yours to do",
         page=LIMITS,
+        answer="choose them before, or count every fit that was tried",
     )
 
 
@@ -233,36 +208,36 @@ def _before_the_noise(record: LedgerRecord) -> Iterator[Item]:
 def _deployment() -> Iterator[Item]:
     yield Item(
         topic="Trust model",
-        answer="central: the table's holder and machine are trusted, whoever gets the release is not",
         state="covered",
         page=THREATS,
+        answer="central: the table's holder and machine are trusted, whoever gets the release is not",
     )
     yield Item(
         topic="Data collection, security, access control",
-        answer="protect the table, the machine and its backups; differential privacy does not",
         state="yours to do",
+        answer="protect the table, the machine and its backups; differential privacy does not",
     )
     yield Item(
         topic="Integrity of what is handed over",
-        answer="a release file runs no code; give its digest on another way, and load with expect_sha256",
         state="yours to do",
         page="reference/release_file.md",
+        answer="a release file runs no code; give its digest on another way, and load with expect_sha256",
     )
     yield Item(
         topic="Utility",
-        answer="noise costs small groups most: compare with the table by the report, for your eyes alone",
         state="yours to do",
         page=LIMITS,
+        answer="noise costs small groups most: compare with the table by the report, for your eyes alone",
     )
     yield Item(
         topic="Bias: systemic, human, statistical",
-        answer="the rows repeat the table's bias and add that of noise and bounds: tell their users",
         state="not covered",
         page=LIMITS,
+        answer="the rows repeat the table's bias and add that of noise and bounds: tell their users",
     )
     yield Item(
         topic="Synthetic data taken for real",
-        answer="intervals computed from the rows leave out the noise and are too short",
         state="not covered",
         page=LIMITS,
+        answer="intervals computed from the rows leave out the noise and are too short",
     )

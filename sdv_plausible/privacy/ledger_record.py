@@ -30,39 +30,19 @@ class RecordedEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerRecord:
-    """What a ledger with a claim says.
-
-    Attributes
-    ----------
-    headline : str
-        The guarantee, total first.
-    epsilon, delta : float
-        The total.
-    unit, neighbours : str
-        Who is protected, and against which change of the table.
-    entries : tuple of RecordedEntry
-        What was charged or declared.
-    not_covered : tuple of str
-        What the total does not speak of.
-    """
+    """What a ledger with a claim says."""
 
     headline: str
     epsilon: float
     delta: float
     unit: str
     neighbours: str
-    entries: tuple[RecordedEntry, ...]
-    not_covered: tuple[str, ...]
+    entries: tuple[RecordedEntry, ...]  # what was charged or declared
+    not_covered: tuple[str, ...]  # what the total does not speak of
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> LedgerRecord:
-        """Read the plain form, :meth:`~sdv_plausible.PrivacyLedger.to_dict`.
-
-        Raises
-        ------
-        ValueError
-            If it is no ledger, or one that makes no claim.
-        """
+        """Read the plain form, :meth:`~sdv_plausible.PrivacyLedger.to_dict`."""
         try:
             record = cls(
                 headline=_text(plain["headline"]),

@@ -34,23 +34,17 @@ class Person:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.column, str) and self.column):
-            raise ValueError(
-                f"person ({self.column!r}) must name the column that says whose a row is, or be None"
+            raise check.Refused(
+                "person", self.column, "must name the column that says whose a row is, or be None"
             )
         rows = check.whole("rows", self.rows, 1, "it bounds the rows used of each person; try 5")
         object.__setattr__(self, "rows", int(rows))  # numpy's numbers are in no file
 
 
 def person_of(column: str | None, rows: int) -> Person | str | None:
-    """Whose rows are, where both are said apart: in files and on the command line.
-
-    Raises
-    ------
-    ValueError
-        If one is not as it must be.
-    """
+    """Whose rows are, where both are said apart: in files and on the command line."""
     if column is None and rows != 1:
-        raise ValueError(f"rows_per_person ({rows}) needs person, the column that says whose a row is")
+        raise check.Refused("rows_per_person", rows, "needs person, the column that says whose a row is")
     return column if rows == 1 else Person(column or "", rows)
 
 
@@ -58,14 +52,9 @@ def person_of(column: str | None, rows: int) -> Person | str | None:
 class Neighbours:
     """The neighbour relation of a guarantee.
 
-    Parameters
-    ----------
-    rows : int
-        Rows that one unit (a person) has at most, >= 1.
-    replace : bool
-        False: one unit is added or removed. True: one unit is replaced by another; each has at least one row.
-    person : str, optional
-        Column whose value says whose a row is; None where every row is a unit of its own.
+    One unit (a person) has at most ``rows`` rows; it is added or removed, or with ``replace`` replaced by
+    another, each having at least one row. The column ``person`` says whose a row is; None: every row is a
+    unit of its own.
     """
 
     rows: int = 1
@@ -77,15 +66,9 @@ class Neighbours:
 
     @classmethod
     def parse(cls, relation: Relation, person: str | Person | None) -> Neighbours:
-        """Read the synthesizer's arguments ``neighbours`` and ``person``.
-
-        Raises
-        ------
-        ValueError
-            If one is not as it must be.
-        """
+        """Read the synthesizer's arguments ``neighbours`` and ``person``."""
         if relation not in RELATIONS:
-            raise ValueError(f'neighbours ({relation!r}) must be "add_remove" or "replace_one"')
+            raise check.Refused("neighbours", relation, 'must be "add_remove" or "replace_one"')
         who = person if isinstance(person, Person) or person is None else Person(person)
         if who is None:
             return cls(replace=relation == "replace_one")
@@ -100,10 +83,8 @@ class Neighbours:
 
     @property
     def histogram_l2(self) -> float:
-        """L2 distance of the same, at most.
-
-        All rows of a unit may be in one cell, and leave it for another one.
-        """
+        """L2 distance of the same, at most."""
+        # All rows of a unit may be in one cell, and leave it for another one.
         return self.rows * (math.sqrt(2) if self.replace else 1.0)
 
     def rows_of(self, units: int) -> int:

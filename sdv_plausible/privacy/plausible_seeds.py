@@ -11,27 +11,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sdv_plausible.privacy.noise.coins import Coins
-
 DENSE_KEYS = 1 << 22  # below this many keys a table of counts beats a sorted list
 KEY_LIMIT = 1 << 62  # mixed-radix keys must fit int64
 
 
 def partition_number(log_likelihood: np.ndarray, gamma: float) -> np.ndarray:
-    """Partition of each natural-log likelihood: ``floor(-log_gamma p)``.
-
-    Parameters
-    ----------
-    log_likelihood : ndarray of float
-        Natural logarithms; -inf for "cannot produce". Densities may exceed 1, so partitions may be negative.
-    gamma : float
-        Width of a partition as a factor, >= 1; at 1 a partition is one likelihood.
-
-    Returns
-    -------
-    ndarray of float
-        Whole numbers (at gamma 1 the likelihoods' negative logarithms); +inf where the likelihood is 0.
-    """
+    """Partition of each natural-log likelihood: ``floor(-log_gamma p)``."""
+    # Whole numbers (at gamma 1 the likelihoods' negative logarithms), +inf where the likelihood is 0.
+    # Densities may exceed 1, so that partitions may be negative.
     if gamma == 1:
         return -log_likelihood
     with np.errstate(divide="ignore"):
@@ -44,53 +31,19 @@ def scan_plausible_seeds(
     num_seeds: int,
     *,
     gamma: float,
-    max_plausible: int | None = None,
-    max_check_plausible: int | None = None,
-    coins: Coins | None = None,
     chunk: int = 4096,
 ) -> np.ndarray:
-    """Count plausible seeds of each candidate by looking at the records.
-
-    O(candidates x seeds), for any model.
-
-    Parameters
-    ----------
-    log_likelihood : callable
-        Maps an array of seed row numbers (s,) to natural-log likelihoods (n_candidates, s).
-    own : ndarray of float, shape (n_candidates,)
-        Log likelihood of each candidate under the seed that produced it.
-    num_seeds : int
-        Number of seed records.
-    gamma : float
-        Partition width, >= 1.
-    max_plausible : int, optional
-        The paper's early stop: counts are cut off here.
-    max_check_plausible : int, optional
-        Look at this many randomly chosen records only; needs ``coins``.
-    coins : Coins, optional
-        Source of the random choice.
-    chunk : int
-        Records looked at per step.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_candidates,)
-        The number k' of plausible seeds, the true seed included if it was looked at.
-    """
-    rows = np.arange(num_seeds)
-    if max_check_plausible is not None and max_check_plausible < num_seeds:
-        if coins is None:
-            raise ValueError("max_check_plausible needs coins: the records to look at are chosen at random")
-        rows = coins.permutation(num_seeds)[:max_check_plausible]
+    """Number k' of plausible seeds of each candidate, its own included, by a look at every record."""
+    # O(candidates x seeds), for any model: ``log_likelihood`` maps seed row numbers (s,) to logarithms
+    # (n_candidates, s), ``own`` (n_candidates,) is under the seed that produced it.
     wanted = partition_number(own, gamma)
     found = np.zeros(len(own), dtype=np.int64)
-    for start in range(0, len(rows), chunk):
-        numbers = partition_number(log_likelihood(rows[start : start + chunk]), gamma)
+    for start in range(0, num_seeds, chunk):
+        rows = np.arange(start, min(start + chunk, num_seeds))
+        numbers = partition_number(log_likelihood(rows), gamma)
         # A candidate that cannot be produced by its own seed does not exist; inf == inf must not count.
         found += ((numbers == wanted[:, None]) & np.isfinite(wanted)[:, None]).sum(axis=1)
-        if max_plausible is not None and (found >= max_plausible).all():
-            break
-    return found if max_plausible is None else np.minimum(found, max_plausible)
+    return found
 
 
 class PrefixGroups:
@@ -98,14 +51,7 @@ class PrefixGroups:
 
     A record's likelihood of producing y depends on the record only through the length of the prefix they
     share (docs/explanation/proofs/prefix_groups.md), so plausible seeds are counted by look-up instead of a
-    scan.
-
-    Parameters
-    ----------
-    seeds : ndarray of int, shape (n, m)
-        Seed codes, columns in the resampling order sigma.
-    cardinalities : sequence of int
-        Number of codes of each column, in the same order.
+    scan. ``seeds`` has shape (n, m), columns in the resampling order sigma.
     """
 
     def __init__(self, seeds: np.ndarray, cardinalities: Sequence[int]) -> None:
@@ -119,20 +65,7 @@ class PrefixGroups:
         return len(self._seeds)
 
     def sizes(self, candidates: np.ndarray, length: int) -> np.ndarray:
-        """Size of each candidate's prefix group.
-
-        Parameters
-        ----------
-        candidates : ndarray of int, shape (N, m)
-            Codes in the order of the seeds' columns.
-        length : int
-            Prefix length, 0..m.
-
-        Returns
-        -------
-        ndarray of int64, shape (N,)
-            Number of seeds that share the candidate's first ``length`` values.
-        """
+        """Size of each candidate's prefix group, shape (N,): those of its first ``length`` (0..m) values."""
         return self._level(length).sizes(candidates)
 
     def groups(self, length: int) -> tuple[np.ndarray, np.ndarray]:

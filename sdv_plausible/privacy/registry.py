@@ -19,57 +19,23 @@ RELEASE_TYPES = ("One release", "Many releases")
 BLANK = "to be filled in"
 
 
-class HasAttribute(Protocol):
-    """What is said of one column."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def kind(self) -> str:
-        """What its codes stand for."""
-
-    @property
-    def cardinality(self) -> int:
-        """How many codes it has."""
-
-    @property
-    def provenance(self) -> str:
-        """Where its value set came from."""
-
-
 class HasAttributes(Protocol):
     """A domain."""
 
     @property
     def attributes(self) -> Sequence[Any]:
-        """Its columns, each as in :class:`HasAttribute`."""
+        """Its columns: name, kind, cardinality and provenance of each."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """A field of the registry that a person fills in.
-
-    Attributes
-    ----------
-    section : str
-        Where it is in the entry.
-    hint : str
-        What belongs there.
-    many : bool
-        Whether it is a list of texts.
-    choices : tuple of str
-        What it may be; empty for any text.
-    tier : int
-        The completeness that it belongs to.
-    """
+    """A field of the registry that a person fills in."""
 
     section: str
     hint: str
-    many: bool = False
-    choices: tuple[str, ...] = ()
-    tier: int = 1
+    many: bool = False  # whether it is a list of texts
+    choices: tuple[str, ...] = ()  # what it may be; empty for any text
+    tier: int = 1  # the completeness that it belongs to
 
 
 KNOWN: dict[str, Field] = {
@@ -109,22 +75,8 @@ Entry = dict[str, Any]
 def registry_entry(
     record: LedgerRecord, *, domain: HasAttributes | None = None, **known: str | Sequence[str]
 ) -> Entry:
-    """Return the entry as plain data: technical fields are the ledger's, what nobody gave is blank.
-
-    Parameters
-    ----------
-    record : LedgerRecord
-        The ledger.
-    domain : Domain, optional
-        The columns, to be listed.
-    **known
-        What only a person knows: the names of :data:`KNOWN`.
-
-    Raises
-    ------
-    ValueError
-        If something given is unknown, or not as the registry wants it.
-    """
+    """Return the entry as plain data: technical fields are the ledger's, what nobody gave is blank."""
+    # ``known`` is what only a person knows, by the names of :data:`KNOWN`; the domain's columns are listed.
     _check_known(known)
     if domain is not None:
         known = {"data_domain": _columns(domain), **known}
@@ -250,14 +202,13 @@ def _cost(epsilon: float | None, delta: float) -> str:
 
 
 def _columns(domain: HasAttributes) -> str:
-    columns: Sequence[HasAttribute] = domain.attributes
-    inferred = [column.name for column in columns if column.provenance == "inferred"]
+    inferred = [column.name for column in domain.attributes if column.provenance == "inferred"]
     if inferred:
         raise ValueError(
             f"domain was read off the rows in columns {', '.join(inferred)}: it may not be published; give "
             "the domain of the release"
         )
-    lines = [f"- {c.name}: {c.kind}, {c.cardinality:,} codes, {c.provenance}" for c in columns]
+    lines = [f"- {c.name}: {c.kind}, {c.cardinality:,} codes, {c.provenance}" for c in domain.attributes]
     return "\n".join(
         ["Tables with these columns, of values that the codes stand for, and any number of rows:", *lines]
     )

@@ -28,29 +28,15 @@ _ROUNDING = 1e-9  # relative: shares that add up to the whole may miss it by rou
 
 @dataclass(frozen=True, kw_only=True)
 class Allowance:
-    """What questions may cost together.
+    """What questions may cost together."""
 
-    Parameters
-    ----------
-    mu : float
-        Gaussian privacy parameter of all Gaussian noise together, >= 0; infinity answers without noise.
-    epsilon : float
-        Sum of the epsilons of discrete Laplace noise.
-    failure : float
-        Sum of the failure probabilities of thresholds and bounds.
-    choices : int
-        Choices of one out of many.
-    choice : float
-        Epsilon of each of them; infinity without noise.
-    sampled : SampledGaussianLoss, optional
-        Sums over samples: how many, at which rate and with how much noise each.
-    """
-
+    # Gaussian privacy parameter of all Gaussian noise together, >= 0; infinity answers without noise
     mu: float
-    epsilon: float = 0.0
-    failure: float = 0.0
+    epsilon: float = 0.0  # sum of the epsilons of discrete Laplace noise
+    failure: float = 0.0  # sum of the failure probabilities of thresholds and bounds
     choices: int = 0
-    choice: float = math.inf
+    choice: float = math.inf  # epsilon of each of them; infinity without noise
+    # Sums over samples: how many, at which rate and with how much noise each
     sampled: SampledGaussianLoss | None = None
 
     @classmethod
@@ -128,13 +114,7 @@ class Meter:
         return self._answers
 
     def spend_choice(self) -> None:
-        """Spend one choice before it is made.
-
-        Raises
-        ------
-        BudgetExceededError
-            If none is left.
-        """
+        """Spend one choice before it is made."""
         if self.allowance.is_private and self.choices >= self.allowance.choices:
             raise BudgetExceededError(
                 f"the choice exceeds the budget: all {self.allowance.choices} that were charged are made"
@@ -142,13 +122,7 @@ class Meter:
         self.choices += 1
 
     def spend_sum(self, rate: float) -> None:
-        """Spend one sum over a sample before it is drawn.
-
-        Raises
-        ------
-        BudgetExceededError
-            If none is left, or the rate is not one that was charged.
-        """
+        """Spend one sum over a sample before it is drawn, at the rate that was charged."""
         if self.allowance.is_private:
             paid = self.allowance.sampled
             if paid is None or self.sums >= paid.count:
@@ -163,22 +137,8 @@ class Meter:
         self.sums += 1
 
     def spend(self, *, share: float = 0.0, epsilon: float = 0.0, failure: float = 0.0) -> None:
-        """Spend before an answer is given.
-
-        Parameters
-        ----------
-        share : float
-            Share of mu^2.
-        epsilon : float
-            Loss of discrete Laplace noise.
-        failure : float
-            Probability of a failure.
-
-        Raises
-        ------
-        BudgetExceededError
-            If less is left. Nothing is spent then.
-        """
+        """Spend a share of mu^2, epsilon of discrete Laplace noise, failure probability, before an answer."""
+        # Where less is left, nothing is spent.
         allowed = self.allowance
         whole = 1.0 if allowed.mu > 0 else 0.0
         for what, wanted, used, most in (

@@ -17,12 +17,7 @@ from sdv_plausible.questions.counts import Axes, Axis, SeesRows, shape
 class CodeArray(SeesRows):
     """Rows as integer codes in memory; an engine of exact counts.
 
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n, m)
-        One column per attribute; column-contiguous is fastest.
-    cardinalities : sequence of int
-        Number of codes of every column.
+    ``codes``, shape (n, m), is fastest column-contiguous.
     """
 
     def __init__(self, codes: np.ndarray, cardinalities: Sequence[int]) -> None:
@@ -40,10 +35,8 @@ class CodeArray(SeesRows):
             yield self._table(axes)
 
     def tables_together(self, sets: Sequence[Axes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Count many at once: positions of sets of one shape, their tables.
-
-        Of many rows, sets are margins of larger tables; of few, pairs are products of 0/1 matrices.
-        """
+        """Count many at once: positions of sets of one shape, their tables."""
+        # Of many rows, sets are margins of larger tables; of few, pairs are products of 0/1 matrices.
         numbers: dict[Axis, int] = {}
         at = [[numbers.setdefault(axis, len(numbers)) for axis in axes] for axes in sets]
         digits, bases = [self._along(axis) for axis in numbers], [axis.size for axis in numbers]

@@ -56,24 +56,13 @@ Axes = Sequence[Axis]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Asked:
-    """What was asked, in public words and in numbers that come from earlier answers.
+    """What was asked, in public words and in numbers that come from earlier answers."""
 
-    Parameters
-    ----------
-    kind : str
-        Kind of question, such as "counts".
-    tables : sequence of sequences of Axis
-        Questions about codes: the axes of every table of counts that the answer is a function of.
-    columns : tuple of str
-        Questions about raw columns: their names.
-    details : mapping of str to str, number, bool, sequence or ndarray
-        What else the question was made of.
-    """
-
-    kind: str
+    kind: str  # kind of question, such as "counts"
+    # Questions about codes: the axes of every table of counts that the answer is a function of
     tables: Sequence[Axes] = ()
-    columns: tuple[str, ...] = ()
-    details: Mapping[str, Any] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()  # questions about raw columns: their names
+    details: Mapping[str, Any] = field(default_factory=dict)  # what else the question was made of
 
 
 def shape(axes: Axes) -> tuple[int, ...]:
@@ -93,32 +82,27 @@ class ExactCounts(Protocol):
 
     def num_rows(self) -> int:
         """Return the number of rows."""
-        ...
 
     def tables(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
         """Count every set of axes, int64 tables of their shapes, in order.
 
         One pass over the rows may serve all.
         """
-        ...
 
     def groups(self, columns: Sequence[int], least: int) -> tuple[np.ndarray, np.ndarray]:
         """Combinations of codes that at least ``least`` rows have, (g, columns), and their sizes, (g,).
 
         In any order.
         """
-        ...
 
     def part(self, low: float, high: float, coins: Coins) -> ExactCounts:
         """Rows whose own uniform number in [0, 1), drawn from these named coins, lies in [low, high).
 
         Equal coins give equal numbers: parts with ends in common are disjoint and fill up their union.
         """
-        ...
 
     def records(self) -> np.ndarray:
         """Codes of all rows, (n, m): for what needs them one by one, where memory allows."""
-        ...
 
 
 @runtime_checkable
@@ -127,7 +111,6 @@ class CountsTogether(Protocol):
 
     def tables_together(self, sets: Sequence[Axes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Positions of some sets, all of one shape, and their tables, (positions, *shape); every set once."""
-        ...
 
 
 def together(rows: ExactCounts, sets: Sequence[Axes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -155,15 +138,12 @@ class Question(Protocol[Rows_contra]):
     @property
     def proof(self) -> str:
         """Page and statement that prove the sensitivity."""
-        ...
 
     def exact(self, rows: Rows_contra) -> np.ndarray:
         """Return the exact answer, an integer array whose shape does not depend on the rows."""
-        ...
 
     def sensitivity(self, neighbours: Neighbours) -> float:
         """L2 distance of the exact answers of two neighbours, at most."""
-        ...
 
 
 @dataclass(frozen=True)

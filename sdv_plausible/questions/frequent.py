@@ -23,39 +23,23 @@ class Occurring(Protocol):
 
     def occurring(self, rows: Any) -> tuple[Sequence[Any], np.ndarray, np.ndarray]:
         """Return values that occur, in an order of their own, their counts and the public cells'."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Frequent:
-    """The values that passed.
+    """The values that passed."""
 
-    Attributes
-    ----------
-    values : list
-        In the question's order.
-    counts : ndarray of float
-        Their noisy counts.
-    public : ndarray of float
-        Noisy counts of the public cells, such as missing.
-    sigma : float
-        Standard deviation of the noise.
-    """
-
-    values: list[Any]
-    counts: np.ndarray
-    public: np.ndarray
-    sigma: float
+    values: list[Any]  # in the question's order
+    counts: np.ndarray  # their noisy counts
+    public: np.ndarray  # noisy counts of the public cells, such as missing
+    sigma: float  # standard deviation of the noise
 
 
 def threshold(sigma: float, failure: float, neighbours: Neighbours) -> int:
-    """Least noisy count of a value that is released.
-
-    ``Pr[most + Z >= threshold] <= failure`` (private_domain.md, Lemma 3).
-
-    ``most`` is the number of rows that a value can have on one of two neighbours if it is not counted on the
-    other one: just too few, and all rows of one unit. A unit brings at most one such value with each of its
-    rows, and takes away as many where it is replaced: each of them gets its share of ``failure``.
-    """
+    """Least noisy count of a value that is released."""
+    # ``Pr[most + Z >= threshold] <= failure`` (private_domain.md, Lemma 3). ``most`` is the number of rows
+    # that a value can have on one of two neighbours if it is not counted on the other one: just too few, and
+    # all rows of one unit. A unit brings at most one such value with each of its rows, and takes away as many
+    # where it is replaced: each of them gets its share of ``failure``.
     most = neighbours.rows_of(LEAST_HOLDERS) - 1 + neighbours.rows
     return most + math.ceil(sigma * float(norm.isf(failure / neighbours.histogram_l1))) + 1

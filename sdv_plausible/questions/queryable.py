@@ -31,18 +31,10 @@ MANY_TABLES = 64  # of one share get their noise together: a call of the sampler
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A noisy answer.
+    """A noisy answer."""
 
-    Attributes
-    ----------
-    values : ndarray of float
-        Integers with integer noise.
-    sigma : float
-        Standard deviation of the noise on every value; 0 where there is none.
-    """
-
-    values: np.ndarray
-    sigma: float
+    values: np.ndarray  # integers with integer noise
+    sigma: float  # standard deviation of the noise on every value; 0 where there is none
 
 
 @dataclass(frozen=True)
@@ -50,14 +42,9 @@ class SeedRecords:
     """Records of the table, held by Mechanism 1's row-by-row tests and by nothing else.
 
     Whoever saves it saves people.
-
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n_s, m)
-        Seed records, in column order.
     """
 
-    codes: np.ndarray
+    codes: np.ndarray  # shape (n_s, m): seed records, in column order
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -69,21 +56,17 @@ class GroupRelease(Protocol):
     @property
     def least_seeds(self) -> int:
         """Rows that a group must have to be looked at."""
-        ...
 
     @property
     def epsilon0(self) -> float:
         """Loss of the noisy sizes."""
-        ...
 
     @property
     def delta(self) -> float:
         """Failure probability."""
-        ...
 
     def release(self, group_sizes: np.ndarray, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
         """Positions of the released groups, and their noisy sizes."""
-        ...
 
 
 class Queryable:
@@ -206,11 +189,9 @@ class Queryable:
         return [self._give(question.asked(), answers[i]) for i, question in enumerate(questions)]
 
     def _noisy_tables(self, tables: Sequence[np.ndarray], moved: float, share: float) -> Iterator[Answer]:
-        """Noise for k tables of equal shares as one vector.
-
-        A unit moves the vector by sqrt(k) times what it moves a table by at most (``moved``), and the vector
-        has k shares: every cell's noise has the deviation that it would have by itself.
-        """
+        """Noise for k tables of equal shares as one vector."""
+        # A unit moves the vector by sqrt(k) times what it moves a table by at most (``moved``), and the
+        # vector has k shares: every cell's noise has the deviation that it would have by itself.
         k = len(tables)
         flat = self._noisy(np.concatenate([t.ravel() for t in tables]), moved * math.sqrt(k), share * k)
         parts = np.split(flat.values, np.cumsum([t.size for t in tables])[:-1])
@@ -426,10 +407,8 @@ class Queryable:
     # --- how answers leave ------------------------------------------------------------------------
 
     def _give(self, asked: Asked | None, answer: Given, law: Noise = "discrete gaussian") -> Given:
-        """Hand an answer over, the last step of every method that answers.
-
-        It is written down as it leaves.
-        """
+        """Hand an answer over, the last step of every method that answers."""
+        # It is written down as it leaves.
         if asked is not None and isinstance(answer, (Answer, Frequent)):
             if isinstance(answer, Frequent):
                 found = tuple(

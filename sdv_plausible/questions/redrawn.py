@@ -29,14 +29,7 @@ def sampling_deviations(
     """How tables of counts differ from table to table, for each of some tables drawn from one model.
 
     Centred, and scaled so that their variance is that of one table: they stand for what another sample from
-    the population would have answered. Answers that are no counts deviate by nothing.
-
-    Parameters
-    ----------
-    answers : sequence of NoisyAnswer
-        What was asked.
-    tables : sequence of CodeArray
-        At least two tables drawn alike.
+    the population would have answered. Answers that are no counts deviate by nothing. At least two tables.
     """
     counted = [i for i, a in enumerate(answers) if a.asked.kind == "counts"]
     found = np.zeros((len(tables), len(answers)), dtype=object)
@@ -51,19 +44,9 @@ def sampling_deviations(
 def redraw(
     answers: Sequence[NoisyAnswer], coins: Coins, deviations: Sequence[np.ndarray] | None = None
 ) -> tuple[NoisyAnswer, ...]:
-    """Counts with fresh noise of the same law, independent of the noise that is on them.
-
-    Their scale is that of both together, so that what cleans them knows how noisy they are.
-
-    Parameters
-    ----------
-    answers : sequence of NoisyAnswer
-        As they left. Scores are kept as they are: they chose what was measured, and that stays.
-    coins : Coins
-        Source of the noise.
-    deviations : sequence of ndarray, optional
-        What is added to each besides.
-    """
+    """Counts with fresh noise of the same law, independent of the noise that is on them."""
+    # Their scale is that of both together, so that what cleans them knows how noisy they are. Scores are
+    # kept: they chose what was measured, and that stays. ``deviations`` are added to each besides.
 
     def again(i: int, answer: NoisyAnswer) -> NoisyAnswer:
         if answer.asked.kind != "counts":

@@ -21,40 +21,24 @@ ALL_ROWS = "all"
 
 
 def describe(question: Any) -> Asked:
-    """Return what a question says of itself by its method ``asked()``.
-
-    One without it is known by its class alone.
-    """
+    """Return what a question says of itself by its method ``asked()``."""
+    # One without it is known by its class alone.
     told = getattr(question, "asked", None)
     return told() if callable(told) else Asked(kind=type(question).__name__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoisyAnswer:
-    """One answer and what it was an answer to.
-
-    Attributes
-    ----------
-    asked : Asked
-        The question.
-    values : ndarray of int64
-        The noisy answer, of the question's shape.
-    noise : {"discrete gaussian", "discrete laplace"}
-        Law of the independent noise on every value.
-    scale : float
-        Its parameter, > 0: sigma of the discrete Gaussian, b of the discrete Laplace (sensitivity / epsilon).
-    paid_by : tuple of str
-        Names of the ledger entries that paid for it.
-    rows : str
-        Which rows were asked: "all", or under ``split`` the secret part ("structure", "parameters",
-        "learning", "seeds").
-    """
+    """One answer and what it was an answer to."""
 
     asked: Asked
-    values: np.ndarray
-    noise: Noise
+    values: np.ndarray  # the noisy answer, of the question's shape
+    noise: Noise  # law of the independent noise on every value
+    # Its parameter, > 0: sigma of the discrete Gaussian, b of the discrete Laplace (sensitivity / epsilon)
     scale: float
-    paid_by: tuple[str, ...]
+    paid_by: tuple[str, ...]  # names of the ledger entries that paid for it
+    # Which rows were asked: "all", or under ``split`` the secret part ("structure", "parameters", "learning",
+    # "seeds")
     rows: str = ALL_ROWS
 
 

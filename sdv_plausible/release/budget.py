@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, PrivacyFilter, add_up
 from sdv_plausible.privacy.accounting.losses import Loss
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, conclusions
 from sdv_plausible.privacy.ledger_record import PUBLIC, rounded_up
-from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.release.budget_file import Fit, State
 from sdv_plausible.table.forms import LONGEST_TEXT, is_text
 from sdv_plausible.whole_files import locked
@@ -106,7 +106,12 @@ class Budget:
         when = datetime.now(timezone.utc).isoformat(timespec="microseconds")
         with locked(self._path):
             state = self._read()
-            _check_unit(state.neighbours, planned.neighbours)
+            earlier, now = state.neighbours, planned.neighbours
+            if earlier not in (None, now):
+                raise ValueError(
+                    f"budget: this fit is for the {now.relation}, and earlier ones are for the "
+                    f"{earlier.relation}: fit with the same person and neighbours"
+                )
             if not state.filter.admits([*state.costs, cost]):
                 raise BudgetExceededError(_too_much(state, cost))
             fit = Fit(when=when, what=what, cost=cost)
@@ -187,10 +192,11 @@ class Budget:
         state = State.read(self._path)
         if state.filter != self._filter:
             there = state.filter
-            raise ValueError(
+            raise Refused.saying(
+                "epsilon",
                 f"epsilon ({self._filter.epsilon:g}), delta ({self._filter.delta:g}), filter "
                 f"({self._filter.name!r}) must be those that {str(self._path)!r} was made with: "
-                f"{there.epsilon:g}, {there.delta:g}, {there.name!r}"
+                f"{there.epsilon:g}, {there.delta:g}, {there.name!r}",
             )
         return state
 
@@ -198,7 +204,7 @@ class Budget:
 def check_budget(budget: Any) -> None:
     """Raise ValueError for what nothing can be drawn from."""
     if not isinstance(budget, (Budget, type(None))):
-        raise ValueError(f"budget ({budget!r}) must be a Budget, or None: try Budget(1.0, 1e-8, path)")
+        raise Refused("budget", budget, "must be a Budget, or None", "try Budget(1.0, 1e-8, path)")
 
 
 def check_texts(planned: PrivacyLedger) -> None:
@@ -223,14 +229,6 @@ def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:
             )
 
     return check_planned
-
-
-def _check_unit(earlier: Neighbours | None, now: Neighbours) -> None:
-    if earlier not in (None, now):
-        raise ValueError(
-            f"budget: this fit is for the {now.relation}, and earlier ones are for the "
-            f"{earlier.relation}: fit with the same person and neighbours"
-        )
 
 
 def _total(state: State) -> dict[str, float]:

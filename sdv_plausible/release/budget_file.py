@@ -24,39 +24,20 @@ class Fit:
 
     It is written before a row is looked at, and says nothing that depends on the rows: not whether the fit
     succeeded.
-
-    Parameters
-    ----------
-    when : str
-        Date and time of the charge, in UTC.
-    what : str
-        What was planned, in words.
-    cost : mapping of str to float
-        An amount for each unit of the filter.
     """
 
-    when: str
+    when: str  # date and time of the charge, in UTC
     what: str
-    cost: Cost
+    cost: Cost  # an amount for each unit of the filter
 
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """What a budget file holds.
+    """What a budget file holds."""
 
-    Parameters
-    ----------
-    filter : PrivacyFilter
-        The total, and how costs add up.
-    neighbours : Neighbours, optional
-        Whom all fits protect; None until the first.
-    fits : tuple of Fit
-        In the order in which they were charged.
-    """
-
-    filter: PrivacyFilter
-    neighbours: Neighbours | None = None
-    fits: tuple[Fit, ...] = ()
+    filter: PrivacyFilter  # the total, and how costs add up
+    neighbours: Neighbours | None = None  # whom all fits protect; None until the first
+    fits: tuple[Fit, ...] = ()  # in the order in which they were charged
 
     @property
     def costs(self) -> list[Cost]:
@@ -82,13 +63,7 @@ class State:
 
     @classmethod
     def read(cls, path: Path) -> State:
-        """Read a file.
-
-        Raises
-        ------
-        ValueError
-            If it is no budget file, or was changed or damaged.
-        """
+        """Read a file."""
         try:
             data = path.read_bytes()
             if len(data) > _MOST_BYTES:
@@ -118,15 +93,13 @@ def _state(content: Any) -> State:
     )
     units = set(state.filter.limits)
     for cost in state.costs:
-        if set(cost) != units or not all(_is_amount(amount) for amount in cost.values()):
+        if set(cost) != units or not all(
+            isinstance(amount, float) and math.isfinite(amount) and amount >= 0 for amount in cost.values()
+        ):
             raise ValueError(f"a cost is not made of {', '.join(sorted(units))}")
     if not state.filter.admits(state.costs) or (state.neighbours is None and state.fits):
         raise ValueError("its charges contradict its limits")
     return state
-
-
-def _is_amount(value: Any) -> bool:
-    return isinstance(value, float) and math.isfinite(value) and value >= 0
 
 
 def _digest(content: Mapping[str, Any]) -> str:

@@ -58,6 +58,7 @@ class RowByRowTest(PrivacyTest):
 
     def _check(self) -> None:
         check.at_least("gamma", self.gamma, 1.0, "it is a factor; try 4.0")
+        check.truth("hidden_omega", self.hidden_omega)
         check.whole("row_cap", self.row_cap, 1, "it is the number of rows ever released")
         for name in ("max_plausible", "max_check_plausible"):
             limit = getattr(self, name)
@@ -176,9 +177,8 @@ class DeterministicTest(RowByRowTest):
             LedgerEntry(
                 name="rows",
                 mechanism=(
-                    f"Privacy Test 1, k = {self.k}, gamma = {self.gamma:g}{self._limits}: "
-                    f"each row has {self._deniability} "
-                    "(plausible deniability)"
+                    f"Privacy Test 1, k = {self.k}, gamma = {self.gamma:g}{self._limits}: each row has "
+                    f"{self._deniability} (plausible deniability)"
                 ),
                 losses=(InfiniteLoss(),),
                 scope="each released row",

@@ -36,31 +36,9 @@ def fit_release(
     coins: Coins,
     transcript: Transcript | None = None,
 ) -> Sampler:
-    """Learn the model and prepare the release.
-
-    Parameters
-    ----------
-    rows : ExactCounts
-        All rows as codes.
-    domain : Domain
-        Their columns.
-    settings : Settings
-        Privacy parameters.
-    learner : Learner
-        Makes the model.
-    ledger : PrivacyLedger
-        Charged before every look at the rows.
-    coins : Coins
-        Coins of this fit.
-    transcript : Transcript, optional
-        Noisy answers so far, about the domain; what is asked here is added, and the sampler keeps them all.
-
-    Raises
-    ------
-    ValueError
-        If the model does not offer what the privacy test needs, or a public claim about the rows does not
-        stand.
-    """
+    """Learn the model and prepare the release."""
+    # The ledger is charged before every look at the rows; the transcript gets what is asked here beside what
+    # was answered about the domain.
     if settings.neighbours != ledger.neighbours:
         raise ValueError(
             f"ledger (for the {ledger.neighbours.relation}) must be for the neighbours of the settings "
@@ -101,24 +79,8 @@ def learn_model(
     coins: Coins,
     transcript: Transcript | None = None,
 ) -> SeedModel:
-    """Charge what a learner plans, and let it ask.
-
-    Parameters
-    ----------
-    parts : mapping of str to ExactCounts
-        The rows for "learning", and those for "structure" and "parameters" where they are others.
-    domain, learner, budget, ledger
-        As in :func:`fit_release`.
-    coins : Coins
-        For the noise, and for the learner.
-    transcript : Transcript, optional
-        Where noisy answers are written down.
-
-    Raises
-    ------
-    TypeError
-        If the learner gives another kind of model than it says.
-    """
+    """Charge what a learner plans, and let it ask."""
+    # ``parts``: rows for "learning", and those for "structure" and "parameters" where they are others.
     rows = Queryable(
         parts["learning"], ledger, planned_entries(learner, domain, budget), coins.spawn("noise"),
         parts={name: part for name, part in parts.items() if name != "seeds"}, transcript=transcript,
@@ -140,10 +102,8 @@ def _name(parts: Mapping[str, ExactCounts], name: str) -> str:
 def split_rows(
     rows: ExactCounts, split: tuple[float, float, float] | None, coins: Coins
 ) -> dict[str, ExactCounts]:
-    """Rows for learning (structure and parameters together), structure, parameters and seeds.
-
-    All rows for each, or disjoint parts by secret independent draws.
-    """
+    """Rows for learning (structure and parameters together), structure, parameters and seeds."""
+    # All rows for each, or disjoint parts by secret independent draws.
     if split is None:
         return dict.fromkeys(("learning", "structure", "parameters", "seeds"), rows)
     named, first, second = coins.spawn("split"), split[0], split[0] + split[1]

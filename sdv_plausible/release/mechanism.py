@@ -7,6 +7,9 @@ does not cover).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,8 +18,9 @@ import numpy as np
 from sdv_plausible.models.base import Proposals, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.omega import Omega
+from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.privacy.noise.hypergeometric import count_among_drawn
+from sdv_plausible.privacy.noise.samplers import count_among_drawn
 
 BATCH = 1 << 17  # proposals made at once, at most
 SPARE = 64  # proposals made beyond those that the pass rate so far asks for
@@ -33,62 +37,42 @@ class RowTest(Protocol):
     @property
     def k(self) -> int:
         """Plausible seeds needed, each of another unit."""
-        ...
 
     @property
     def least_seeds(self) -> int:
         """Plausible seeds that are surely those of k units."""
-        ...
 
     @property
     def gamma(self) -> float:
         """Partition width."""
-        ...
 
     @property
     def hidden_omega(self) -> bool:
         """Whether likelihoods are those of the mixture over omega."""
-        ...
 
     @property
     def stop(self) -> int | None:
         """Plausible seeds at which counting stops."""
-        ...
 
     @property
     def max_check_plausible(self) -> int | None:
         """Seeds looked at for a candidate, in a fresh random order."""
-        ...
 
     def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:
         """Boolean array: which candidates pass."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlausibleDeniabilityMechanism:
-    """Mechanism 1 (section 2): seed, candidate, privacy test; repeated until enough rows are released.
+    """Mechanism 1 (section 2): seed, candidate, privacy test; repeated until enough rows are released."""
 
-    Parameters
-    ----------
-    model : SeedModel
-        Fitted, with its seeds attached.
-    num_seeds : int
-        Number of seed records.
-    test : DeterministicTest or RandomizedTest
-        Decides which candidates leave.
-    omega : Omega
-        Number of attributes resampled; a range is drawn from anew at every attempt.
-    seed_free_share : float
-        Probability that a proposal resamples everything. All seeds are then plausible, so the pass rate
-        cannot fall below this share by construction, no attempt budget is needed and no failure can be seen
-        (docs/explanation/proofs/pass_rate.md, Theorem 3).
-    """
-
-    model: SeedModel
+    model: SeedModel  # fitted, with its seeds attached
     num_seeds: int
     test: RowTest
-    omega: Omega
+    omega: Omega  # number of attributes resampled; a range is drawn from anew at every attempt
+    # Probability that a proposal resamples everything. All seeds are then plausible, so the pass rate cannot
+    # fall below this share by construction, no attempt budget is needed and no failure can be seen
+    # (docs/explanation/proofs/pass_rate.md, Theorem 3)
     seed_free_share: float = 0.0
 
     def release(self, num_rows: int, coins: Coins, max_attempts: int | None = None) -> np.ndarray:
@@ -98,16 +82,10 @@ class PlausibleDeniabilityMechanism:
     def release_with_points(
         self, num_rows: int, coins: Coins, max_attempts: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Released rows, and the latent point (num_rows, l) that each was decoded from.
-
-        Points are NaN for rows without a seed, and there are none where the test looks at no latent point.
-
-        Raises
-        ------
-        TooFewReleasedError
-            If ``max_attempts`` candidates do not give ``num_rows`` released ones. A visible failure depends
-            on the rows: only a release without a differential-privacy claim may set a maximum.
-        """
+        """Released rows, and the latent point (num_rows, l) that each was decoded from."""
+        # Points are NaN for rows without a seed, and there are none where the test looks at no latent point.
+        # Where ``max_attempts`` do not suffice that shows, and depends on the rows: only a release without a
+        # differential-privacy claim may set a maximum.
         released, points = [np.empty((0, self.model.num_attributes), dtype=np.int32)], [np.empty((0, 0))]
         missing, attempts, rate = num_rows, 0, 1.0
         while missing > 0:
@@ -130,10 +108,8 @@ class PlausibleDeniabilityMechanism:
         return np.concatenate(released), np.concatenate(points[1:] or points)
 
     def count_plausible(self, proposals: Proposals, seed_free: np.ndarray, coins: Coins) -> np.ndarray:
-        """Plausible seeds of every proposal, as the test counts them.
-
-        See docs/explanation/proofs/checked_seeds.md.
-        """
+        """Plausible seeds of every proposal, as the test counts them."""
+        # See docs/explanation/proofs/checked_seeds.md.
         test = self.test
         if test.hidden_omega and isinstance(self.model, BayesianNetwork):
             # A seed-free candidate is tested as one: that keeps the floor of the pass rate.
@@ -167,7 +143,37 @@ class PlausibleDeniabilityMechanism:
             )
         return (
             f"the privacy test let too few candidates through: k ({self.test.k}) is too high for {where} on "
-            f"this table. Nothing was released. {way_out}, lower k, or use test='release'; "
-            "synth.diagnose() shows the holder of the data how large the groups of plausible seeds are (not "
-            "private)"
+            f"this table. Nothing was released. {way_out}, lower k, or use test='release'; synth.diagnose() "
+            "shows the holder of the data how large the groups of plausible seeds are (not private)"
         )
+
+
+MOST_PROCESSES = 61  # as many as every system lets one wait for
+PART_ROWS = 25_000  # rows that one stream of coins makes
+Part = tuple[int, Coins, int | None]
+Rows = tuple[np.ndarray, np.ndarray]  # as codes, and the latent points that they were decoded from
+RunParts = Callable[[list[Part]], list[Rows]]
+
+_held: list[PlausibleDeniabilityMechanism] = []  # of a worker: the mechanism is sent to it once
+
+
+def parts_of(num_rows: int, coins: Coins, attempts: Callable[[int], int | None]) -> list[Part]:
+    """Rows, coins and attempts of every part; the first has the coins of the call."""
+    sizes = [min(PART_ROWS, num_rows - start) for start in range(0, num_rows, PART_ROWS)] or [0]
+    return [(size, coins.spawn("part", i) if i else coins, attempts(size)) for i, size in enumerate(sizes)]
+
+
+@contextmanager
+def workers(mechanism: PlausibleDeniabilityMechanism, processes: int) -> Iterator[RunParts]:
+    """What makes parts, in this process or in several. A worker holds the seed records as this one does."""
+    check.whole("processes", processes, 1, "1 for this process alone")
+    if processes == 1:
+        yield lambda parts: [mechanism.release_with_points(*part) for part in parts]
+        return
+    processes = min(processes, MOST_PROCESSES)
+    with ProcessPoolExecutor(processes, initializer=_held.append, initargs=(mechanism,)) as pool:
+        yield lambda parts: list(pool.map(_made, parts))
+
+
+def _made(part: Part) -> Rows:
+    return _held[-1].release_with_points(*part)

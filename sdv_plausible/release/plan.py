@@ -24,27 +24,17 @@ TRIED_EPSILONS = (0.01, 100.0)  # where an epsilon for an advantage is looked fo
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The cost of a release, before it is made.
+    """The cost of a release, before it is made."""
 
-    Attributes
-    ----------
-    ledger : PrivacyLedger
-        What the ledger will say.
-    forecast : Forecast or None
-        How the noise will show at the number of rows that was named; None if none was, or nothing is known.
-    rows_needed : int or None
-        Rows, to a factor of two, at which columns and links stand well above the noise; None if nothing is
-        known.
-    warnings : tuple of str
-        What to expect of the output: none of it depends on the rows.
-    epsilon : float
-        The epsilon that was planned with: the one given, or the largest that keeps a wanted advantage.
-    """
-
-    ledger: PrivacyLedger
+    ledger: PrivacyLedger  # what the ledger will say
+    # How the noise will show at the number of rows that was named; None if none was, or nothing is known
     forecast: Forecast | None = None
+    # Rows, to a factor of two, at which columns and links stand well above the noise; None if nothing is
+    # known
     rows_needed: int | None = None
+    # What to expect of the output: none of it depends on the rows
     warnings: tuple[str, ...] = field(default=())
+    # The epsilon that was planned with: the one given, or the largest that keeps a wanted advantage
     epsilon: float = math.nan
 
     def _notes(self) -> list[str]:
@@ -134,20 +124,9 @@ def plan(
 
 
 def epsilon_for(max_advantage: float, ledger_at: Callable[[float], PrivacyLedger]) -> float:
-    """Largest epsilon at which no attacker's advantage exceeds a limit.
-
-    Parameters
-    ----------
-    max_advantage : float
-        Limit, in (0, 1).
-    ledger_at : callable
-        Epsilon -> the ledger of a release at it.
-
-    Raises
-    ------
-    ValueError
-        If no epsilon keeps the limit, because of other charges or because no claim is made.
-    """
+    """Largest epsilon at which no attacker's advantage exceeds a limit."""
+    # ``ledger_at`` is the ledger of a release at an epsilon; other charges may leave none that keeps the
+    # limit, in (0, 1).
     check.open_probability("max_advantage", max_advantage, "try 0.05")
     lowest, highest = TRIED_EPSILONS
 

@@ -47,7 +47,6 @@ class Refitter(Protocol):
 
     def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: Coins) -> PrefixModel:
         """Learn a model of the same tables of counts from other answers to them."""
-        ...
 
 
 def redrawn_models(
@@ -59,30 +58,8 @@ def redrawn_models(
     about: About,
     coins: Coins,
 ) -> list[PrefixModel]:
-    """Models from answers drawn again, each with fresh noise.
-
-    Parameters
-    ----------
-    learner : Refitter
-        Learned the model.
-    model : SeedModel
-        What it learned.
-    answers : sequence of NoisyAnswer
-        What it was answered.
-    domain : Domain
-        The columns.
-    num_models : int
-        Number M of models, >= 2.
-    about : {"population", "table"}
-        Whether they vary as another sample of rows would have them vary, besides the noise.
-    coins : Coins
-        Source of the draws.
-
-    Raises
-    ------
-    ValueError
-        If the learner cannot learn from answers alone, or there are none about all rows.
-    """
+    """Models from answers drawn again, each with fresh noise."""
+    # Those of the "population" vary as another sample of rows would have them vary, besides the noise.
     check.whole("num_tables", num_models, 2, "one table shows no variance: try 20")
     if about not in get_args(About):
         raise ValueError(f'about ({about!r}) must be "population" or "table"')
@@ -93,9 +70,10 @@ def redrawn_models(
         or not asked
         or any(answer.rows != ALL_ROWS for answer in asked)
     ):
-        raise ValueError(
+        raise check.Refused.saying(
+            "model",
             f"model ({type(learner).__name__}) cannot be learned again from noisy answers: sample_multiple "
-            'needs model="bayesian_network" with its default structure, a finite epsilon and no split'
+            'needs model="bayesian_network" with its default structure, a finite epsilon and no split',
         )
     deviations: Sequence[Any] = [None] * num_models
     if about == "population":

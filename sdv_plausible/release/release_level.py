@@ -107,10 +107,11 @@ class ReleaseTest(PrivacyTest):
     def check_model(self, made: type[SeedModel]) -> None:
         """Raise ValueError unless the models keep a prefix of the seed."""
         if not issubclass(made, PrefixModel):
-            raise ValueError(
+            raise check.Refused.saying(
+                "test",
                 f"test ('release') needs a model with prefix groups, not {made.__name__}: derive it "
                 "from PrefixModel "
-                "and let its learner say so (makes = ...), or use 'randomized' or 'deterministic'"
+                "and let its learner say so (makes = ...), or use 'randomized' or 'deterministic'",
             )
 
     def default_omega(self, order_cardinalities: Sequence[int]) -> Omega:  # noqa: ARG002

@@ -22,20 +22,10 @@ LEAST_WEIGHTED, WEIGHTED_PER_ROW = 20_000, 10  # rows drawn for likelihood weigh
 
 @dataclass(frozen=True, kw_only=True)
 class ReleasedPrefixes:
-    """Prefixes of one length with noisy sizes.
+    """Prefixes of one length with noisy sizes."""
 
-    Parameters
-    ----------
-    kept : int
-        Number of attributes that a prefix fixes, m - omega; 0 means the model alone.
-    prefixes : ndarray of int, shape (g, kept)
-        Released prefixes in the resampling order, sorted.
-    sizes : ndarray of int64, shape (g,)
-        Their noisy sizes.
-    """
-
-    kept: int
-    prefixes: np.ndarray
+    kept: int  # number of attributes that a prefix fixes, m - omega; 0 means the model alone
+    prefixes: np.ndarray  # shape (g, kept): released prefixes in the resampling order, sorted
     sizes: np.ndarray
 
     @classmethod
@@ -65,12 +55,7 @@ class ReleasedSeeds:
 
     With several omegas every seed belongs to one of them, by a secret draw that does not look at its values:
     one row then changes one part only, and the parts together cost what one costs
-    (docs/explanation/proofs/release_test.md).
-
-    Parameters
-    ----------
-    parts : tuple of ReleasedPrefixes
-        Rows are drawn from each with equal probability.
+    (docs/explanation/proofs/release_test.md). Rows are drawn from each part with equal probability.
     """
 
     parts: tuple[ReleasedPrefixes, ...]
@@ -89,13 +74,7 @@ class ReleasedSeeds:
         )
 
     def usable(self) -> tuple[ReleasedPrefixes, ...]:
-        """The parts of which something was released.
-
-        Raises
-        ------
-        TooFewReleasedError
-            If there is none.
-        """
+        """The parts of which something was released."""
         found = tuple(part for part in self.parts if len(part.sizes))
         if not found:
             raise TooFewReleasedError(
@@ -106,11 +85,9 @@ class ReleasedSeeds:
         return found
 
     def sample(self, num_rows: int, model: PrefixModel, coins: Coins) -> np.ndarray:
-        """Rows as codes (num_rows, m): post-processing of what was released.
-
-        Up to ``SYSTEMATIC_ROWS`` rows are drawn evenly spread over the model's tables; beyond, chance hardly
-        matters.
-        """
+        """Rows as codes (num_rows, m): post-processing of what was released."""
+        # Up to ``SYSTEMATIC_ROWS`` rows are drawn evenly spread over the model's tables; beyond, chance
+        # hardly matters.
         parts = self.usable()
         chosen = coins.integers(len(parts), num_rows)
         codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
@@ -124,20 +101,8 @@ class ReleasedSeeds:
     def sample_given(
         self, num_rows: int, known: Mapping[int, int], model: PrefixModel, coins: Coins
     ) -> np.ndarray:
-        """Rows that have the known codes: likelihood weighting, then resampling. Also post-processing.
-
-        Parameters
-        ----------
-        num_rows : int
-            Rows wanted.
-        known : mapping of int to int
-            Code of each known column.
-
-        Returns
-        -------
-        ndarray of int, shape (num_rows, m) or (0, m)
-            No row if the known codes have probability 0.
-        """
+        """Rows that have the known codes: likelihood weighting, then resampling. Also post-processing."""
+        # Shape (num_rows, m), or (0, m) if the known codes have probability 0.
         parts = self.usable()
         size = -(-max(LEAST_WEIGHTED, WEIGHTED_PER_ROW * num_rows) // len(parts))
         drawn = [

@@ -14,19 +14,16 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss
 from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss, Loss
 from sdv_plausible.privacy.accounting.one_row import rows_loss
-from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
 from sdv_plausible.privacy.accounting.release_test import size_lower_bound_margin
-from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, theorem1_best
+from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, floor_by_construction, theorem1_best
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.deterministic_test import DeterministicTest, RowByRowTest
+from sdv_plausible.release.deterministic_test import RowByRowTest
 from sdv_plausible.release.sampler import Sampler
-
-__all__ = ["DeterministicTest", "RandomizedTest"]
 
 SIZE_EPSILON = 0.1  # randomised test: spent on the noisy number of seeds
 SIZE_DELTA_SHARE = 0.01  # of the seeds' delta, for the event that its lower bound is too high
@@ -131,11 +128,11 @@ class RandomizedTest(RowByRowTest):
                 max_plausible=self.stop or self._surely_passes,
             )
         if not math.isfinite(epsilon):
-            raise ValueError(
+            raise check.Refused.saying(
+                "k",
                 f"k ({self.k}) and epsilon0 ({self.epsilon0:g}) are out of reach for least_rows "
-                f"({self.least_rows}) seeds at "
-                f"delta {rounded_up(self.delta)}: lower k, raise epsilon0, delta or least_rows, or use "
-                "test='release'"
+                f"({self.least_rows}) seeds at delta {rounded_up(self.delta)}: lower k, raise epsilon0, "
+                "delta or least_rows, or use test='release'",
             )
         losses: tuple[Loss, ...] = (loss,)
         if far:  # latent_test.md, Lemma 3: N rows hold one with at most so much
@@ -196,11 +193,9 @@ class RandomizedTest(RowByRowTest):
         if seeds.count_rows(SIZE_EPSILON, self._size_delta) - margin < self.least_rows:
             raise ValueError(
                 f"least_rows ({self.least_rows}) is not confirmed by the noisy number of seeds, which must "
-                "exceed it by "
-                f"{margin}: declare a lower number, or use test='release'. That noisy number has "
-                "cost epsilon "
-                f"{SIZE_EPSILON}, and a domain learned privately its share of epsilon: both add to what the "
-                "next fit will cost"
+                f"exceed it by {margin}: declare a lower number, or use test='release'. That noisy number "
+                f"has cost epsilon {SIZE_EPSILON}, and a domain learned privately its share of epsilon: both "
+                "add to what the next fit will cost"
             )
 
     def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:

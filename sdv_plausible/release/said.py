@@ -55,15 +55,8 @@ def _entry(name: str, text: str) -> LedgerEntry:
 
 
 def deniability(settings: Settings, *, latent: bool = False) -> str:
-    """Which (k, gamma)-plausible deniability holds, with its k, or that none does.
-
-    Parameters
-    ----------
-    settings : Settings
-        The privacy parameters.
-    latent : bool
-        Whether the test looks at a latent point and not at the row.
-    """
+    """Which (k, gamma)-plausible deniability holds, with its k, or that none does."""
+    # ``latent``: the test looks at a latent point and not at the row.
     test = settings.test
     if (test.omega is not None and test.omega.is_all) or not test.uses_seeds:
         return NO_SEED
@@ -99,10 +92,7 @@ def _printed_model(settings: Settings, learner: PaperNetwork, domain: Domain) ->
     structure = EpsilonDelta(0.0, 0.0)
     if plan.learns_structure:
         structure = paper_structure_loss(m, plan.shares.entropy, budget.delta, plan.shares.size)
-    loss, how = (
-        paper_model_loss(structure, parameters),
-        "Theorems 2, 3, the larger of structure and tables",
-    )
+    loss, how = (paper_model_loss(structure, parameters), "Theorems 2, 3, the larger of structure and tables")
     if settings.split is not None:
         share = max(settings.split[:2])
         loss = paper_sampling_amplification(*loss, share)

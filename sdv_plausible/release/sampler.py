@@ -15,8 +15,7 @@ from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.transcript import NoisyAnswer
-from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.processes import Rows, RunParts, parts_of, workers
+from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, Rows, RunParts, parts_of, workers
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 
 ATTEMPTS, ATTEMPTS_PER_ROW = 100_000, 1000  # of Mechanism 1 before it gives up, where it may
@@ -25,17 +24,7 @@ SHOWN_OMEGAS = 6  # a readable number of lines
 
 @dataclass(kw_only=True)
 class Sampler(ABC):
-    """A fitted release.
-
-    Attributes
-    ----------
-    model : SeedModel
-        The fitted model.
-    coins : Coins
-        Secret of the sampling streams, independent of everything drawn while fitting.
-    answers : tuple of NoisyAnswer
-        What was answered while fitting, in order.
-    """
+    """A fitted release."""
 
     holds_records: ClassVar[bool]
     """Whether saving this object saves records of the table."""
@@ -43,8 +32,8 @@ class Sampler(ABC):
     """Whether rows can be drawn given known values."""
 
     model: SeedModel
-    coins: Coins
-    answers: tuple[NoisyAnswer, ...] = ()
+    coins: Coins  # secret of the sampling streams, independent of everything drawn while fitting
+    answers: tuple[NoisyAnswer, ...] = ()  # what was answered while fitting, in order
 
     def set_random_state(self, state: Any) -> None:  # noqa: B027
         """SDV offers its public seed; secret coins take none."""
@@ -55,13 +44,7 @@ class Sampler(ABC):
 
     @contextmanager
     def in_processes(self, processes: int) -> Iterator[None]:
-        """Draw rows in several processes meanwhile.
-
-        Raises
-        ------
-        ValueError
-            If the release draws no rows by Mechanism 1.
-        """
+        """Draw rows in several processes meanwhile."""
         check.whole("processes", processes, 1, "1 for this process alone")
         if processes > 1:
             raise ValueError(
@@ -72,29 +55,16 @@ class Sampler(ABC):
 
     @property
     def mechanism_with_records(self) -> PlausibleDeniabilityMechanism:
-        """Mechanism 1, for diagnostics.
-
-        Raises
-        ------
-        ValueError
-            If the release keeps no records.
-        """
+        """Mechanism 1, for diagnostics."""
         raise ValueError(
-            "diagnose() needs the seed records, which test='release' does not keep; fit a second "
-            "synthesizer with "
-            "test='randomized' on the same table to look at them"
+            "diagnose() needs the seed records, which test='release' does not keep; fit a second synthesizer "
+            "with test='randomized' on the same table to look at them"
         )
 
 
 @dataclass(kw_only=True)
 class PrefixSampler(Sampler):
-    """Draws from released prefixes and the model.
-
-    Attributes
-    ----------
-    seeds : ReleasedSeeds
-        The released prefixes.
-    """
+    """Draws from released prefixes and the model."""
 
     holds_records: ClassVar[bool] = False
     samples_conditions: ClassVar[bool] = True
@@ -110,20 +80,12 @@ class PrefixSampler(Sampler):
 
 @dataclass(kw_only=True)
 class RecordSampler(Sampler):
-    """Draws by Mechanism 1, row by row; it holds the seed records.
-
-    Attributes
-    ----------
-    mechanism : PlausibleDeniabilityMechanism
-        Mechanism 1, whose model has the records.
-    gives_up : bool
-        Whether too low a pass rate may show as an error: only where there is no privacy claim.
-    """
+    """Draws by Mechanism 1, row by row; it holds the seed records."""
 
     holds_records: ClassVar[bool] = True
     samples_conditions: ClassVar[bool] = False
     mechanism: PlausibleDeniabilityMechanism
-    gives_up: bool
+    gives_up: bool  # whether too low a pass rate may show as an error: only where there is no privacy claim
     _run: RunParts | None = None
 
     def sample(self, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:  # noqa: ARG002
@@ -162,13 +124,8 @@ def _together(parts: list[Rows]) -> Rows:
 
 
 def diagnose(sampler: Sampler, num_candidates: int) -> pd.DataFrame:
-    """Plausible seeds of candidates by number of kept attributes. Looks at the records: not private.
-
-    Returns
-    -------
-    DataFrame
-        One row per omega: number of kept attributes, quartiles of the group sizes, share of at least k.
-    """
+    """Plausible seeds of candidates by number of kept attributes. Looks at the records: not private."""
+    # One row per omega: number of kept attributes, quartiles of the group sizes, share of at least k.
     mechanism, found = sampler.mechanism_with_records, []
     for omega, plausible in _plausible_seeds(mechanism, num_candidates).items():
         low, middle, high = np.percentile(plausible, [25, 50, 75])
@@ -178,10 +135,8 @@ def diagnose(sampler: Sampler, num_candidates: int) -> pd.DataFrame:
 
 
 def seed_diagnostics(sampler: Sampler, num_candidates: int) -> dict[str, Any]:
-    """The same for the report.
-
-    Plausible seeds at the mechanism's omega, and who passes at which k and omega.
-    """
+    """The same for the report."""
+    # Plausible seeds at the mechanism's omega, and who passes at which k and omega.
     mechanism = sampler.mechanism_with_records
     by_omega = _plausible_seeds(mechanism, num_candidates)
     m, k = mechanism.model.num_attributes, mechanism.test.least_seeds

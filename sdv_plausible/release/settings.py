@@ -15,9 +15,10 @@ from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.release.deterministic_test import DeterministicTest
 from sdv_plausible.release.privacy_tests import PrivacyTest
 from sdv_plausible.release.release_level import ReleaseTest
-from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
+from sdv_plausible.release.row_tests import RandomizedTest
 
 TestName = Literal["release", "randomized", "deterministic"]
 SEED_DELTA_SHARE = 0.5  # of delta, where seeds are used; the rest belongs to the model
@@ -27,48 +28,30 @@ TESTS: dict[str, type[PrivacyTest]] = {
 
 
 def read_test(test: Any) -> PrivacyTest:
-    """The privacy test that the argument ``test`` names or is.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """The privacy test that the argument ``test`` names or is."""
     if isinstance(test, str) and test in TESTS:
         return TESTS[test]()
     if not isinstance(test, PrivacyTest):
-        raise ValueError(
-            f'test ({test!r}) must be "release", "randomized" or "deterministic", or one of them with its '
-            "options, such as ReleaseTest(k=20)"
-        )
+        rule = 'must be "release", "randomized" or "deterministic", or one of them with its options'
+        raise check.Refused("test", test, rule, "such as ReleaseTest(k=20)")
     return test
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The privacy parameters of a synthesizer, checked.
+    """The privacy parameters of a synthesizer, checked."""
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Budget of learning the domain and the model; epsilon may be infinite (no claim), delta in (0, 1).
-    test : PrivacyTest
-        Which test; here it is bound to delta and neighbours. It knows what it costs and who draws the rows.
-    neighbours : Neighbours
-        Whom the total protects.
-    split : (float, float, float), optional
-        The learner's, as of :class:`~sdv_plausible.models.paper.learner.PaperNetwork`.
-    """
-
+    # Budget of learning the domain and the model; epsilon may be infinite (no claim), delta in (0, 1)
     epsilon: float
     delta: float
+    # Which test; here it is bound to delta and neighbours. It knows what it costs and who draws the rows
     test: PrivacyTest = field(default_factory=ReleaseTest)
     neighbours: Neighbours = ONE_ROW
     split: tuple[float, float, float] | None = None
 
     def __post_init__(self) -> None:
         check.plain_numbers(self)
-        if self.epsilon != math.inf:
+        if not (isinstance(self.epsilon, float) and self.epsilon == math.inf):
             check.positive("epsilon", self.epsilon, "math.inf for no privacy; try 1.0")
         check.delta("delta", self.delta, "try 1e-9")
         if self.split is not None:
@@ -87,29 +70,26 @@ class Settings:
         self.test.check_model(made)
         kept = self.test.omega is not None and not self.test.omega.is_all
         if self.looks_at_points(made) and kept:
-            raise ValueError(
+            raise check.Refused.saying(
+                "omega",
                 f"omega ({self.test.omega}) is a number of resampled columns, and this model keeps none of a "
                 f"seed under test={self.test.name!r}: a row is decoded from the seed's latent point; "
-                "leave omega out, or use test='release'"
+                "leave omega out, or use test='release'",
             )
 
     def check_learner(self, learner: Any) -> None:
-        """Raise ValueError for a learner that cannot be, before a row is looked at.
-
-        A domain that is learned privately comes before the learner's plan: what the plan would refuse then
-        has cost that already.
-        """
+        """Raise ValueError for a learner that cannot be, before a row is looked at."""
+        # A domain that is learned privately comes before the learner's plan: what the plan would refuse then
+        # has cost that already.
         self.check_model(makes(learner))
         check_neighbours = getattr(learner, "check_neighbours", None)
         if check_neighbours is not None:
             check_neighbours(self.neighbours)
 
     def omega_for(self, model: SeedModel, cardinalities: Sequence[int]) -> Omega:
-        """Return the omega of a release: the user's, or the test's choice for these columns.
-
-        A row that is decoded from a seed's latent point keeps no column: there is nothing to choose, and
-        resampling all columns would mean that no seed is used.
-        """
+        """Return the omega of a release: the user's, or the test's choice for these columns."""
+        # A row that is decoded from a seed's latent point keeps no column: there is nothing to choose, and
+        # resampling all columns would mean that no seed is used.
         if self.test.omega is not None:
             return self.test.omega
         if self.looks_at_points(type(model)):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import LedgerEntry
 
 Types = Literal["declared", "voted", "detected"]
@@ -18,7 +19,7 @@ Types = Literal["declared", "voted", "detected"]
 def check_types(types: Any) -> None:
     """Refuse another word: a slip would make a claim of types that were read off the rows."""
     if types not in get_args(Types):
-        raise ValueError(f'types ({types!r}) must be "declared", "voted" or "detected"')
+        raise Refused("types", types, 'must be "declared", "voted" or "detected"')
 
 
 def side_entries(
@@ -28,19 +29,8 @@ def side_entries(
     transformers: Mapping[str, Any],
     types: Types = "declared",
 ) -> list[LedgerEntry]:
-    """Return an entry for each thing that looks at the rows without noise, or gives the noise away.
-
-    Parameters
-    ----------
-    random_state : int or None
-        Seed of reproducible coins.
-    has_constraints : bool
-        Whether there are SDV constraints.
-    transformers : mapping
-        Column to SDV transformer, as assigned.
-    types : {"declared", "voted", "detected"}
-        Where semantic types and date formats are from.
-    """
+    """Return an entry for each thing that looks at the rows without noise, or gives the noise away."""
+    # ``types`` is where semantic types and date formats are from.
     reasons = {}
     if types == "detected":
         reasons["types"] = (
@@ -73,10 +63,8 @@ def side_entries(
 
 
 def own_transformers(transformers: Mapping[str, Any]) -> list[str]:
-    """Columns whose transformers learn from the rows.
-
-    Those of the user, and generators that hand values on or repeat their number.
-    """
+    """Columns whose transformers learn from the rows."""
+    # Those of the user, and generators that hand values on or repeat their number.
     given = {str(name): one for name, one in transformers.items() if one is not None}
     own = [name for name, one in given.items() if not one.is_generator() or _hands_on(one)]
     same = ("match", "scale")

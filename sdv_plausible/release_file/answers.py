@@ -20,22 +20,13 @@ from sdv_plausible.table.values import write_value
 
 PARTS = (ALL_ROWS, "structure", "parameters", "learning", "seeds")
 _FIELDS = ("kind", "tables", "columns", "details", "values", "noise", "scale", "paid_by", "rows")
-MOST_SIDES = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Answers(Sequence[NoisyAnswer]):
-    """Every noisy answer that the rows gave, in order.
+    """Every noisy answer that the rows gave, in order."""
 
-    Parameters
-    ----------
-    answers : tuple of NoisyAnswer
-        As they were given. An axis of one names its column by number.
-    names : tuple of str
-        Names of the columns.
-    """
-
-    answers: tuple[NoisyAnswer, ...]
+    answers: tuple[NoisyAnswer, ...]  # as they were given. An axis of one names its column by number
     names: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -72,13 +63,7 @@ class Answers(Sequence[NoisyAnswer]):
         )
 
     def number_of_rows(self) -> int:
-        """Noisy number of rows of the table, at least 0, from what was answered: nothing new is asked.
-
-        Raises
-        ------
-        ValueError
-            If nothing was asked that tells it.
-        """
+        """Noisy number of rows of the table, at least 0, from what was answered: nothing new is asked."""
         whole = [answer for answer in self.answers if answer.rows == ALL_ROWS]
         told = [answer.values for answer in whole if answer.asked.kind == "number of rows"]
         told = told or [answer.values for answer in whole if answer.asked.kind == "counts"]

@@ -21,13 +21,7 @@ MOST_SIDES = 8
 
 
 def encode(array: np.ndarray, *, readable: bool = False) -> dict[str, Any]:
-    """JSON form of an array of finite numbers.
-
-    Raises
-    ------
-    ValueError
-        If there is a number that is not finite, or something that is no number.
-    """
+    """JSON form of an array of finite numbers."""
     array = np.asarray(array)
     if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
         raise ValueError(
@@ -43,13 +37,7 @@ def encode(array: np.ndarray, *, readable: bool = False) -> dict[str, Any]:
 
 
 def decode(document: Any) -> np.ndarray:
-    """Array of a JSON form: int64 for every whole type, else float64.
-
-    Raises
-    ------
-    ValueError
-        If the form is not that of an array, or not the one that :func:`encode` gives these numbers.
-    """
+    """Array of a JSON form: int64 for every whole type, else float64."""
     if not isinstance(document, dict) or set(document) not in (
         {"dtype", "shape", "data"},
         {"dtype", "shape", "values"},

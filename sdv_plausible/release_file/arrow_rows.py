@@ -37,18 +37,8 @@ def sample_arrow(
     coins: Coins,
     place: Place = (0, 0),
 ) -> Any:
-    """Draw rows as an Arrow table.
-
-    Parameters
-    ----------
-    num_rows, domain, model, seeds, schema, rules, locales, coins, place
-        As for :func:`~sdv_plausible.release_file.sampling.sample_table`.
-
-    Returns
-    -------
-    pyarrow.Table
-        Categories are dictionaries; see :func:`parquet_bytes`.
-    """
+    """Draw rows as a ``pyarrow.Table``, as :func:`~sdv_plausible.release_file.sampling.sample_table` does."""
+    # Categories are dictionaries; see :func:`parquet_bytes`.
     import pyarrow as pa
 
     whole = rules.whole(domain)

@@ -35,23 +35,8 @@ WITHOUT_CLAIM = ("Nothing limits what this release tells of single people: treat
 def card_of(
     release: Any, *, budget: Any = None, audit: Any = None, domain: Any = None, known: Mapping[str, str]
 ) -> PrivacyCard:
-    """Make the card of a release.
-
-    Parameters
-    ----------
-    release : Release
-        What it is about.
-    budget, audit, domain
-        As for :meth:`~sdv_plausible.Release.card`.
-    known : mapping of str to str
-        What a person said.
-
-    Raises
-    ------
-    ValueError
-        If something that was said is unknown or no text, the audit was of real rows, the domain file is of
-        another table, or the budget is not the release's.
-    """
+    """Make the card of a release."""
+    # ``known`` is what a person said; the rest as for :meth:`~sdv_plausible.Release.card`.
     ledger = release.ledger.to_dict()
     record = LedgerRecord.of(ledger) if release.ledger.claims_privacy else None
     if budget is not None and not budget.covers(release.ledger):

@@ -18,21 +18,9 @@ _PLAIN: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False}
 
 
 def write(document: Any, *, readable: bool = False) -> bytes:
-    """UTF-8 text of a document, whose arrays may be arrays.
-
-    Parameters
-    ----------
-    document : dict
-        Of dicts, lists, texts, finite numbers, truth values, None and arrays.
-    readable : bool
-        Arrays as nested lists, lines, and the order of entries that the document has, for people; else arrays
-        as base64, no white space, and entries sorted.
-
-    Raises
-    ------
-    ValueError
-        If it holds something that has no such form.
-    """
+    """UTF-8 text of a document, whose arrays may be arrays."""
+    # ``readable``: arrays as nested lists, lines, entries in the document's order; else arrays as base64, no
+    # white space, entries sorted.
     plain = with_arrays(document, lambda array: encode(array, readable=readable))
     try:
         text = (
@@ -71,13 +59,7 @@ def _lines(value: Any, indent: str = "") -> str:
 
 
 def read(data: bytes, max_bytes: int = MAX_BYTES) -> Any:
-    """Document of a text, with nothing in it that is not strict JSON.
-
-    Raises
-    ------
-    ValueError
-        If it is too large, no UTF-8, no JSON, has a name twice, or a number that is not finite.
-    """
+    """Document of a text, with nothing in it that is not strict JSON."""
     if len(data) > max_bytes:
         raise ValueError(
             f"the file has more than {max_bytes:,} bytes: give max_bytes if it should be that large"

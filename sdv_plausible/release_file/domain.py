@@ -20,18 +20,10 @@ REQUIRED = tuple(name for name in ATTRIBUTE if name != "groups")  # written wher
 
 
 def with_charges(domain: Domain, ledger: PrivacyLedger, charge: Mapping[str, str] | None = None) -> Domain:
-    """The domain of a fit with what learning it cost, for the next fit that is given it.
-
-    Parameters
-    ----------
-    domain : Domain
-        As the fit found it.
-    ledger : PrivacyLedger
-        Of the fit. What ended its claim ends that of the domain, if anything of it was learned or its rules
-        were changed after a look: columns that stand in for others are of these rules.
-    charge : mapping, optional
-        ``when`` and ``what`` of the charge in the budget that paid for the fit.
-    """
+    """The domain of a fit with what learning it cost, for the next fit that is given it."""
+    # What ended the fit's claim ends that of the domain, if anything of it was learned or its rules were
+    # changed after a look: columns that stand in for others are of these rules. ``charge``: ``when`` and
+    # ``what`` of the one in the budget that paid for the fit.
     paid = [e for e in ledger.entries if "domain" in e.parts and e.status == "charged"]
     marked = any(e.name == "rules" and e.status == "no claim" for e in ledger.entries)
     learned = paid or any(a.provenance == "private" for a in domain)

@@ -47,26 +47,10 @@ def invent(
     locales: Sequence[str],
     place: Place = (0, 0),
 ) -> pd.Series[Any]:
-    """Make a column up.
-
-    Ids are numbered, in their format where it is a simple one; keys are distinct; personal data comes from
-    Faker where that is installed, else it is numbered, such as "email-000001".
-
-    Parameters
-    ----------
-    column : Column
-        What it means, and its type.
-    num_rows : int
-        Its length.
-    coins : Coins
-        For Faker and for numbers.
-    is_key : bool
-        Whether its values must be distinct.
-    locales : sequence of str
-        Of personal data.
-    place : (int, int)
-        Rows of the table before these, and rows of the whole table: numbers go on.
-    """
+    """Make a column up."""
+    # Ids are numbered, in their format where it is a simple one; keys are distinct; personal data comes from
+    # Faker where that is installed, else it is numbered, such as "email-000001". ``place``: rows of the table
+    # before these, and of the whole table: numbers go on.
     sdtype = column.spec["sdtype"]
     lengths = _LENGTHS.fullmatch(column.spec.get("regex_format") or "")
     if sdtype == "id" and lengths and not is_key:
@@ -87,13 +71,7 @@ def invent(
 
 
 def check_invented(types: Mapping[str, str], locales: Sequence[str]) -> None:
-    """Refuse types of columns that nobody can make up, and that nobody models.
-
-    Raises
-    ------
-    ValueError
-        Naming the first: it is no type of SDV's, nor what Faker makes without being told more.
-    """
+    """Refuse types of columns that nobody can make up, and that nobody models."""
     for name, sdtype in types.items():
         if sdtype not in (*MODELLED_SDTYPES, "id", "unknown", *FAKER) and not _is_made(sdtype, locales):
             hint = suggestion(sdtype, (*MODELLED_SDTYPES, "id", *FAKER))
@@ -139,15 +117,8 @@ def random_texts(num_rows: int, shortest: int, longest: int, coins: Coins) -> li
 
 
 def texts_of(form: str, number: int, before: int = 0, in_all: int = 0) -> list[str] | None:
-    """First texts of a simple regular expression.
-
-    Letters and classes such as ``[A-Z0-9]``, each ``{n}`` times.
-
-    Returns
-    -------
-    list of str or None
-        None if it is not as simple as that, or has not so many texts.
-    """
+    """First texts of a regular expression of letters and classes such as ``[A-Z0-9]``, each ``{n}`` times."""
+    # None if it is not as simple as that, or has not so many texts.
     alphabets, position = [], 0
     while position < len(form):
         atom = _ATOM.match(form, position)

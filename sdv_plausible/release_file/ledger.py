@@ -42,24 +42,12 @@ _FIELDS = ("sentence", "epsilon", "delta", "neighbours", "covers", "limit", "ent
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Statement:
-    """What a ledger said when it was written: kept, as the file's digest is of it, and shown to nobody.
+    """What a ledger said when it was written: kept, as the file's digest is of it, and shown to nobody."""
 
-    Attributes
-    ----------
-    sentence : str
-        The guarantee, total first.
-    epsilon : float or None
-        The total; None where there is no claim.
-    covers : str or None
-        What the total is for.
-    not_covered : tuple of str
-        What it does not speak of.
-    """
-
-    sentence: str
-    epsilon: float | None
-    covers: str | None
-    not_covered: tuple[str, ...]
+    sentence: str  # the guarantee, total first
+    epsilon: float | None  # the total; None where there is no claim
+    covers: str | None  # what the total is for
+    not_covered: tuple[str, ...]  # what it does not speak of
 
     @classmethod
     def of(cls, ledger: PrivacyLedger) -> Statement:
@@ -72,12 +60,16 @@ class Statement:
 
 def write_ledger(ledger: PrivacyLedger, statement: Statement | None = None) -> dict[str, Any]:
     """Section of a ledger, with what it says now, or what it said when it was first written."""
-    said = statement or Statement.of(ledger)
+    said, unit = statement or Statement.of(ledger), ledger.neighbours
     return {
         "sentence": said.sentence,
         "epsilon": said.epsilon,
         "delta": ledger.delta,
-        "neighbours": _write_neighbours(ledger.neighbours),
+        "neighbours": {
+            "relation": "replace_one" if unit.replace else "add_remove",
+            "person": unit.person,
+            "rows_per_person": unit.rows,
+        },
         "covers": said.covers,
         "limit": ledger.epsilon,
         "entries": [_write_entry(entry) for entry in ledger.entries],
@@ -86,15 +78,8 @@ def write_ledger(ledger: PrivacyLedger, statement: Statement | None = None) -> d
 
 
 def write_learned(ledger: PrivacyLedger, charge: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """What learning a domain cost, as a domain file and a saved Domain hold it.
-
-    Parameters
-    ----------
-    ledger : PrivacyLedger
-        Of the domain alone.
-    charge : mapping, optional
-        ``when`` and ``what`` of the charge in the budget that paid for it.
-    """
+    """What learning a domain cost, as a domain file and a saved Domain hold it."""
+    # ``charge``: ``when`` and ``what`` of the one in the budget that paid for it.
     return {"charge": charge, "ledger": write_ledger(ledger)}
 
 
@@ -117,11 +102,6 @@ def read_ledger(part: Part, settings: Mapping[str, Any] | None = None) -> tuple[
 
     Everything that the ledger can be asked is asked here, so that damaged losses are refused and no later
     call fails of them.
-
-    Raises
-    ------
-    ValueError
-        If it is damaged, or states less than its entries add up to.
     """
     f = part.fields(_FIELDS)
     said = Statement(
@@ -176,13 +156,7 @@ def check_ledger(
     seeds: ReleasedSeeds,
     answers: Answers,
 ) -> None:
-    """Refuse a release whose ledger is not that of the rest: something leaves that no entry pays for.
-
-    Raises
-    ------
-    ValueError
-        If the settings contradict the ledger, or an answer, a column or the seeds its claim.
-    """
+    """Refuse a release whose ledger is not that of the rest: something leaves that no entry pays for."""
     privacy = privacy_of(settings)
     ours = privacy.neighbours == ledger.neighbours and isinstance(privacy.test, ReleaseTest)
     if not ours or (ledger.claims_privacy and ledger.split not in splits_of(settings)):
@@ -209,14 +183,6 @@ def _is_uniform(model: Any) -> bool:
     """Whether a model says nothing of the rows: every value equally likely, whatever the others are."""
     tables = getattr(model, "tables", ())
     return bool(tables) and all(not t.parents and np.ptp(t.probabilities) == 0 for t in tables)
-
-
-def _write_neighbours(neighbours: Neighbours) -> dict[str, Any]:
-    return {
-        "relation": "replace_one" if neighbours.replace else "add_remove",
-        "person": neighbours.person,
-        "rows_per_person": neighbours.rows,
-    }
 
 
 def _read_neighbours(part: Part) -> Neighbours:

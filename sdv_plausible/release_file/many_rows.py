@@ -28,34 +28,17 @@ AHEAD = 4  # parts that are under way at a time, at least; twice the workers is 
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """What a part is made of; it can be sent to another process.
+    """What a part is made of; it can be sent to another process."""
 
-    Parameters
-    ----------
-    release : mapping
-        Arguments of :func:`~sdv_plausible.release_file.sampling.sample_table` that the release gives.
-    num_rows : int
-        Of the whole table.
-    rows : int
-        Of a part.
-    coins : Coins
-        Of the call.
-    """
-
+    # Arguments of :func:`~sdv_plausible.release_file.sampling.sample_table` that the release gives
     release: Mapping[str, Any]
-    num_rows: int
-    rows: int
+    num_rows: int  # of the whole table
+    rows: int  # of a part
     coins: Coins
 
     @classmethod
     def of(cls, release: Mapping[str, Any], num_rows: int, rows: int, random_state: int | None) -> Call:
-        """Check a call.
-
-        Raises
-        ------
-        ValueError
-            If a number cannot be.
-        """
+        """Check a call."""
         check.whole("num_rows", num_rows, 0, "try 1000")
         check.whole("rows", rows, 1, f"try {PART_ROWS}")
         coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
@@ -109,13 +92,7 @@ def in_turn(call: Call, make: Callable[[Call, int], Any], executor: Executor | N
 
 
 def write_parts(call: Call, folder: Path, executor: Executor | None) -> list[Path]:
-    """Write all parts as Parquet files into a folder, which is there whole or not at all.
-
-    Raises
-    ------
-    ValueError
-        If there is something in the folder.
-    """
+    """Write all parts as Parquet files into a folder, which is there whole or not at all."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"folder ({str(folder)!r}) must be new or empty: parts of two tables would mix")
     folder.parent.mkdir(parents=True, exist_ok=True)

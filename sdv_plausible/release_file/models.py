@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-import sdv_plausible.models.gaussian_copula.model
-import sdv_plausible.models.latent.model  # noqa: F401  registers its type
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable, num_configurations
@@ -21,13 +19,7 @@ SUM_TOLERANCE = 1e-5
 
 
 def write_model(model: Any, domain: Domain) -> dict[str, Any]:
-    """Section of a model.
-
-    Raises
-    ------
-    ValueError
-        If its class is not registered.
-    """
+    """Section of a model."""
     if type(model) is BayesianNetwork:
         return {"type": NETWORK, "tables": [_write_table(table, domain.names) for table in model.tables]}
     known = type_of(model)

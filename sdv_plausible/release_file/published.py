@@ -44,9 +44,9 @@ _DEFS: dict[str, Form] = {
     "attribute": attribute_form(*REQUIRED),
     "array": {
         "oneOf": [
-            object_of({
-                "dtype": _DTYPE, "shape": _SHAPE, "data": {"type": "string", "contentEncoding": "base64"},
-            }),
+            object_of(
+                {"dtype": _DTYPE, "shape": _SHAPE, "data": {"type": "string", "contentEncoding": "base64"}}
+            ),
             object_of({"dtype": _DTYPE, "shape": _SHAPE, "values": {}}),
         ],
         "description": "An array. Its numbers are base64 of little-endian bytes in row-major order (data), "
@@ -54,126 +54,168 @@ _DEFS: dict[str, Form] = {
     },
     "column_name": _said("The name of a column of the domain.", _NAME),
     "key": {"anyOf": [_NAME, list_of(_NAME)]},
-    "table": object_of({
-        "column": ref("column_name"), "parents": list_of(ref("column_name")),
-        "buckets": list_of(ref("array"), description="For each parent the bucket of every code."),
-        "probabilities": _said(
-            "float64, one row per combination of the parents' buckets (mixed radix, first parent most "
-            "significant), one entry per code of the column; rows sum to 1.",
-            ref("array"),
-        ),
-    }, description="P(column | buckets of its parents)."),
+    "table": object_of(
+        {
+            "column": ref("column_name"),
+            "parents": list_of(ref("column_name")),
+            "buckets": list_of(ref("array"), description="For each parent the bucket of every code."),
+            "probabilities": _said(
+                "float64, one row per combination of the parents' buckets (mixed radix, first parent most "
+                "significant), one entry per code of the column; rows sum to 1.",
+                ref("array"),
+            ),
+        },
+        description="P(column | buckets of its parents).",
+    ),
     "loss": {
         "type": "object",
         "properties": {"type": _STRING, "count": {"type": "integer", "minimum": 1, "maximum": 10000000}},
-        "required": ["type"], "additionalProperties": _SHARE,
+        "required": ["type"],
+        "additionalProperties": _SHARE,
         "description": "A privacy loss: the name of its kind, and its parameters.",
     },
-    "entry": object_of({
-        "name": _NAME, "mechanism": _TEXT, "losses": list_of(ref("loss")), "scope": _TEXT, "note": _TEXT,
-        "parts": list_of({"enum": _PARTS_OF_COST}),
-    }, description="One use of the rows."),
-    "axis": object_of({
-        "column": ref("column_name"), "buckets": ref("array"),
-    }, description="A column whose codes are put into buckets: an axis of a table of counts."),
-    "answer": object_of({
-        "kind": _said(
-            "Kind of question: counts, distances, entropies, number of rows, present and missing, "
-            "precision, runs, frequent values, frequent points, or the class of a question of your own.",
-            _NAME,
-        ),
-        "tables": list_of(
-            list_of(_WHOLE),
-            description="Questions about codes: for each table its axes, as positions in axes.",
-        ),
-        "columns": list_of(ref("column_name"), description="Questions about raw columns: which."),
-        "details": {
-            "type": "object",
-            "additionalProperties": {
-                "anyOf": [{"type": "null"}, ref("value"), list_of(ref("value")), ref("array")],
+    "entry": object_of(
+        {
+            "name": _NAME,
+            "mechanism": _TEXT,
+            "losses": list_of(ref("loss")),
+            "scope": _TEXT,
+            "note": _TEXT,
+            "parts": list_of({"enum": _PARTS_OF_COST}),
+        },
+        description="One use of the rows.",
+    ),
+    "axis": object_of(
+        {"column": ref("column_name"), "buckets": ref("array")},
+        description="A column whose codes are put into buckets: an axis of a table of counts.",
+    ),
+    "answer": object_of(
+        {
+            "kind": _said(
+                "Kind of question: counts, distances, entropies, number of rows, present and missing, "
+                "precision, runs, frequent values, frequent points, or the class of a question of your own.",
+                _NAME,
+            ),
+            "tables": list_of(
+                list_of(_WHOLE),
+                description="Questions about codes: for each table its axes, as positions in axes.",
+            ),
+            "columns": list_of(ref("column_name"), description="Questions about raw columns: which."),
+            "details": {
+                "type": "object",
+                "additionalProperties": {
+                    "anyOf": [{"type": "null"}, ref("value"), list_of(ref("value")), ref("array")]
+                },
             },
-        },
-        "values": _said("The noisy answer, whole numbers.", ref("array")),
-        "noise": {"enum": list(get_args(Noise))},
-        "scale": {
-            "type": "number", "exclusiveMinimum": 0,
-            "description": "sigma of the discrete Gaussian, b of the discrete Laplace noise on every "
-            "value.",
-        },
-        "paid_by": list_of(_NAME, description="Names of the ledger entries that paid."),
-        "rows": {
-            "enum": list(PARTS), "description": "Which rows were asked: all, or a secret part under split.",
-        },
-    }),
+            "values": _said("The noisy answer, whole numbers.", ref("array")),
+            "noise": {"enum": list(get_args(Noise))},
+            "scale": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "description": "sigma of the discrete Gaussian, b of the discrete Laplace noise on every "
+                "value.",
+            },
+            "paid_by": list_of(_NAME, description="Names of the ledger entries that paid."),
+            "rows": {
+                "enum": list(PARTS),
+                "description": "Which rows were asked: all, or a secret part under split.",
+            },
+        }
+    ),
     "setting": {
-        "anyOf": [{"type": ["string", "number", "boolean", "null"]}, list_of({}), {"type": "object"}],
+        "anyOf": [{"type": ["string", "number", "boolean", "null"]}, list_of({}), {"type": "object"}]
     },
-    "rule_column": {
-        "type": "string", "minLength": 1, "maxLength": 1000, "description": "Name of a column.",
-    },
+    "rule_column": {"type": "string", "minLength": 1, "maxLength": 1000, "description": "Name of a column."},
     "cell": _said("A value; null is missing.", or_null(ref("value"))),
     "conditions": {
-        "type": "object", "minProperties": 1, "maxProperties": 10000,
+        "type": "object",
+        "minProperties": 1,
+        "maxProperties": 10000,
         "additionalProperties": {
             "anyOf": [
                 list_of(ref("cell"), minItems=1),
-                object_of({
-                    "min": ref("cell"), "max": ref("cell"),
-                }, optional=["min", "max"], minProperties=1),
-            ],
+                object_of({"min": ref("cell"), "max": ref("cell")}, optional=["min", "max"], minProperties=1),
+            ]
         },
         "description": "By column, one of some values, or a closed range. All are met together.",
     },
     "rule": {
         "oneOf": [
-            _rule("determined", {
-                "column": ref("rule_column"),
-                "by": list_of(ref("rule_column"), minItems=1, uniqueItems=True), "otherwise": ref("cell"),
-                "mapping": list_of({
-                    "type": "array", "prefixItems": [list_of(ref("cell"), minItems=1), ref("cell")],
-                    "items": False, "minItems": 2,
-                }, minItems=1),
-            }, description="A column looked up from others."),
-            _rule("equal", {
-                "column": ref("rule_column"), "other": ref("rule_column"),
-            }, description="A column that equals another."),
-            _rule("sum", {
-                "total": ref("rule_column"), "parts": _COLUMNS,
-            }, description="A column that is the sum of others."),
-            _rule("one_hot", {
-                "columns": _COLUMNS, "values": list_of(ref("cell"), minItems=2, maxItems=2),
-            }, description="Flags of which one is set; values of an unset and of a set one."),
-            _rule("inequality", {
-                "low": ref("rule_column"), "high": ref("rule_column"), "strict": _FLAG,
-                "most": {"type": ["number", "null"], "minimum": 0},
-                "unit": {"enum": ["D", "h", "min", "s", None]},
-            }, description="A column not below another; the model has their distance."),
-            _rule("multiple", {
-                "column": ref("rule_column"), "step": {"type": "number", "exclusiveMinimum": 0},
-            }, description="A column of multiples of a step."),
+            _rule(
+                "determined",
+                {
+                    "column": ref("rule_column"),
+                    "by": list_of(ref("rule_column"), minItems=1, uniqueItems=True),
+                    "otherwise": ref("cell"),
+                    "mapping": list_of(
+                        {
+                            "type": "array",
+                            "prefixItems": [list_of(ref("cell"), minItems=1), ref("cell")],
+                            "items": False,
+                            "minItems": 2,
+                        },
+                        minItems=1,
+                    ),
+                },
+                description="A column looked up from others.",
+            ),
+            _rule(
+                "equal",
+                {"column": ref("rule_column"), "other": ref("rule_column")},
+                description="A column that equals another.",
+            ),
+            _rule(
+                "sum",
+                {"total": ref("rule_column"), "parts": _COLUMNS},
+                description="A column that is the sum of others.",
+            ),
+            _rule(
+                "one_hot",
+                {"columns": _COLUMNS, "values": list_of(ref("cell"), minItems=2, maxItems=2)},
+                description="Flags of which one is set; values of an unset and of a set one.",
+            ),
+            _rule(
+                "inequality",
+                {
+                    "low": ref("rule_column"),
+                    "high": ref("rule_column"),
+                    "strict": _FLAG,
+                    "most": {"type": ["number", "null"], "minimum": 0},
+                    "unit": {"enum": ["D", "h", "min", "s", None]},
+                },
+                description="A column not below another; the model has their distance.",
+            ),
+            _rule(
+                "multiple",
+                {"column": ref("rule_column"), "step": {"type": "number", "exclusiveMinimum": 0}},
+                description="A column of multiples of a step.",
+            ),
             _rule(
                 "date_and_time",
                 {
                     "column": ref("rule_column"),
                     "resolution": {"type": "string", "pattern": "^([1-9][0-9]{0,4})?(h|min|s)$"},
                 },
-                description="A date with a time of day: of the model's columns \"<column>: date\" and "
-                "\"<column>: time (<resolution>)\", the latter in steps of the resolution since "
-                "midnight.",
+                description='A date with a time of day: of the model\'s columns "<column>: date" and '
+                '"<column>: time (<resolution>)", the latter in steps of the resolution since midnight.',
             ),
-            _rule("implies", {
-                "when": ref("conditions"), "then": ref("conditions"),
-            }, description="If a row meets some conditions, it meets others."),
-            _rule("forbidden", {
-                "when": ref("conditions"),
-            }, description="Conditions that no row meets together."),
-            _rule("allowed", {
-                "columns": _COLUMNS, "combinations": list_of(list_of(ref("cell"), minItems=1), minItems=1),
-            }, description="Columns that hold one of some combinations."),
+            _rule(
+                "implies",
+                {"when": ref("conditions"), "then": ref("conditions")},
+                description="If a row meets some conditions, it meets others.",
+            ),
+            _rule(
+                "forbidden", {"when": ref("conditions")}, description="Conditions that no row meets together."
+            ),
+            _rule(
+                "allowed",
+                {"columns": _COLUMNS, "combinations": list_of(list_of(ref("cell"), minItems=1), minItems=1)},
+                description="Columns that hold one of some combinations.",
+            ),
         ],
         "description": "Something that holds in every row.",
     },
-}  # fmt: skip
+}
 _SECTIONS: dict[str, Form] = {
     "format": {"const": FORMAT},
     "ledger": object_of({

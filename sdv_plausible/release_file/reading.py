@@ -28,15 +28,7 @@ class RefusedError(ValueError):
 
 
 class Part:
-    """A value of a document.
-
-    Parameters
-    ----------
-    value : object
-        What JSON gave.
-    place : str
-        Where it stands, such as "domain.attributes[2].kind".
-    """
+    """A value of a document. ``place`` is where it stands, such as "domain.attributes[2].kind"."""
 
     def __init__(self, value: Any, place: str) -> None:
         self.value, self.place = value, place
@@ -134,15 +126,9 @@ class Part:
         return self.checked(lambda: decode(self.value))
 
     def array(self, kind: str, shape: tuple[int | None, ...]) -> np.ndarray:
-        """Return an array.
-
-        Parameters
-        ----------
-        kind : {"whole", "real"}
-            int64 or float64. Whole numbers are no real ones here.
-        shape : tuple of int or None
-            Its shape, None for sides of any length.
-        """
+        """Return an array."""
+        # "whole" is int64, "real" float64: whole numbers are no real ones here. A side of None has any
+        # length.
         found = self.any_array()
         if found.dtype != (np.int64 if kind == "whole" else np.float64):
             raise self.refuse(f"must be an array of {kind} numbers")

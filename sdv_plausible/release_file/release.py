@@ -370,8 +370,7 @@ class Release:
         ):
             raise ValueError(
                 f"{str(path)!r} is not the release that was expected: its sha256 is {release.digest}, not "
-                f"{expect_sha256}. "
-                "Ask for the file again, or for the digest"
+                f"{expect_sha256}. Ask for the file again, or for the digest"
             )
         return release
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from json import dumps
+from json import dumps, loads
 from typing import Any
 
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.release_file.domain import read_column
 from sdv_plausible.release_file.reading import Part
 from sdv_plausible.rules.files import KINDS, rule_from_dict
 from sdv_plausible.rules.rule import MakingRule, Rule, attribute_words, date_formats
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.table.domain import Attribute, Domain, write_attribute
-from sdv_plausible.table.forms import LONGEST_NAME
 from sdv_plausible.table.values import write_value
 
 _VALUES = ({"date"}, {"decimal"}, {"moment", "time_zone"})
@@ -69,13 +69,7 @@ def read_rules(part: Part, domain: Domain) -> FittedRules:
 
 
 def _check(rule: Rule, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> None:
-    """Refuse a rule that cannot be carried out on these columns.
-
-    Raises
-    ------
-    ValueError
-        If it cannot.
-    """
+    """Refuse a rule that cannot be carried out on these columns."""
     if isinstance(rule, MakingRule) and not rule.fits(known, made):
         raise ValueError("'made' must be what the rule makes of its columns")
     columns = {**known, **made}
@@ -92,15 +86,31 @@ def _write(value: Any) -> Any:
     return None if value is None else write_value(value)
 
 
+def check_written(rules: RuleSet) -> None:
+    """Refuse rules that no release file could hold, by writing and reading them: before the fit is paid.
+
+    Raises
+    ------
+    ValueError
+        Naming the rule.
+    """
+    for rule in rules.rules:
+        try:
+            text = dumps(_write(rule.to_dict()), sort_keys=True, allow_nan=False)
+            again = rule_from_dict(_read(Part(loads(text), "it")))
+            if dumps(_write(again.to_dict()), sort_keys=True) != text:
+                raise ValueError("it is read as another one")
+        except ValueError as error:
+            raise Refused.saying("rules", f"rule '{rule}' fits in no release file: {error}") from None
+
+
 def _read(part: Part) -> Any:
     value = part.value
     if value is None:
         return None
-    if isinstance(value, int) and not isinstance(value, bool):
-        return part.whole()
     if isinstance(value, list):
         return [_read(item) for item in part.items(1_000_000)]
     texts = isinstance(value, dict) and all(isinstance(inner, (str, type(None))) for inner in value.values())
     if not isinstance(value, dict) or (texts and set(value) in _VALUES):
-        return part.text(LONGEST_NAME) if isinstance(value, str) else part.cell()
+        return part.cell()
     return {name: _read(inner) for name, inner in part.entries().items()}

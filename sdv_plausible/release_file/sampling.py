@@ -36,31 +36,9 @@ def sample_table(
     uniform: Sequence[str] = (),
     place: Place = (0, 0),
 ) -> pd.DataFrame:
-    """Draw rows: post-processing of what was released.
-
-    Parameters
-    ----------
-    num_rows : int
-        Rows wanted.
-    given : mapping
-        Values that every row must have, by column.
-    domain, model, seeds, schema, rules
-        Of the release.
-    locales : sequence of str
-        Of personal data.
-    coins : Coins
-        Of this call.
-    uniform : sequence of str
-        Modelled columns whose codes are all equally likely.
-    place : (int, int)
-        Rows of the table before these, and rows of the whole table.
-
-    Raises
-    ------
-    ValueError
-        If a given or uniform column is not modelled, a given value is not in the domain, or all of them
-        together have probability 0.
-    """
+    """Draw rows: post-processing of what was released."""
+    # ``uniform``: modelled columns whose codes are all equally likely; ``place``: rows of the table before
+    # these, and rows of the whole table. Given values that together have probability 0 are refused.
     codec, whole, given = Codec(domain), rules.whole(domain), rules.given(given)
     free = _uniform(uniform, given, domain)
     known = _known(given, codec, rules)

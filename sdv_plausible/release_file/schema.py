@@ -33,48 +33,24 @@ _COLUMN = ("name", "label", "sdtype", "datetime_format", "regex_format", "pii", 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column.
-
-    Parameters
-    ----------
-    name : str
-        Its name in the metadata.
-    label : str or int
-        Its label in the table: numbers have texts as names.
-    spec : mapping
-        SDV's semantic type (``sdtype``) and, where given, ``datetime_format``, ``regex_format`` and ``pii``.
-    dtype : dtype
-        Type in which it is written.
-    """
+    """One column."""
 
     name: str
-    label: str | int
+    label: str | int  # its label in the table: numbers have texts as names
+    # SDV's semantic type (``sdtype``) and, where given, ``datetime_format``, ``regex_format`` and ``pii``
     spec: Mapping[str, Any]
-    dtype: Any
+    dtype: Any  # type in which it is written
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableSchema:
-    """What of a table is public beforehand.
-
-    Parameters
-    ----------
-    table : str
-        Its name.
-    columns : tuple of Column
-        In order.
-    primary_key : str, tuple of str, or None
-        Key column(s).
-    alternate_keys : tuple of str or tuple of str
-        Further keys.
-    relationships : tuple of (str, tuple of str)
-        Types of related columns, such as an address, and their names.
-    """
+    """What of a table is public beforehand."""
 
     table: str
     columns: tuple[Column, ...]
     primary_key: str | tuple[str, ...] | None = None
     alternate_keys: tuple[str | tuple[str, ...], ...] = ()
+    # Types of related columns, such as an address, and their names
     relationships: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
@@ -91,10 +67,7 @@ class TableSchema:
     def taken_from_rows(self, domain: Domain) -> dict[str, str]:
         """Columns whose types were read off the real rows, as versions before 0.2 did, with what they tell.
 
-        Parameters
-        ----------
-        domain : Domain
-            Of the modelled columns; those that were inferred make no claim, and are passed over.
+        Columns that were inferred make no claim, and are passed over.
         """
         found, known = {}, {attribute.name: attribute for attribute in domain}
         for column in self.columns:
@@ -120,13 +93,7 @@ class TableSchema:
 
 
 def write_schema(schema: TableSchema, domain: Domain) -> dict[str, Any]:
-    """Section of a schema.
-
-    Raises
-    ------
-    ValueError
-        If a column that is not modelled has a category's type, which holds all values of the real column.
-    """
+    """Section of a schema."""
     if schema.without_values(domain) != schema:
         names = [name for name, told in schema.taken_from_rows(domain).items() if told.startswith("every")]
         raise ValueError(
@@ -152,13 +119,7 @@ def _write_column(column: Column) -> dict[str, Any]:
 
 
 def write_dtype(column: Column) -> Any:
-    """JSON form of a column's type.
-
-    Raises
-    ------
-    ValueError
-        If it has none.
-    """
+    """JSON form of a column's type."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         values = [write_value(value) for value in column.dtype.categories]
         return {"values": values, "ordered": bool(column.dtype.ordered)}
@@ -278,10 +239,8 @@ def _fits(column: Column, domain: Domain) -> bool:
 
 
 def as_stored(column: pd.Series[Any], dtype: Any) -> pd.Series[Any]:
-    """A column in the type in which it is written.
-
-    Numbers of which some are missing stay doubles where the type has none.
-    """
+    """A column in the type in which it is written."""
+    # Numbers of which some are missing stay doubles where the type has none.
     if pd.api.types.is_integer_dtype(dtype) and pd.api.types.is_float_dtype(column.dtype):
         column = column.round()
         if column.isna().any() and isinstance(dtype, np.dtype):

@@ -16,6 +16,7 @@ import numpy as np
 
 from sdv_plausible.models import learner_of, words_of
 from sdv_plausible.privacy.accounting.split import RandomSplit
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours, person_of
 from sdv_plausible.release.privacy_tests import PrivacyTest, option_names
 from sdv_plausible.release.row_tests import RandomizedTest
@@ -49,36 +50,22 @@ _DEEPEST = 3
 
 
 def check_locales(locales: Any) -> list[str]:
-    """Locales as a list, one text being a list of one.
-
-    Raises
-    ------
-    ValueError
-        If they are none, or unknown to Faker where that is installed.
-    """
+    """Locales as a list, one text being a list of one."""
     found = [locales] if isinstance(locales, str) else locales
     are_texts = isinstance(found, (list, tuple)) and all(isinstance(name, str) for name in found)
     if not are_texts or not found or not all(re.fullmatch(LOCALE, name) for name in found):
-        raise ValueError(f"locales ({locales!r}) must be a list such as ['en_US']")
+        raise Refused("locales", locales, "must be a list such as ['en_US']")
     with suppress(ImportError):
         from faker.config import AVAILABLE_LOCALES
 
         unknown = sorted(set(found).difference(AVAILABLE_LOCALES))
         if unknown:
-            raise ValueError(f"locales: Faker knows no {', '.join(unknown)}; try ['en_US']")
+            raise Refused("locales", locales, f"must be known to Faker: {', '.join(unknown)} is not")
     return list(found)
 
 
 def said(settings: Settings, model: Any) -> dict[str, Any]:
-    """The privacy parameters and the model in plain words, option by option; what is not plain is left out.
-
-    Parameters
-    ----------
-    settings : Settings
-        Of the fit.
-    model : str or learner
-        As given.
-    """
+    """Privacy parameters and model in plain words, option by option; what is not plain is left out."""
     who, test = settings.neighbours, settings.test
     unit = ("replace_one" if who.replace else "add_remove", who.person, who.rows)
     found = {name: getattr(RandomizedTest(), name) for name in option_names(RandomizedTest)}

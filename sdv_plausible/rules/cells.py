@@ -51,13 +51,7 @@ def declared(values: Iterable[Any], names: Iterable[str], formats: Formats) -> t
 
 
 def moment(value: Any, name: str, form: str | None) -> int:
-    """Nanoseconds of one declared date, in the column's format or as ISO 8601.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """Nanoseconds of one declared date, in the column's format or as ISO 8601."""
     if not isinstance(value, (int, float, np.number)):
         one = pd.Series([value], dtype=object)
         for known in (form, None):
@@ -121,11 +115,9 @@ def written(values: np.ndarray, there: np.ndarray, attribute: Attribute) -> pd.S
 
 
 def one_bin(name: str, ends: tuple[Any, Any], *, whole: bool, **words: Any) -> Attribute:
-    """The value set of a column of numbers that a rule makes: all from its lowest to its highest.
-
-    Noise may have found ends far from any cell: what 64 bits do not hold is no whole number, and no end is
-    beyond what doubles hold.
-    """
+    """The value set of a column of numbers that a rule makes: all from its lowest to its highest."""
+    # Noise may have found ends far from any cell: what 64 bits do not hold is no whole number, and no end is
+    # beyond what doubles hold.
     whole = whole and all(abs(end) < WHOLE for end in ends)
     low, high = (int(end) if whole else min(max(float(end), -FARTHEST), FARTHEST) for end in ends)
     decimals = None if whole else words.pop("decimals", None)

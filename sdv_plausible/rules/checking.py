@@ -19,27 +19,10 @@ def check_rows(
     rule_set: RuleSet, declared: Mapping[str, tuple[Attribute, bool | None]], table: pd.DataFrame,
     show: Callable[[str], object],
 ) -> tuple[Check, set[str]]:  # fmt: skip
-    """Compare rows with declarations and rules. Not private.
-
-    Parameters
-    ----------
-    rule_set : RuleSet
-        The rules.
-    declared : mapping
-        Of every declared column that the model sees: its attribute, and whether missing was declared.
-    table : DataFrame
-        The real rows.
-    show : callable
-        Gets lines with values of the rows.
-
-    Returns
-    -------
-    check : Check
-        What does not fit.
-    looked : set of str
-        Columns of the table about whose cells it tells, be it by a stand-in or by a rule: that all of them
-        fit is told, too. None whose values were left open.
-    """
+    """Compare rows with declarations and rules. Not private."""
+    # ``declared``: attribute, and whether missing was declared, of every declared column that the model sees.
+    # Second come the columns about whose cells the check tells, be it by a stand-in or by a rule: that all of
+    # them fit is told, too. None whose values were left open.
     known = {name: attribute for name, (attribute, _) in declared.items()}
     said = {name: missing for name, (_, missing) in declared.items()}
     found = check_columns(rule_set.fold(table), known, said, show)
@@ -54,15 +37,7 @@ def _can_misfit(rule: Rule, said: Mapping[str, bool | None]) -> bool:
 
 
 def rule_findings(rule_set: RuleSet, table: pd.DataFrame) -> list[Finding]:
-    """Rules that rows break. Not private.
-
-    Parameters
-    ----------
-    rule_set : RuleSet
-        The rules.
-    table : DataFrame
-        The real rows.
-    """
+    """Rules that rows break. Not private."""
     findings = []
     for rule, broken in rule_set.broken(table).items():
         rows = int(broken.sum())
@@ -70,12 +45,8 @@ def rule_findings(rule_set: RuleSet, table: pd.DataFrame) -> list[Finding]:
             made = isinstance(rule, MakingRule)
             what = "counts as the nearest row that keeps it" if made else "counts, but is never made"
             told = f"break the rule; such a row {what}"
-            findings.append(Finding(_title(rule), told, rows, rows / len(table)))
+            findings.append(Finding(f"rule '{rule}'", told, rows, rows / len(table)))
     return findings
-
-
-def _title(rule: Rule) -> str:
-    return f"rule '{rule}'"
 
 
 def rule_entries(rule_set: RuleSet) -> list[LedgerEntry]:

@@ -15,39 +15,17 @@ from sdv_plausible.rules.rule import Formats, Rule, check_columns
 
 @dataclass(frozen=True)
 class Condition:
-    """What one column must hold: one of some values, or a number or date in a closed range.
-
-    Parameters
-    ----------
-    column : str
-        The column.
-    values : tuple, optional
-        Values; None among them is missing.
-    low, high : number or str, optional
-        Ends of a range; None is open. Dates in the format of the column, or as ISO 8601.
-    """
+    """What one column must hold: one of some values, or a number or date in a closed range."""
 
     column: str
-    values: tuple[Any, ...] | None = None
+    values: tuple[Any, ...] | None = None  # values; None among them is missing
+    # Ends of a range; None is open. Dates in the format of the column, or as ISO 8601
     low: Any = None
     high: Any = None
 
     @classmethod
     def read(cls, column: Any, what: Any) -> Condition:
-        """Read a condition as users write it.
-
-        Parameters
-        ----------
-        column : str
-            The column.
-        what : value, list of values, or mapping
-            ``"f"``, ``["f", None]``, ``{"min": 0, "max": 15}``.
-
-        Raises
-        ------
-        ValueError
-            If it cannot be read.
-        """
+        """Read a condition as users write it: ``"f"``, ``["f", None]``, ``{"min": 0, "max": 15}``."""
         (name,) = check_columns("condition", [column])
         if isinstance(what, Mapping):
             unknown = sorted(map(str, set(what) - {"min", "max"}))
@@ -58,7 +36,7 @@ class Condition:
         values = tuple(what) if listed else (what,)
         if not values or not all(pd.api.types.is_scalar(value) for value in values):
             raise ValueError(f"condition on {name!r} ({what!r}) must name a value at least; None is missing")
-        return cls(name, values)
+        return cls(name, tuple(None if pd.isna(value) else value for value in values))
 
     def meets(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether each row does; a missing cell is in no range."""
@@ -97,13 +75,7 @@ class Condition:
 
 
 def read_conditions(what: str, given: Any) -> tuple[Condition, ...]:
-    """Read ``{column: condition}``: all of them together.
-
-    Raises
-    ------
-    ValueError
-        If it is no such mapping, or empty.
-    """
+    """Read ``{column: condition}``: all of them together."""
     if not isinstance(given, Mapping) or not given:
         raise ValueError(f"{what} ({given!r}) must be a mapping such as {{'age': {{'max': 15}}}}")
     return tuple(Condition.read(column, condition) for column, condition in given.items())

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.conditions import Allowed, Condition, Forbidden, Implies, all_met
 from sdv_plausible.rules.determined import Determined
@@ -19,20 +20,7 @@ MOST_ROWS = 200_000  # of the search; beyond, nothing is said
 
 
 def check_possible(rules: Sequence[Rule], words: Mapping[str, Words]) -> None:
-    """Refuse rules that no row can keep, or that can never apply.
-
-    Parameters
-    ----------
-    rules : sequence of Rule
-        All rules.
-    words : mapping
-        What is declared of every column.
-
-    Raises
-    ------
-    ValueError
-        If a condition can never be met by a declared value, or no row keeps all rules.
-    """
+    """Refuse rules that no row can keep, or that can never apply."""
     formats = date_formats(words)
     for rule in rules:
         _check_named(rule, words, formats)
@@ -73,9 +61,10 @@ def _check_named(rule: Rule, words: Mapping[str, Words], formats: Formats) -> No
             outside = _is_beyond(value, name, spec)
         if outside:
             said = "missing" if found == cells.MISSING else repr(value)
-            raise ValueError(
+            raise Refused.saying(
+                "rules",
                 f"rule '{rule}' names {said}, which is no declared value of column {name!r}: write values as "
-                "in its declaration, or leave this one out"
+                "in its declaration, or leave this one out",
             )
 
 
@@ -97,15 +86,18 @@ def _check_group(group: Sequence[Rule], possible: pd.DataFrame | None, formats: 
     if possible is None:
         return
     if not len(possible):
-        raise ValueError(
+        raise Refused.saying(
+            "rules",
             "rules contradict each other, or the declarations: no row can keep all of '"
-            + "', '".join(map(str, group)) + "'"
-        )  # fmt: skip
+            + "', '".join(map(str, group))
+            + "'",
+        )
     for rule in group:
         if isinstance(rule, Implies) and not all_met(rule.when, possible, formats).any():
-            raise ValueError(
+            raise Refused.saying(
+                "rules",
                 f"rules contradict each other, or the declarations: no row that begins rule '{rule}' can "
-                "keep all rules"
+                "keep all rules",
             )
 
 
@@ -115,9 +107,10 @@ def _check_values(rule: Rule, values: Mapping[str, pd.Series[Any]], formats: For
     for condition in conditions:
         table = pd.DataFrame({condition.column: values[condition.column]})
         if not condition.meets(table, formats).any():
-            raise ValueError(
+            raise Refused.saying(
+                "rules",
                 f"rule '{rule}': no declared value of column {condition.column!r} meets '{condition}'; "
-                "write values as in its declaration"
+                "write values as in its declaration",
             )
 
 

@@ -8,8 +8,9 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules import cells
-from sdv_plausible.rules.rule import SDTYPES, Formats, MakingRule, Words, check_columns, date_formats
+from sdv_plausible.rules.rule import SDTYPES, Columns, Formats, MakingRule, Words, check_columns, date_formats
 from sdv_plausible.table.dates import format_unit
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.specifications import says_missing
@@ -101,21 +102,22 @@ class Determined(MakingRule):
             bare = [v for v in may_hold if cells.key(v, self.by[0], formats) not in mapped]
             if bare:
                 said = "missing" if pd.isna(bare[0]) else repr(bare[0])
-                raise ValueError(
+                raise Refused.saying(
+                    "rules",
                     f"rule '{self}': the mapping has nothing for {said}, and column {self.column!r} is "
-                    "declared without missing values: add it, or give otherwise="
+                    "declared without missing values: add it, or give otherwise=",
                 )
 
     def _by_key(self, formats: Formats) -> dict[tuple[Hashable, ...], Any]:
         keys = [cells.declared(parts, self.by, formats) for parts in self._by]
         found = dict(zip(keys, self.mapping.values(), strict=True))
         if len(found) < len(keys):
-            raise ValueError(f"rule '{self}': the mapping's keys must be distinct values of {self.by!r}")
+            raise Refused.saying(
+                "rules", f"rule '{self}': the mapping's keys must be distinct values of {self.by!r}"
+            )
         return found
 
-    def unfold(
-        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
-    ) -> dict[str, pd.Series[Any]]:
+    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
         """Look the column up."""
         found, attribute = self._looked_up(table, formats), made[self.column]
         if attribute.kind not in SDTYPES:
@@ -152,7 +154,9 @@ class Determined(MakingRule):
             style = {"datetime_format": spec.get("datetime_format"), **styles.get(self.column, {})}
             common |= {"kind": "datetime", "unit": format_unit(spec.get("datetime_format")), **style}
         elif not all(map(cells.is_number, present)):
-            raise ValueError(f"rule '{self}': the values of column {self.column!r} must be numbers")
+            raise Refused.saying(
+                "rules", f"rule '{self}': the values of column {self.column!r} must be numbers"
+            )
         else:
             whole = all(float(value).is_integer() for value in present)
             common |= {"kind": "integer" if whole else "float"}

@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules.conditions import Allowed, Forbidden, Implies
 from sdv_plausible.rules.determined import Determined
 from sdv_plausible.rules.making import Equal, Sum
@@ -16,6 +17,7 @@ from sdv_plausible.rules.multiples import Multiple
 from sdv_plausible.rules.one_hot import OneHot
 from sdv_plausible.rules.rule import Rule
 from sdv_plausible.rules.spacing import Inequality
+from sdv_plausible.table.words import suggestion
 from sdv_plausible.whole_files import write_whole
 
 KINDS: dict[str, Any] = {
@@ -43,40 +45,37 @@ def rules_schema() -> dict[str, Any]:
 
 
 def rule_from_dict(entry: Any) -> Rule:
-    """Read what a rule's ``to_dict`` wrote.
-
-    Raises
-    ------
-    ValueError
-        If it is no rule.
-    """
-    if not isinstance(entry, Mapping) or entry.get("rule") not in list(KINDS):
-        raise ValueError(f"rule ({entry!r}) must have a 'rule' among {sorted(KINDS)}")
+    """Read what a rule's ``to_dict`` wrote."""
+    if not isinstance(entry, Mapping):  # its kind alone is said: it may be a table that was named by mistake
+        raise Refused.saying(
+            "rules",
+            f"rules: a {type(entry).__name__} is no rule; try Inequality('start', 'end'), or see "
+            "docs/how_to/rules.md",
+        )
+    if entry.get("rule") not in list(KINDS):
+        hint = suggestion(str(entry.get("rule")), KINDS)
+        raise Refused.saying("rules", f"rules: each must have a 'rule' among {sorted(KINDS)}{hint}")
     try:
         rule: Rule = KINDS[entry["rule"]].from_dict(entry)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise ValueError(f"rule {entry['rule']!r} cannot be read: {error!r}") from None
+        raise Refused.saying("rules", f"rule {entry['rule']!r} cannot be read: {error!r}") from None
     if unknown := sorted(set(entry) - set(rule.to_dict())):
-        raise ValueError(f"rule {entry['rule']!r} has no {unknown}; it has {sorted(rule.to_dict())}")
+        raise Refused.saying(
+            "rules", f"rule {entry['rule']!r} has no {unknown}; it has {sorted(rule.to_dict())}"
+        )
     return rule
 
 
-def read_rules(rules: Any) -> list[Any]:
-    """Rules as the ``rules`` argument takes them: a list, or the path of a JSON file.
-
-    Raises
-    ------
-    ValueError
-        If a file is none of rules.
-    """
+def read_rules(rules: Any) -> list[Rule]:
+    """Rules as the ``rules`` argument takes them: a list, or the path of a JSON file."""
     if isinstance(rules, (str, Path)):
         try:
             rules = json.loads(Path(rules).read_text(encoding="utf-8"))
         except (RecursionError, ValueError) as error:
-            raise ValueError(f"rules ({str(rules)!r}) is not a JSON file: {error}") from error
-    if isinstance(rules, (Rule, Mapping)) or not isinstance(rules, Iterable):
-        raise ValueError(f"rules ({rules!r}) must be a list of rules, or the path of a file of them")
-    return [rule_from_dict(rule) if isinstance(rule, Mapping) else rule for rule in rules]
+            raise Refused.saying("rules", f"rules ({str(rules)!r}) is not a JSON file: {error}") from error
+    if isinstance(rules, (Rule, Mapping, str)) or not isinstance(rules, Iterable):
+        raise Refused("rules", type(rules), "must be a list of rules, or the path of a file of them")
+    return [rule if isinstance(rule, Rule) else rule_from_dict(rule) for rule in rules]
 
 
 def save_rules(rules: Iterable[Rule], path: str | Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.rules import cells
-from sdv_plausible.rules.rule import Formats, MakingRule, Words, check_columns, check_sdtypes
+from sdv_plausible.rules.rule import Columns, Formats, MakingRule, Words, check_columns, check_sdtypes
 from sdv_plausible.table.domain import Attribute
 
 TOLERANCE = 1e-9  # of sums of doubles, relative
@@ -49,9 +49,7 @@ class Equal(MakingRule):
         """Refuse columns of two types."""
         check_sdtypes(self, words, words[self.other].get("sdtype", ""))
 
-    def unfold(
-        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
-    ) -> dict[str, pd.Series[Any]]:
+    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
         """Copy it; dates in the copy's own format."""
         if self.other in formats:
             return {self.column: cells.written(*cells.numbers(table, self.other, formats), made[self.column])}
@@ -123,9 +121,7 @@ class Sum(MakingRule):
         with np.errstate(over="ignore"):  # one cell is no reason for a warning
             return np.sum([np.where(there, values, 0.0) for values, _ in read], axis=0), there
 
-    def unfold(
-        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
-    ) -> dict[str, pd.Series[Any]]:
+    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
         """Add the parts up."""
         return {self.total: cells.written(*self._sum(table, formats), made[self.total])}
 

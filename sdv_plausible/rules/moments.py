@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules import cells
-from sdv_plausible.rules.rule import Formats, MakingRule, Words, check_columns, check_sdtypes
+from sdv_plausible.rules.rule import Columns, Formats, MakingRule, Words, check_columns, check_sdtypes
 from sdv_plausible.table.dates import NANOSECONDS, date_style, format_unit, resolution_step
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.specifications import date_ends
@@ -99,7 +100,9 @@ class DateAndTime(MakingRule):
         check_sdtypes(self, words, "datetime")
         form = words[self.column].get("datetime_format")
         if form is not None and not shows_time(form):
-            raise ValueError(f"rule '{self}': the format {form!r} shows no time of day: leave the rule out")
+            raise Refused.saying(
+                "rules", f"rule '{self}': the format {form!r} shows no time of day: leave the rule out"
+            )
 
     def fits(self, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> bool:
         """Whether the stand-ins are dates and steps of a day, and missing is a value where it can be made."""
@@ -142,7 +145,7 @@ class DateAndTime(MakingRule):
             return None
         return date_ends(self.column, low, high, spec.get("datetime_format"))
 
-    def fold(self, table: pd.DataFrame, formats: Formats) -> dict[str, pd.Series[Any]]:
+    def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
         """Date, and time of day in steps since midnight; both missing where there is no date."""
         moments, there = cells.numbers(table, self.column, formats)
         style = date_style(table[self.column], formats.get(self.column))
@@ -153,9 +156,7 @@ class DateAndTime(MakingRule):
         time = np.where(there, ((local - date) // self._step).astype(float), np.nan)
         return {self.date: dates, self.time: pd.Series(time, index=table.index)}
 
-    def unfold(
-        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
-    ) -> dict[str, pd.Series[Any]]:
+    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
         """The date at that time of day, inside the range; missing where one of the two is."""
         dates, first = cells.numbers(table, self.date, {self.date: None})
         time, second = cells.numbers(table, self.time, {})

@@ -12,7 +12,7 @@ import pandas as pd
 
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.rules import cells
-from sdv_plausible.rules.rule import Formats, MakingRule, Words, check_columns, check_sdtypes
+from sdv_plausible.rules.rule import Columns, Formats, MakingRule, Words, check_columns, check_sdtypes
 from sdv_plausible.table.domain import Attribute
 
 
@@ -65,7 +65,9 @@ class Multiple(MakingRule):
         first = math.ceil(spec["range_min"] / self.step - 1e-9)
         last = math.floor(spec["range_max"] / self.step + 1e-9)
         if first > last:
-            raise ValueError(f"rule '{self}' contradicts the declared range: it holds no such multiple")
+            raise check.Refused.saying(
+                "rules", f"rule '{self}' contradicts the declared range: it holds no such multiple"
+            )
         found |= {"range_min": first, "range_max": last, "decimal_places": 0}
         if spec.get("range_is_nullable") is not None:
             found["range_is_nullable"] = spec["range_is_nullable"]
@@ -73,16 +75,14 @@ class Multiple(MakingRule):
             found["special_values"] = [round(v / self.step) for v in spec["special_values"]]
         return {self.steps: found}
 
-    def fold(self, table: pd.DataFrame, formats: Formats) -> dict[str, pd.Series[Any]]:
+    def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
         """Nearest whole number of steps."""
         values, there = cells.numbers(table, self.column, formats)
         with np.errstate(over="ignore"):  # one cell is no reason for a warning
             steps = np.round(np.where(there, values, 0) / self.step)
         return {self.steps: pd.Series(np.where(there, steps, np.nan), index=table.index)}
 
-    def unfold(
-        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
-    ) -> dict[str, pd.Series[Any]]:
+    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
         """Steps times their size."""
         steps, there = cells.numbers(table, self.steps, {})
         with np.errstate(over="ignore"):

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules import cells
-from sdv_plausible.rules.rule import Formats, MakingRule, Words, check_columns, check_sdtypes
+from sdv_plausible.rules.rule import Columns, Formats, MakingRule, Words, check_columns, check_sdtypes
 from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.forms import LONGEST_NAME
 
 
 class OneHot(MakingRule):
@@ -50,7 +52,10 @@ class OneHot(MakingRule):
     @property
     def which(self) -> str:
         """Name of the stand-in."""
-        return f"one of {', '.join(self._columns)}"
+        name = f"one of {', '.join(self._columns)}"
+        if len(name) <= LONGEST_NAME:
+            return name
+        return f"one of {self._columns[0]} and {len(self._columns) - 1} others"
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -67,7 +72,9 @@ class OneHot(MakingRule):
         check_sdtypes(self, words, "numerical", "categorical", "boolean")
         numbers = [name for name in self._columns if words[name]["sdtype"] == "numerical"]
         if numbers and not all(map(cells.is_number, (self.off, self.on))):
-            raise ValueError(f"rule '{self}': the values of column {numbers[0]!r} must be numbers")
+            raise Refused.saying(
+                "rules", f"rule '{self}': the values of column {numbers[0]!r} must be numbers"
+            )
 
     def resolved(self, words: Mapping[str, Words]) -> OneHot:
         """Return the rule with truth values, where all columns are truth values."""
@@ -87,15 +94,13 @@ class OneHot(MakingRule):
     def _set(self, table: pd.DataFrame) -> np.ndarray:
         return np.stack([cells.member(table, name, {}, [self.on]) for name in self._columns], axis=1)
 
-    def fold(self, table: pd.DataFrame, formats: Formats) -> dict[str, pd.Series[Any]]:
+    def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
         """The first flag that is set; a row without one is missing, and gets a random one."""
         flags = self._set(table)
         names = np.array(self._columns, dtype=object)[flags.argmax(axis=1)]
         return {self.which: pd.Series(np.where(flags.any(axis=1), names, None), index=table.index)}
 
-    def unfold(
-        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
-    ) -> dict[str, pd.Series[Any]]:
+    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
         """Set the one flag."""
         which = table[self.which].to_numpy()
         return {

@@ -35,33 +35,10 @@ def rules_with_declarations(
     *,
     split_dates: bool = True,
 ) -> tuple[Any, dict[str, Words], RuleSet]:
-    """Read rules, and what they leave of the declarations and columns for the model.
-
-    Parameters
-    ----------
-    rules : list of Rule, or path
-        The ``rules`` argument of the synthesizer.
-    domain : None, "written", Domain, mapping or path
-        Its ``domain`` argument.
-    columns : mapping
-        The metadata's columns.
-    max_bins : int
-        Its ``max_bins`` argument.
-    split_dates : bool
-        Whether dates that show a time of day become date and time of day without being asked for.
-
-    Returns
-    -------
-    domain, columns : Any, dict
-        Of what the model sees: without the columns that are made, with the stand-ins.
-    rule_set : RuleSet
-        The rules.
-
-    Raises
-    ------
-    ValueError
-        If a rule cannot be read or does not fit the columns, or a made column's declaration cannot be read.
-    """
+    """Read rules, and what they leave of the declarations and columns for the model."""
+    # The first three as the synthesizer takes them and the metadata's columns; the answer's are of what the
+    # model sees: without the columns that are made, with the stand-ins. ``split_dates``: dates that show a
+    # time of day become date and time of day without being asked for.
     known = {name: dict(spec) for name, spec in columns.items()}
     vouched = isinstance(domain, str) and domain == "written"
     file = DomainFile(columns={}) if domain is None or vouched else domain_document(domain)

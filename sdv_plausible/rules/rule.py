@@ -10,29 +10,26 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.domain import Attribute
 
 Formats = Mapping[str, str | None]
 """Of the columns that hold dates: the strftime format of their text, or None."""
 Words = dict[str, Any]
 """A column's declaration, in the words of the ``domain`` argument."""
+Columns = dict[str, "pd.Series[Any]"]
 
 SDTYPES = {"integer": "numerical", "float": "numerical", "datetime": "datetime"}
 
 
 def check_sdtypes(rule: Rule, words: Mapping[str, Words], *allowed: str) -> None:
-    """Refuse a rule one of whose columns has another sdtype.
-
-    Raises
-    ------
-    ValueError
-        Naming the column.
-    """
+    """Refuse a rule one of whose columns has another sdtype."""
     for name in rule.columns:
         found = words[name].get("sdtype")
         if found not in allowed:
-            raise ValueError(
-                f"rule '{rule}': column {name!r} must be of sdtype {' or '.join(allowed)}, not {found!r}"
+            raise Refused.saying(
+                "rules",
+                f"rule '{rule}': column {name!r} must be of sdtype {' or '.join(allowed)}, not {found!r}",
             )
 
 
@@ -155,14 +152,12 @@ class MakingRule(Rule):
         """
         return {}
 
-    def fold(self, table: pd.DataFrame, formats: Formats) -> dict[str, pd.Series[Any]]:
+    def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
         """Stand-ins of real rows, each from its row alone; a row that breaks the rule gets the nearest."""
         return {}
 
     @abstractmethod
-    def unfold(
-        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
-    ) -> dict[str, pd.Series[Any]]:
+    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
         """Columns made from their sources and stand-ins."""
 
     @abstractmethod
@@ -200,13 +195,7 @@ def date_formats(words: Mapping[str, Words]) -> dict[str, str | None]:
 
 
 def check_columns(rule: str, columns: Sequence[Any], least: int = 1) -> tuple[str, ...]:
-    """Names as a tuple.
-
-    Raises
-    ------
-    ValueError
-        If they are not distinct texts, or too few.
-    """
+    """Names as a tuple."""
     names = tuple(columns) if not isinstance(columns, str) else (columns,)
     if not all(isinstance(name, str) and name for name in names) or len(set(names)) != len(names):
         raise ValueError(f"{rule}: columns ({columns!r}) must be distinct names of columns")

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.contradictions import check_possible
 from sdv_plausible.rules.rule import MakingRule, Rule, Words, attribute_words, date_formats
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.dates import date_style
 from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.forms import LONGEST_NAME
 
 ROUNDS = 50  # in which rows that keep the rules are drawn
 LIKE = 5  # of them that fill the place of a row that breaks a rule with a row of the same case only
@@ -27,62 +29,31 @@ ENOUGH = 10_000  # rows of which one must keep the rules
 
 @dataclass(frozen=True)
 class RuleSet:
-    """Rules of a table, in the order in which made columns are made.
+    """Rules of a table, in the order in which made columns are made."""
 
-    Parameters
-    ----------
-    making : tuple of MakingRule
-        A rule comes after those that make its sources.
-    limiting : tuple of Rule
-        Rules that rows can break: those rows are drawn again.
-    words : mapping
-        What is known of every modelled column of the table: sdtype, format, declaration.
-    digests : tuple of str
-        Of the rules as they were given.
-    edited : bool
-        Whether they were changed after rows that break one were counted, and cite no public source.
-    source : str, optional
-        The public text that they are from.
-    seen : tuple of str
-        Columns whose words were read off the rows, or edited after a look at them, and of which a rule makes
-        or is made.
-    """
-
-    making: tuple[MakingRule, ...] = ()
-    limiting: tuple[Rule, ...] = ()
+    making: tuple[MakingRule, ...] = ()  # a rule comes after those that make its sources
+    limiting: tuple[Rule, ...] = ()  # rules that rows can break: those rows are drawn again
+    # What is known of every modelled column of the table: sdtype, format, declaration
     words: Mapping[str, Words] | None = None
-    digests: tuple[str, ...] = ()
+    digests: tuple[str, ...] = ()  # of the rules as they were given
+    # Whether they were changed after rows that break one were counted, and cite no public source
     edited: bool = False
-    source: str | None = None
+    source: str | None = None  # the public text that they are from
+    # Columns whose words were read off the rows, or edited after a look at them, and of which a rule makes or
+    # is made
     seen: tuple[str, ...] = ()
 
     @classmethod
-    def make(cls, rules: Iterable[Any], words: Mapping[str, Words]) -> RuleSet:
-        """Check rules against the columns and one another; no row is looked at.
-
-        Parameters
-        ----------
-        rules : iterable of Rule
-            What the user declared.
-        words : mapping
-            What is known of every modelled column of the table.
-
-        Raises
-        ------
-        ValueError
-            If a rule names a column that is not modelled, or rules contradict each other or the declarations.
-        """
+    def make(cls, rules: Iterable[Rule], words: Mapping[str, Words]) -> RuleSet:
+        """Check rules against the columns and one another; no row is looked at."""
         rules = tuple(rules)
         for rule in rules:
-            if not isinstance(rule, Rule):
-                raise ValueError(
-                    f"rules: {rule!r} is no rule; try Inequality('start', 'end'), or see docs/how_to/rules.md"
-                )
             unknown = sorted(set(rule.columns) - set(words))
             if unknown:
-                raise ValueError(
+                raise Refused.saying(
+                    "rules",
                     f"rule '{rule}' names {unknown}, which are not modelled columns of the metadata: "
-                    f"{sorted(words)}"
+                    f"{sorted(words)}",
                 )
         rules = [rule.resolved(words) if isinstance(rule, MakingRule) else rule for rule in rules]
         for rule in rules:
@@ -90,8 +61,16 @@ class RuleSet:
         making = _in_order([rule for rule in rules if isinstance(rule, MakingRule)])
         found = cls(making, tuple(rule for rule in rules if not isinstance(rule, MakingRule)), dict(words))
         for name in found.added:
+            if len(name) > LONGEST_NAME:
+                raise Refused.saying(
+                    "rules",
+                    f"rules: a column of {len(name):,} letters, {name[:40]!r}..., would stand in for others, "
+                    f"and no file holds names of more than {LONGEST_NAME:,}: shorten those of the table",
+                )
             if name in words:
-                raise ValueError(f"rules: the table has a column {name!r}, which the rules need: rename it")
+                raise Refused.saying(
+                    "rules", f"rules: the table has a column {name!r}, which the rules need: rename it"
+                )
         check_possible(rules, words)
         return found
 
@@ -124,14 +103,8 @@ class RuleSet:
         return date_formats(self.words or {})
 
     def model_columns(self, columns: Mapping[str, Words]) -> dict[str, Words]:
-        """What the model sees in the place of a table's columns, or of their declarations.
-
-        Parameters
-        ----------
-        columns : mapping
-            Entries by column, such as those of the metadata; a stand-in comes in place of the first of its
-            rule's columns.
-        """
+        """What the model sees in the place of a table's columns, or of their declarations."""
+        # A stand-in comes in place of the first of its rule's columns.
         after = {rule.made[0]: rule.stand_ins(self.words or {}) for rule in self.making}
         found: dict[str, Words] = {}
         for name, spec in columns.items():
@@ -149,15 +122,8 @@ class RuleSet:
         return table.drop(columns=list(self.made)).assign(**added)
 
     def fitted(self, domain: Domain, table: pd.DataFrame | None = None) -> FittedRules:
-        """Put the rules to a domain that was found.
-
-        Parameters
-        ----------
-        domain : Domain
-            Of what the model sees.
-        table : DataFrame, optional
-            The real table; of it the schema alone says how dates are written.
-        """
+        """Put the rules to a domain that was found."""
+        # Of the table the schema alone says how dates are written.
         known, made = {attribute.name: attribute for attribute in domain}, {}
         styles = {} if table is None else {
             name: date_style(table[name], form) for name, form in self.formats.items() if name in table
@@ -191,18 +157,10 @@ class RuleSet:
 
 @dataclass(frozen=True)
 class FittedRules:
-    """Rules, and the value sets of the columns that they make: from the model's rows to the table's.
-
-    Parameters
-    ----------
-    rule_set : RuleSet
-        The rules.
-    made : mapping of str to Attribute
-        Value sets of the made columns.
-    """
+    """Rules, and the value sets of the columns that they make: from the model's rows to the table's."""
 
     rule_set: RuleSet = RuleSet()
-    made: Mapping[str, Attribute] = field(default_factory=dict)
+    made: Mapping[str, Attribute] = field(default_factory=dict)  # value sets of the made columns
 
     def whole(self, domain: Domain) -> Domain:
         """The columns of the table: those of the model but for stand-ins, and those that are made."""
@@ -210,13 +168,7 @@ class FittedRules:
         return Domain((*kept, *self.made.values()))
 
     def given(self, conditions: Mapping[str, Any]) -> dict[str, Any]:
-        """Conditions with those on made columns as conditions on stand-ins, where these follow from them.
-
-        Raises
-        ------
-        ValueError
-            If a value of such a column is not in its value set, or a stand-in is named.
-        """
+        """Conditions with those on made columns as conditions on stand-ins, where these follow from them."""
         found = dict(conditions)
         named = sorted(set(found) & set(self.rule_set.added))
         if named:
@@ -239,34 +191,12 @@ class FittedRules:
         return table.drop(columns=list(self.rule_set.added))
 
     def draw(
-        self,
-        num_rows: int,
-        rows: Callable[[int, int], pd.DataFrame],
-        domain: Domain,
-        *,
-        spare: bool = True,
+        self, num_rows: int, rows: Callable[[int, int], pd.DataFrame], domain: Domain, *, spare: bool = True
     ) -> pd.DataFrame:
-        """Rows that keep the rules: those that do not are drawn again, which is post-processing.
-
-        A row that breaks a rule makes room for one to which the same implications apply: else a case in which
-        the model errs more often than in others would become rarer than the model says.
-
-        Parameters
-        ----------
-        num_rows : int
-            Rows wanted.
-        rows : callable
-            Draws so many rows, given the number of the round too.
-        domain : Domain
-            Of the table.
-        spare : bool
-            Whether more rows may be drawn than are needed.
-
-        Raises
-        ------
-        ValueError
-            If hardly any row keeps the rules.
-        """
+        """Rows that keep the rules: those that do not are drawn again, which is post-processing."""
+        # A row that breaks a rule makes room for one to which the same implications apply: else a case in
+        # which the model errs more often than in others would become rarer than the model says. ``rows`` gets
+        # a number of rows and that of the round; ``spare``: more may be drawn than are needed.
         if not (self.rule_set.limiting and num_rows):
             return rows(num_rows, 0)
         kept, drawn, share, places = [], 0, 1.0, _Places(num_rows)
@@ -281,9 +211,10 @@ class FittedRules:
                 return _usual_numbers(pd.concat(kept, ignore_index=True), domain)
             if places.left == num_rows and drawn >= ENOUGH:
                 break
-        raise ValueError(
+        raise Refused.saying(
+            "rules",
             f"rules: of {drawn:,} rows that the model made, {num_rows - places.left:,} keep all rules, and "
-            f"{num_rows:,} are wanted: the rules, or the conditions together with them, do not fit the table"
+            f"{num_rows:,} are wanted: the rules, or the conditions together with them, do not fit the table",
         )
 
 
@@ -316,20 +247,15 @@ def _usual_numbers(table: pd.DataFrame, domain: Domain) -> pd.DataFrame:
 
 
 def _in_order(rules: list[MakingRule]) -> tuple[MakingRule, ...]:
-    """Rules after those that make their sources.
-
-    Raises
-    ------
-    ValueError
-        If a column is made twice, or follows from itself.
-    """
+    """Rules after those that make their sources."""
     maker: dict[str, MakingRule] = {}
     for rule in rules:
         for name in rule.made:
             if name in maker:
-                raise ValueError(
+                raise Refused.saying(
+                    "rules",
                     f"rules: column {name!r} is made twice, by '{maker[name]}' and by '{rule}': keep one, or "
-                    "turn the other around"
+                    "turn the other around",
                 )
             maker[name] = rule
     number = {id(rule): i for i, rule in enumerate(rules)}
@@ -340,6 +266,6 @@ def _in_order(rules: list[MakingRule]) -> tuple[MakingRule, ...]:
         return tuple(rules[i] for i in TopologicalSorter(needs).static_order())
     except CycleError as error:
         circle = "', '".join(str(rules[i]) for i in dict.fromkeys(error.args[1]))
-        raise ValueError(
-            f"rules contradict each other: columns follow from themselves by '{circle}'"
+        raise Refused.saying(
+            "rules", f"rules contradict each other: columns follow from themselves by '{circle}'"
         ) from None

@@ -14,6 +14,7 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import (
     SDTYPES,
+    Columns,
     Formats,
     MakingRule,
     Words,
@@ -119,8 +120,10 @@ class Inequality(MakingRule):
             some = pd.Timestamp("2003-02-14T15:16:17.181920")
             found = cells.moment(some.strftime(form), self.high, form)
             if found != some.value // format_unit(form) * format_unit(form):
-                raise ValueError(
-                    f"rule '{self}': the datetime_format of column {self.high!r} ({form!r}) must tell the day"
+                raise check.Refused.saying(
+                    "rules",
+                    f"rule '{self}': the datetime_format of column {self.high!r} ({form!r}) must tell the "
+                    "day",
                 )
 
     def stand_ins(self, words: Mapping[str, Words]) -> dict[str, Words]:
@@ -128,11 +131,14 @@ class Inequality(MakingRule):
         low, high = words.get(self.low, {}), words.get(self.high, {})
         least, most = self._least(low, high), self._most(low, high)
         if most is None and self.strict and low.get("sdtype") != "datetime":
-            raise ValueError(f"rule '{self}': a strict order of numbers needs their ranges, or most=")
+            raise check.Refused.saying(
+                "rules", f"rule '{self}': a strict order of numbers needs their ranges, or most="
+            )
         if most is not None and most < least:
-            raise ValueError(
+            raise check.Refused.saying(
+                "rules",
                 f"rule '{self}' contradicts the declared ranges: the largest distance ({most:g}) is below "
-                f"the least ({least:g})"
+                f"the least ({least:g})",
             )
         ends = {} if most is None else {"range_min": least, "range_max": most}
         whole = low.get("sdtype") == "datetime" or self._places(low, high) == 0
@@ -158,9 +164,10 @@ class Inequality(MakingRule):
             return 1
         places = self._places(low, high)
         if places is None:
-            raise ValueError(
+            raise check.Refused.saying(
+                "rules",
                 f"rule '{self}': what is strictly above a number is known for fixed digits alone: give both "
-                "columns decimal_places, or strict=False"
+                "columns decimal_places, or strict=False",
             )
         return float(10**-places) if places else 1
 
@@ -186,7 +193,7 @@ class Inequality(MakingRule):
             return int(self.strict and scale > 1)
         return 1 if made.kind == "integer" else 0 if made.decimals is None else 10.0**-made.decimals
 
-    def fold(self, table: pd.DataFrame, formats: Formats) -> dict[str, pd.Series[Any]]:
+    def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
         """Distances; at least 0, and missing where an end is."""
         low, first = cells.numbers(table, self.low, formats)
         high, last = cells.numbers(table, self.high, formats)
@@ -200,9 +207,7 @@ class Inequality(MakingRule):
         apart = np.maximum(apart, self._floor(scale))
         return {self.distance: pd.Series(np.where(there, apart.astype(float), np.nan), index=table.index)}
 
-    def unfold(
-        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
-    ) -> dict[str, pd.Series[Any]]:
+    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
         """The lower one plus the distance; missing where one of the two is."""
         low, first = cells.numbers(table, self.low, formats)
         apart, known = cells.numbers(table, self.distance, {})
@@ -306,10 +311,8 @@ class Inequality(MakingRule):
 
 
 def _distances(apart: Attribute, scale: int, floor: float) -> tuple[Any, Any]:
-    """Smallest and largest distance: not below what the rule says, though noise may have found some there.
-
-    Of dates in nanoseconds, which fit 64 bits.
-    """
+    """Smallest and largest distance: not below what the rule says, though noise may have found some there."""
+    # Of dates in nanoseconds, which fit 64 bits.
     found = [max(end, floor) * scale for end in (apart.lower[0], apart.upper[-1])]
     least, most = (min(int(end), LAST) for end in found) if scale > 1 else found
     return least, most

@@ -21,19 +21,7 @@ def possible_pairs(rule_set: RuleSet, domain: Domain) -> dict[tuple[int, int], n
     """Structural zeros of the rules about two modelled columns, and of stand-ins that are missing together.
 
     A pair of codes is possible if the rule lets any values of the two: a bin that a rule cuts in two is
-    looked at on both sides.
-
-    Parameters
-    ----------
-    rule_set : RuleSet
-        The rules.
-    domain : Domain
-        Of what the model sees.
-
-    Returns
-    -------
-    mapping
-        As ``possible`` of :class:`~sdv_plausible.table.domain.Domain`.
+    looked at on both sides. As ``possible`` of :class:`~sdv_plausible.table.domain.Domain`.
     """
     found: dict[tuple[int, int], np.ndarray] = {}
     names = domain.names

@@ -21,6 +21,7 @@ from sdv.single_table import base
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible.fit.telling import FitWarning
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.release.side_entries import own_transformers
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.requests import check_conditions, check_known_columns, check_request
@@ -50,6 +51,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     _model: Any
     _returns_dict = False
     _frame_kind: sdv_compat.FrameKind | None = None
+    _made_by_sdv = False  # processed rows are out there that SDV made of the rows
 
     def __init__(
         self, metadata: Any, enforce_min_max_values: bool, enforce_rounding: bool, locales: list[str] | str
@@ -159,7 +161,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         self._rows = frame.set_axis(frame.columns.astype(str), axis=1)
         return stand_in_table(frame.dtypes, self._column_specs(), self._data_processor._keys)
 
-    def _fit_first(self, frame: pd.DataFrame) -> bool:  # noqa: ARG002
+    def _fit_first(self, frame: pd.DataFrame) -> bool:  # noqa: ARG002  a hook
         """Fit a table of which only the fit tells what SDV is to see; whether that was so."""
         return False
 
@@ -173,8 +175,13 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     def _check_processing(self) -> None:
         """Refuse to hand rows to SDV's processing, step by step."""
 
-    def _check_processed(self, frame: pd.DataFrame) -> None:
-        """Refuse what :meth:`preprocess` did not return."""
+    def _check_processed(self, frame: pd.DataFrame) -> None:  # noqa: ARG002  a hook
+        """Refuse what :meth:`preprocess` did not return, or not with what is set now."""
+        if self._made_by_sdv and not self._sdv_sees_rows:
+            raise ValueError(
+                "processed_data may be what constraints or transformers of your own, which are not set any "
+                "more, have made of the rows: fit the table itself, or make a new synthesizer"
+            )
 
     def _before_rows(self, frame: pd.DataFrame) -> None:
         """Whatever a fit must have checked before its first look at a row of the frame."""
@@ -219,6 +226,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
                 self._give_up_fit()
             given, frame = sdv_compat.split_input(data)
             shown = sdv_compat.to_native(given or self._table_name, self._shown_to_sdv(frame))
+            self._made_by_sdv = self._made_by_sdv or self._sdv_sees_rows
             processed = self._modelled_rows(sdv_compat.from_native(super().preprocess(shown)))
         return processed if given is None else {given: processed}
 
@@ -306,9 +314,11 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             The kind that was given to :meth:`fit`.
         """
         if not isinstance(num_rows, (int, np.integer)) or isinstance(num_rows, bool):
-            raise ValueError(f"num_rows ({num_rows!r}) must be a whole number; try 1000")
+            raise Refused.saying("num_rows", f"num_rows ({num_rows!r}) must be a whole number; try 1000")
         if num_rows < 0:
-            raise ValueError(f"num_rows ({num_rows}) must not be negative; 0 gives an empty table")
+            raise Refused.saying(
+                "num_rows", f"num_rows ({num_rows}) must not be negative; 0 gives an empty table"
+            )
         self._validate_fit_before_sample()
         check_request(super().sample, (int(num_rows), *args), kwargs)
         if num_rows == 0:
@@ -346,8 +356,12 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         return self._like_fit(self._sampled(super().sample_remaining_columns, (known_columns, *args), kwargs))
 
     def save(self, filepath: str | Path) -> None:
-        """Write the synthesizer, whole or not at all."""
-        write_whole(filepath, lambda path: super(WholeTableSynthesizer, self).save(str(path)))
+        """Write the synthesizer, whole or not at all; one that holds rows for its owner alone."""
+        write_whole(
+            filepath,
+            lambda path: super(WholeTableSynthesizer, self).save(str(path)),
+            owner_only=self._holds_rows,
+        )
 
     @classmethod
     def load(cls, filepath: str | Path) -> Any:
@@ -386,6 +400,11 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     @property
     def _is_slow(self) -> bool:
         """Whether sampling takes so long that a bar is wanted."""
+        return False
+
+    @property
+    def _holds_rows(self) -> bool:
+        """Whether rows of the table are in this object."""
         return False
 
     @property

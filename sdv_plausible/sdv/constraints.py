@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules.multiples import Multiple
 from sdv_plausible.rules.one_hot import OneHot
 from sdv_plausible.rules.rule import Rule
@@ -50,7 +51,8 @@ def _converted(constraint: Any) -> list[Rule]:
         (known for known in _INSTEAD if any(b.__name__ == known for b in type(constraint).__mro__)), ""
     )
     instead = _INSTEAD.get(base, "a rule of sdv_plausible.rules")
-    raise ValueError(
+    raise Refused.saying(
+        "rules",
         f"rules: SDV's {name} learns from the rows, or is code that cannot be checked; declare what holds "
-        f"instead: {instead}"
+        f"instead: {instead}",
     )

@@ -15,6 +15,7 @@ from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.gaussian_copula.correlations import factors
 from sdv_plausible.models.gaussian_copula.model import CopulaModel
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
@@ -82,13 +83,15 @@ class SDVCopula:
         bases = _sdv_bases(given)
         if COPULA not in bases:
             why = next((_WHY[base] for base in bases if base in _WHY), "it tells no probability of a row")
-            raise ValueError(
-                f"model ({self.made.__name__}) cannot stand behind the privacy test: {why}; {WAY_OUT}"
+            raise Refused.saying(
+                "model",
+                f"model ({self.made.__name__}) cannot stand behind the privacy test: {why}; {WAY_OUT}",
             )
         if arguments and not isinstance(given, type):
-            raise ValueError(
+            raise Refused.saying(
+                "model",
                 f"model ({self.made.__name__}) is an instance, which has its arguments: leave out "
-                f"{', '.join(arguments)}, or give the class"
+                f"{', '.join(arguments)}, or give the class",
             )
         self.fitted = given if getattr(given, "_fitted", False) else None
         unfitted = not isinstance(given, type) and self.fitted is None
@@ -150,9 +153,10 @@ def of_fitted(fitted: Any, domain: Domain, coins: Coins) -> CopulaModel:
     names = [str(column) for column in model.columns]
     if set(names) != set(domain.names):
         odd = sorted(set(names) ^ set(domain.names))
-        raise ValueError(
+        raise Refused.saying(
+            "model",
             f"model ({type(fitted).__name__}) must have been fitted to the modelled columns, one latent "
-            f"column for each; these differ: {odd[:10]}. Give the class instead, which is fitted to them"
+            f"column for each; these differ: {odd[:10]}. Give the class instead, which is fitted to them",
         )
     where = (np.arange(POINTS) + 0.5) / POINTS
     with warnings.catch_warnings():

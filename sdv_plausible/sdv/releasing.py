@@ -11,6 +11,7 @@ from sdv.errors import SamplingError
 
 from sdv_plausible.declaring.private import EARLIER
 from sdv_plausible.models import learner_of, make_learner
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import person_of
 from sdv_plausible.privacy.noise.coins import Coins
@@ -52,7 +53,7 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
         raise SamplingError(
             "there is nothing to release yet: fit first, to a table with a column that is modelled"
         )
-    if not isinstance(sampler, PrefixSampler) or sampler.holds_records:
+    if not isinstance(sampler, PrefixSampler):
         raise ValueError(
             f"test={synth._settings.test.name!r} keeps seed records, and a release file holds none: fit "
             "with "
@@ -157,10 +158,11 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         )
     carried = _carried(release)
     if "domain" in parameters and any(entry.losses for entry in carried.entries):
-        raise ValueError(
+        raise Refused.saying(
+            "domain",
             "domain: this release's types or declarations cost something, or ended its claim, before it was "
             "fitted, which only its own domain carries on: leave domain out, or make a new synthesizer with "
-            "the domain file"
+            "the domain file",
         )
     names = ("epsilon", "delta", "neighbours", *OTHERS)
     given = {name: settings[name] for name in names if name != "returns_tables"}
@@ -174,9 +176,10 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     voted = settings.get("voted", ())
     if settings["types"] == "voted":
         if voted and parameters.get("types", "voted") != "voted":
-            raise ValueError(
+            raise Refused.saying(
+                "types",
                 f"types ({parameters['types']!r}): this release's were voted for, and declare nothing: leave "
-                "types out, or make a new synthesizer with what you know"
+                "types out, or make a new synthesizer with what you know",
             )
         given["domain"] = _with_types(given["domain"], release, voted)
     given |= parameters
@@ -192,8 +195,9 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     synth._returns_dict, synth._frame_kind = settings["returns_tables"], None
     if synth.public is None:
         synth._public_said = tuple(settings.get(name) for name in ("public_rows", "public_source"))
-    if not parameters and _settings(synth) != release.settings:
-        synth._said = release.settings  # of an earlier version, or of a learner that no file holds
+    own = _settings(synth)
+    if own != release.settings:  # until a fit, whatever that one will be told: of the rest, locales alone act
+        synth._said = {**release.settings, "locales": own["locales"]}
     return synth
 
 
@@ -230,8 +234,7 @@ def _metadata(release: Release) -> Any:
     schema = release.schema
     table: dict[str, Any] = {"columns": {column.name: dict(column.spec) for column in schema.columns}}
     for attribute in (*release.domain, *release.rules.made.values()):  # a format that a domain file told
-        learned = attribute.provenance != "declared" and attribute.datetime_format is not None
-        if learned and attribute.name in table["columns"]:
+        if attribute.datetime_format is not None and attribute.name in table["columns"]:
             table["columns"][attribute.name].setdefault("datetime_format", attribute.datetime_format)
     if schema.primary_key is not None:
         table["primary_key"] = _list(schema.primary_key)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.column_types import metadata_columns
 from sdv_plausible.table.words import MODELLED_SDTYPES
 
@@ -38,6 +39,13 @@ def is_invented(spec: Mapping[str, Any], is_key: bool) -> bool:
     return is_key or sdtype in ("id", "unknown") or (sdtype not in MODELLED_SDTYPES and spec.get("pii", True))
 
 
+def check_metadata(metadata: Any) -> None:
+    """Refuse what SDV would not know: it asks whatever it is given."""
+    if not hasattr(metadata, "_get_single_table_name") and not hasattr(metadata, "columns"):
+        rule = "must be SDV's Metadata of one table"
+        raise Refused("metadata", type(metadata), rule, "metadata_of(domain) makes one of declarations")
+
+
 def with_id(metadata: Any, name: str | None) -> Any:
     """Return the metadata with one column as an id, which is invented and never modelled; unchanged for None.
 
@@ -50,7 +58,7 @@ def with_id(metadata: Any, name: str | None) -> Any:
         return metadata
     columns = metadata_columns(metadata)
     if name not in columns:
-        raise ValueError(f"person ({name!r}) must be one of the metadata's columns: {sorted(columns)}")
+        raise Refused("person", name, f"must be one of the metadata's columns: {sorted(columns)}")
     if is_invented(columns[name], is_key=False):
         return metadata  # perhaps by a pattern
     document = metadata.to_dict()
@@ -65,8 +73,6 @@ def with_types(metadata: Any, columns: Mapping[str, Mapping[str, Any]], open_: C
 
     Keys and relationships of columns that are voted on may have been detected, and are left out.
     """
-    if not hasattr(metadata, "to_dict") or not hasattr(type(metadata), "load_from_dict"):
-        return metadata  # SDV says what is wrong with it
     document = metadata.to_dict()
     for table in document.get("tables", {"table": document}).values():
         table["columns"] = {name: dict(words) for name, words in columns.items()}

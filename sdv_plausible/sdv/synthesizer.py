@@ -19,12 +19,13 @@ from sdv_plausible.declaring.private import Earlier, earlier_losses
 from sdv_plausible.fit.options import refuse_moved
 from sdv_plausible.fit.public_table import PublicTable, check_public, public_entries
 from sdv_plausible.fit.run import Fit, Found, Opened
-from sdv_plausible.fit.telling import Teller, as_read
+from sdv_plausible.fit.telling import Note, Teller, as_read
 from sdv_plausible.fit.voting import Told, check_vote, left_open
 from sdv_plausible.intervals.margins import margins, number_of_rows
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
 from sdv_plausible.models.paper.learner import given_structure
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
@@ -51,7 +52,7 @@ from sdv_plausible.sdv.copula import learner_of
 from sdv_plausible.sdv.parameters import fixed_parameters
 from sdv_plausible.sdv.releasing import rebuilt, released
 from sdv_plausible.sdv.requests import SAME_ROWS, parents
-from sdv_plausible.sdv.schema import is_invented, with_id, with_types
+from sdv_plausible.sdv.schema import check_metadata, is_invented, with_id, with_types
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
 from sdv_plausible.sdv.transient import call_of
 from sdv_plausible.sources.rows import TableRows
@@ -150,8 +151,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     """Told the ledger after each charge of a fit, before the rows are asked: for its holder; never saved."""
     spelling = Spelling()
     """How cells of text are written whose types are voted for."""
-    record: Callable[[Collection[str]], list[str] | None] | None = None
-    """Writes looks at columns down, where ``domain`` is what was made of a file; never saved."""
+    record: Note | None = None
+    """Writes looks at columns and rules down, where ``domain`` is what was made of a file; never saved."""
     _looked: tuple[str, ...] = ()  # columns that were compared with rows: whatever the rows are
     _points: list[np.ndarray] | None = None  # only while rows are sampled with their latent points
     _earlier = Earlier()  # what the domain cost when it was learned
@@ -200,6 +201,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         check_types(types)
         known_locales = check_locales(locales)
         check_released(metadata)
+        check_metadata(metadata)
         metadata = with_id(metadata, unit.person)
         columns, open_ = metadata_columns(metadata), tuple[str, ...]()
         told = domain if _is_no_file(domain) else domain_document(domain)
@@ -212,9 +214,14 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         fitted = getattr(self._learner, "fitted", None) is not None  # which names its columns
         as_they_are = fitted or given_structure(self._learner) is not None
         said = Told(
-            columns=columns, rules=as_rules(self.rules), domain=told, max_bins=self.max_bins,
-            undeclared=self.undeclared, split_dates=not as_they_are, open=open_,
-        )  # fmt: skip
+            columns=columns,
+            rules=as_rules(self.rules),
+            domain=told,
+            max_bins=self.max_bins,
+            undeclared=self.undeclared,
+            split_dates=not as_they_are,
+            open=open_,
+        )
         check_vote(said, self._settings, self._learner)
         self._read(said)
         self._earlier = earlier_losses(domain, unit)
@@ -249,9 +256,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if self._taken is not None:
             return self._hold(*self._taken)
         if self._rules and self._sdv_sees_rows:
-            raise ValueError(
+            raise Refused.saying(
+                "rules",
                 "rules do not go with SDV constraints or transformers of your own, which change what the "
-                "columns are: give the constraints as rules=[...], see docs/how_to/rules.md"
+                "columns are: give the constraints as rules=[...], see docs/how_to/rules.md",
             )
         unit, fit, persons = self._settings.neighbours, self._as_fit(), None
         if self._rows is None:
@@ -426,22 +434,25 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _check_processing(self) -> None:
         if self._told.open:
-            raise ValueError(
+            raise Refused.saying(
+                "types",
                 'types ("voted"): fit() alone finds what columns are, before SDV, its constraints or '
-                "transformers of your own see a row: call that, give rules=[...], or declare the types"
+                "transformers of your own see a row: call that, give rules=[...], or declare the types",
             )
 
     def _check_processed(self, frame: pd.DataFrame) -> None:
         self._check_processing()
+        super()._check_processed(frame)
         specs, names = self._column_specs(), sorted(frame.columns.astype(str))
         wanted = sorted(n for n, s in specs.items() if s.get("sdtype") in MODELLED_SDTYPES)
         wanted = [name for name in wanted if name not in self._data_processor._keys]
         if not self._sdv_sees_rows and names != wanted:
             raise InvalidDataError([f"processed_data has columns {names}, and preprocess() returns {wanted}"])
         if self.budget is not None and self._settings.neighbours.person is not None:
-            raise ValueError(
+            raise Refused.saying(
+                "person",
                 f"person ({self._settings.neighbours.person!r}): processed rows do not say whose they are, "
-                "and a fit without a claim cannot draw from a budget: use fit"
+                "and a fit without a claim cannot draw from a budget: use fit",
             )
         if getattr(self._data_processor, "_dtypes", None) is None:
             raise InvalidDataError(
@@ -495,24 +506,32 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _check_public(self, frame: pd.DataFrame) -> None:
         """Refuse a published table that is lost, is the rows themselves, or cannot be read as they are."""
         if self.public is None and self._public_said[0] is not None:
-            raise ValueError(
+            raise Refused.saying(
+                "public",
                 "public: this synthesizer was fitted with a published table, which its saved file does not "
-                "hold: make a new one with public=..., or without it"
+                "hold: make a new one with public=..., or without it",
             )
         if self.public is None:
             return
         if self._public_given is frame:
-            raise ValueError("public must be a published table, and is the one to be protected: leave it out")
+            raise Refused.saying(
+                "public", "public must be a published table, and is the one to be protected: leave it out"
+            )
         if self._sdv_sees_rows:
-            raise ValueError(
+            raise Refused.saying(
+                "public",
                 "public does not go with SDV constraints or transformers of your own, which change what the "
-                "columns are: leave one of them out"
+                "columns are: leave one of them out",
             )
 
     @property
     def _needs_rows(self) -> bool:
         columns = self._modelled_specs()
         return self._declared.undeclared == "infer" and not all(map(self._declared.known, columns))
+
+    @property
+    def _holds_rows(self) -> bool:
+        return self._sampler is not None and self._sampler.holds_records
 
     @property
     def _is_slow(self) -> bool:
@@ -559,11 +578,11 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         UserWarning
             If the object holds seed records: the file is then outside every guarantee.
         """
-        if self._sampler is not None and self._sampler.holds_records:
+        if self._holds_rows:
             warnings.warn(
-                f"the saved file holds seed records of your table (test={self._settings.test.name!r}): "
-                "keep it as "
-                "safe as the table itself. test='release' saves no record",
+                f"the saved file holds seed records of your table (test={self._settings.test.name!r}), and "
+                "can be read by its owner alone: keep it as safe as the table itself. test='release' saves "
+                "no record",
                 stacklevel=2,
             )
         held = copy(self)  # without what never leaves
@@ -755,7 +774,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         Where there is no file, columns that are ``known`` to have been compared were told of.
         """
         if self.record is not None:
-            return self.record(names) or []
+            return self.record(names, rules)
         return told_of_look(self.domain, names, rules, known)
 
     def plan(
@@ -854,7 +873,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             max_tries_per_batch, batch_size, output_file_path.
         processes : int
             Row-by-row tests: how many processes draw the rows, each part of them from coins of its own. The
-            rows are the same for any number.
+            rows are the same for any number; 61 at most are used.
 
         Returns
         -------
@@ -949,7 +968,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 self.random_state,
                 has_constraints=bool(self._chained_constraints or self._reject_sampling_constraints),
                 transformers=self._data_processor._hyper_transformer.field_transformers,
-                types="detected" if "inferred" in self._declared.origins.values() else self.types,
+                types=self.types,
             )
         )
 

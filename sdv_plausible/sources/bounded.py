@@ -18,6 +18,7 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sources.source import LocalSource, Source, with_objects
@@ -134,15 +135,17 @@ def check_person(source: Source, neighbours: Neighbours, scratch: str | Path | N
     if person is None:
         return
     if not isinstance(source, LocalSource):
-        raise ValueError(
+        raise Refused.saying(
+            "person",
             f"person ({person!r}) must be None for a Dask DataFrame: the rows of each person would have to "
-            "move to one worker. Write it to Parquet (table.to_parquet(folder)), and fit that with scratch"
+            "move to one worker. Write it to Parquet (table.to_parquet(folder)), and fit that with scratch",
         )
     check_storage(source.empty([person]), {person: PERSON})
     if scratch is None:
-        raise ValueError(
+        raise Refused.saying(
+            "person",
             f"person ({person!r}) needs scratch, a folder on a disk of yours: the rows of each person are "
-            "brought together there, and removed after the fit"
+            "brought together there, and removed after the fit",
         )
 
 

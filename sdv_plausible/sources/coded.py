@@ -89,11 +89,7 @@ class Tables:
 
     def merge(self, one: Counted, other: Counted) -> Counted:
         """Add them."""
-        return (
-            one[0] + other[0],
-            [a + b for a, b in zip(one[1], other[1], strict=True)],
-            one[2] + other[2],
-        )
+        return (one[0] + other[0], [a + b for a, b in zip(one[1], other[1], strict=True)], one[2] + other[2])
 
 
 @dataclass(frozen=True, eq=False)

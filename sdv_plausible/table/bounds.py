@@ -18,31 +18,16 @@ PARTS = 64  # of a range, besides powers of two or calendar years: what is count
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """A declared range of a number or date, whose bins are learned.
+    """A declared range of a number or date, whose bins are learned."""
 
-    Parameters
-    ----------
-    plain : Attribute
-        The range in equal bins: its ends, its type, and what stands in while nothing is learned.
-    resolution : int, optional
-        Dates: nanoseconds between two values. None: learned.
-    nullable : bool, optional
-        Whether there are missing values. None: learned.
-    low, high : float
-        Ends of the range.
-    special : tuple of float
-        Numbers that stay single, inside the range or beside it.
-    rounding : tuple of int
-        Steps that people round to, from 1 on. Empty: those of most numbers.
-    """
-
+    # The range in equal bins: its ends, its type, and what stands in while nothing is learned
     plain: Attribute
-    resolution: int | None = None
-    nullable: bool | None = None
+    resolution: int | None = None  # dates: nanoseconds between two values. None: learned
+    nullable: bool | None = None  # whether there are missing values. None: learned
     low: float
     high: float
-    special: tuple[float, ...] = ()
-    rounding: tuple[int, ...] = ()
+    special: tuple[float, ...] = ()  # numbers that stay single, inside the range or beside it
+    rounding: tuple[int, ...] = ()  # steps that people round to, from 1 on. Empty: those of most numbers
 
     @property
     def name(self) -> str:
@@ -98,11 +83,9 @@ class Bounds:
         return sorted({int(point) for point in lattice.index(np.array(self.special, dtype=np.float64))})
 
     def grid(self, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
-        """First and last point of the cells that are counted first.
-
-        Equal parts of the range, and powers of two or calendar years: mass is anywhere in a range that was
-        declared, but often about zero or in few years of it.
-        """
+        """First and last point of the cells that are counted first."""
+        # Equal parts of the range, and powers of two or calendar years: mass is anywhere in a range that was
+        # declared, but often about zero or in few years of it.
         low, high = self.ends(lattice)
         if high < low:  # the range lies between two points
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)

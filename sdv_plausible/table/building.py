@@ -12,6 +12,7 @@ from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
+from sdv_plausible.table.column_document import Provenance
 from sdv_plausible.table.columns import ExactColumns, FrameColumns
 from sdv_plausible.table.dates import date_style
 from sdv_plausible.table.declarations import Declarations, Specs
@@ -31,34 +32,8 @@ def build_domain(
     transcript: Transcript | None = None,
     engine: ExactColumns | None = None,
 ) -> Domain:
-    """Domain of the modelled columns of a table, in the table's column order.
-
-    Parameters
-    ----------
-    table : DataFrame
-        The rows.
-    declarations : Declarations
-        What the user declared.
-    specs : mapping
-        What reaches the model, by column.
-    max_bins : int
-        Bins of a number or date that is not declared.
-    private : DomainPlan
-        Columns to be learned under the budget; charged first.
-    ledger : PrivacyLedger
-        Where that is charged.
-    coins : Coins
-        Source of the noise.
-    transcript : Transcript, optional
-        Where noisy answers are written down.
-    engine : ExactColumns, optional
-        What counts the rows where they are not in the table, of which the types alone are then used.
-
-    Raises
-    ------
-    ValueError
-        If an undeclared column cannot be read.
-    """
+    """Domain of the modelled columns of a table, in the table's column order; the plan is charged first."""
+    # An engine counts the rows where they are not in the table, of which the types alone are then used.
     forms = {
         name: declarations.date_format(name, specs[name])
         for name, sdtype in private.columns.items()
@@ -89,10 +64,8 @@ def build_domain(
 
 
 def domain_entries(domain: Domain, declarations: Declarations | None = None) -> list[LedgerEntry]:
-    """Ledger entries of a domain: declared is free, inferred or edited after a look ends the claim.
-
-    A private one is charged by its plan.
-    """
+    """Ledger entries of a domain: declared is free, inferred or edited after a look ends the claim."""
+    # A private one is charged by its plan.
     entries = []
     declared = [a.name for a in domain if a.provenance == "declared"]
     sources = declarations.sources if declarations else {}
@@ -117,15 +90,21 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
                 'domain=..., or learn them under the budget with undeclared="private"',
             )
         )
+    if others := [n for n in _of_origin("inferred", domain, declarations) if n not in domain.inferred]:
+        names = listed(others)
+        entries.append(
+            _no_claim(
+                f"detected in the rows: {names}",
+                f"semantic types and patterns of {names} were detected in the rows, and single rows may "
+                "decide them: say yourself what these columns are, without the word detected",
+            )
+        )
     return entries
 
 
 def _edited_entry(domain: Domain, declarations: Declarations | None) -> list[LedgerEntry]:
     """Entry of declarations that were changed after they were compared with the rows."""
-    origins = declarations.origins if declarations else {}
-    edited = [a.name for a in domain if a.provenance == "edited"]
-    edited += [name for name, origin in origins.items() if origin == "edited" and name not in edited]
-    if not edited:
+    if not (edited := _of_origin("edited", domain, declarations)):
         return []
     names = listed(edited)
     return [
@@ -136,6 +115,13 @@ def _edited_entry(domain: Domain, declarations: Declarations | None) -> list[Led
             'the budget: take it out of the file, with undeclared="private"',
         )
     ]
+
+
+def _of_origin(origin: Provenance, domain: Domain, declarations: Declarations | None) -> list[str]:
+    """Columns whose words are from there, modelled or not: an id's pattern is released, too."""
+    marked = declarations.origins if declarations else {}
+    found = [attribute.name for attribute in domain if attribute.provenance == origin]
+    return found + [name for name, one in marked.items() if one == origin and name not in found]
 
 
 def _no_claim(how: str, why: str) -> LedgerEntry:

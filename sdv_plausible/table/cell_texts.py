@@ -27,28 +27,11 @@ _NO_DATE = np.iinfo(np.int64).min
 
 @dataclass(frozen=True, kw_only=True)
 class Spelling:
-    """How the cells of a file are written; the same for all columns, and chosen without looking at the rows.
+    """How the cells of a file are written, in all columns alike; chosen without looking at the rows."""
 
-    Parameters
-    ----------
-    decimal : str
-        Decimal point: one character.
-    thousands : str, optional
-        What separates groups of three digits: one character. None: nothing does.
-    na_values : sequence of str
-        Texts that stand for a missing value.
-    true_values, false_values : sequence of str
-        Texts that stand for truth values, in any mixture of small and capital letters.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is not of this kind, or two contradict each other.
-    """
-
-    decimal: str = "."
-    thousands: str | None = None
-    na_values: Sequence[str] = ("",)
+    decimal: str = "."  # decimal point: one character
+    thousands: str | None = None  # what separates groups of three digits: one character. None: nothing does
+    na_values: Sequence[str] = ("",)  # texts that stand for a missing value
     true_values: Sequence[str] = TRUE_VALUES
     false_values: Sequence[str] = FALSE_VALUES
 
@@ -125,22 +108,7 @@ def _fold(text: str) -> str:
 class CellReader:
     """Reads the cells of one column, each by itself.
 
-    Parameters
-    ----------
-    column : ColumnType
-        What the column is.
-    spelling : Spelling
-        How its cells are written.
-
-    Attributes
-    ----------
-    unread : int
-        Cells so far that are neither missing nor what the column is. For the data holder only.
-
-    Raises
-    ------
-    ValueError
-        If dates have no format, or one that cannot be, or a declared value is also a text for missing.
+    ``unread`` counts cells that are neither missing nor what the column is: for the data holder only.
     """
 
     def __init__(self, column: ColumnType, spelling: Spelling) -> None:
@@ -160,9 +128,8 @@ class CellReader:
         for text in self._texts:
             if self.spelling.is_missing(text):
                 raise ValueError(
-                    f"column {column.name!r}: the declared value {text!r} is one of na_values, the texts "
-                    "for missing: leave it "
-                    "out of one of them"
+                    f"column {column.name!r}: the declared value {text!r} is one of na_values, the texts for "
+                    "missing: leave it out of one of them"
                 )
         if column.sdtype != "datetime":
             return

@@ -23,11 +23,9 @@ from sdv_plausible.table.forms import ODD, plain_objects
 
 
 def plain_cells(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame whose objects are of plain types, and whose moments are within the years 1 to 9999.
-
-    Frames enter through here: behind it no cell has a class of its own, which could end a fit. What can be no
-    value, such as a list, is ``ODD``: present, and outside every domain.
-    """
+    """A frame whose objects are of plain types, and whose moments are within the years 1 to 9999."""
+    # Frames enter through here: behind it no cell has a class of its own, which could end a fit. What can be
+    # no value, such as a list, is ``ODD``: present, and outside every domain.
     plain = frame
     for place, (_, column) in enumerate(frame.items()):
         found = within_years(_dense(column))
@@ -45,22 +43,17 @@ def plain_cells(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _dense(column: pd.Series[Any]) -> pd.Series[Any]:
-    """A column whose cells are met as any others: no moments and the like in categories or dictionaries.
-
-    Of Arrow's dictionaries pandas finds no distinct cells where one is missing, or one more value comes.
-    """
+    """A column whose cells are met as any others: no moments and the like in categories or dictionaries."""
+    # Of Arrow's dictionaries pandas finds no distinct cells where one is missing, or one more value comes.
     dtype: Any = column.dtype
     if is_arrow(column) and str(dtype.pyarrow_dtype).startswith("dictionary<"):
         cells = column.array.__arrow_array__().cast(dtype.pyarrow_dtype.value_type)
         return pd.Series(pd.arrays.ArrowExtensionArray(cells), index=column.index)
-    if not isinstance(dtype, pd.CategoricalDtype) or not _holds_moments(dtype.categories):
+    values = dtype.categories if isinstance(dtype, pd.CategoricalDtype) else None
+    if values is None or not (values.dtype.kind in "mM" or isinstance(values.dtype, pd.ArrowDtype)):
         return column
-    cells = take(dtype.categories.array, column.cat.codes.to_numpy(), allow_fill=True)
+    cells = take(values.array, column.cat.codes.to_numpy(), allow_fill=True)
     return pd.Series(cells, index=column.index)
-
-
-def _holds_moments(values: pd.Index[Any]) -> bool:
-    return values.dtype.kind in "mM" or isinstance(values.dtype, pd.ArrowDtype)
 
 
 def without_odd(column: pd.Series[Any]) -> pd.Series[Any]:

@@ -23,23 +23,12 @@ FEW_CELLS = 20  # present cells below which it does not: a small table says litt
 
 @dataclass(frozen=True)
 class Finding:
-    """What does not fit in one column, without any value of it.
-
-    Attributes
-    ----------
-    column : str
-        Its name.
-    problem : str
-        What does not fit, and what to do.
-    cells : int
-        How many cells.
-    share : float
-        The same as a share of the column's present cells; of all cells where missing ones are meant.
-    """
+    """What does not fit in one column, without any value of it."""
 
     column: str
-    problem: str
+    problem: str  # what does not fit, and what to do
     cells: int
+    # The same as a share of the column's present cells; of all cells where missing ones are meant
     share: float
 
     def __str__(self) -> str:
@@ -68,19 +57,9 @@ def check_columns(
     nullable: Mapping[str, bool | None],
     show: Callable[[str], object],
 ) -> Check:
-    """Compare a table with what was declared of its columns.
-
-    Parameters
-    ----------
-    table : DataFrame
-        The real rows.
-    known : mapping of str to Attribute
-        Declared attributes.
-    nullable : mapping of str to bool or None
-        Whether missing values were declared; None where that is learned or was left open.
-    show : callable
-        Gets lines with values of the rows, for a screen; they are kept nowhere.
-    """
+    """Compare a table with what was declared of its columns."""
+    # ``nullable`` is None where missing is learned or was left open; ``show`` gets lines with values of the
+    # rows, for a screen: they are kept nowhere.
     findings: list[Finding] = []
     for name, attribute in known.items():
         for finding, values in _column_findings(table[name], attribute, nullable.get(name)):
@@ -102,10 +81,8 @@ def mostly_outside(table: pd.DataFrame, known: Mapping[str, Attribute]) -> list[
 
 
 def often_missing(table: pd.DataFrame, never: Collection[str]) -> list[str]:
-    """Names of columns of which cells are missing that were not declared to be, and not just a few.
-
-    ``never`` are the columns whose declaration has no missing value.
-    """
+    """Names of columns of which cells are missing that were not declared to be, and not just a few."""
+    # ``never`` are the columns whose declaration has no missing value.
     if len(table) < FEW_CELLS:
         return []
     return [name for name in never if table[name].isna().sum() > MISSING * len(table)]

@@ -143,10 +143,8 @@ class ColumnCodec:
         return np.array([*codes, -1], dtype=np.int64)[where]
 
     def decode(self, codes: np.ndarray, coins: Coins) -> np.ndarray | pd.Series[Any]:
-        """Values of codes; inside a bin they are drawn evenly, or as round as the domain says.
-
-        Objects where texts stand beside numbers.
-        """
+        """Values of codes; inside a bin they are drawn evenly, or as round as the domain says."""
+        # Objects where texts stand beside numbers.
         attribute = self.attribute
         if attribute.kind in ("categorical", "ordinal"):
             return self._values[codes]  # the missing code is the last one, which holds NaN

@@ -39,38 +39,20 @@ SHARED: Shared = {
 
 @dataclass(frozen=True, kw_only=True)
 class Word:
-    """One word of a declaration.
+    """One word of a declaration."""
 
-    Attributes
-    ----------
-    about : {"type", "values", "form", "origin", "nothing"}
-        What it tells: what the column is; which values it may hold; how they lie in time or on a grid, which
-        may stand without a range; where the declaration is from. SDV's own tell nothing of a value set.
-    meaning : str
-        In one line; ``left_out`` says what holds without it.
-    form : mapping
-        What it may hold, besides null, which says nothing.
-    rule : str
-        The same in words: "must be ...".
-    suits : tuple of str
-        The sdtypes that it goes with; all if empty.
-    narrower : mapping of str to (mapping, str)
-        Form for some sdtypes alone, and the rule in words.
-    holds : callable
-        What no form can say.
-    title : str
-        Of its field on the review page, which has none for a word without.
-    """
-
+    # What it tells: what the column is; which values it may hold; how they lie in time or on a grid, which
+    # may stand without a range; where the declaration is from. SDV's own tell nothing of a value set
     about: Literal["type", "values", "form", "origin", "nothing"]
-    meaning: str
-    form: Form
-    rule: str = ""
+    meaning: str  # in one line; ``left_out`` says what holds without it
+    form: Form  # what it may hold, besides null, which says nothing
+    rule: str = ""  # the same in words: "must be ..."
     left_out: str = ""
-    suits: tuple[str, ...] = ()
+    suits: tuple[str, ...] = ()  # the sdtypes that it goes with; all if empty
+    # Form for some sdtypes alone, and the rule in words
     narrower: Mapping[str, tuple[Form, str]] = field(default_factory=dict)
-    holds: Callable[[Any], bool] = lambda _: True
-    title: str = ""
+    holds: Callable[[Any], bool] = lambda _: True  # what no form can say
+    title: str = ""  # of its field on the review page, which has none for a word without
 
     @property
     def explanation(self) -> str:

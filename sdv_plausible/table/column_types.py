@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.declarations import domain_document
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.specifications import declared_attribute, told_sdtype
@@ -29,30 +30,15 @@ _RELEASED = (
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnType:
-    """What a column is.
-
-    Parameters
-    ----------
-    name : str
-        Column name.
-    sdtype : str
-        SDV's semantic type.
-    datetime_format : str, optional
-        strftime format of dates.
-    values : tuple
-        Declared values of a category; empty where none are declared, and its cells are text. Texts that
-        stand beside numbers.
-    regex_format : str, optional
-        Pattern of invented ids.
-    pii : bool, optional
-        Whether the column holds personal data.
-    """
+    """What a column is."""
 
     name: str
     sdtype: str
-    datetime_format: str | None = None
+    datetime_format: str | None = None  # strftime format of dates
+    # Declared values of a category; empty where none are declared, and its cells are text. Texts that stand
+    # beside numbers
     values: tuple[Hashable, ...] = ()
-    regex_format: str | None = None
+    regex_format: str | None = None  # pattern of invented ids
     pii: bool | None = None
 
     @property
@@ -73,21 +59,9 @@ class ColumnType:
 
 
 def column_types(domain: Any = None, metadata: Any = None) -> dict[str, ColumnType]:
-    """Types of all columns that a domain or metadata names.
-
-    Parameters
-    ----------
-    domain : Domain, mapping, path, "written" or None
-        Declarations, as for the synthesizer, or types by column name.
-    metadata : sdv.metadata.Metadata, mapping, path or None
-        Metadata of one table, or its columns: name -> ``{"sdtype": ...}``. Of it the semantic types and date
-        formats count; its values only with ``domain="written"``.
-
-    Raises
-    ------
-    ValueError
-        If a declaration cannot be read, contradicts the metadata, or does not tell its sdtype.
-    """
+    """Types of all columns that a domain or metadata names."""
+    # ``domain`` as for the synthesizer, or types by column name. Of metadata the semantic types and date
+    # formats count; its values only with ``domain="written"``.
     known = metadata_columns(metadata)
     if domain is None:
         given: dict[str, Any] = {}
@@ -99,34 +73,19 @@ def column_types(domain: Any = None, metadata: Any = None) -> dict[str, ColumnTy
 
 
 def with_id(types: Mapping[str, ColumnType], name: str | None) -> dict[str, ColumnType]:
-    """Types of which one column is an id, which is invented and never modelled; unchanged for None.
-
-    Raises
-    ------
-    ValueError
-        If there is no such column.
-    """
+    """Types of which one column is an id, which is invented and never modelled; unchanged for None."""
     if name is None:
         return dict(types)
     if name not in types:
-        raise ValueError(
-            f"person ({name!r}) must be a column that metadata or domain names: {sorted(types)}; try "
-            f"{{{name!r}: {{'sdtype': 'id'}}}}"
-        )
+        rule = f"must be a column that metadata or domain names: {sorted(types)}"
+        raise Refused("person", name, rule, f"try {{{name!r}: {{'sdtype': 'id'}}}}")
     column = types[name]
     return {**types, name: replace(column, sdtype="id") if column.is_modelled else column}
 
 
 def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
-    """Columns of a single table's metadata as they were given, detected values and all.
-
-    None of what is no metadata.
-
-    Raises
-    ------
-    ValueError
-        If a file cannot be read, a column has no specification or no name, or ids a pattern without texts.
-    """
+    """Columns of a single table's metadata as they were given, detected values and all."""
+    # None of what is no metadata.
     _, columns = _table_and_columns(metadata)
     check_names(columns, "metadata")
     for name, spec in columns.items():
@@ -135,13 +94,7 @@ def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
 
 
 def check_released(metadata: Any) -> None:
-    """Refuse what metadata says of a table and no release tells, such as a sequence key.
-
-    Raises
-    ------
-    ValueError
-        Naming it, and the way out.
-    """
+    """Refuse what metadata says of a table and no release tells, such as a sequence key."""
     table, _ = _table_and_columns(metadata)
     if unknown := sorted(str(key) for key, said in table.items() if said and key not in _RELEASED):
         raise ValueError(
@@ -158,8 +111,11 @@ def _table_and_columns(metadata: Any) -> tuple[Mapping[Any, Any], Mapping[Any, A
             document = json.loads(Path(metadata).read_text(encoding="utf-8"))
         except (RecursionError, ValueError) as error:
             raise ValueError(f"metadata ({str(metadata)!r}) is not a JSON file: {error}") from error
-    if not isinstance(document, Mapping):
+    if document is None:
         return {}, {}
+    if not isinstance(document, Mapping):
+        rule = "must be SDV's Metadata of one table, or its document"
+        raise Refused("metadata", type(document), rule, "metadata_of(domain) makes one of declarations")
     tables = document.get("tables")
     if isinstance(tables, Mapping) and "sdtype" not in tables:
         document = next(iter(tables.values()), {})
@@ -178,9 +134,10 @@ def _column_type(name: str, given: Any, known: Mapping[str, Any]) -> ColumnType:
         return given
     form = known.get("datetime_format")
     if not isinstance(given, (Attribute, Mapping)):
-        raise ValueError(
-            f"domain of column {name!r} ({given!r}) must be a mapping such as "
-            f"{{'range_min': 0, 'range_max': 99}}"
+        raise Refused.saying(
+            "domain",
+            f"domain of column {name!r} ({type(given).__name__}) must be a mapping such as "
+            f"{{'range_min': 0, 'range_max': 99}}",
         )
     check_agreement(name, given, known)
     if isinstance(given, Attribute):

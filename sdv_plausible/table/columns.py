@@ -30,23 +30,12 @@ Flagged = tuple[
 
 @dataclass(frozen=True)
 class Reading:
-    """How the cells of a column become numbers.
-
-    Parameters
-    ----------
-    name : str
-        Column name.
-    sdtype : {"numerical", "datetime"}
-        SDV's semantic type.
-    datetime_format : str, optional
-        strftime format of dates stored as text.
-    texts : tuple of str
-        Declared codes in words beside numbers: cells that hold one are neither numbers nor missing.
-    """
+    """How the cells of a column become numbers."""
 
     name: str
     sdtype: str
     datetime_format: str | None = None
+    # Declared codes in words beside numbers: cells that hold one are neither numbers nor missing
     texts: tuple[str, ...] = ()
 
     @property
@@ -63,19 +52,15 @@ class ExactColumns(Protocol):
 
     def num_rows(self) -> int:
         """Return the number of rows."""
-        ...
 
     def value_counts(self, name: str) -> tuple[list[Flagged], np.ndarray, int]:
         """Values that occur, in an order of their own, their counts, and the missing cells."""
-        ...
 
     def precision_counts(self, reading: Reading) -> np.ndarray:
         """Cells of every level of precision, and last those that hold no number, shape (levels + 1,)."""
-        ...
 
     def point_counts(self, reading: Reading, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
         """Lattice points that occur, increasing, and their counts."""
-        ...
 
 
 class FrameColumns(SeesRows):
@@ -162,23 +147,14 @@ class Precision:
 
 @dataclass(frozen=True, eq=False)
 class RunCounts:
-    """How many cells of a column are in disjoint runs of lattice points, some points aside.
-
-    Parameters
-    ----------
-    reading, lattice
-        How cells become lattice points.
-    first, last : ndarray of int64
-        Ends of the runs, both inside; public, or from earlier answers.
-    without : sequence of int
-        Points that are not counted, from earlier answers.
-    """
+    """How many cells of a column are in disjoint runs of lattice points, some points aside."""
 
     reading: Reading
     lattice: Lattice
+    # Ends of the runs, both inside; public, or from earlier answers
     first: np.ndarray
     last: np.ndarray
-    without: Sequence[int] = field(default=())
+    without: Sequence[int] = field(default=())  # points that are not counted, from earlier answers
     proof = _PUBLIC_CELLS
 
     def asked(self) -> Asked:
@@ -206,21 +182,12 @@ class RoundingCounts:
     """How many numbers of each size are multiples of which step, some points aside.
 
     Zero is a multiple of everything and is not counted.
-
-    Parameters
-    ----------
-    reading, lattice
-        How cells become lattice points.
-    steps : tuple of int
-        Increasing from 1; a point counts for the largest that divides it.
-    without : tuple of int
-        Points that are not counted, from earlier answers.
     """
 
     reading: Reading
     lattice: Lattice
-    steps: tuple[int, ...]
-    without: tuple[int, ...] = ()
+    steps: tuple[int, ...]  # increasing from 1; a point counts for the largest that divides it
+    without: tuple[int, ...] = ()  # points that are not counted, from earlier answers
     proof = _PUBLIC_CELLS
 
     def asked(self) -> Asked:
@@ -292,11 +259,9 @@ def _lattice(lattice: Lattice) -> dict[str, Any]:
 
 
 def value_counts(column: pd.Series[Any]) -> tuple[dict[Flagged, int], int]:
-    """Rows of each value that occurs, by (is it a truth value, value), and of missing ones.
-
-    A value has one form whatever the column's type is made by the other rows: 1 and 1.0 are 1, but True is
-    not.
-    """
+    """Rows of each value that occurs, by (is it a truth value, value), and of missing ones."""
+    # A value has one form whatever the column's type is made by the other rows: 1 and 1.0 are 1, but True is
+    # not.
     where, forms = distinct_values(column)
     found = np.bincount(where[where >= 0], minlength=len(forms)).tolist()
     counts: dict[Flagged, int] = {}

@@ -11,14 +11,9 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.table.distinct import distinct_values
+from sdv_plausible.table.values import ZONE
 
-NANOSECONDS = {
-    "D": 86_400_000_000_000,
-    "h": 3_600_000_000_000,
-    "min": 60_000_000_000,
-    "s": 1_000_000_000,
-    "ns": 1,
-}
+NANOSECONDS = {"D": 86_400 * 10**9, "h": 3_600 * 10**9, "min": 60 * 10**9, "s": 10**9, "ns": 1}
 _YEARS = {  # 1 to 9999, of moments without a time zone and of those with one
     None: ("0001-01-01", "9999-12-31 23:59:59.999999"),
     "UTC": ("0001-01-01 14:00", "9999-12-31 09:59:59"),
@@ -29,11 +24,9 @@ _READ = (str, int, float, dt.date, pd.Timestamp)
 def as_nanoseconds(
     column: pd.Series[Any], datetime_format: str | None = None, *, row_by_row: bool = False
 ) -> np.ndarray:
-    """Nanoseconds since 1970 UTC as int64; missing is the smallest int64 (numpy's NaT).
-
-    ``row_by_row`` reads every row as if it were alone: text without a format must be ISO 8601 (pandas would
-    guess a format from the first row and read all others by it), and what cannot be read is missing.
-    """
+    """Nanoseconds since 1970 UTC as int64; missing is the smallest int64 (numpy's NaT)."""
+    # ``row_by_row`` reads every row as if it were alone: text without a format must be ISO 8601 (pandas would
+    # guess a format from the first row and read all others by it), and what cannot be read is missing.
     column = _of_numpy(column)
     if not isinstance(column.dtype, pd.DatetimeTZDtype) and not pd.api.types.is_datetime64_dtype(
         column.dtype
@@ -46,8 +39,7 @@ def as_nanoseconds(
         except (ValueError, TypeError) as error:
             raise ValueError(
                 f"column {str(column.name)!r} has dates that cannot be read in the datetime_format "
-                f"({datetime_format!r}): give "
-                "the format that they are written in, or make such cells missing"
+                f"({datetime_format!r}): give the format that they are written in, or make such cells missing"
             ) from error
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
@@ -77,10 +69,9 @@ def _alone(text: str, form: str) -> Any:
 
 
 def within_years(column: pd.Series[Any]) -> pd.Series[Any]:
-    """A column whose moments beyond the years 1 to 9999 are missing: one by one pandas ends the process.
-
-    Where there is a time zone, 14 hours at either end are beyond them too: the year may be another one there.
-    """
+    """A column whose moments beyond the years 1 to 9999 are missing: one by one pandas ends the process."""
+    # Where there is a time zone, 14 hours at either end are beyond them too: the year may be another one
+    # there.
     if not holds_dates(column) and not _holds_days(column):
         return column
     moments = _of_numpy(column)
@@ -117,11 +108,9 @@ def _of_numpy(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def date_style(column: pd.Series[Any], datetime_format: str | None) -> dict[str, Any]:
-    """How a column's dates are written: in the declared format, else as dates in its type's time zone.
-
-    Whether the column holds dates or text does not count where a format is declared: one cell that is no date
-    would change it.
-    """
+    """How a column's dates are written: in the declared format, else as dates in its type's time zone."""
+    # Whether the column holds dates or text does not count where a format is declared: one cell that is no
+    # date would change it.
     if datetime_format is not None:
         return {"datetime_format": datetime_format}
     zone = getattr(_of_numpy(column.iloc[:0]).dtype, "tz", None)
@@ -129,24 +118,12 @@ def date_style(column: pd.Series[Any], datetime_format: str | None) -> dict[str,
 
 
 def check_dates(table: pd.DataFrame, formats: Mapping[str, str | None]) -> None:
-    """Refuse columns whose types do not go with how their dates are written: a look at the schema alone.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of it the types alone count.
-    formats : mapping
-        Formats of the columns of dates.
-
-    Raises
-    ------
-    ValueError
-        If text has no format (pandas would read all rows as the first one suggests), or a format is given for
-        dates of a time zone.
-    """
+    """Refuse columns whose types do not go with how their dates are written: a look at the schema alone."""
+    # Text needs a format (pandas would read all rows as the first one suggests); dates of a time zone have
+    # none.
     for name, form in formats.items():
         column = _of_numpy(table[name].iloc[:0])
-        check_style(name, None, form)
+        check_style(name, date_style(column, form).get("time_zone"), form)
         if form is None and not holds_dates(column):
             raise ValueError(
                 f"column {name!r} holds dates as text: give its datetime_format, such as '%Y-%m-%d', in the "
@@ -160,21 +137,16 @@ def check_dates(table: pd.DataFrame, formats: Mapping[str, str | None]) -> None:
 
 
 def check_style(name: str, time_zone: Any, datetime_format: Any) -> None:
-    """Refuse a time zone or format of a column that there is not.
-
-    Raises
-    ------
-    ValueError
-        Naming the column.
-    """
+    """Refuse a time zone or format of a column that there is not."""
     try:
+        if time_zone is not None and not re.fullmatch(ZONE, str(time_zone)):
+            raise ValueError("no file can name it")
         pd.to_datetime("0", format=datetime_format, errors="coerce")
         pd.Timestamp(0).tz_localize(time_zone)
     except Exception as error:  # of several kinds, by the library that pandas asks
         raise ValueError(
             f"column {name!r}: time_zone ({time_zone!r}) and datetime_format ({datetime_format!r}) must be "
-            "such as "
-            "'Europe/Zurich' and '%Y-%m-%d', or null"
+            "such as 'Europe/Zurich' and '%Y-%m-%d', or null"
         ) from error
 
 
@@ -193,15 +165,10 @@ def format_unit(form: str | None) -> int:
         return 1
     if "%f" in form:
         return 1000  # microseconds
-    for directive, unit in (
-        ("%S", "s"),
-        ("%T", "s"),
-        ("%c", "s"),
-        ("%X", "s"),
-        ("%M", "min"),
-        ("%H", "h"),
-        ("%I", "h"),
-    ):
-        if directive in form:
-            return NANOSECONDS[unit]
-    return NANOSECONDS["D"]
+    shown = (
+        unit
+        for letters, unit in (("STcX", "s"), ("M", "min"), ("HI", "h"))
+        for letter in letters
+        if f"%{letter}" in form
+    )
+    return NANOSECONDS[next(shown, "D")]

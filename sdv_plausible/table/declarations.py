@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.table.bounds import Bounds, bounds_of, is_wide
 from sdv_plausible.table.column_document import Provenance
@@ -54,11 +55,7 @@ class Declarations:
     """Public sources that were cited."""
 
     def plan_private(
-        self,
-        specs: Specs,
-        epsilon: float,
-        delta: float,
-        neighbours: Neighbours = ONE_ROW,
+        self, specs: Specs, epsilon: float, delta: float, neighbours: Neighbours = ONE_ROW
     ) -> DomainPlan:
         """Plan what learning domains costs, with bounds or without, from the metadata alone."""
         learned = set(self.bounds)
@@ -80,10 +77,8 @@ class Declarations:
         )
 
     def planned(self, specs: Specs, private: Collection[str] = ()) -> Domain:
-        """Domain for planning.
-
-        Undeclared columns stand in with one code each, marked as private or inferred.
-        """
+        """Domain for planning."""
+        # Undeclared columns stand in with one code each, marked as private or inferred.
         return Domain(tuple(self.marked(self._planned(name, name in private)) for name in specs))
 
     def marked(self, attribute: Attribute) -> Attribute:
@@ -94,7 +89,9 @@ class Declarations:
     def _planned(self, name: str, private: bool) -> Attribute:
         if name in self.bounds and private:
             return replace(self.bounds[name].plain, provenance="private")
-        return self.known(name) or _stand_in(name, private)
+        return self.known(name) or Attribute(
+            name=name, kind="categorical", nullable=True, provenance="private" if private else "inferred"
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -128,35 +125,12 @@ def _usual(name: str, spec: Mapping[str, Any]) -> Attribute:
     return Attribute(name=name, kind="categorical", values=tuple(range(size)), provenance="inferred")
 
 
-def _stand_in(name: str, private: bool) -> Attribute:
-    return Attribute(
-        name=name, kind="categorical", nullable=True, provenance="private" if private else "inferred"
-    )
-
-
 def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs: Specs) -> Declarations:
-    """Read the ``domain`` argument of the synthesizer.
-
-    Parameters
-    ----------
-    domain : None, "written", Domain, mapping or path
-        See :class:`sdv_plausible.PlausibleDeniabilitySynthesizer`.
-    undeclared : {"infer", "private"}
-        What happens to the other columns.
-    max_bins : int
-        Bins of wide ranges.
-    specs : mapping
-        The metadata's columns.
-
-    Raises
-    ------
-    ValueError
-        If a declaration names no column, cannot be read, fixes no domain, or contradicts the metadata.
-    """
+    """Read the ``domain`` argument of the synthesizer."""
     if undeclared not in ("infer", "private"):
-        raise ValueError(f'undeclared ({undeclared!r}) must be "infer" or "private"')
+        raise Refused("undeclared", undeclared, 'must be "infer" or "private"')
     if not isinstance(max_bins, int) or isinstance(max_bins, bool) or max_bins < 2:
-        raise ValueError(f"max_bins ({max_bins!r}) must be a whole number >= 2; try 100")
+        raise Refused("max_bins", max_bins, "must be a whole number of at least 2", "try 100")
     if domain is None:
         return Declarations({}, undeclared)
     if isinstance(domain, str) and domain == "written":
@@ -169,8 +143,8 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
     unknown = sorted(set(given) - set(specs))
     if unknown:
         hint = suggestion(unknown[0], specs)
-        raise ValueError(
-            f"domain names {unknown}, which are not columns of the metadata: {sorted(specs)}{hint}"
+        raise Refused.saying(
+            "domain", f"domain names {unknown}, which are not columns of the metadata: {sorted(specs)}{hint}"
         )
     attributes: dict[str, Attribute] = {}
     for name, spec in given.items():
@@ -219,24 +193,15 @@ def _sorted_out(
 
 
 def domain_document(domain: Any) -> DomainFile:
-    """The domain file that the ``domain`` argument is, names, or would be.
-
-    Parameters
-    ----------
-    domain : Domain, mapping or path
-        As for the synthesizer, but for "written".
-
-    Raises
-    ------
-    ValueError
-        If it is something else, its file cannot be read, or its names are not those of columns.
-    """
+    """The domain file that the ``domain`` argument (all but "written") is, names, or would be."""
     if isinstance(domain, DomainFile):
         return domain
     if isinstance(domain, str) and domain == "metadata":
-        raise ValueError(
-            'domain ("metadata") must be "written", your word that you wrote the ranges and values in the '
-            "metadata: SDV's detection writes those of the rows; leave domain out then, or declare"
+        raise Refused(
+            "domain",
+            domain,
+            'must be "written", your word that you wrote the ranges and values in the metadata',
+            "SDV's detection writes those of the rows; leave domain out then, or declare",
         )
     if isinstance(domain, (str, os.PathLike)):
         domain = _read_file(Path(domain))
@@ -244,7 +209,7 @@ def domain_document(domain: Any) -> DomainFile:
         columns = {attribute.name: attribute for attribute in domain}
         return DomainFile(columns=columns, learned=domain.learned)
     if not isinstance(domain, Mapping):
-        raise ValueError(f'domain ({type(domain).__name__}) must be "written", a Domain, a mapping or a path')
+        raise Refused("domain", type(domain), 'must be "written", a Domain, a mapping or a path')
     return DomainFile.of(domain, "domain")
 
 
@@ -267,11 +232,11 @@ def _declare(name: str, spec: Any, max_bins: int, known: Mapping[str, Any]) -> A
     # used here.
     sdtype, form = known.get("sdtype"), known.get("datetime_format")
     if sdtype is not None and sdtype not in MODELLED_SDTYPES:
-        raise ValueError(
+        raise Refused.saying(
+            "domain",
             f"domain of column {name!r} ({spec!r}) fixes no values: the column's sdtype ({sdtype!r}) is "
-            "invented, not "
-            "modelled. Set it to categorical or numerical in the metadata (metadata.update_column), or "
-            "leave the column out"
+            "invented, not modelled. Set it to categorical or numerical in the metadata "
+            "(metadata.update_column), or leave the column out",
         )
     if isinstance(spec, (Attribute, Mapping)):
         check_agreement(name, spec, known)

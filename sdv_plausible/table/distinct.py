@@ -28,11 +28,9 @@ def distinct_values(column: pd.Series[Any]) -> tuple[Where, list[Hashable]]:
 
 
 def distinct_objects(cells: np.ndarray) -> tuple[Where, list[Hashable]]:
-    """The same of an array of objects.
-
-    Each is brought into its form before it is compared with another one: of equal cells of several types the
-    first would stand for all.
-    """
+    """The same of an array of objects."""
+    # Each is brought into its form before it is compared with another one: of equal cells of several types
+    # the first would stand for all.
     kinds = types_of(cells)
     if kinds <= _COMPARED:
         # Of texts alone pandas reads each up to its first NUL, so that one cell would take others for its

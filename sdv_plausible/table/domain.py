@@ -132,9 +132,8 @@ class Attribute:
             and all(_in_range(bucket, 0, 2**63 - 1) for bucket in self.buckets)
         ):
             raise ValueError(
-                f"column {self.name!r}: buckets ({self.buckets!r}) must name one bucket, a whole number "
-                "from 0 on, for each of "
-                f"the {self.cardinality} codes"
+                f"column {self.name!r}: buckets ({self.buckets!r}) must name one bucket, a whole number from "
+                f"0 on, for each of the {self.cardinality} codes"
             )
 
         self._check_groups()
@@ -195,8 +194,7 @@ class Attribute:
         if len({canonical(value) for value in self.values}) != len(self.values):
             raise ValueError(
                 f"column {self.name!r}: some values are the same as doubles, and pandas turns whole numbers "
-                "into doubles once "
-                "one is missing: declare numbers beyond 2**53 as text"
+                "into doubles once one is missing: declare numbers beyond 2**53 as text"
             )
 
     def _check_rounding(self) -> None:
@@ -498,13 +496,7 @@ class Domain:
 
 
 def write_attribute(attribute: Attribute) -> dict[str, Any]:
-    """The entries of a finished column, in the order in which they are stated.
-
-    Raises
-    ------
-    ValueError
-        If a value has no form in a file.
-    """
+    """The entries of a finished column, in the order in which they are stated."""
     number = float if attribute.kind == "float" else int
     try:
         values = [write_value(value) for value in attribute.values]
@@ -526,13 +518,7 @@ def write_attribute(attribute: Attribute) -> dict[str, Any]:
 
 
 def read_attribute(entry: Any, required: Collection[str] = ("name", "kind")) -> Attribute:
-    """The finished column of some entries.
-
-    Raises
-    ------
-    ValueError
-        If one that is required is not there, or they are none of a column.
-    """
+    """The finished column of some entries."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
         raise ValueError(
             f"not a domain document: an entry of 'attributes' ({entry!r}) must be a mapping with a 'name'"
@@ -541,7 +527,7 @@ def read_attribute(entry: Any, required: Collection[str] = ("name", "kind")) -> 
         found = read(attribute_form(*required), dict(entry), SHARED)
         if found["kind"] == "datetime":
             check_style(found["name"], found.get("time_zone"), found.get("datetime_format"))
-        number = float if found["kind"] == "float" else _as_whole
+        number = float if found["kind"] == "float" else lambda end: int(end) if end == int(end) else end
         parts: dict[str, Any] = {
             name: tuple(inner) if isinstance(inner, list) else inner for name, inner in found.items()
         }
@@ -551,10 +537,6 @@ def read_attribute(entry: Any, required: Collection[str] = ("name", "kind")) -> 
         return Attribute(**parts)
     except (MisfitError, OverflowError) as error:
         raise ValueError(f"column {entry['name']!r}: {error}") from None
-
-
-def _as_whole(number: float) -> float:
-    return int(number) if number == int(number) else number
 
 
 def _in_range(value: Any, low: int, high: int) -> bool:

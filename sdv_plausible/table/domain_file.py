@@ -14,6 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.domain import Attribute, read_attribute
 from sdv_plausible.table.specifications import told_sdtype
 from sdv_plausible.table.values import write_value
@@ -27,33 +31,20 @@ _KEYS = ("$schema", "schema", "detected", "columns", "looked", "looked_rules", "
 
 @dataclass(frozen=True, kw_only=True)
 class DomainFile:
-    """Declarations with their history.
+    """Declarations with their history."""
 
-    Parameters
-    ----------
-    columns : mapping
-        Column name -> declaration in SDV's words, with ``source``: the public text that it was taken from.
-    looked : mapping of str to str
-        Column name -> digest of its words when they were first compared with the rows, or cells shown.
-    detected : bool
-        Whether the file was written by something that read the rows: none of it is then a declaration.
-    editor_schema : str, optional
-        What ``"$schema"`` says, for editors.
-    learned : mapping, optional
-        What learning some columns cost; they are Attributes, or have the form of one, with a ``kind``.
-    looked_rules : tuple of str, optional
-        Digests of the rules when rows that break one were first counted; None before.
-    rules_source : str, optional
-        The public text that rules changed after that are taken from.
-    """
-
+    # Column name -> declaration in SDV's words, with ``source``: the public text that it was taken from
     columns: Mapping[str, Any]
+    # Column name -> digest of its words when they were first compared with the rows, or cells shown
     looked: Mapping[str, str] = field(default_factory=dict)
+    # Whether the file was written by something that read the rows: none of it is then a declaration
     detected: bool = False
-    editor_schema: str | None = None
+    editor_schema: str | None = None  # what ``"$schema"`` says, for editors
+    # What learning some columns cost; they are Attributes, or have the form of one, with a ``kind``
     learned: Mapping[str, Any] | None = None
+    # Digests of the rules when rows that break one were first counted; None before
     looked_rules: tuple[str, ...] | None = None
-    rules_source: str | None = None
+    rules_source: str | None = None  # the public text that rules changed after that are taken from
 
     @property
     def private(self) -> tuple[str, ...]:
@@ -73,13 +64,7 @@ class DomainFile:
         )
 
     def declarations(self) -> dict[str, Any]:
-        """Words by column as the synthesizer takes them, each with what ends its claim.
-
-        Raises
-        ------
-        ValueError
-            If a column of a template was not filled in.
-        """
+        """Words by column as the synthesizer takes them, each with what ends its claim."""
         edited, found = self.edited, {}
         if self.learned is None and self.private:
             raise ValueError(
@@ -112,21 +97,24 @@ class DomainFile:
         return found
 
     def looked_at(self, names: Collection[str], rules: Collection[str] | None = None) -> DomainFile:
-        """The file after these columns were compared with the rows; the first look at a column counts.
-
-        A column that is not declared counts as a blank: what is declared of it later may repeat it.
-
-        Parameters
-        ----------
-        names : collection of str
-            The columns.
-        rules : collection of str, optional
-            Digests of the rules, if rows that break one were counted.
-        """
+        """The file after these columns were compared with the rows; the first look at a column counts."""
+        # A column that is not declared counts as a blank: what is declared of it later may repeat it.
+        # ``rules`` are digests, if rows that break one were counted.
         ordered = [*(name for name in self.columns if name in names), *sorted({*names} - {*self.columns})]
         new = {name: digest(self.columns.get(name, {})) for name in ordered}
         first = self.looked_rules if rules is None or self.looked_rules is not None else tuple(sorted(rules))
         return replace(self, looked={**new, **self.looked}, looked_rules=first)
+
+    def paid_for(self, learned: Mapping[str, Any]) -> DomainFile:
+        """The file after columns were learned: what was paid for repeats nothing of what a look has shown.
+
+        Parameters
+        ----------
+        learned : mapping
+            Column name -> words, as they were learned.
+        """
+        paid = {name: digest(words) for name, words in learned.items() if name in self.looked}
+        return replace(self, looked={**self.looked, **paid})
 
     def has_other_rules(self, rules: Collection[str]) -> bool:
         """Whether rules (their digests) are not those that were compared with the rows."""
@@ -159,13 +147,7 @@ class DomainFile:
 
     @classmethod
     def of(cls, document: Mapping[str, Any], what: str = "domain file") -> DomainFile:
-        """Read what :meth:`to_dict` wrote, or a bare mapping from names to words.
-
-        Raises
-        ------
-        ValueError
-            If the document is neither.
-        """
+        """Read what :meth:`to_dict` wrote, or a bare mapping from names to words."""
         if not isinstance(document.get("schema"), str):
             check_names(document, what)
             return cls(columns=document)
@@ -207,25 +189,24 @@ class DomainFile:
 
 
 def read_json(path: Path) -> Any:
-    """A JSON document in which no name occurs twice.
-
-    Raises
-    ------
-    ValueError
-        If the file holds something else.
-    """
+    """A JSON document in which no name occurs twice."""
     try:
         return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_repeats)
     except (RecursionError, ValueError) as error:
-        raise ValueError(f"domain ({str(path)!r}) is not a JSON file: {error}") from error
+        raise Refused.saying("domain", f"domain ({str(path)!r}) is not a JSON file: {error}") from error
 
 
 def digest(words: Any) -> str:
     """SHA-256 of a column's words as canonical JSON; sources do not count, nor what is null."""
     if isinstance(words, Mapping):
         words = {key: value for key, value in words.items() if key != "source" and value is not None}
-    text = json.dumps(words, sort_keys=True, separators=(",", ":"), default=str)
+    text = json.dumps(words, sort_keys=True, separators=(",", ":"), default=_whole)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _whole(value: Any) -> Any:
+    """What JSON has no words for, in full: an array's own text leaves values out."""
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic, pd.Series, pd.Index)) else str(value)
 
 
 def is_blank(words: Mapping[str, Any]) -> bool:

@@ -29,11 +29,9 @@ _PLAIN = frozenset(map(id, (type(None), bool, int, float, str, bytes, dt.date, E
 
 
 def plain(cell: Any) -> Any:
-    """Return the cell as None, bool, int, float, str, bytes, date, Timestamp, Decimal, Fraction or tuple.
-
-    Exactly of these types: subclasses and numpy's single cells are rebuilt, moments with a zone are in UTC,
-    and all of one moment have one unit. Of a tuple the entries are such, none a tuple. All else is ``ODD``.
-    """
+    """Return the cell as None, bool, int, float, str, bytes, date, Timestamp, Decimal, Fraction or tuple."""
+    # Exactly of these types: subclasses and numpy's single cells are rebuilt, moments with a zone are in UTC,
+    # and all of one moment have one unit. Of a tuple the entries are such, none a tuple. All else is ``ODD``.
     kind = type(cell)
     if id(kind) in _PLAIN:
         return cell
@@ -67,10 +65,8 @@ def types_of(cells: np.ndarray) -> frozenset[int]:
 
 
 def canonical(value: Any) -> Hashable:
-    """Return the form of a value that values are compared by: numbers are doubles, whole ones int.
-
-    Numbers beyond 2**53 are told apart as far as doubles tell them apart: declare longer ones as text.
-    """
+    """Return the form of a value that values are compared by: numbers are doubles, whole ones int."""
+    # Numbers beyond 2**53 are told apart as far as doubles tell them apart: declare longer ones as text.
     if type(value) is str:  # most are
         return value
     value = plain(value)

@@ -24,27 +24,9 @@ def infer_attribute(
     spec: Mapping[str, Any] | None = None,
     max_bins: int = MAX_BINS,
 ) -> Attribute:
-    """Read a domain off the rows. Convenient, and not private: its provenance is ``"inferred"``.
-
-    Parameters
-    ----------
-    name : str
-        Column name.
-    column : pandas.Series
-        The column's values.
-    sdtype : {"categorical", "ordinal", "boolean", "numerical", "datetime"}
-        SDV's semantic type.
-    spec : mapping, optional
-        The column's SDV metadata (``range_values`` gives an ordinal column's order, ``datetime_format``).
-    max_bins : int
-        Number of bins aimed at for a number or date; up to twice as many where frequent values stand between
-        rare ones.
-
-    Raises
-    ------
-    ValueError
-        If numbers or dates cannot be read, or are infinite, or nearly every row of a text has its own.
-    """
+    """Read a domain off the rows. Convenient, and not private: its provenance is ``"inferred"``."""
+    # ``max_bins`` is aimed at; there are up to twice as many where frequent values stand between rare ones.
+    # ``spec``: of the metadata ``range_values`` (an ordinal's order) and ``datetime_format``.
     spec, column = spec or {}, without_odd(column)
     nullable = bool(column.isna().any())
     if sdtype == "numerical":
@@ -89,10 +71,8 @@ def _check_texts(name: str, column: pd.Series[Any]) -> None:
 
 
 def quantile_bins(numbers: np.ndarray, max_bins: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Bins of about equal mass; a value that alone holds a bin's mass is a bin of its own.
-
-    Isolating such values (the zeros of a capital gain, a "-1 means never") keeps them exact in the output.
-    """
+    """Bins of about equal mass; a value that alone holds a bin's mass is a bin of its own."""
+    # Isolating such values (the zeros of a capital gain, a "-1 means never") keeps them exact in the output.
     values, counts = np.unique(numbers, return_counts=True)
     if len(values) <= max_bins:
         return tuple(values.tolist()), tuple(values.tolist())
@@ -113,10 +93,8 @@ def quantile_bins(numbers: np.ndarray, max_bins: int) -> tuple[tuple[float, ...]
 def _distinct_as_floats(
     lower: tuple[float, ...], upper: tuple[float, ...]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Merge bins of whole numbers beyond 2**53 that start at the same float.
-
-    The codec reads all numbers as floats.
-    """
+    """Merge bins of whole numbers beyond 2**53 that start at the same float."""
+    # The codec reads all numbers as floats.
     first = [i for i, low in enumerate(lower) if i == 0 or float(low) > float(lower[i - 1])]
     last = [i - 1 for i in (*first[1:], len(lower))] if first else []
     return tuple(lower[i] for i in first), tuple(upper[i] for i in last)
@@ -135,8 +113,7 @@ def _as_numbers(name: str, present: pd.Series[Any]) -> np.ndarray:
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"column {name!r} is numerical in the metadata but holds other values: make such cells missing, "
-            "or set its "
-            "sdtype to categorical"
+            "or set its sdtype to categorical"
         ) from error
     if not np.isfinite(numbers).all():
         raise ValueError(

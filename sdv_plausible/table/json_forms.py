@@ -84,13 +84,7 @@ _TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 
 def read(form: Form, value: Any, shared: Shared, place: str = "") -> Any:
-    """The Python value of a JSON value: itself, but for whole numbers and what shared forms make.
-
-    Raises
-    ------
-    MisfitError
-        If it has not the form.
-    """
+    """The Python value of a JSON value: itself, but for whole numbers and what shared forms make."""
     if "$ref" in form:
         inner, made = shared[form["$ref"].rpartition("/")[2]]
         found = read(inner, value, shared, place)

@@ -50,21 +50,12 @@ NEARLY, LIKELY = 3.0, 2.5  # the same if there is no such cell, and for a cell b
 
 @dataclass(frozen=True, kw_only=True)
 class Lattice:
-    """An order-preserving numbering of the values that a column can show.
-
-    Parameters
-    ----------
-    kind : {"integer", "float", "datetime"}
-        What the values are.
-    decimals : int or None
-        Float: digits after the point; None, or more than 6: the lattice of all doubles.
-    unit : int
-        Datetime: nanoseconds between two points.
-    """
+    """An order-preserving numbering of the values that a column can show."""
 
     kind: Literal["integer", "float", "datetime"]
+    # Float: digits after the point; None, or more than 6: the lattice of all doubles
     decimals: int | None = None
-    unit: int = 1
+    unit: int = 1  # datetime: nanoseconds between two points
 
     @property
     def _digits(self) -> int | None:
@@ -101,10 +92,8 @@ class Lattice:
         return size if point >= 0 else -size
 
     def grid(self) -> tuple[np.ndarray, np.ndarray]:
-        """First and last point of the cells of a fixed grid.
-
-        Calendar years, or powers of two of either sign.
-        """
+        """First and last point of the cells of a fixed grid."""
+        # Calendar years, or powers of two of either sign.
         if self.kind == "datetime":
             starts = np.arange("1678", "2263", dtype="M8[Y]").astype("M8[ns]").view(np.int64) // self.unit
             ends = np.append(starts[1:] - 1, np.iinfo(np.int64).max // self.unit)
@@ -124,22 +113,13 @@ class Lattice:
 
 @dataclass(frozen=True)
 class Cells:
-    """Disjoint runs of lattice points in increasing order.
+    """Disjoint runs of lattice points in increasing order."""
 
-    Attributes
-    ----------
-    first, last : ndarray of int64
-        Ends of each run, both inside.
-    counts : ndarray of float
-        Noisy numbers of rows.
-    deviations : ndarray of float
-        Standard deviation of each count's noise.
-    """
-
+    # Ends of each run, both inside
     first: np.ndarray
     last: np.ndarray
     counts: np.ndarray
-    deviations: np.ndarray
+    deviations: np.ndarray  # standard deviation of each count's noise
 
     def take(self, which: np.ndarray) -> Cells:
         """Return the cells of a mask or an index."""
@@ -154,11 +134,9 @@ class Cells:
         return joined.take(np.argsort(joined.first, kind="stable"))
 
     def inhabited(self) -> Cells:
-        """Cells whose count stands out from the noise, and their neighbours where that is likely too.
-
-        If none does, the largest if it nearly does. A cell with nothing beside it must stand out more: noise
-        alone would put ages in the billions.
-        """
+        """Cells whose count stands out from the noise, and their neighbours where that is likely too."""
+        # If none does, the largest if it nearly does. A cell with nothing beside it must stand out more:
+        # noise alone would put ages in the billions.
 
         def beside(found: np.ndarray) -> np.ndarray:
             return np.append(found[1:], False) | np.append(False, found[:-1])
@@ -195,17 +173,9 @@ def equal_parts(first: int, last: int, wanted: int) -> list[Run]:
 
 
 def make_bins(cells: Cells, spikes: Sequence[int], max_bins: int) -> list[Run]:
-    """Bins of about equal noisy mass; every spike is a bin of its own.
-
-    Parameters
-    ----------
-    cells : Cells
-        Inhabited cells with the noisy counts of all other rows.
-    spikes : sequence of int
-        Lattice points that many rows hold, fewer than ``max_bins``.
-    max_bins : int
-        Most bins returned.
-    """
+    """Bins of about equal noisy mass; every spike is a bin of its own."""
+    # ``cells`` hold the noisy counts of all rows but those of the spikes, lattice points that many rows hold;
+    # there are fewer of these than ``max_bins``.
     points = sorted(spikes)
     pieces = [Bin(point, point, math.inf) for point in points]
     for first, last, count in zip(
@@ -253,15 +223,8 @@ def _without(first: int, last: int, points: Sequence[int]) -> list[Run]:
 
 
 def _trim(group: list[Bin], deviation: float) -> Bin:
-    """One bin of neighbouring pieces, less an end that takes most of its width and surely holds little.
-
-    Parameters
-    ----------
-    group : list of Bin
-        The pieces.
-    deviation : float
-        Standard deviation of the noise on a piece.
-    """
+    """One bin of neighbouring pieces, less an end that takes most of its width and surely holds little."""
+    # ``deviation`` is that of the noise on a piece.
     mass = sum(p.mass for p in group)
     for end in (1, -1):
         line = group[::end]
@@ -277,10 +240,8 @@ def _trim(group: list[Bin], deviation: float) -> Bin:
 
 
 def _loss(first: Bin, second: Bin, jump: float) -> float:
-    """What is lost if two bins become one: their rows are told apart no more, and get the same density.
-
-    What moves counts as far as noise alone would not make it.
-    """
+    """What is lost if two bins become one: their rows are told apart no more, and get the same density."""
+    # What moves counts as far as noise alone would not make it.
     mass = first.mass + second.mass
     return math.inf if math.isinf(mass) else mass + UNEVEN * max(0.0, _moved(first, second) - jump)
 
@@ -292,10 +253,9 @@ def _moved(first: Bin, second: Bin) -> float:
 
 
 def _fit_number(bins: list[Bin], max_bins: int, floor: float, jump: float) -> list[Bin]:
-    """Merge the lightest neighbours, or halve the heaviest bins, until there are ``max_bins``.
-
-    Halving goes beyond what was counted: the model has more budget than the domain to tell the halves apart.
-    """
+    """Merge the lightest neighbours, or halve the heaviest bins, until there are ``max_bins``."""
+    # Halving goes beyond what was counted: the model has more budget than the domain to tell the halves
+    # apart.
     bins = list(bins)
     while len(bins) > max_bins:
         losses = [_loss(a, b, jump) for a, b in pairwise(bins)]

@@ -24,22 +24,16 @@ FRACTIONS = (
 
 
 def output_type(attribute: Attribute, stored: Any = None) -> Any:
-    """Type in which a modelled column is written.
-
-    Parameters
-    ----------
-    attribute : Attribute
-        The column's domain.
-    stored : dtype, optional
-        Type of the real column. It counts for a domain that was inferred alone, which makes no claim.
-    """
+    """Type in which a modelled column is written."""
+    # ``stored``, the real column's, counts for a domain that was inferred alone, which makes no claim.
     is_text = attribute.datetime_format is not None
     if attribute.provenance == "inferred" and stored is not None and not (is_text and stored.kind == "M"):
         return stored
     if attribute.texts:
         return np.dtype(object)  # numbers and texts
-    if attribute.kind == "datetime":
-        return _date_type(attribute)
+    if attribute.kind == "datetime" and not is_text:
+        zone = attribute.time_zone
+        return np.dtype("M8[ns]") if zone is None else pd.DatetimeTZDtype("ns", zone)
     # Truth values and categories of numbers get their types by usual_types.
     return np.dtype({"integer": np.int64, "float": np.float64}.get(attribute.kind, object))
 
@@ -50,13 +44,6 @@ def invented_type(spec: Mapping[str, Any]) -> Any:
     if sdtype in FRACTIONS:
         return np.dtype(np.float64)
     return np.dtype(np.int64 if sdtype == "id" and not spec.get("regex_format") else object)
-
-
-def _date_type(attribute: Attribute) -> Any:
-    if attribute.datetime_format is not None:
-        return np.dtype(object)
-    zone = attribute.time_zone
-    return np.dtype("M8[ns]") if zone is None else pd.DatetimeTZDtype("ns", zone)
 
 
 def usual_types(table: pd.DataFrame, domain: Domain) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.cells import plain_cells
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.declarations import says_type_alone
@@ -44,7 +45,9 @@ def count_outside(
         domain = Domain.from_declarations(domain, sdtypes)
     absent = sorted(set(domain.names) - set(table.columns))
     if absent:
-        raise ValueError(f"domain names {absent}, which are not columns of the table: {list(table.columns)}")
+        raise Refused.saying(
+            "domain", f"domain names {absent}, which are not columns of the table: {list(table.columns)}"
+        )
     table = plain_cells(table[list(domain.names)])
     counts = {a.name: int(is_outside(table[a.name], a).sum()) for a in domain}
     return {name: count for name, count in counts.items() if count}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.cell_texts import FALSE_VALUES, TRUE_VALUES, CellReader, Spelling
 from sdv_plausible.table.column_types import ColumnType, column_types
 from sdv_plausible.table.dates import of_arrow
@@ -63,9 +64,10 @@ def read_parquet(
     )
     types = column_types(domain, metadata)
     if not types:
-        raise ValueError(
+        raise Refused.saying(
+            "domain",
             "domain and metadata declare no column: say what each is, such as {'age': {'sdtype': "
-            "'numerical'}}"
+            "'numerical'}}",
         )
     header = parquet_columns(path)
     absent = [name for name in types if name not in header]
@@ -82,24 +84,8 @@ def read_parquet(
 def frame_of(
     table: pa.Table, types: Mapping[str, ColumnType], spelling: Spelling, *, categories: bool = False
 ) -> pd.DataFrame:
-    """Read the cells of an Arrow table, each by what was declared of its column alone.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Cells as a file or an engine stores them.
-    types : mapping of str to ColumnType
-        What its columns are.
-    spelling : Spelling
-        How cells are written that are stored as text.
-    categories : bool
-        Whether columns of text come as pandas' categories, which the codec reads faster than objects.
-
-    Raises
-    ------
-    ValueError
-        If a column is stored in a type that its declaration does not go with.
-    """
+    """Read the cells of an Arrow table, each by what was declared of its column alone."""
+    # ``categories``: text as pandas' categories, which the codec reads faster than objects.
     names = table.column_names
     columns = {
         name: _column(table.column(name), types[name], spelling, categories=categories) for name in names
@@ -201,10 +187,8 @@ def _numbers(cells: pa.ChunkedArray) -> pd.Series[Any]:
 
 
 def _by_text(values: list[Any], column: ColumnType, spelling: Spelling) -> pd.Series[Any]:
-    """Cells by the rules of text.
-
-    Numbers and dates are first written as text, truth values and what is invented are kept.
-    """
+    """Cells by the rules of text."""
+    # Numbers and dates are first written as text, truth values and what is invented are kept.
     present = [i for i, value in enumerate(values) if value is not None and value == value]  # noqa: PLR0124  NaN is missing
     kept = (bool,) if bool in set(map(type, column.values)) else ()
     read = [i for i in present if column.is_modelled and not isinstance(values[i], kept)]

@@ -25,33 +25,16 @@ _EXACT = 2.0**53  # from here on doubles leave whole numbers out
 
 
 def choose_rows(persons: pd.Series[Any], most: int, coins: Coins) -> np.ndarray:
-    """Positions of the rows that are used, increasing.
-
-    Parameters
-    ----------
-    persons : Series
-        Whose each row is. A row of which this is missing is nobody's, and not used.
-    most : int
-        Rows of each person, at most, >= 1.
-    coins : Coins
-        Secret: each choice of ``most`` of a person's rows is equally likely.
-    """
+    """Positions of the rows that are used, increasing."""
+    # Each choice of ``most`` of a person's rows is equally likely, by secret coins. Rows of nobody (missing)
+    # are not used.
     numbers = _numbered(persons)
     return smallest(numbers, coins.uniform(len(numbers)), most)
 
 
 def smallest(whose: np.ndarray, secret: np.ndarray, most: int) -> np.ndarray:
-    """Positions of the rows with the smallest secret numbers of each person, increasing.
-
-    Parameters
-    ----------
-    whose : ndarray of int
-        Number of every row's person; -1 for nobody's, which is left out.
-    secret : ndarray of float
-        A number for every row.
-    most : int
-        Rows of each person, at most.
-    """
+    """Positions of the rows with the smallest secret numbers of each person, increasing."""
+    # ``whose`` is the number of every row's person, -1 for nobody's, which is left out.
     by_person = np.lexsort((secret, whose))
     ranked = whose[by_person]
     rank = np.arange(len(ranked)) - np.searchsorted(ranked, ranked)
@@ -59,11 +42,9 @@ def smallest(whose: np.ndarray, secret: np.ndarray, most: int) -> np.ndarray:
 
 
 def identities(persons: pd.Series[Any]) -> np.ndarray:
-    """Objects that are equal for rows of one person, read of each cell alone; None where it is missing.
-
-    Also None, nobody's, where a cell can be no name: of an unknown class, a double in which several whole
-    numbers become one, or what Arrow stores and Python has no object for. So no two people become one.
-    """
+    """Objects that are equal for rows of one person, read of each cell alone; None where it is missing."""
+    # Also None, nobody's, where a cell can be no name: of an unknown class, a double in which several whole
+    # numbers become one, or what Arrow stores and Python has no object for. So no two people become one.
     names = np.empty(len(persons), dtype=object)  # objects stay what they are: of whole numbers and one
     # missing name pandas would make doubles, in which long numbers become one person
     cells = as_objects(persons.array.__arrow_array__()) if is_arrow(persons) else persons
@@ -89,10 +70,8 @@ def _is_rounded(name: Any, exact: float) -> bool:
 
 
 def numbered(names: np.ndarray) -> np.ndarray:
-    """Number of every row's person by :func:`identities`, and -1 where there is none.
-
-    Not by way of doubles, as values are compared, in which two people become one: equal numbers are equal.
-    """
+    """Number of every row's person by :func:`identities`, and -1 where there is none."""
+    # Not by way of doubles, as values are compared, in which two people become one: equal numbers are equal.
     number: dict[Hashable, int] = {}
     told = (-1 if name is None else number.setdefault(name, len(number)) for name in names)
     return np.fromiter(told, dtype=np.int64, count=len(names))

@@ -82,30 +82,16 @@ Names = Mapping[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class DomainPlan:
-    """Budget of learning the domains of some columns, decided from their semantic types alone.
+    """Budget of learning the domains of some columns, decided from their semantic types alone."""
 
-    Parameters
-    ----------
-    columns : mapping of str to str
-        SDV's semantic type of each column to be learned.
-    mu : float
-        Gaussian privacy parameter of all looks together; infinity looks without noise, and without a claim.
-    failure : float
-        Probability that noise alone lifts a value of one unit over its threshold; of each thresholded table.
-    never_missing : frozenset of str
-        Columns for which the user ruled out missing values.
-    neighbours : Neighbours
-        Whom the total protects.
-    bounds : mapping of str to Bounds
-        Those of the columns whose range is declared.
-    """
-
-    columns: Names
+    columns: Names  # SDV's semantic type of each column to be learned
+    # Gaussian privacy parameter of all looks together; infinity looks without noise, and without a claim
     mu: float
+    # Probability that noise alone lifts a value of one unit over its threshold; of each thresholded table
     failure: float
-    never_missing: frozenset[str] = frozenset()
-    neighbours: Neighbours = ONE_ROW
-    bounds: Mapping[str, Bounds] = field(default_factory=dict)
+    never_missing: frozenset[str] = frozenset()  # columns for which the user ruled out missing values
+    neighbours: Neighbours = ONE_ROW  # whom the total protects
+    bounds: Mapping[str, Bounds] = field(default_factory=dict)  # those of the columns whose range is declared
 
     @classmethod
     def make(
@@ -113,24 +99,9 @@ class DomainPlan:
         never_missing: frozenset[str] = frozenset(), neighbours: Neighbours = ONE_ROW,
         bounds: Mapping[str, Bounds] | None = None,
     ) -> DomainPlan:  # fmt: skip
-        """Plan within a share of (epsilon, delta); an infinite epsilon has the same looks without noise.
-
-        Parameters
-        ----------
-        columns : mapping of str to str
-            Semantic type of each column to be learned.
-        epsilon, delta : float
-            Budget of domain and model together.
-        declared : int
-            Number of other columns in the model: the fewer columns are learned, the smaller the domain's
-            share.
-        never_missing : frozenset of str
-            Columns for which the user ruled out missing values.
-        neighbours : Neighbours
-            Whom the total protects.
-        bounds : mapping of str to Bounds, optional
-            Those of the columns whose range is declared.
-        """
+        """Plan within a share of (epsilon, delta); an infinite epsilon has the same looks without noise."""
+        # The budget is that of domain and model together; the fewer columns are learned beside ``declared``
+        # other ones, the smaller the domain's share.
         bounds = dict(bounds or {})
         if not columns:
             return cls(columns={}, mu=0.0, failure=0.0)
@@ -242,21 +213,9 @@ def learn_attributes(
     date_styles: Mapping[str, Mapping[str, Any]],
     max_bins: int,
 ) -> dict[str, Attribute]:
-    """Learn the domain of every planned column.
-
-    Parameters
-    ----------
-    rows : Queryable
-        The table's columns, opened by the plan's entries.
-    plan : DomainPlan
-        Columns and budget.
-    specs : mapping
-        The metadata's columns; only ``datetime_format`` is used.
-    date_styles : mapping
-        How the dates of a column are written, as far as the table's schema tells.
-    max_bins : int
-        Most bins of a number or date.
-    """
+    """Learn the domain of every planned column."""
+    # Of ``specs`` only ``datetime_format`` is used; ``date_styles`` is what the table's schema tells of
+    # dates.
     if not plan.columns:
         return {}
     size = rows.ask(NumberOfRows(), plan.share())
@@ -441,10 +400,8 @@ class _Column:
         shares: Mapping[str, float],
         max_bins: int,
     ) -> Cells:
-        """Noisy counts of adaptive cells.
-
-        The parts of a cell that holds many rows are counted in the next round.
-        """
+        """Noisy counts of adaptive cells."""
+        # The parts of a cell that holds many rows are counted in the next round.
 
         def count(first: np.ndarray, last: np.ndarray, share: float) -> Cells:
             answer = self.rows.ask(RunCounts(reading, lattice, first, last, tuple(spikes)), share)

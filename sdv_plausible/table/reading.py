@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.cell_texts import FALSE_VALUES, TRUE_VALUES, CellReader, Spelling
 from sdv_plausible.table.column_types import ColumnType, column_types
 from sdv_plausible.table.text_files import DAMAGED, open_text
@@ -108,7 +109,9 @@ def count_unreadable(
 ) -> dict[str, int]:
     """Count the cells of a CSV file that are not what their column is declared to be.
 
-    For the data holder only.
+    For the data holder only. It is a look, and no domain file keeps a record of it: what you change in the
+    declarations afterwards may repeat single people's values. ``sdv-plausible check`` counts the same cells
+    and writes the look down.
 
     Parameters
     ----------
@@ -157,9 +160,10 @@ def _read(
 ) -> tuple[dict[str, CellReader], Iterator[list[Sequence[str]]]]:
     """Readers of the declared columns in the file's order, and blocks of texts, one sequence per reader."""
     if not types:
-        raise ValueError(
+        raise Refused.saying(
+            "domain",
             "domain and metadata declare no column: say what each is, such as {'age': {'sdtype': "
-            "'numerical'}}"
+            "'numerical'}}",
         )
     lines = _lines(path, encoding, separator, quote)
     header = _header(path, lines, separator, types)
@@ -238,8 +242,7 @@ def _records(path: PathLike, encoding: str, separator: str, quote: str) -> Itera
             if len(record) != width:
                 raise ValueError(
                     f"{path}: line {reader.line_num} has {len(record)} cells, the header line {width}: mend "
-                    "the line; cells "
-                    f"that hold a {separator!r} need {quote} around them"
+                    f"the line; cells that hold a {separator!r} need {quote} around them"
                 )
             yield record
 

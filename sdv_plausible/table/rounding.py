@@ -24,18 +24,11 @@ TELLING = 10.0  # standard deviations that the numbers of a size must have toget
 
 @dataclass(frozen=True)
 class Rounding:
-    """Shares of lattice points that are rounded to steps.
+    """Shares of lattice points that are rounded to steps."""
 
-    Parameters
-    ----------
-    steps : tuple of int
-        Increasing, the first 1.
-    weights : tuple of tuple of float, shape (sizes, steps)
-        For points of 1, 2, ... digits the share of values rounded to each step, that is, of any of its
-        multiples; one row serves points of all sizes.
-    """
-
-    steps: tuple[int, ...]
+    steps: tuple[int, ...]  # increasing, the first 1
+    # shape (sizes, steps): for points of 1, 2, ... digits the share of values rounded to each step, that is,
+    # of any of its multiples; one row serves points of all sizes
     weights: tuple[tuple[float, ...], ...]
 
     def __post_init__(self) -> None:
@@ -94,12 +87,10 @@ def classes(points: np.ndarray, steps: Sequence[int]) -> np.ndarray:
 
 
 def estimate(counts: np.ndarray, sigma: float, steps: Sequence[int]) -> Rounding:
-    """Rounding from noisy counts of points by size and step, shape (sizes, steps); post-processing.
-
-    Among values rounded to a step there are multiples of larger steps too: a larger step has a share only as
-    far as its points are more than the smaller ones explain, and stand out from the noise. Numbers of a size
-    that hardly do together are rounded as all are; where all hardly do, nobody rounds.
-    """
+    """Rounding from noisy counts of points by size and step, shape (sizes, steps); post-processing."""
+    # Among values rounded to a step there are multiples of larger steps too: a larger step has a share only
+    # as far as its points are more than the smaller ones explain, and stand out from the noise. Numbers of a
+    # size that hardly do together are rounded as all are; where all hardly do, nobody rounds.
     table = np.asarray(counts, dtype=float)
     plain = (1.0, *[0.0] * (len(steps) - 1))
     of_all = _shares(table.sum(axis=0).tolist(), sigma * math.sqrt(len(table)), steps) or plain

@@ -4,46 +4,26 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.column_document import Provenance
 from sdv_plausible.table.dates import format_unit, resolution_step
 from sdv_plausible.table.domain import MAX_BINS, Attribute
-from sdv_plausible.table.groups import groups_of
 from sdv_plausible.table.words import CATEGORIES, MODELLED_SDTYPES, check_keys, read_words, suggestion
 
 SINGLES = 2  # times the bins: up to so many values of a range stay single values
 
 
 def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_BINS) -> Attribute | None:
-    """Build an attribute from what a user declared, in the words of SDV's metadata.
-
-    Parameters
-    ----------
-    name : str
-        Column name.
-    spec : mapping
-        ``sdtype`` and, as needed, the other words of
-        :data:`~sdv_plausible.table.column_document.WORDS`.
-    max_bins : int
-        A wider range is cut into this many equal bins.
-
-    Returns
-    -------
-    Attribute or None
-        None if the declaration does not fix a domain (no range and no values).
-
-    Raises
-    ------
-    ValueError
-        If the range cannot be read, is infinite or reversed, the values are not a list of distinct values, or
-        any other word holds what it cannot mean.
-    """
+    """Attribute that a user declared, in the words of :data:`~sdv_plausible.table.column_document.WORDS`."""
+    # None if the declaration fixes no domain (no range and no values). A wider range is cut into ``max_bins``
+    # bins.
     spec = read_words(name, spec)
     sdtype = spec.get("sdtype")
     common: dict[str, Any] = {"name": name, "nullable": says_missing(spec)}
@@ -95,7 +75,11 @@ def _numbers(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str
         low, high = edges[0], edges[-1]
     if low is None or high is None:
         return None
-    _check_declared_range(name, low, high)
+    if low > high or not math.isfinite(float(high) - float(low)):
+        raise ValueError(
+            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers, "
+            "range_min <= range_max"
+        )
     decimals, special = spec.get("decimal_places"), spec.get("special_values") or ()
     common["values"] = tuple(v for v in special if isinstance(v, str))
     special = [v for v in special if not isinstance(v, str)]
@@ -131,15 +115,8 @@ def _whole_bins(
 def with_points(
     lower: Sequence[float], upper: Sequence[float], points: Sequence[float]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Bins with some values as bins of their own, inside the range or beside it.
-
-    Parameters
-    ----------
-    lower, upper : sequence of number
-        Closed ends of bins, increasing: whole numbers, or doubles of which neighbours may touch.
-    points : sequence of number
-        Values to stay single.
-    """
+    """Bins with some values as bins of their own, inside the range or beside it."""
+    # Ends are closed: whole numbers, or doubles of which neighbouring bins may touch.
     bins = list(zip(lower, upper, strict=True))
     for point in points:
         cut: list[tuple[float, float]] = [(point, point)]
@@ -179,35 +156,31 @@ def _inside(name: str, low: float, high: float, edges: list[Any]) -> list[Any]:
 
 
 def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribute:
-    """Build an attribute from a declaration; ``sdtype`` stands in where the declaration has none of its own.
-
-    Raises
-    ------
-    ValueError
-        If the declaration cannot be read, fixes no values, or does not tell its sdtype.
-    """
+    """Attribute of a declaration; ``sdtype`` stands in where the declaration has none of its own."""
     if isinstance(spec, Attribute):
         return spec
     if not isinstance(spec, Mapping):
-        raise ValueError(
-            f"domain of column {name!r} ({spec!r}) must be a mapping such as "
-            f"{{'range_min': 0, 'range_max': 99}}"
+        raise Refused.saying(
+            "domain",
+            f"domain of column {name!r} ({type(spec).__name__}) must be a mapping such as "
+            f"{{'range_min': 0, 'range_max': 99}}",
         )
     check_keys(name, spec)
     words = read_words(name, spec)
     sdtype = words.get("sdtype") or sdtype or told_sdtype(words)
     if sdtype is None:
-        raise ValueError(
+        raise Refused.saying(
+            "domain",
             f"domain of column {name!r} ({dict(spec)!r}) does not tell its sdtype: give range_values, a "
-            "datetime_format, "
-            "range_min and range_max as numbers, or the sdtype itself"
+            "datetime_format, range_min and range_max as numbers, or the sdtype itself",
         )
     attribute = declared_attribute(name, {**words, "sdtype": sdtype}, max_bins)
     if attribute is None:
-        raise ValueError(
+        raise Refused.saying(
+            "domain",
             f"domain of column {name!r} ({dict(spec)!r}) fixes no values for sdtype {sdtype!r}: give "
             "range_min and range_max "
-            f"for numbers and dates, range_values for categories{suggestion(sdtype, MODELLED_SDTYPES)}"
+            f"for numbers and dates, range_values for categories{suggestion(sdtype, MODELLED_SDTYPES)}",
         )
     return attribute
 
@@ -231,26 +204,15 @@ def told_sdtype(spec: Mapping[str, Any]) -> str | None:
     return "numerical" if all(isinstance(v, (int, float, np.integer, np.floating)) for v in ends) else None
 
 
-def _check_declared_range(name: str, low: Any, high: Any) -> None:
-    if low > high or not math.isfinite(float(high) - float(low)):
-        raise ValueError(
-            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers, "
-            "range_min <= range_max"
-        )
-
-
 def date_ends(name: str, low: Any, high: Any, form: str | None) -> tuple[int, int]:
-    """Ends of a declared range in nanoseconds since 1970 UTC. Text without a format must be ISO 8601.
-
-    Nothing is guessed.
-    """
+    """Ends of a declared range in nanoseconds since 1970 UTC. Text without a format must be ISO 8601."""
+    # Nothing is guessed.
     try:
         start, end = (_as_stamp(v, form or "ISO8601" if isinstance(v, str) else form) for v in (low, high))
     except (ValueError, TypeError, OverflowError) as error:
         raise ValueError(
             f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be dates of the years 1678 "
-            "to 2262 in the "
-            f"datetime_format ({form!r})"
+            f"to 2262 in the datetime_format ({form!r})"
         ) from error
     if start > end:
         raise ValueError(f"column {name!r}: range_min ({low!r}) must not be after range_max ({high!r})")
@@ -267,10 +229,8 @@ def _as_stamp(value: Any, form: str | None) -> int:
 def equal_bins(
     low: int, high: int, max_bins: int, singles: int = SINGLES
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Cut the integers low..high into ``max_bins`` runs of nearly equal length, or into single values.
-
-    The latter up to ``singles`` times as many: ages from 0 to 110 stay years.
-    """
+    """Cut the integers low..high into ``max_bins`` runs of nearly equal length, or into single values."""
+    # The latter up to ``singles`` times as many: ages from 0 to 110 stay years.
     if high < low:
         raise ValueError(f"range_max ({high}) must not be below range_min ({low})")
     points = high - low + 1
@@ -281,3 +241,38 @@ def equal_bins(
 
 def _is_integral(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def groups_of(
+    name: str, groups: Mapping[str, Sequence[Hashable]] | int | None, values: Sequence[Hashable]
+) -> tuple[int, ...] | None:
+    """Group of every value; values that no group names share one."""
+    # ``groups`` maps names to values, or is the number of first letters of a value's text that name its
+    # group.
+    if groups is None:
+        return None
+    known, named = set(values), dict[Hashable, Any]()
+    if isinstance(groups, Mapping):
+        for group, members in groups.items():
+            for value in members:
+                _check_member(name, group, value, named, known)
+                named[value] = group
+    else:
+        named = {value: str(value)[:groups] for value in values}
+    number: dict[Any, int] = {}
+    return tuple(number.setdefault((value in named, named.get(value)), len(number)) for value in values)
+
+
+def _check_member(
+    name: str, group: str, value: Hashable, named: Mapping[Hashable, Any], known: Collection[Hashable]
+) -> None:
+    if value in named:
+        raise ValueError(
+            f"column {name!r}: groups name {value!r} in {named[value]!r} and in {group!r}: a value is in one "
+            "group"
+        )
+    if value not in known:
+        raise ValueError(
+            f"column {name!r}: groups name {value!r} in {group!r}, which is not in range_values: add it "
+            "there, or leave it out"
+        )

@@ -32,20 +32,8 @@ _READ = {
 
 
 def check_storage(table: pd.DataFrame, sdtypes: Mapping[str, str]) -> None:
-    """Refuse columns that are stored so that their cells cannot be read as declared.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of it the types alone count.
-    sdtypes : mapping of str to str
-        Of the modelled columns, and "id" of the one that says whose a row is.
-
-    Raises
-    ------
-    ValueError
-        Naming the column, its storage and the way out.
-    """
+    """Refuse columns that are stored so that their cells cannot be read as declared."""
+    # Of the table the types alone count; sdtype "id" is that of the column that says whose a row is.
     for name, sdtype in sdtypes.items():
         stored = _stored(table[name].dtype)
         fits = (kind for kind, names in _STORED.items() if re.fullmatch(names, stored, re.IGNORECASE))
@@ -77,10 +65,8 @@ def _stored(dtype: Any) -> str:
 
 
 def with_texts(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame in which Arrow's texts that are no UTF-8 are missing: one would end a fit, and be quoted.
-
-    Columns keep their types. Frames enter through here.
-    """
+    """A frame in which Arrow's texts that are no UTF-8 are missing: one would end a fit, and be quoted."""
+    # Columns keep their types. Frames enter through here.
     found = frame
     for place, (_, column) in enumerate(frame.items()):
         of_arrow = is_arrow(column) or getattr(column.dtype, "storage", "") == "pyarrow"

@@ -17,25 +17,9 @@ DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)  # while reading
 
 
 def open_text(path: str | os.PathLike[str], encoding: str) -> TextIO:
-    """Open a text file, its line ends as they are.
-
-    Parameters
-    ----------
-    path : str or Path
-        ``.gz``, ``.bz2`` and ``.xz`` are unpacked while they are read.
-    encoding : str
-        Character encoding.
-
-    Returns
-    -------
-    TextIO
-        Reading it raises one of :data:`DAMAGED` where a packed file is damaged.
-
-    Raises
-    ------
-    ValueError
-        If the ending is one of a kind of file that holds no text.
-    """
+    """Open a text file, its line ends as they are."""
+    # ``.gz``, ``.bz2`` and ``.xz`` are unpacked while they are read, which raises one of :data:`DAMAGED`
+    # where the file is damaged.
     path = Path(path)
     ending = path.suffix.lower()
     if ending in NO_TEXT:

@@ -104,19 +104,9 @@ class CellKinds:
 
 
 def vote_types(rows: Queryable, names: Sequence[str], spelling: Spelling, failure: float) -> dict[str, Words]:
-    """Types of columns of text, in the words of a domain file.
-
-    Parameters
-    ----------
-    rows : Queryable
-        Cells as a file would hold them, missing as None; opened by :func:`vote_entry`.
-    names : sequence of str
-        The columns.
-    spelling : Spelling
-        How numbers and missing values are written.
-    failure : float
-        Probability that was charged for thresholds.
-    """
+    """Types of columns of text, in the words of a domain file."""
+    # Cells are as a file would hold them, missing as None, and opened by vote_entry; ``failure`` is the
+    # probability that was charged for thresholds.
     each = 1 / max(len(names), 1)
     return {name: _voted(rows, name, spelling, each, failure * each) for name in names}
 
@@ -178,17 +168,7 @@ def length_range(noisy: Sequence[float] | np.ndarray, sigma: float = 0.0) -> tup
 
 
 def read_again(frame: pd.DataFrame, types: Mapping[str, ColumnType], spelling: Spelling) -> pd.DataFrame:
-    """A frame some of whose columns are read as from a file: each cell alone is a text, and that a value.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Cells of any storage.
-    types : mapping of str to ColumnType
-        What the columns are that are read.
-    spelling : Spelling
-        How cells are written that are text.
-    """
+    """A frame some of whose columns are read as from a file: each cell alone is a text, and that a value."""
     found = frame.copy(deep=False)
     for name in (name for name in types if name in frame):
         where, forms = distinct_values(frame[name])

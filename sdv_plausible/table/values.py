@@ -40,13 +40,7 @@ VALUE: Form = {
 
 
 def write_value(value: Any) -> Any:
-    """JSON form of a value.
-
-    Raises
-    ------
-    ValueError
-        If it has none.
-    """
+    """JSON form of a value."""
     if isinstance(value, np.generic):
         value = pd.Timestamp(value) if isinstance(value, np.datetime64) else value.item()
     finite = isinstance(value, float) and math.isfinite(value)
@@ -70,13 +64,7 @@ def write_value(value: Any) -> Any:
 
 
 def value_of(plain: Any) -> Hashable:
-    """Value of what has the form ``VALUE``.
-
-    Raises
-    ------
-    ValueError
-        If there is no such date or time zone, or no file can hold it.
-    """
+    """Value of what has the form ``VALUE``."""
     if isinstance(plain, str) and not is_text(plain):
         raise ValueError(f"must have at most {LONGEST_TEXT:,} letters, and no half a character")
     if isinstance(plain, int) and abs(plain) > MOST:
@@ -95,11 +83,5 @@ def value_of(plain: Any) -> Hashable:
 
 
 def read_value(plain: Any) -> Any:
-    """Value of a JSON form.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """Value of a JSON form."""
     return read(ref("value"), plain, {"value": (VALUE, value_of)})

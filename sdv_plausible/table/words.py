@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table import column_document
 from sdv_plausible.table.column_document import SHARED, WORDS, words_about
 from sdv_plausible.table.domain import Attribute
@@ -28,13 +29,7 @@ _QUOTED = 200  # letters of what is refused
 
 
 def check_names(names: Iterable[Any], what: str) -> None:
-    """Refuse column names that are not text, or empty.
-
-    Raises
-    ------
-    ValueError
-        Naming the first such name and its place.
-    """
+    """Refuse column names that are not text, or empty."""
     for place, name in enumerate(names, start=1):
         if not isinstance(name, str):
             raise ValueError(
@@ -52,13 +47,7 @@ def check_names(names: Iterable[Any], what: str) -> None:
 
 
 def check_table_name(name: Any) -> None:
-    """Refuse a name of a table that no file can hold.
-
-    Raises
-    ------
-    ValueError
-        If it is no text, empty or too long, or holds half a character.
-    """
+    """Refuse a name of a table that no file can hold."""
     if not is_text(name, LONGEST_NAME) or not name:
         raise ValueError(
             f"table_name ({name!r:.60}) must be a text of 1 to {LONGEST_NAME:,} whole letters; try 'table'"
@@ -72,39 +61,21 @@ def suggestion(word: str, known: Collection[str]) -> str:
 
 
 def check_keys(name: str, spec: Mapping[Any, Any]) -> None:
-    """Refuse words in a declaration that mean nothing.
-
-    Raises
-    ------
-    ValueError
-        Naming the column and the word, with the nearest that exists.
-    """
+    """Refuse words in a declaration that mean nothing."""
     known = words_about("type", "values", "form", "origin")
     for key in spec:
         if key not in WORDS:
             hint = suggestion(str(key), known) or f"; known are {', '.join(known)}"
-            raise ValueError(f"domain of column {name!r}: the key {key!r} means nothing{hint}")
+            raise Refused.saying("domain", f"domain of column {name!r}: the key {key!r} means nothing{hint}")
 
 
 def check_words(name: str, spec: Mapping[str, Any]) -> None:
-    """Refuse a declaration whose words hold what they cannot mean.
-
-    Raises
-    ------
-    ValueError
-        Naming the column, the word, what it holds, and the rule.
-    """
+    """Refuse a declaration whose words hold what they cannot mean."""
     read_words(name, spec)
 
 
 def read_words(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The words of a declaration that say something, as plain Python values; keys that are no words stay.
-
-    Raises
-    ------
-    ValueError
-        Naming the column, the word, what it holds, and the rule.
-    """
+    """The words of a declaration that say something, as plain Python values; keys that are no words stay."""
     found = {
         key: _read(name, key, value) for key, value in spec.items() if value is not None or key not in WORDS
     }
@@ -144,13 +115,7 @@ def _quoted(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A word as a document has it. Inside lists missing is null.
-
-    Raises
-    ------
-    ValueError
-        If no document can hold it.
-    """
+    """A word as a document has it. Inside lists missing is null."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple, range, np.ndarray, pd.Index, pd.Series)):
@@ -165,14 +130,8 @@ def _is_missing(value: Any) -> bool:
 
 
 def check_agreement(name: str, spec: Mapping[str, Any] | Attribute, known: Mapping[str, Any]) -> None:
-    """Refuse a declaration that contradicts the metadata on what a column is.
-
-    Raises
-    ------
-    ValueError
-        If their sdtypes are of different kinds, or their date formats differ. Numbers with texts beside them
-        may be categorical in the metadata.
-    """
+    """Refuse a declaration that contradicts the metadata on what a column is."""
+    # Numbers with texts beside them may be categorical in the metadata.
     if isinstance(spec, Attribute):
         spec = {
             "sdtype": sdtype_of(spec),
@@ -185,8 +144,7 @@ def check_agreement(name: str, spec: Mapping[str, Any] | Attribute, known: Mappi
         if mine is not None and theirs is not None and _kind(mine) != _kind(theirs):
             raise ValueError(
                 f"column {name!r}: the domain says {key} {mine!r}, the metadata {theirs!r}; say the same in "
-                "both, or leave it "
-                "out of the domain"
+                "both, or leave it out of the domain"
             )
 
 

@@ -13,10 +13,13 @@ from apps import HOME, Place
 from reviewing import COLUMNS, write_people
 
 from sdv_plausible.app import fitting
+from sdv_plausible.app.columns import steps
+from sdv_plausible.app.fitting import FILES
 from sdv_plausible.app.pages import INSIDE
 from sdv_plausible.app.running import Fit
-from sdv_plausible.app.steps import steps
 from sdv_plausible.declaring.review import version
+from sdv_plausible.rules.multiples import Multiple
+from sdv_plausible.table.domain_file import digest
 
 
 @pytest.fixture
@@ -106,6 +109,43 @@ def test_what_a_fit_warned_of_is_written_down_before_it_is_shown(place, people, 
     assert browser.session.review.file.looked_rules is None
 
 
+def test_rules_that_a_fit_looked_through_are_written_down(place, people, monkeypatch):
+    """Its warnings are of what the rules make of the columns."""
+    monkeypatch.setattr(fitting, "_compare", lambda *_: None)
+    browser = place.browser()
+    browser.open(content=people, domain=("domain.json", json.dumps(COLUMNS).encode()))
+    browser.keep_columns()
+    rules = [Multiple("age", 5).to_dict()]
+    browser.post("rules", rules=json.dumps(rules), person="", rows_per_person="1")
+    browser.post("begin", epsilon="1", rows="50")
+    assert told(browser.session.fit) == ("done", "")
+    assert browser.session.review.file.looked_rules is None  # nobody has seen it yet
+    browser.get("result")
+    assert browser.session.review.file.looked_rules == tuple(map(digest, rules))
+    assert "No differential-privacy claim" not in browser.post("planned", epsilon="1", rows="50").text
+    rules = json.dumps([Multiple("age", 10).to_dict()])
+    assert "No differential-privacy claim" in browser.post("planned", rules=rules).text
+
+
+def test_a_report_shows_columns_that_were_left_out_after_the_fit(place, people, monkeypatch):
+    """Its look is at what was fitted: else a column is left out, looked at, and put in again with a claim."""
+    monkeypatch.setattr(fitting, "_compare", lambda done: done.write("full_report", "age: 18 to 77"))
+    browser = place.browser()
+    words = {**COLUMNS, "age": {"sdtype": "numerical"}}
+    browser.open(content=people, domain=("domain.json", json.dumps(words).encode()))
+    browser.keep_columns()
+    browser.post("begin", epsilon="1", rows="50")
+    assert told(browser.session.fit) == ("done", "")
+    review = browser.session.review
+    review.save({name: words[name] for name in words if name != "age"}, version(review.file))
+    assert "age" in browser.get("files/full_report").text
+    assert set(review.file.looked) == set(words)
+    narrow = {"sdtype": "numerical", "range_min": 18, "range_max": 77}
+    review.save({**words, "age": narrow}, version(review.file))
+    assert review.file.edited == ("age",)
+    assert "No differential-privacy claim" in browser.post("planned", epsilon="1", rows="50").text
+
+
 def test_refusals_are_beside_their_fields(place, people, domain):
     browser = place.browser()
     browser.open(content=people, domain=domain)
@@ -181,6 +221,20 @@ def test_a_cancelled_fit_says_what_it_has_spent(held, people, domain):
     browser.post("begin", epsilon="1", rows="50")
     browser.post("cancel")
     assert browser.get("budget").text.count("has charged total epsilon 0.5") == 2
+
+
+def test_nothing_of_an_earlier_fit_stays_in_its_folder(held, people, domain):
+    browser = held.browser()
+    browser.open(content=people, domain=domain)
+    browser.keep_columns()
+    browser.post("begin", epsilon="1", rows="50")
+    left = browser.session.fit.folder / FILES["rows"].name
+    left.write_text("rows of that fit")
+    browser.post("cancel")
+    assert left.exists()  # what was released stays, until another fit begins
+    browser.post("begin", epsilon="1", rows="50")
+    assert not left.exists()
+    browser.post("cancel")
 
 
 def test_what_was_spent_is_told_though_the_table_was_forgotten(held, people, domain):

@@ -9,6 +9,7 @@ import pytest
 from reviewing import COLUMNS, write_people
 
 from sdv_plausible.app import fitting
+from sdv_plausible.app.filing import MOST
 from sdv_plausible.app.running import Fit
 
 
@@ -39,6 +40,26 @@ def test_what_is_typed_stands_on_the_card(browser):
     digest = re.compile(r"[0-9a-f]{64}")
     assert digest.findall(before) == digest.findall(after)
     assert 'value="Census &lt;people&gt;"' in browser.get("result").text
+
+
+def test_a_field_has_an_end(browser):
+    """A card is one page, whatever is typed."""
+    browser.post("card", **{"card-name": "y" * (MOST + 1)})
+    assert re.findall("y{100,}", browser.get("files/card").text)[0] == "y" * MOST
+
+
+def test_no_card_is_made_where_the_fit_made_none(browser):
+    """Control: once the fit has told of its card, the same form fills it in."""
+    fit = browser.session.fit
+    fit._files.remove("card")
+    card = fit.folder / fitting.FILES["card"].name
+    before = card.read_bytes()
+    assert browser.post("card", **{"card-name": "x"}).status_code == 200
+    assert card.read_bytes() == before
+    assert "card-name" not in browser.session.texts
+    fit._files.append("card")
+    browser.post("card", **{"card-name": "x"})
+    assert card.read_bytes() != before
 
 
 def test_every_page_leads_to_the_result(browser):

@@ -16,8 +16,8 @@ from sdv_plausible.app.order import (
     read_order,
     with_inequality,
 )
+from sdv_plausible.declaring.files import drafted
 from sdv_plausible.declaring.review import Table
-from sdv_plausible.declaring.template import drafted
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_refused_by_the_synthesizer(read, text):
     order, _ = read(epsilon=text)
     with pytest.raises(ValueError, match="epsilon") as refused:
         order.plan()
-    assert place_of(str(refused.value)) == "epsilon"
+    assert place_of(refused.value) == "epsilon"
 
 
 def test_a_plan(read):

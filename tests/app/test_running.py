@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from multiprocessing import Pipe
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -69,6 +70,25 @@ def test_cancelled_before_any():
     fit = Played().fit(("stage", 0))
     fit.cancel()
     assert fit.charged == NOTHING
+
+
+def test_the_last_charges_are_heard_before_it_says_what_was_spent(monkeypatch):
+    """They are in the pipe when the process ends."""
+    played, waited_for = Played(), Event()
+
+    class Late:
+        def recv(self):
+            waited_for.wait(10)
+            return played.heard.recv()
+
+    played.told.send(CHARGED)
+    fit = Fit(None, Path(), lambda *_: (played, Late()))
+    join = fit._listener.join
+    monkeypatch.setattr(fit._listener, "join", lambda seconds: waited_for.set() or join(seconds))
+    fit.cancel()
+    heard = fit.charged
+    waited_for.set()
+    assert heard == CHARGED[1]
 
 
 @pytest.mark.parametrize("said", [(("failed", "epsilon is too small"),), (CHARGED,)])

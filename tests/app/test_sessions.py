@@ -47,7 +47,7 @@ with private_sessions(lambda: "t" * 43) as sessions:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no such locks")
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", SIGNALS[-1:])  # which nobody hears; as the others in sources/test_kept.py
 def test_the_next_app_removes_what_a_killed_one_left(number, tmp_path, monkeypatch):
     def uploads():
         return list(tmp_path.glob("*/*/people.csv"))
@@ -74,3 +74,14 @@ def test_a_session_is_found_by_its_cookie_alone():
         assert sessions.find(first.keys.cookie) is None
         assert not first.folder.exists()
         assert second.folder.exists()
+
+
+def test_what_was_typed_is_forgotten_with_its_table():
+    """Rules name columns and values of it. Control: what another browser typed stays."""
+    with private_sessions(new_token) as sessions:
+        first, second = sessions.begin(), sessions.begin()
+        for session in (first, second):
+            session.texts["rules"] = "of this table"
+        first.forget()
+        assert first.texts == {}
+        assert second.texts == {"rules": "of this table"}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from cases import fast_and_nightly
 
 from sdv_plausible.audit.learning import FINE, _gaussian, _loss_law, compare_learner
 from sdv_plausible.audit.small_universe import tables_of_sizes
@@ -123,7 +124,7 @@ def test_raw_rows_and_exact_answers_have_no_curve():
     np.testing.assert_array_equal(found.exact, 1.0)
 
 
-@pytest.mark.parametrize("learner", [PaperNetwork(), AdaptiveNetwork()])
+@pytest.mark.parametrize("learner", fast_and_nightly([AdaptiveNetwork()], [PaperNetwork()]))
 def test_learners_that_choose_questions_stay_within_their_charge(learner):
     """Along the questions that they chose: entropies on a fine grid, noisy numbers of rows, tables.
 

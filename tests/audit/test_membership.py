@@ -18,7 +18,7 @@ import pytest
 from doors import fit_codes
 from scipy import stats
 
-from sdv_plausible.audit.membership import AttackResult, clopper_pearson, collect_scores, epsilon_lower_bound
+from sdv_plausible.audit.membership import AttackResult, clopper_pearson, epsilon_lower_bound
 from sdv_plausible.models import base
 from sdv_plausible.models.adaptive import learner as adaptive
 from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
@@ -41,6 +41,14 @@ SEEDS_DELTA = 0.02
 
 ONE_COLUMN = Domain((Attribute(name="x", kind="categorical", values=(0, 1)),))
 TWO_COLUMNS = Domain(tuple(Attribute(name=n, kind="categorical", values=(0, 1)) for n in ("x", "y")))
+
+
+def collect_scores(
+    release: Callable[[np.ndarray], float], present: np.ndarray, absent: np.ndarray, runs: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Run a mechanism with fresh coins on two neighbouring tables and score every output."""
+    with_target = np.array([release(present) for _ in range(runs)])
+    return with_target, np.array([release(absent) for _ in range(runs)])
 
 
 def settings(**changes) -> Settings:
@@ -163,7 +171,7 @@ def test_the_default_learner_stays_within_its_claim(monkeypatch) -> None:
     assert bound(attack_margins(learner, plan, 300), plan, ALARM).epsilon > told
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_empty_cell_leaks_half_the_claim() -> None:
     """The bound is 1.5 of a claim of 1.9, with standard deviation .05: 11 of them above the half."""
     plan, learner = settings(), PaperNetwork(structure="independent")
@@ -171,10 +179,9 @@ def test_an_empty_cell_leaks_half_the_claim() -> None:
     assert bound(scores, plan, ALARM).epsilon >= 0.5 * claim(EMPTY_CELL[0], ONE_COLUMN, learner, plan)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("learner", "runs"),
-    [(PaperNetwork(structure="independent"), 40_000), (AdaptiveNetwork(), 4_000)],
+    ("learner", "runs"), [(PaperNetwork(structure="independent"), 40_000), (AdaptiveNetwork(), 4_000)]
 )
 def test_an_empty_cell_with_a_small_delta(learner, runs: int) -> None:
     plan = settings(delta=1e-3)
@@ -211,7 +218,7 @@ def test_a_group_of_equal_rows_never_leaks_more_than_the_claim(monkeypatch) -> N
     assert bound(attack_sizes(plan, 20, 1000), plan, ALARM).epsilon > told
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_group_of_equal_rows_leaks_half_the_claim() -> None:
     """The bound is .80 of a claim of .97, with standard deviation .027: 11 of them above the half."""
     plan = settings(omega=0, delta=SEEDS_DELTA, k=2)
@@ -250,6 +257,7 @@ def test_all_rows_of_a_person_never_leak_more_than_the_claim(monkeypatch) -> Non
     assert bound(attack(400), plan, ALARM).epsilon > told
 
 
+@pytest.mark.nightly
 def test_a_persons_group_that_first_appears_is_paid_for_by_delta(monkeypatch) -> None:
     """A group of three rows of one person, k = 1. Control: the margin that one row needs."""
     plan = settings(omega=0, delta=SEEDS_DELTA, k=1, epsilon0=3.0, neighbours=Neighbours(rows=3))

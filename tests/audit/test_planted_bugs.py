@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from attacked import people
+from cases import fast_and_nightly
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.audit import attack_bounds, canary_game, white_box_of_default
@@ -106,7 +107,7 @@ def inferred(_: pd.DataFrame) -> PlausibleDeniabilitySynthesizer:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("planted", [from_rows, inferred])
+@pytest.mark.parametrize("planted", fast_and_nightly([from_rows], [inferred]))
 def test_metadata_and_domains_from_the_rows_are_found_in_the_file(planted, tmp_path) -> None:
     """Every run tells: 24 on each side prove epsilon .64, of a claim of .5, always."""
     found = attack_file(planted, tmp_path, 24)
@@ -115,6 +116,8 @@ def test_metadata_and_domains_from_the_rows_are_found_in_the_file(planted, tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("honest", [lambda table: ours(), lambda table: ours(domain=None)])
+@pytest.mark.parametrize(
+    "honest", fast_and_nightly([lambda table: ours(domain=None)], [lambda table: ours()])
+)
 def test_files_of_declared_and_private_domains_tell_nothing(honest, tmp_path) -> None:
     assert attack_file(honest, tmp_path, 24).epsilon == 0.0

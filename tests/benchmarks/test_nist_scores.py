@@ -45,11 +45,7 @@ def test_values_beyond_the_real_ones_have_a_bin_of_their_own():
 
 
 def test_violations_are_counted_check_by_check():
-    table = _frame(
-        AGEP=[10, 10, 2, 40, 40],
-        MSP=["N", "1", "N", "N", "1"],
-        EDU=["3", "12", "1", "12", "12"],
-    )
+    table = _frame(AGEP=[10, 10, 2, 40, 40], MSP=["N", "1", "N", "N", "1"], EDU=["3", "12", "1", "12", "12"])
     found = nist_scores.inconsistencies(table, BOOK)
     assert {name for name, number in found.items() if number == 1} == {
         "child_MSP", "child_phd", "infant_EDU", "adult_N",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from functools import cache
 from pathlib import Path
 
@@ -108,6 +109,21 @@ def test_a_file_in_a_folder_that_is_written_to(tmp_path, capsys):
     assert main(words) == 2
     assert "audit.json) are the same file" in capsys.readouterr().err
     assert declared.read_text() == "{}"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such files")
+def test_what_is_no_file_is_not_replaced(tmp_path, capsys):
+    """A pipe that somebody reads from would be gone, and a file in its place."""
+    pipe = tmp_path / "o.csv"
+    os.mkfifo(pipe)
+    (tmp_path / "people.csv").write_text("age\n1\n")
+    words = ["synthesize", str(tmp_path / "people.csv"), "-o", str(pipe)]
+    for more in ([], ["--overwrite"]):
+        assert main([*words, *more]) == 2
+        said = capsys.readouterr().err
+        assert f"{pipe} is no regular file" in said
+        assert said.count("\n") == 1
+        assert pipe.is_fifo()
 
 
 def test_a_link_into_a_folder_that_is_not_there_is_refused_before_anything_is_read(tmp_path, capsys):

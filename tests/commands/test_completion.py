@@ -58,9 +58,3 @@ def test_other_shells_can_read_theirs(commands, shell, tmp_path):
 def test_the_command_prints_the_script(capsys):
     assert cli.main(["completion", "bash"]) == 0
     assert "complete -o default -F _sdv_plausible" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("name", cli.COMMANDS)
-def test_every_command_is_its_own_module(name):
-    """One that is forgotten would fall through to the last one."""
-    assert cli._module(name).__name__ == f"sdv_plausible.commands.{name}"

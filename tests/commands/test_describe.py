@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.cli import main
+from sdv_plausible.declaring.files import read_domain_file
 from sdv_plausible.privacy.noise import mechanisms
 from sdv_plausible.release_file.release import Release
+from sdv_plausible.table.domain_file import DomainFile
 
 
 def table(path, n: int = 6_000) -> str:
@@ -41,6 +43,16 @@ def test_any_file_without_configuration(tmp_path, capsys, mode):
         assert (rows["b"] == rows["a"].map(dict(enumerate("pqrs")))).mean() > 0.8
 
 
+def test_a_look_is_written_down_in_the_file_that_was_given(tmp_path, capsys):
+    """What the vote makes of it is another document."""
+    declared, data = tmp_path / "domain.json", table(tmp_path, 600)
+    DomainFile(columns={"a": {"sdtype": "numerical", "range_min": 50, "range_max": 99}}).save(declared)
+    words = ["describe", data, "-o", str(tmp_path / "d.json"), "--domain", str(declared), "--mode", "random"]
+    assert main(words) == 0
+    assert "most cells of a are outside" in capsys.readouterr().err
+    assert set(read_domain_file(declared).looked) == {"a"}
+
+
 def test_what_is_declared_is_not_voted_on(tmp_path, capsys):
     domain = tmp_path / "domain.json"
     words = {
@@ -54,6 +66,37 @@ def test_what_is_declared_is_not_voted_on(tmp_path, capsys):
     assert "vote" not in capsys.readouterr().out
     assert main(arguments) == 2  # it is there
     assert "exists" in capsys.readouterr().err
+
+
+def metadata_file(folder, **columns):
+    path = folder / "metadata.json"
+    path.write_text(json.dumps({"tables": {"t": {"columns": columns}}, "METADATA_SPEC_VERSION": "V1"}))
+    return str(path)
+
+
+@pytest.mark.parametrize("more", [[], ["--only-declared"]])
+def test_what_metadata_declares_is_described(tmp_path, capsys, more):
+    """It took no part: its columns were left out of the release, once the budget had paid for the rest."""
+    metadata = metadata_file(tmp_path, a={"sdtype": "numerical", "range_max": 1}, name={"sdtype": "id"})
+    output, domain = tmp_path / "d.json", tmp_path / "domain.json"
+    domain.write_text(json.dumps({"a": {"range_min": 0, "range_max": 3}}))  # its type is the metadata's
+    words = ["describe", table(tmp_path), "-o", str(output), "--metadata", metadata, "--domain", str(domain)]
+    assert main([*words, "--epsilon", "8", *more]) == 0
+    assert ("1 undeclared columns" in capsys.readouterr().out) is not more
+    release = Release.load(output)
+    assert release.ledger.claims_privacy
+    assert [column.name for column in release.schema.columns] == ["a", *([] if more else ["b"]), "name"]
+    assert release.schema.columns[-1].spec["sdtype"] == "id"
+    assert release.sample(300)["a"].max() == 3  # ranges of metadata declare nothing here
+
+
+def test_ranges_of_metadata_are_refused_before_a_cell_is_read(tmp_path, capsys):
+    metadata = metadata_file(tmp_path, a={"sdtype": "numerical"})
+    words = ["describe", table(tmp_path), "-o", str(tmp_path / "d.json"), "--metadata", metadata]
+    assert main([*words, "--domain", "written"]) == 2
+    said = capsys.readouterr().err
+    assert "--domain written" in said
+    assert "--domain domain.json" in said
 
 
 @pytest.mark.parametrize("exact", [False, True], ids=["answers alone", "planted: exact answers"])

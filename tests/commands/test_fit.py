@@ -27,7 +27,7 @@ def test_a_release_file(holder, tmp_path, capsys):
 
 def test_without_a_claim_only_on_demand_and_before_anything_is_fitted(holder, tmp_path, capsys, monkeypatch):
     output = tmp_path / "p.release"
-    monkeypatch.setattr("sdv_plausible.commands.fitting.read", None)  # would fail if it were called
+    monkeypatch.setattr("sdv_plausible.commands.files.read", None)  # would fail if it were called
     domain = ("--domain", str(holder / "domain.json"))
     assert fit(holder, output, *domain, "--random-state", "1") == 2
     assert "--allow-no-claim. Nothing was fitted" in capsys.readouterr().err
@@ -117,6 +117,43 @@ def test_what_was_paid_for_is_kept_where_rows_cannot_be_written(holder, tmp_path
     assert "sdv-plausible sample" in capsys.readouterr().err
     assert len(Release.load(tmp_path / "rows.csv.release").sample(5)) == 5
     assert not (tmp_path / "rows.csv").exists()
+
+
+def test_what_is_kept_replaces_nothing(holder, tmp_path, capsys, monkeypatch):
+    """Of two fits whose rows cannot be written, both are there: both were paid for."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
+    first = tmp_path / "p.release.release"
+    first.write_text("paid for before")
+    honest = Release.save
+
+    def save(self, path, *more, **options):
+        if path.name == "p.release":
+            raise OSError(28, "No space left on device")
+        return honest(self, path, *more, **options)
+
+    monkeypatch.setattr(Release, "save", save)
+    assert fit(holder, tmp_path / "p.release", "--domain", str(holder / "domain.json")) != 0
+    assert first.read_text() == "paid for before"
+    (kept,) = elsewhere.glob("sdv-plausible-*/p.release.release")
+    assert str(kept) in capsys.readouterr().err
+
+
+def test_a_link_where_a_fit_would_be_kept_is_not_followed(holder, tmp_path, monkeypatch):
+    """Also one that leads nowhere yet: somebody else may have put it there."""
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "rows.csv.release").symlink_to("victim")
+    monkeypatch.setattr("sdv_plausible.commands.synthesize.write_table", full)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "elsewhere"))
+    words = ["synthesize", str(holder / "people.csv"), "--domain", str(holder / "domain.json"), "-n", "5"]
+    assert main([*words, "-o", str(tmp_path / "rows.csv")]) != 0
+    assert not (tmp_path / "victim").exists()
+    assert list(tmp_path.glob("elsewhere/sdv-plausible-*/rows.csv.release"))
 
 
 def test_what_was_paid_for_is_kept_elsewhere_where_nothing_can_be_written_beside_it(

@@ -53,11 +53,7 @@ def test_uniform_columns(description, tmp_path):
 
 @pytest.mark.parametrize(
     ("more", "said"),
-    [
-        (["--recipient", "Ann"], "go together"),
-        (["--uniform", "shoe"], "uniform"),
-        (["-n", "-3"], "num_rows"),
-    ],
+    [(["--recipient", "Ann"], "go together"), (["--uniform", "shoe"], "uniform"), (["-n", "-3"], "num_rows")],
 )
 def test_mistakes(description, tmp_path, capsys, more, said):
     assert main(["generate", str(description), "-o", str(tmp_path / "o.csv"), *more]) == 2

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.cli import main
+from sdv_plausible.commands import inspect
 
 
 def test_a_page_is_written_and_says_whom_it_is_for(tmp_path, capsys):
@@ -25,6 +26,22 @@ def test_a_page_is_written_and_says_whom_it_is_for(tmp_path, capsys):
     for part in ("First and last rows", "Divergence", "Correlation", "Networks"):
         assert part in text
     assert main(["inspect", files[0], str(tmp_path / "none.csv"), "-o", str(page)]) == 2
+
+
+def test_an_error_of_others_quotes_no_cell(tmp_path, monkeypatch, capsys):
+    """Control: with --debug the holder sees it."""
+    domain = {"schema": "sdv-plausible-declarations/1", "columns": {"a": {"sdtype": "categorical"}}}
+    (tmp_path / "d.json").write_text(json.dumps(domain))
+    pd.DataFrame({"a": ["secret-text"] * 60}).to_csv(tmp_path / "t.csv", index=False)
+    monkeypatch.setattr(inspect, "prepare", lambda real, *_: float(real["a"][0]))
+    table, page = str(tmp_path / "t.csv"), str(tmp_path / "page.html")
+    words = ["inspect", table, table, "-o", page, "--domain", str(tmp_path / "d.json")]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "its text may quote cells" in said
+    assert "secret-text" not in said
+    assert main([*words, "--debug"]) == 2
+    assert "secret-text" in capsys.readouterr().err
 
 
 def test_all_columns_may_be_declared(tmp_path):

@@ -105,6 +105,8 @@ def test_a_page_to_be_published_is_no_look(folder):
         "--domain",
         "domain.json",
         "--publishable",
+        "--release",
+        "people.release",
     ]
     assert main(words) == 0
     assert (folder / "domain.json").read_bytes() == before

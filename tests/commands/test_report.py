@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from sdv_plausible import Release
 from sdv_plausible.cli import main
+from sdv_plausible.evaluation.page.pages import UNPROTECTED
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.ledger import LedgerEntry
 
 
 @pytest.fixture
@@ -42,6 +46,51 @@ def test_mistakes(files, tmp_path, capsys, more, words):
     given = [files[0] if word == "REAL" else word for word in more]
     assert main(["report", *files, "-o", str(tmp_path / "p.html"), *given]) == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ledger", ["none", "without a claim"])
+def test_a_page_that_nothing_protects_is_published_by_word_alone(files, holder, tmp_path, capsys, ledger):
+    """What is said of it beside the page is what the page says itself."""
+    page, given = tmp_path / "p.html", []
+    if ledger != "none":
+        path = tmp_path / "ledger.json"
+        no_claim = Release.load(holder / "people.release").ledger
+        no_claim.charge(
+            LedgerEntry(name="coins", mechanism="seeded", losses=(InfiniteLoss(),), scope="all", note="x")
+        )
+        path.write_text(no_claim.to_json())
+        given = ["--ledger", str(path)]
+    capsys.readouterr()
+    words = ["report", *files, *given, "-o", str(page), "--publishable"]
+    assert main(words) == 2
+    assert "--allow-no-claim" in capsys.readouterr().err
+    assert not page.exists()
+    assert main([*words, "--allow-no-claim"]) == 0
+    said = capsys.readouterr().out
+    assert UNPROTECTED in said
+    assert UNPROTECTED in page.read_text()
+    assert "may be published" not in said
+    assert page.stat().st_mode & 0o077 == 0
+    assert main([*words, "--allow-no-claim", "--overwrite", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["for_the_holder_alone"] is True
+
+
+@pytest.mark.parametrize("option", ["--ledger", "--rules", "--metadata", "--domain"])
+@pytest.mark.parametrize(
+    "content", [["ALICE"], [{"name": "ALICE", "rule": "ALICE"}], {"name": ["ALICE"]}, "ALICE"]
+)
+def test_a_table_that_is_named_by_mistake_is_not_quoted(files, tmp_path, capsys, option, content):
+    path = tmp_path / "table.json"
+    path.write_text(json.dumps(content))
+    command = ["report", *files[:2]] if option in ("--ledger", "--rules") else ["check", files[0]]
+    given = ["-o", str(tmp_path / "p.html")] if command[0] == "report" else []
+    more = files[2:] if option in ("--ledger", "--rules") else []
+    assert main([*command, *more, *given, option, str(path)]) == 2
+    said = capsys.readouterr()
+    assert "ALICE" not in said.err + said.out
+    assert option.strip("-") in said.err or "column" in said.err
+    assert said.err.count("\n") == 1
+    assert "Error" not in said.err
 
 
 def test_no_real_cell_decides_how_a_published_page_looks(files, holder, tmp_path):

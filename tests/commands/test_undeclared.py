@@ -12,6 +12,7 @@ import pytest
 from sdv_plausible import Budget, metadata_of
 from sdv_plausible.cli import main
 from sdv_plausible.commands.undeclared import Undeclared
+from sdv_plausible.fit import voting
 from sdv_plausible.table.domain_file import DomainFile
 
 ROWS = 3000
@@ -195,3 +196,25 @@ def test_what_is_refused_is_refused_before_a_cell_votes(people, words, monkeypat
     assert main([name, str(people), *options[:2]]) == 2
     assert held == [1]
     capsys.readouterr()
+
+
+@pytest.mark.parametrize("command", ["synthesize", "describe"])
+def test_an_error_of_others_in_the_vote_quotes_no_cell(command, people, monkeypatch, capsys):
+    """Control: with --debug the holder sees it."""
+
+    def vote(rows, *_):
+        return [float(text) for _, text in rows._rows.value_counts("age")[0]]
+
+    monkeypatch.setattr(voting, "vote_types", vote)
+    words = [
+        command,
+        str(people),
+        "-o",
+        str(people.with_name("out.json" if command == "describe" else "out.csv")),
+    ]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "its text may quote cells" in said
+    assert "secret-text" not in said
+    assert main([*words, "--debug"]) == 2
+    assert "secret-text" in capsys.readouterr().err

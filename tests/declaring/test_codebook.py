@@ -15,8 +15,7 @@ def test_codes_are_as_in_a_table():
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
-    [("7", 7), ("-1", -1), ("7.0", 7.0), (".5", 0.5), ("1e3", 1000.0), (3, 3), (2.5, 2.5)],
+    ("text", "found"), [("7", 7), ("-1", -1), ("7.0", 7.0), (".5", 0.5), ("1e3", 1000.0), (3, 3), (2.5, 2.5)]
 )
 def test_numbers_stay_whole(text, found):
     assert number(text) == found

@@ -11,7 +11,7 @@ import pytest
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
 from sdv_plausible.cli import main
 from sdv_plausible.declaring import files
-from sdv_plausible.declaring.files import read_domain_file, record_look
+from sdv_plausible.declaring.files import note_look, read_domain_file, record_look
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.domain_file import DomainFile
@@ -45,6 +45,14 @@ def fitted(table, domain):
     synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=str(domain), undeclared="private")
     synth.fit(read_csv(table, domain))
     return synth.privacy_ledger()
+
+
+def test_a_look_at_rules_alone_is_written_down(domain):
+    """Also that there were none: one that is made afterwards may repeat what was seen. Control: no look."""
+    assert note_look(domain, []) == []
+    assert read_domain_file(domain).looked_rules is None
+    assert "that there are no rules" in note_look(domain, [], [])[0]
+    assert read_domain_file(domain).looked_rules == ()
 
 
 def test_check_records_which_columns_were_shown(table, domain, capsys):
@@ -85,7 +93,7 @@ def test_what_was_detected_makes_no_claim(table, domain):
     DomainFile(columns={**COLUMNS, "id": {"sdtype": "id", "detected": True}}).save(domain)
     ledger = fitted(table, domain)
     assert not ledger.claims_privacy
-    assert "semantic types were detected" in ledger.sentence()
+    assert "were detected in the rows" in ledger.sentence()
 
 
 def test_nothing_is_shown_that_could_not_be_written_down(table, domain, capsys, monkeypatch):
@@ -313,6 +321,22 @@ def test_of_two_looks_at_once_both_are_written_down(domain, monkeypatch):
     monkeypatch.setattr(files, "read_domain_file", meanwhile)
     record_look(domain, ["sex"])
     assert set(honest(domain).looked) == {"age", "sex"}
+
+
+def test_a_look_that_gets_the_lock_first_is_kept_when_the_file_is_replaced(domain, monkeypatch):
+    """Looks are read under the lock: else one that is written before the file is replaced is lost."""
+    from sdv_plausible.declaring import files
+
+    honest, file = files.locked, read_domain_file(domain)
+
+    def meanwhile(path):
+        monkeypatch.setattr(files, "locked", honest)
+        record_look(domain, ["age"])
+        return honest(path)
+
+    monkeypatch.setattr(files, "locked", meanwhile)
+    assert files.replace_file(domain, file, (), {}) == ["age"]
+    assert set(read_domain_file(domain).looked) == {"age"}
 
 
 def test_a_look_is_read_and_written_under_the_files_lock(domain, monkeypatch):

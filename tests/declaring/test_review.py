@@ -11,9 +11,8 @@ from reviewing import COLUMNS, write_people
 from sdv_plausible.cli import main
 from sdv_plausible.commands.declare import plan_of
 from sdv_plausible.declaring import review as module
-from sdv_plausible.declaring.files import read_domain_file
+from sdv_plausible.declaring.files import drafted, read_domain_file, record_look
 from sdv_plausible.declaring.review import Review, Table, version
-from sdv_plausible.declaring.template import drafted
 from sdv_plausible.table.domain_file import DomainFile
 
 MARKS = {"encoding": "utf-8", "separator": ",", "quote": '"'}
@@ -44,6 +43,30 @@ def test_another_version_is_not_overwritten(review):
     with pytest.raises(ValueError, match="was changed since this page was made"):
         review.save(COLUMNS, seen)
     assert review.output.read_text() == before
+
+
+def test_a_look_at_a_file_that_a_draft_replaces_is_kept(review):
+    """``declare --web --overwrite``: somebody compares the file while the page is open."""
+    DomainFile(columns=COLUMNS).save(review.output)
+    seen = version(review.file)
+    record_look(review.output, ["age", "gone"], ["0" * 64])
+    review.save({**COLUMNS, "age": {"sdtype": "numerical", "range_min": 18, "range_max": 77}}, seen)
+    assert read_domain_file(review.output).edited == ("age",)
+    assert set(read_domain_file(review.output).looked) == {"age"}
+    assert read_domain_file(review.output).looked_rules == ("0" * 64,)
+
+
+def test_a_draft_that_was_paid_for_repeats_no_look(table, tmp_path):
+    """Of a column that was learned for it the words before are on record, and those of the page are others."""
+    words = {**COLUMNS, "age": {"sdtype": "numerical"}}
+    output = tmp_path / "domain.json"
+    paid = {**COLUMNS["age"], "kind": "integer", "provenance": "private"}
+    for columns, edited in ((paid, ()), ({**paid, "range_max": 77}, ("age",))):
+        DomainFile(columns=words).looked_at(["age"]).save(output)
+        draft = DomainFile(columns={**words, "age": paid}, learned={})
+        review = Review(draft, table, output, plan_of, is_saved=False, learned={"age": paid})
+        review.save({**words, "age": columns}, version(draft))
+        assert read_domain_file(output).edited == edited
 
 
 def test_a_look_is_what_the_command_line_writes_down(review, tmp_path, capsys):

@@ -6,10 +6,7 @@ import numpy as np
 import pandas as pd
 from metric_cases import QUICK
 
-from sdv_plausible.evaluation.metrics import (
-    ClassifierAccuracy,
-    ClassifierAgreement,
-)
+from sdv_plausible.evaluation.metrics import ClassifierAccuracy, ClassifierAgreement
 
 
 def test_classifiers_by_hand():

@@ -68,7 +68,7 @@ def test_a_lost_missing_value_is_a_difference():
 # Identical tables, noise
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0])
 def test_identical_tables(seed, mixed_table):
     table = mixed_table.drop(columns=["id", "email"]).sample(frac=1, random_state=seed)
     assert TotalVariationDistance.compute(table, table.copy()) == 0.0
@@ -180,7 +180,7 @@ def test_one_column_has_no_pairs_and_nothing_to_predict_from():
 
 
 def test_runs_are_repeatable_and_differ_by_seed():
-    real, synthetic = categorical_table(300, 1), categorical_table(300, 2)
+    real, synthetic = categorical_table(120, 1), categorical_table(120, 2)
     for metric in (ClassifierAgreement, DistinguishingGame):
         runs = [metric.compute_breakdown(real, synthetic, num_runs=2, random_state=s) for s in (0, 0, 1)]
         assert runs[0] == runs[1]

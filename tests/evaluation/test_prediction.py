@@ -8,9 +8,7 @@ import pytest
 from metric_cases import categorical_table
 
 from sdv_plausible.evaluation import prediction
-from sdv_plausible.evaluation.metrics import (
-    ModelAccuracy,
-)
+from sdv_plausible.evaluation.metrics import ModelAccuracy
 
 
 def test_model_accuracy_by_hand_and_by_structure():

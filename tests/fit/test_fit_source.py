@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from cases import fast_and_nightly
 from tables import COLUMNS, DECLARED, ENGINES, SEED, document, held, in_memory, table
 
 from sdv_plausible import (
@@ -56,7 +57,9 @@ def test_release_is_that_of_memory(engine: str, expected: dict[str, Release], tm
     assert Release.load(tmp_path / "a.release") == found
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "engine", fast_and_nightly([*ENGINES][::3], [e for i, e in enumerate(ENGINES) if i % 3])
+)
 def test_learned_domains_are_those_of_memory(
     engine: str, expected: dict[str, Release], tmp_path: Path
 ) -> None:

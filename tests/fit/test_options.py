@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import pickle
 import typing
 from dataclasses import MISSING, fields, replace
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import sdv_plausible
@@ -22,10 +24,11 @@ from sdv_plausible import (
     fit_source,
     metadata_of,
 )
-from sdv_plausible.commands.parameters import OTHERWISE, add_parameters
+from sdv_plausible.commands.parameters import add_parameters
 from sdv_plausible.fit import options
 from sdv_plausible.fit.options import MODELS, NAMED, OPTIONS, VALUES, Option, misplaced, moved_to
 from sdv_plausible.models import NAMES, OF_PAPER
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.release.settings import TESTS
 
 MADE = {
@@ -38,7 +41,13 @@ ARGUMENTS = (
     "random_state",
 )  # fmt: skip
 OF_SOURCES = ("source", "table_name", "rows", "scratch", "progress", "allow_no_claim")
-WITHOUT_OPTION = ("metadata", *OTHERWISE)
+WITHOUT_OPTION = (  # what says them
+    "metadata",
+    "domain",  # --domain
+    "rules",  # --rules
+    "budget",  # --budget
+    "public",  # --public
+)
 BY_JSON = ("max_cost", "max_parents", "concentration", "parameters", "conditionals")  # --model-parameters
 
 
@@ -166,3 +175,44 @@ def test_what_never_was_an_argument_is_no_argument():
 def test_values_are_public_names():
     assert {*MADE} <= {*sdv_plausible.__all__}
     assert "sdv_plausible" in options.__name__
+
+
+# --- refusals say where --------------------------------------------------------------------------------
+
+TABLE = pd.DataFrame({"p": ["x", "y"], "a": ["u", "v"]})
+METADATA = metadata_of({"p": {"sdtype": "id"}, "a": {"sdtype": "categorical"}})
+SDVS_OWN = ("enforce_min_max_values", "enforce_rounding")  # SDV refuses them
+
+
+def made_with(option: Option, value: Any) -> dict[str, Any]:
+    """Arguments of the constructor, of which one option has this value."""
+    if not option.of:
+        return {option.name: value}
+    of = option.of[0]
+    first = {"Person": ("p",), "PublicTable": (TABLE,)}.get(of, ())
+    return {VALUES[of]: MADE[of](*first, **{option.within or option.name: value})}
+
+
+@pytest.mark.parametrize("name", [*OPTIONS, *WITHOUT_OPTION])
+def test_every_refusal_names_its_field(name):
+    option = OPTIONS.get(name, Option(name, object, None, ""))
+    if name in SDVS_OWN:
+        pytest.skip("SDV refuses it")
+    with pytest.raises(Refused) as refused:  # nothing that any option can be
+        PlausibleDeniabilitySynthesizer(**{"metadata": METADATA, **made_with(option, 1j)})
+    assert refused.value.field in (name, option.within, *(VALUES[of] for of in option.of))
+    again = pickle.loads(pickle.dumps(refused.value))  # errors of workers are sent
+    assert (str(again), again.field) == (str(refused.value), refused.value.field)
+    assert isinstance(refused.value, ValueError)
+
+
+def test_a_refusal_holds_no_cell():
+    """A table given in the wrong place is in no part of the error: neither its text, nor an attribute."""
+    secret = pd.DataFrame({"name": ["NAME-1234567", "NAME-7654321"]})
+    for value in (secret, secret["name"], secret.to_numpy()):
+        for name in ("epsilon", "locales", "person", "max_bins"):
+            with pytest.raises(Refused) as refused:
+                PlausibleDeniabilitySynthesizer(METADATA, **{name: value})
+            assert (
+                "NAME-" not in f"{refused.value} {refused.value!r} {refused.value.args} {vars(refused.value)}"
+            )

@@ -58,6 +58,15 @@ def test_it_is_free_and_named_in_the_ledger(fitted):
     assert public_entries(None, None) == []
 
 
+def test_whom_a_public_table_must_not_hold_is_said_wherever_the_ledger_is_read(fitted):
+    """Control: a fit without one says nothing of it."""
+    condition = "only if everybody may see that table: a confidential one"
+    ledger = fitted.privacy_ledger()
+    for text in (str(ledger), ledger.to_html(), ledger.to_json(), fitted.release().card().to_html()):
+        assert condition in text
+    assert condition not in str(made().plan().ledger)
+
+
 def test_saved_object_and_release_hold_no_table(fitted, tmp_path):
     fitted.save(tmp_path / "synth.pkl")
     loaded = PlausibleDeniabilitySynthesizer.load(tmp_path / "synth.pkl")

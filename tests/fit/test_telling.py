@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import io
+import json
 import warnings
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source
+from sdv_plausible.cli import main
+from sdv_plausible.declaring import files
 from sdv_plausible.declaring.files import read_domain_file
 from sdv_plausible.fit import telling
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.rules.spacing import Inequality
 from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.table.domain_file import DomainFile
 
@@ -75,6 +84,64 @@ def test_the_look_is_written_down_whatever_was_found(door, tmp_path):
     """Else ever narrower ranges are tried until nothing is said."""
     looked = {frozenset(told(door, table(first=first), tmp_path)[2].looked) for first in (2, 50)}
     assert looked == {frozenset(COLUMNS)}
+
+
+def through_rules(door: str, most: int | None, folder: Path) -> tuple[bool, PrivacyLedger]:
+    """Whether a fit warned of a distance between two columns, and its ledger; ``most`` None: without a rule."""
+    path, rules = folder / "domain.json", folder / "rules.json"
+    words: Any = {"sdtype": "numerical", "range_min": 0, "range_max": 60, "decimal_places": 0}
+    if not path.exists():
+        DomainFile(columns={"low": words, "high": words}).save(path)
+    distance = [] if most is None else [Inequality("low", "high", most=most)]
+    low = np.arange(400) % 40
+    frame = pd.DataFrame({"low": low, "high": low + 1 + np.arange(400) % 12})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if door == "synthesizer":
+            metadata = metadata_from_columns({name: {"sdtype": "numerical"} for name in frame})
+            synth = PlausibleDeniabilitySynthesizer(metadata, domain=path, rules=distance)
+            synth.fit(frame)
+            ledger, said = synth.privacy_ledger(), ""
+        elif door == "source":
+            ledger, said = fit_source(frame, domain=path, rules=distance, allow_no_claim=True).ledger, ""
+        else:
+            frame.to_csv(folder / "table.csv", index=False)
+            rules.write_text(json.dumps([rule.to_dict() for rule in distance]))
+            words = ["--domain", path, "--rules", rules, "--overwrite", "--allow-no-claim"]
+            told_of = io.StringIO()
+            with redirect_stdout(told_of), redirect_stderr(told_of):
+                output = folder / "table.release"
+                assert main([*map(str, ["fit", folder / "table.csv", "-o", output, *words])]) == 0
+            ledger, said = Release.load(output).ledger, told_of.getvalue()
+    return "most cells of high - low" in said + "".join(str(one.message) for one in caught), ledger
+
+
+@pytest.mark.parametrize("door", ["synthesizer", "source", "command"])
+def test_a_fit_that_looks_through_rules_writes_them_down(door, tmp_path):
+    """Else the bound of a rule is halved from fit to fit until it is one person's distance."""
+    assert [through_rules(door, most, Path(mkdtemp(dir=tmp_path)))[0] for most in (3, 9)] == [True, False]
+    for first in (3, 9):  # whatever was told
+        folder = Path(mkdtemp(dir=tmp_path))
+        assert through_rules(door, None, folder)[1].claims_privacy
+        assert read_domain_file(folder / "domain.json").looked_rules is None  # nothing was told of a rule
+        assert through_rules(door, first, folder)[1].claims_privacy
+        assert through_rules(door, first, folder)[1].claims_privacy  # the same rule
+        assert not through_rules(door, 6, folder)[1].claims_privacy
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_no_column_is_named_where_the_look_cannot_be_written_down(door, tmp_path, monkeypatch):
+    """Control: columns that fit are told nothing of, though the look is lost."""
+
+    def refuse(*_: Any) -> list[str]:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(files, "note_look", refuse)
+    (text,) = told(door, table(first=50), tmp_path)[0]
+    assert text.startswith("some columns do not fit (for you, not for publication), and are not named: ")
+    assert "the disk is full" in text
+    assert "age" not in text
+    assert told(door, table(first=2), tmp_path)[0] == []
 
 
 @pytest.mark.parametrize("door", DOORS)

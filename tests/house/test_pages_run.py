@@ -5,8 +5,8 @@ A block that cannot run carries the reason in a comment above it, which no reade
     <!-- skip: next "installs packages" -->
     <!-- skip: next if(find_spec("sdgym") is None, reason="SDGym works with SDV 1.38 alone") -->
 
-SDV_STACK=1 ./dev test runs them on SDV 1.38 too. LONG_PAGES=1, which SDV_STACK=1 ./dev slow sets, runs the
-block that takes three minutes.
+The fast suite runs three, which have the commands that everybody needs, on either SDV; the slow one runs the others.
+SDV_STACK=1 ./dev slow runs all on SDV 1.38, and by LONG_PAGES=1 the block that takes three minutes.
 
 A Python block that begins with a file's name, `# my_tables.py`, is written to that file and run as a program.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -29,7 +30,10 @@ from sybil import Document, Example
 from sybil.evaluators.python import PythonEvaluator
 from sybil.parsers.markdown import CodeBlockParser, SkipParser
 
+from sdv_plausible.cli import main
+
 LANGUAGES = {"python", "bash"}
+FAST = {"README.md", "docs/tutorials/from_a_raw_table.md", "docs/how_to/command_line.md"}
 PAGES = [name for name in all_pages() if name in ("README.md", "CONTRIBUTING.md") or name.startswith("docs/")]
 
 
@@ -44,7 +48,17 @@ def run_python(example: Example) -> None:
 
 
 def run_bash(example: Example) -> None:
-    """Run a block in a shell that stops at the first failure and finds this environment's programs first."""
+    """Run a block in a shell that stops at the first failure and finds this environment's programs first.
+
+    Of our commands alone, without anything that a shell reads in them, nothing but the process is saved: they run in this one.
+    """
+    lines = [shlex.split(line, comments=True) for line in example.parsed.splitlines()]
+    if not set(r"\$`|&;<>()*?[]{}~") & set(example.parsed) and all(
+        words[:1] in ([], ["sdv-plausible"]) for words in lines
+    ):
+        for words in filter(None, lines):
+            assert main(words[1:]) == 0, f"{example.path}:{example.line}: {words}"
+        return
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", example.parsed],
@@ -93,7 +107,14 @@ def _blocks(page: Page) -> int:
     return sum(token.type == "fence" and token.info.split(" ")[0] in LANGUAGES for token in page.tokens)
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if _blocks(all_pages()[name])])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in FAST else [pytest.mark.slow])
+        for name in PAGES
+        if _blocks(all_pages()[name])
+    ],
+)
 @pytest.mark.usefixtures("empty_folder")
 @pytest.mark.filterwarnings(
     "ignore:We strongly recommend saving the metadata:UserWarning"

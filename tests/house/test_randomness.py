@@ -17,11 +17,14 @@ PACKAGE = Path(__file__).parents[2] / "sdv_plausible"
 NOISE = ("privacy/noise",)
 SEEDED = ("datasets", "evaluation", "audit")  # simulate, from a seed: their numbers protect nobody
 BY_NAME = (
-    "audit/command.py",  # the synthesizer that the command is told to attack
-    "__init__.py",
+    "cli.py",  # the module of a command, by the name that was given
+    "commands/audit.py",  # the synthesizer that the command is told to attack
+    "models/__init__.py",  # the learner that is asked for, of this room
+    "models/registered.py",  # the model that a file names, of this room
+    "__init__.py",  # load their public names on first use
     "audit/__init__.py",
     "evaluation/__init__.py",
-)  # load their public names on first use
+)
 
 NUMPY = {"np", "numpy"}
 OPERATING_SYSTEM = {"urandom", "getrandom"}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from cases import each_once
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, fit_source, metadata_of
 from sdv_plausible.cli import main
@@ -131,8 +132,7 @@ def test_a_release_of_before_can_be_read_without_sdv(form: str, tmp_path: Path, 
     of_a_file(form, tmp_path, capsys)
 
 
-@pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(("door", "form"), each_once(DOORS, FORMATS))
 def test_a_pattern_of_ids_is_taken(door: str, form: str, tmp_path: Path, capsys: Any) -> None:
     DOORS[door](form, tmp_path, capsys)
 

@@ -5,6 +5,7 @@ Cases come from the signatures of the doors, so that a new parameter is tried wi
 
 from __future__ import annotations
 
+import datetime as dt
 import inspect
 import json
 import warnings
@@ -12,9 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import dateutil.tz
 import numpy as np
 import pandas as pd
 import pytest
+import pytz
 from sdv.errors import InvalidDataError
 from tables import ENGINES, held
 
@@ -27,7 +30,7 @@ from sdv_plausible import (
     fit_source,
 )
 from sdv_plausible.cli import main
-from sdv_plausible.commands import files, fitting
+from sdv_plausible.commands import files
 from sdv_plausible.declaring.private import learned_file
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.rules import Multiple
@@ -156,6 +159,18 @@ MISTAKES: dict[str, tuple[pd.DataFrame, dict[str, Any]]] = {
 }  # fmt: skip
 
 
+ZONES = {
+    "of a file": dateutil.tz.gettz("Europe/Berlin"), "of the machine": dateutil.tz.tzlocal(),
+    "of minutes": pytz.FixedOffset(90), "of a name": dt.timezone(dt.timedelta(hours=1), "CET+"),
+}  # fmt: skip
+MISTAKES |= {
+    f"a time zone {what}, which no release can name": (
+        table().assign(day=lambda t, zone=zone: t["day"].dt.tz_localize(zone)), {},
+    )
+    for what, zone in ZONES.items()
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_that_read_no_row_cost_nothing(door, mistake, tmp_path):
@@ -202,8 +217,7 @@ def test_the_command_line_asks_what_no_release_tells_before_it_draws_or_reads(
     (tmp_path / "m.json").write_text(json.dumps(metadata))
     date_texts().to_csv(tmp_path / "rows.csv", index=False)
     budget = Budget(4.0, 1e-8, tmp_path / "b")
-    for module in (files, fitting):
-        monkeypatch.setattr(module, "read", lambda *_: pytest.fail("a row was looked at"))
+    monkeypatch.setattr(files, "read", lambda *_: pytest.fail("a row was looked at"))
     monkeypatch.chdir(tmp_path)
     command = ["fit", "rows.csv", "--metadata", "m.json", "-o", "x.release"]
     assert main([*command, "--budget", "b", "4", "1e-8"]) != 0

@@ -50,9 +50,7 @@ def table(n: int = 6000) -> pd.DataFrame:
 
 
 def fitted(
-    frame: pd.DataFrame | None = None,
-    metadata: Any = None,
-    **options: Any,
+    frame: pd.DataFrame | None = None, metadata: Any = None, **options: Any
 ) -> PlausibleDeniabilitySynthesizer:
     options = {"undeclared": "private", "epsilon": 8.0, **options}
     synth = PlausibleDeniabilitySynthesizer(metadata or metadata_from_columns(COLUMNS), **values(**options))
@@ -236,13 +234,7 @@ def test_row_by_row_tests_count_people(privacy_test: str, k: int, seeds: int) ->
 
 
 def test_the_number_of_rows_that_is_confirmed_is_that_of_the_rows_used() -> None:
-    options = {
-        "domain": DECLARED,
-        "undeclared": "infer",
-        "test": "randomized",
-        "k": 20,
-        "row_cap": 50,
-    }
+    options = {"domain": DECLARED, "undeclared": "infer", "test": "randomized", "k": 20, "row_cap": 50}
     with pytest.raises(ValueError, match=r"least_rows \(5500\) is not confirmed"):
         fitted(person="home", rows_per_person=1, least_rows=5500, **options)
 

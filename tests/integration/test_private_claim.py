@@ -256,6 +256,32 @@ def test_what_ends_the_claim_ends_it_without_modelled_columns_too():
     assert not synth.privacy_ledger().claims_privacy
 
 
+def test_rows_that_a_transformer_made_are_not_fitted_when_it_is_gone():
+    """It had scaled every row by all of them: what was fitted then was claimed as if nothing had looked."""
+    from rdt.transformers import GaussianNormalizer
+
+    columns = {"x": {"sdtype": "numerical"}}
+    table = pd.DataFrame({"x": np.linspace(-5, 5, 300).round(1)})
+    declared = {"x": {"range_min": -5, "range_max": 5, "decimal_places": 1}}
+    synth = make(columns, domain=declared, enforce_rounding=False)
+    clean = synth.preprocess(table)
+    synth.fit_processed_data(clean)  # as long as nothing has looked
+    assert synth.privacy_ledger().claims_privacy
+    with pytest.warns(RefitWarning):
+        synth.update_transformers({"x": GaussianNormalizer(distribution="norm")})
+    with pytest.warns(RefitWarning):
+        processed = synth.preprocess(table)
+    synth.fit_processed_data(processed)
+    assert not synth.privacy_ledger().claims_privacy
+    with pytest.warns(RefitWarning):
+        synth.update_transformers({"x": None})
+    for one in (synth, cloudpickle.loads(cloudpickle.dumps(synth))):
+        with pytest.raises(ValueError, match="transformers of your own, which are not set any more"):
+            one.fit_processed_data(processed)
+    synth.fit(table)
+    assert synth.privacy_ledger().claims_privacy
+
+
 def test_an_inferred_domain_in_a_file_declares_nothing(mixed_table, tmp_path):
     columns = {"city": COLUMNS["city"]}
     inferred = fitted(mixed_table[["city"]], columns, undeclared="infer")._codec.domain
@@ -393,9 +419,7 @@ def test_the_plan_says_what_the_rows_can_carry(mixed_table):
 
 def test_the_plan_refuses_odd_numbers_and_warns_of_hardly_any_protection():
     synth = make(
-        domain={"age": {"range_min": 0, "range_max": 110}},
-        columns={"age": COLUMNS["age"]},
-        test="randomized",
+        domain={"age": {"range_min": 0, "range_max": 110}}, columns={"age": COLUMNS["age"]}, test="randomized"
     )
     for odd in (-5, "many", 0):
         with pytest.raises(ValueError, match=r"table_rows .* must be a whole number of at least 1"):

@@ -69,9 +69,8 @@ def release_from(folder):
     return synth, synth.sample(50)
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_from_a_template_to_a_release(folder, width):
-    with program(folder) as (address, running), browser(folder, width) as driver:
+def test_from_a_template_to_a_release(folder):
+    with program(folder) as (address, running), browser(folder, 1280) as driver:
         driver.get(address)
         assert "token" not in driver.current_url
         is_sound(driver)
@@ -104,11 +103,13 @@ def test_from_a_template_to_a_release(folder, width):
     assert "Total epsilon 1" in str(synth.privacy_ledger())
 
 
+@pytest.mark.slow
 def test_with_the_keyboard_only(folder):
     from selenium.webdriver import ActionChains, Keys
 
     with program(folder) as (address, running), browser(folder, 390) as driver:
         driver.get(address)
+        is_sound(driver)
 
         def press(*keys):
             ActionChains(driver).send_keys(*keys).perform()
@@ -138,6 +139,7 @@ def test_with_the_keyboard_only(folder):
         go_to("Compare with the rows")
         load_by(driver, lambda: press(Keys.ENTER))
         assert driver.switch_to.active_element.get_attribute("id") == "look-heading"
+        is_sound(driver)
         go_to("c3-range_values")
         ActionChains(driver).key_down(Keys.CONTROL).send_keys(Keys.END).key_up(Keys.CONTROL).perform()
         press(Keys.ENTER, "Basel")
@@ -145,6 +147,7 @@ def test_with_the_keyboard_only(folder):
         press("300")
         load_by(driver, lambda: press(Keys.ENTER))
         assert "about 300 rows" in find(driver, "#plan").text
+        is_sound(driver)
         go_to("Save")
         load_by(driver, lambda: press(Keys.ENTER))
         assert "No claim: town was edited" in find(driver, "main").text

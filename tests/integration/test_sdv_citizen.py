@@ -241,6 +241,18 @@ def test_saving_seed_records_warns(mixed_table, tmp_path):
         synth.save(tmp_path / "synth.pkl")
 
 
+def test_a_file_that_holds_seed_records_is_its_owners_alone(fitted, mixed_table, tmp_path):
+    path = tmp_path / "synth.pkl"
+    path.touch(0o644)
+    fitted.save(path)
+    assert path.stat().st_mode & 0o777 == 0o644
+    synth = make(test="deterministic", k=5, random_state=0)
+    synth.fit(mixed_table)
+    with pytest.warns(UserWarning, match="can be read by its owner alone"):
+        synth.save(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 def test_the_release_test_saves_no_record(mixed_table, tmp_path):
     """A canary value of every kind must not be in the file. Control: the row-by-row object does hold its codes."""
     table = mixed_table.copy()
@@ -513,7 +525,7 @@ def test_nothing_passes(mixed_table):
 
 def test_seed_diagnostics_are_what_the_report_shows(mixed_table):
     """Against the groups counted by hand: with one kept attribute a candidate's plausible seeds share its seed's value."""
-    from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
+    from sdv_plausible.evaluation.page.sections import SeedDiagnostics
     from sdv_plausible.privacy.noise.coins import Coins
 
     synth = make(test="deterministic", k=40, omega=7)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import fast_and_nightly
 from scipy.stats import binom, norm
 
 from sdv_plausible.intervals.proportions import proportion_limits
@@ -27,9 +28,9 @@ def missed(rows: int, p: float, sigma: float, told: float, bounds: tuple[int, in
     return float(total[(p < low) | (p > high)].sum())
 
 
-@pytest.mark.parametrize("rows", [1, 40, 300])
+@pytest.mark.parametrize("rows", fast_and_nightly([1, 300], [40]))
 @pytest.mark.parametrize("p", [0.0, 0.003, 0.1, 0.5, 0.93, 1.0])
-@pytest.mark.parametrize("sigma", [0.4, 3.0, 12.0])
+@pytest.mark.parametrize("sigma", fast_and_nightly([0.4, 12.0], [3.0]))
 def test_limits_cover(rows, p, sigma):
     assert missed(rows, p, sigma, sigma) <= MISS
 

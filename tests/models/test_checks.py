@@ -212,9 +212,12 @@ class FailsOnNoRow(Margins):
     ids=lambda v: v if isinstance(v, str) else getattr(v, "__name__", type(v).__name__),
 )
 def test_planted_mistakes_of_learners_are_named(learner, error, said) -> None:
-    check_learner(Margins())
     with pytest.raises(error, match=said):
         check_learner(learner)
+
+
+def test_what_they_are_made_of_makes_none() -> None:
+    check_learner(Margins())
 
 
 def test_the_door_gives_no_rows_and_no_more_answers_than_were_paid_for() -> None:

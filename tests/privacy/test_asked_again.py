@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import spies
+from cases import fast_and_nightly
 from comparing import check_same
 from doors import fit_codes
 from test_asked_sensitivities import CARDS, DOMAIN, LEARNERS, RELEASES, settings
@@ -94,7 +95,7 @@ def check(run: Callable[[Any], None], first: Any, other: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0])
+@pytest.mark.parametrize("epsilon", fast_and_nightly([1.0], [0.1, 20.0]))
 def test_learners_ask_the_same_for_the_same_answers(learner, epsilon):
     kinds = check(lambda codes: fits(codes, learner, epsilon=epsilon), FIRST, OTHER)
     check(lambda codes: fits(codes, learner, epsilon=epsilon), OTHER, FIRST)

@@ -13,7 +13,7 @@ import pytest
 
 import sdv_plausible
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, PureDP
-from sdv_plausible.privacy.ledger import LedgerEntry, Part, PrivacyLedger
+from sdv_plausible.privacy.ledger import SAID, LedgerEntry, Part, PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
@@ -66,6 +66,14 @@ def test_unknown_parts_are_an_error(parts):
         entry(parts=parts)
 
 
+@pytest.mark.parametrize("name", SAID)
+def test_what_costs_something_is_a_line_whatever_its_name(name):
+    """A learner of one's own names its entries. Control: the sentence of that name is no line."""
+    ledger = ledger_of(entry(name=name), entry(name=name, losses=(), mechanism="a sentence"))
+    assert [line["mechanism"] for line in ledger.to_dict()["entries"]] == ["noise"]
+    assert ledger.said(name) == "a sentence"
+
+
 def test_the_plain_form_names_the_parts():
     found = ledger_of(entry(parts=("structure",)), entry()).to_dict()["entries"]
     assert [one["parts"] for one in found] == [["structure"], []]
@@ -115,11 +123,7 @@ def test_every_entry_of_the_package_says_what_it_pays_for(options, covered):
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"epsilon": float("inf")},
-        {"domain": {}, "undeclared": "infer"},
-        {"omega": 1, "test": "deterministic"},
-    ],
+    [{"epsilon": float("inf")}, {"domain": {}, "undeclared": "infer"}, {"omega": 1, "test": "deterministic"}],
 )
 def test_without_a_claim_nothing_is_covered(options):
     ledger = planned(**options)

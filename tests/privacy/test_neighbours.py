@@ -69,11 +69,7 @@ def test_arguments_are_read_as_they_are(arguments, expected):
 
 @pytest.mark.parametrize(
     ("arguments", "named"),
-    [
-        (("remove", None), "neighbours"),
-        (("add_remove", ""), "person"),
-        (("add_remove", 3), "person"),
-    ],
+    [(("remove", None), "neighbours"), (("add_remove", ""), "person"), (("add_remove", 3), "person")],
 )
 def test_arguments_that_say_no_unit_are_refused(arguments, named):
     with pytest.raises(ValueError, match=rf"^{named} \("):

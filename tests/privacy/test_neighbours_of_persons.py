@@ -241,10 +241,7 @@ def test_the_bound_from_above_holds_for_the_larger_table(rows: int) -> None:
     ],
 )
 def test_the_ledger_speaks_of_its_unit(
-    neighbours: Neighbours,
-    relation: str,
-    comparison: str,
-    unit: str,
+    neighbours: Neighbours, relation: str, comparison: str, unit: str
 ) -> None:
     ledger = PrivacyLedger(delta=DELTA, neighbours=neighbours)
     loss = GaussianLoss(sensitivity_over_sigma=0.18)

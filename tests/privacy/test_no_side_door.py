@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -73,14 +74,7 @@ def fitted(frame: pd.DataFrame | None = None, **changes: Any) -> PlausibleDeniab
     return synth
 
 
-ROW_BY_ROW = {
-    "test": "randomized",
-    "k": 40,
-    "epsilon0": 0.3,
-    "omega": 2,
-    "delta": 1e-3,
-    "row_cap": 5000,
-}
+ROW_BY_ROW = {"test": "randomized", "k": 40, "epsilon0": 0.3, "omega": 2, "delta": 1e-3, "row_cap": 5000}
 
 
 # ---- rejected proposals leave no trace ------------------------------------------------------------------------------------
@@ -165,8 +159,13 @@ def _without_invented(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
     return {name: value for name, value in vars(synth).items() if name != "_data_processor"}
 
 
+@cache
+def row_by_row() -> bytes:
+    return pickle.dumps(fitted(**ROW_BY_ROW))
+
+
 def test_rejected_proposals_leave_no_trace(monkeypatch) -> None:
-    saved = pickle.dumps(fitted(**ROW_BY_ROW))
+    saved = row_by_row()
     assert trace_of_sampling(saved, False, monkeypatch) == trace_of_sampling(saved, True, monkeypatch)
 
 
@@ -205,7 +204,7 @@ LEAK: list[Any] = [None]
     ids=["kept", "logged", "printed", "warned"],
 )
 def test_attempts_that_show_are_caught(leak, monkeypatch) -> None:
-    saved = pickle.dumps(fitted(**ROW_BY_ROW))
+    saved = row_by_row()
     LEAK[0] = leak
     monkeypatch.setattr(PlausibleDeniabilityMechanism, "release_with_points", counted)
     assert trace_of_sampling(saved, False, monkeypatch) != trace_of_sampling(saved, True, monkeypatch)
@@ -352,9 +351,7 @@ def ledgers(**changes: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "test",
-    [{}, RELEASE, {"test": "deterministic", "k": 20, "omega": 2}],
-    ids=["all", "release", "Test 1"],
+    "test", [{}, RELEASE, {"test": "deterministic", "k": 20, "omega": 2}], ids=["all", "release", "Test 1"]
 )
 @pytest.mark.parametrize("model", ["bayesian_network", "independent"])
 def test_the_ledger_knows_nothing_of_the_rows(test, model: str) -> None:

@@ -24,9 +24,9 @@ from sdv_plausible.privacy.accounting.losses import (
     ReleaseLoss,
     both_directions,
 )
-from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
 from sdv_plausible.privacy.accounting.release_test import release_margin, size_lower_bound_margin
 from sdv_plausible.privacy.accounting.released_rows import released_rows_loss
+from sdv_plausible.privacy.accounting.theorem1 import floor_by_construction
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.budget import Allowance
@@ -135,7 +135,10 @@ def as_printed(value: float) -> str:
     return f"{up:.{2 if up < 10 else 1 if up < 100 else 0}f}"
 
 
-@pytest.mark.parametrize("case", SETTINGS)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[pytest.mark.slow] if case == "1,000 released" else []) for case in SETTINGS],
+)
 def test_the_promise_pages_table(case: str) -> None:
     made, bounded = printed()[case]
     assert made == [as_printed(made_for_one_row(case, rows)) for rows in ROWS_OF_ONE]

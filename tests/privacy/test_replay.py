@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import ruled
+from cases import each_once
 from replaying import check_same, leaves, recorded
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer
@@ -160,7 +161,7 @@ def published(n: int = 300) -> pd.DataFrame:
 
 def shown(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
     """What leaves a fitted synthesizer."""
-    rows = synth.sample(200)
+    rows = synth.sample(60)
     given = {"conditioned": synth.sample_remaining_columns(pd.DataFrame({"member": [True] * 3})).to_csv()}
     return {
         **told(synth),
@@ -304,16 +305,12 @@ def test_what_leaves_depends_on_the_rows_through_noisy_answers_alone(case: str) 
     check(CASES[case], see=in_full if case in ("epsilon 8", "people, seeds") else shown)
 
 
-@pytest.mark.parametrize(
-    "case",
-    [case for case in CASES if case.startswith(("protects", "private", "people")) or case == "epsilon 8"],
-)
+@pytest.mark.parametrize("case", ["epsilon 8", "private", "people by a category"])
 def test_so_it_does_with_metadata_that_was_detected(case: str) -> None:
     check(CASES[case], "detected")
 
 
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("case", ["private", "protects a person"])
+@pytest.mark.parametrize(("case", "storage"), each_once(["private", "protects a person"], STORAGES))
 def test_storage_and_missing_ids_make_no_difference(case: str, storage: str) -> None:
     """Of the first table's rows, too: what differs then are the types of columns and which cells are missing."""
     both, alone = STORAGES[storage]
@@ -329,7 +326,7 @@ def broken_rules() -> pd.DataFrame:
     )
 
 
-@pytest.mark.parametrize("storage", ruled.STORAGES)
+@pytest.mark.parametrize("storage", ["numpy", "arrow"])
 def test_rules_of_all_kinds_leave_nothing_of_the_rows(storage: str) -> None:
     def see(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
         return {**told(synth), "rows": synth.sample(50).to_csv(), "release file": synth.release().to_bytes()}

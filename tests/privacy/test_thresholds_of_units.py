@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import fast_and_nightly
 
 from sdv_plausible.audit import exact
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, ReleaseLoss
@@ -134,7 +135,7 @@ UNITS = [
 
 
 @pytest.mark.parametrize(("neighbours", "groups", "largest"), UNITS)
-@pytest.mark.parametrize("margin", [3, 5])
+@pytest.mark.parametrize("margin", fast_and_nightly([3], [5]))
 def test_the_release_test_keeps_its_profile_for_every_unit(
     neighbours: Neighbours, groups: int, largest: int, margin: int
 ) -> None:
@@ -244,12 +245,7 @@ def frequent_laws(neighbours: Neighbours, largest: int, failure: float = FAILURE
         with pytest.MonkeyPatch.context() as patch:
 
             def shifted(
-                values: np.ndarray,
-                *,
-                sensitivity: float,
-                rho: float,
-                z: int = z,
-                **_: Any,
+                values: np.ndarray, *, sensitivity: float, rho: float, z: int = z, **_: Any
             ) -> np.ndarray:
                 used.append(sensitivity / math.sqrt(2 * rho))
                 return np.asarray(values) + z

@@ -39,9 +39,7 @@ def test_a_value_of_one_unit_and_of_those_who_are_never_named_passes_no_more_oft
 
 @pytest.mark.parametrize("failure", [0.05, 0.4])
 @pytest.mark.parametrize(
-    "relation",
-    [Neighbours(rows=3), Neighbours(replace=True), Neighbours(rows=3, replace=True)],
-    ids=str,
+    "relation", [Neighbours(rows=3), Neighbours(replace=True), Neighbours(rows=3, replace=True)], ids=str
 )
 def test_all_values_that_a_unit_brings_or_takes_away_share_the_failure(relation, failure):
     """One value for each row of the unit, and for each row of the one in its place: that any of them passes is a failure.

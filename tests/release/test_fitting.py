@@ -136,10 +136,7 @@ def test_a_bound_that_does_not_stand_refuses_before_the_rows_cost_more():
 )
 def test_the_bound_is_held_against_the_rows_that_are_seeds(split, least_rows):
     """2000 rows, half of them seeds under the split. Control: a bound that stands is fitted."""
-    rows, usual = (
-        CodeArray(ROWS, DOMAIN.cardinalities),
-        {"test": "randomized", "omega": 1, "split": split},
-    )
+    rows, usual = (CodeArray(ROWS, DOMAIN.cardinalities), {"test": "randomized", "omega": 1, "split": split})
     ledger = PrivacyLedger(delta=1e-6)
     with contextlib.suppress(ValueError):
         fit(rows, settings(**usual, least_rows=least_rows), ledger)

@@ -16,8 +16,9 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.release import mechanism as mechanism_module
 from sdv_plausible.release import row_tests
+from sdv_plausible.release.deterministic_test import DeterministicTest
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
-from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
+from sdv_plausible.release.row_tests import RandomizedTest
 
 
 class Watched:

@@ -14,9 +14,8 @@ from sdv_plausible import DeterministicTest
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release import processes
-from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.processes import parts_of, workers
+from sdv_plausible.release import mechanism
+from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, parts_of, workers
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.release.sampler import PrefixSampler, RecordSampler
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer, RowCapExceededError
@@ -35,7 +34,7 @@ def records() -> RecordSampler:
 @pytest.mark.parametrize("coins", [Coins.from_seed(3), Coins.from_os_entropy().spawn("sampling")])
 def test_rows_are_the_same_for_any_number_of_processes(monkeypatch, coins):
     """Secret coins too: a worker may draw from a named stream that was sent to it."""
-    monkeypatch.setattr(processes, "PART_ROWS", 70)
+    monkeypatch.setattr(mechanism, "PART_ROWS", 70)
     drawing, found = records(), []
     for number in (1, 2, 3):
         with drawing.in_processes(number):
@@ -52,7 +51,7 @@ def same_parts(parts) -> bool:
 
 
 def test_every_part_has_coins_of_its_own(monkeypatch):
-    monkeypatch.setattr(processes, "PART_ROWS", 10)
+    monkeypatch.setattr(mechanism, "PART_ROWS", 10)
     parts = parts_of(95, Coins.from_seed(1), lambda size: 2 * size)
     assert [part[0] for part in parts] == [10] * 9 + [5]
     assert [part[2] for part in parts] == [20] * 9 + [10]
@@ -79,7 +78,7 @@ def test_processes_are_counted_from_one_and_for_row_by_row_tests():
 
 def test_synthesizer_gives_the_same_file(monkeypatch):
     """Byte by byte; the cap counts rows once, and what is saved has no workers."""
-    monkeypatch.setattr(processes, "PART_ROWS", 40)
+    monkeypatch.setattr(mechanism, "PART_ROWS", 40)
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
         {"a": rng.integers(0, 3, 400), "b": rng.integers(0, 4, 400), "c": rng.integers(0, 2, 400)}

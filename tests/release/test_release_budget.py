@@ -214,8 +214,9 @@ def draw_when_all_are_there(path, barrier, results):
         results.put("refused")
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of threads, which a fork has none of
 def test_of_two_processes_that_want_more_than_half_one_gets_it(path):
-    started = mp.get_context("spawn")
+    started = mp.get_context("fork" if "fork" in mp.get_all_start_methods() else "spawn")
     barrier, results = started.Barrier(2), started.Queue()
     processes = [
         started.Process(target=draw_when_all_are_there, args=(path, barrier, results)) for _ in range(2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,9 @@ from releases import shared
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.intervals import combine
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.privacy.noise import mechanisms
+from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.redrawn import redrawn_models
 from tests.flat import values
 
@@ -99,9 +103,20 @@ def test_models_that_cannot_be_learned_again(case):
         shared(case).sample_multiple(2, 5)
 
 
+def test_answers_about_some_of_the_rows_are_not_drawn_again(synth):
+    """As of a learner of one's own that splits the rows. Control: the same answers, of all rows."""
+    model, answers, domain = synth._sampler.model, synth._sampler.answers, synth._codec.domain
+
+    def drawn(of):
+        return redrawn_models(AdaptiveNetwork(), model, of, domain, 2, "table", Coins.from_seed(0))
+
+    assert len(drawn(answers)) == 2
+    with pytest.raises(ValueError, match="no split"):
+        drawn([replace(answer, rows="learning") for answer in answers])
+
+
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [({"num_tables": 1}, "num_tables"), ({"num_tables": 2, "about": "rows"}, "about")],
+    ("arguments", "said"), [({"num_tables": 1}, "num_tables"), ({"num_tables": 2, "about": "rows"}, "about")]
 )
 def test_arguments(synth, arguments, said):
     with pytest.raises(ValueError, match=said):

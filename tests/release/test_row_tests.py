@@ -20,8 +20,7 @@ from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss
 from sdv_plausible.privacy.accounting.losses import DiscreteLaplaceLoss, InfiniteLoss
 from sdv_plausible.privacy.accounting.one_row import rows_loss
-from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
-from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
+from sdv_plausible.privacy.accounting.theorem1 import floor_by_construction, theorem1_best
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
@@ -30,7 +29,8 @@ from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release import row_tests
-from sdv_plausible.release.row_tests import SIZE_EPSILON, DeterministicTest, RandomizedTest
+from sdv_plausible.release.deterministic_test import DeterministicTest
+from sdv_plausible.release.row_tests import SIZE_EPSILON, RandomizedTest
 from tests.flat import bound, rebound
 
 # --- who passes -------------------------------------------------------------------------------------------------------

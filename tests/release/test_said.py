@@ -36,10 +36,7 @@ def settings(**given: Any) -> Settings:
         ({"omega": 3}, "(50, 1)-plausible deniability holds"),
         ({"omega": 3, "test": "deterministic"}, "(50, 4)-plausible deniability holds"),
         ({"omega": (2, 3), "test": "deterministic"}, "the factor is not sure"),
-        (
-            {"omega": (2, 3), "test": "deterministic", "hidden_omega": True},
-            "also where omega stays hidden",
-        ),
+        ({"omega": (2, 3), "test": "deterministic", "hidden_omega": True}, "also where omega stays hidden"),
         ({"omega": 3, "test": "randomized"}, "No (k, gamma)-plausible deniability holds for sure"),
     ],
 )

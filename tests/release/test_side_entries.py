@@ -43,3 +43,11 @@ def test_transformers_that_learn_are_named():
         3: LEARNS,
     }
     assert own_transformers(named) == ["learns", "3", "match", "scale"]
+
+
+def test_a_generator_that_hands_values_on_is_named():
+    """As SDV's pseudonyms, of which every real value has one. Control: what a generator makes and keeps."""
+    hands_on, keeps = (
+        transformer(True, output_properties={None: {"sdtype": made}}) for made in ("categorical", None)
+    )
+    assert own_transformers({"hands on": hands_on, "keeps": keeps}) == ["hands on"]

@@ -1,16 +1,21 @@
 """Damaged release files: refused with one line, or still well formed: they sample within their domain, and every paper
 is made, of what their entries add up to.
 
-Ten thousand of them in the slow run, a few hundred in the fast one; the same ones on every run. A loader with a check less
-is caught by the same damage, and as nothing is drawn anew, surely.
+Ten thousand of them in the nightly run, a few dozen in the fast one; the same ones on every run. A loader with a check less
+is caught by damage where it looks, and as nothing is drawn anew, surely.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache, partial, reduce
+from itertools import product
+from operator import getitem
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,15 +23,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import ruled
-from damage import DAMAGES, damage_json, damage_ledger, damage_seeds, damaged
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from damage import DAMAGES, damage_json, damage_ledger, damaged
 from jsonschema import Draft202012Validator
 from releases import fitted
 
 from sdv_plausible import Release
 from sdv_plausible.release.mechanism import TooFewReleasedError
 from sdv_plausible.release_file import ledger, reading, rules, seeds
+from sdv_plausible.release_file.arrays import decode, encode
 from sdv_plausible.release_file.published import schema_document
 from sdv_plausible.release_file.reading import Part
 
@@ -34,8 +38,7 @@ from sdv_plausible.release_file.reading import Part
 pytestmark = pytest.mark.filterwarnings("ignore:this file was made by a version:UserWarning")
 
 LONGEST, EXCERPT = 500, 60
-MANY, FEW, PARTS = 10_000, 300, 10
-LATER = [pytest.param(part, marks=pytest.mark.nightly) for part in range(1, PARTS)]
+MANY, FEW, PARTS = 10_000, 40, 10
 VALIDATOR = Draft202012Validator(schema_document())
 
 
@@ -129,20 +132,15 @@ def run(number: int, start: int = 0, kinds: Any = DAMAGES) -> Counter[str]:
     return Counter(outcome(damaged(files(), random.Random(start + i), kinds)) for i in range(number))
 
 
-@settings(max_examples=FEW)
-@given(st.randoms(use_true_random=False))
-def test_damage_is_refused_or_harmless(rng: random.Random) -> None:
-    assert outcome(damaged(files(), rng)) in ("refused", "accepted")
-
-
 def test_some_damage_of_every_kind() -> None:
     found = run(FEW)
     assert found["refused"] > FEW / 3
-    assert found["accepted"] > 5, "some damage leaves a file well formed: the rows are looked at, too"
+    assert found["accepted"] > FEW / 60, "some damage leaves a file well formed: the rows are looked at, too"
     assert len(DAMAGES) == 4
 
 
-@pytest.mark.parametrize("part", [pytest.param(0, marks=pytest.mark.slow), *LATER])
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(PARTS))
 def test_ten_thousand_damaged_files(part: int) -> None:
     found = run(MANY // PARTS, start=10**6 + part * MANY // PARTS)
     assert found.total() == MANY // PARTS
@@ -159,10 +157,11 @@ def test_files_that_are_none(data: bytes) -> None:
 def test_damaged_ledgers_are_refused_or_say_what_their_entries_add_up_to() -> None:
     found = run(FEW, kinds=[damage_ledger])
     assert found["refused"] > FEW / 3
-    assert found["accepted"] > 5
+    assert found["accepted"] > FEW / 60
 
 
-@pytest.mark.parametrize("part", [pytest.param(0, marks=pytest.mark.slow), *LATER])
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(PARTS))
 def test_thousands_of_damaged_ledgers(part: int) -> None:
     number = MANY // 2 // PARTS
     assert run(number, start=10**6 + part * number, kinds=[damage_ledger])["accepted"] > 50 / PARTS
@@ -180,21 +179,16 @@ def run_rules(number: int, start: int = 0) -> Counter[str]:
 
 
 def test_damaged_rules_are_refused_or_harmless() -> None:
-    found = run_rules(FEW)
+    found = run_rules(2 * FEW)
     assert found["refused"] > FEW / 3
-    assert found["accepted"] > 5
+    assert found["accepted"] > FEW / 60
 
 
-@pytest.mark.parametrize("part", [pytest.param(0, marks=pytest.mark.slow), *LATER])
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(PARTS))
 def test_thousands_of_damaged_rules(part: int) -> None:
     number = MANY // 2 // PARTS
     assert run_rules(number, start=10**6 + part * number)["accepted"] > 50 / PARTS
-
-
-def test_rules_that_are_not_checked_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "_check", lambda rule, known, made: None)
-    with pytest.raises(Exception):  # noqa: B017, PT011  as below
-        run_rules(MANY)
 
 
 # ---- a loader with a check less ---------------------------------------------------------------------------------------
@@ -209,24 +203,92 @@ def any_value(self: Part, *args: Any, **kwargs: Any) -> Any:
     return self.value
 
 
-FAULTS = {
-    "what the entries add up to": (ledger, "_recount", lambda *parts: None, damage_ledger),
-    "codes of the seeds": (seeds, "_read", any_codes, damage_seeds),
-    "ranges of whole numbers": (Part, "whole", any_value, damage_json),
-    "finite numbers": (Part, "number", any_value, damage_json),
-    "texts": (Part, "text", any_value, damage_json),
-    "choices": (Part, "choice", any_value, damage_json),
-    "flags": (Part, "flag", any_value, damage_json),
+def looked_at(method: str) -> Iterator[bytes]:
+    """Files with junk in each of the places that a method of ``Part`` looks at, one place at a time."""
+    honest = getattr(Part, method)
+    for data in files():
+        places: list[str] = []
+
+        def noted(part: Part, *how: Any, places: list[str] = places, **more: Any) -> Any:
+            places.append(part.place)
+            return honest(part, *how, **more)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Part, method, noted)
+            Release.from_bytes(data)
+        for place, junk in product(dict.fromkeys(places), (-1, 0.5, 10**400, "x", None)):
+            *way, last = (int(i) if i else name for name, i in re.findall(r"([^.\[\]]+)|\[(\d+)\]", place))
+            document = json.loads(data)
+            with suppress(LookupError, TypeError):  # of an entry's name, or of a part within a part
+                reduce(getitem, way, document)[last] = junk
+                yield json.dumps(document).encode()
+
+
+def code_too_large() -> Iterator[bytes]:
+    """A file with a code of a seed that no value has."""
+    document = json.loads(files()[2])
+    place = document["seeds"][0]
+    codes = decode(place["codes"]).astype(np.int64)
+    for column in range(codes.shape[1]):
+        wrong = codes.copy()
+        wrong[-1, column] = 1000
+        place["codes"] = encode(wrong, readable=True)
+        yield json.dumps(document).encode()
+
+
+def rule_of_another_type() -> Iterator[bytes]:
+    """Files with a text in the place of a number of a rule."""
+
+    def numbers(value: Any) -> Iterator[tuple[Any, Any]]:
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            if isinstance(inner, int):
+                yield value, key
+            elif isinstance(inner, (dict, list)):
+                yield from numbers(inner)
+
+    document = json.loads(with_rules())
+    for holder, key in numbers(document["rules"]):
+        honest, holder[key] = holder[key], "\0"
+        yield json.dumps(document).encode()
+        holder[key] = honest
+
+
+def damaged_entries() -> Iterator[bytes]:
+    return (damaged(files(), random.Random(i), [damage_ledger]) for i in range(MANY))
+
+
+PARTS_OF = {
+    "ranges of whole numbers": "whole",
+    "finite numbers": "number",
+    "texts": "text",
+    "choices": "choice",
+    "flags": "flag",
+}
+FAULTS: dict[str, tuple[Any, str, Any, Callable[[], Iterator[bytes]]]] = {
+    "what the entries add up to": (ledger, "_recount", lambda *parts: None, damaged_entries),
+    "codes of the seeds": (seeds, "_read", any_codes, code_too_large),
+    "rules": (rules, "_check", lambda *parts: None, rule_of_another_type),
+    **{check: (Part, name, any_value, partial(looked_at, name)) for check, name in PARTS_OF.items()},
 }
 
 
 @pytest.mark.parametrize("check", FAULTS)
-def test_a_loader_with_a_check_less_is_caught(check: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    owner, name, fault, damage = FAULTS[check]
-    monkeypatch.setattr(owner, name, fault)
-    assert {outcome(data) for data in files()} == {"accepted"}, "the fault alone does nothing to whole files"
-    with pytest.raises(Exception):  # noqa: B017, PT011  a wrong value goes wrong in many ways
-        run(MANY, kinds=[damage])
+def test_a_loader_with_a_check_less_is_caught(check: str) -> None:
+    owner, name, fault, plants = FAULTS[check]
+
+    def with_fault(data: bytes) -> str:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(owner, name, fault)
+            try:
+                return outcome(data)
+            except Exception:  # a wrong value goes wrong in many ways
+                return "caught"
+
+    assert {with_fault(files()[i]) for i in (2, -1)} == {"accepted"}, (
+        "the fault alone does nothing to whole files"
+    )
+    caught = next(data for data in plants() if with_fault(data) == "caught")
+    assert outcome(caught) in ("refused", "accepted"), "the honest loader is right about it"
 
 
 def test_a_loader_that_quotes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

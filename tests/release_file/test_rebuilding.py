@@ -15,7 +15,7 @@ import pytest
 from releases import CASES, COLUMNS, DECLARED, fitted, shared, table
 from sdv.sampling import Condition
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
+from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, ReleaseTest, fit_source
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release_file.models import write_model
 from sdv_plausible.sdv.versions import metadata_from_columns
@@ -72,7 +72,7 @@ def saved(synth: PlausibleDeniabilitySynthesizer) -> dict[str, str]:
 @pytest.mark.parametrize("case", CASES)
 def test_the_saved_object_holds_what_the_file_holds_and_no_more(case: str) -> None:
     """An object made from the file's bytes alone has the same state: so all of it is in the file."""
-    synth = fitted(case)
+    synth = shared(case)
     rebuilt = PlausibleDeniabilitySynthesizer.from_release(Release.from_bytes(synth.release().to_bytes()))
     one, other = saved(synth), saved(rebuilt)
     assert len(one) > 500
@@ -134,6 +134,16 @@ def test_parameters_in_the_place_of_the_releases() -> None:
     assert rebuilt.privacy_ledger().total() < 1.0
 
 
+def test_what_a_rebuilt_one_is_told_is_no_setting_of_the_release() -> None:
+    """Its ledger and its model are of the fit: so are its settings, until there is another fit."""
+    release = shared().release()
+    told = {"epsilon": 0.1, "model": "random", "test": ReleaseTest(k=900), "locales": ["de_DE"]}
+    again = PlausibleDeniabilitySynthesizer.from_release(release, **told)
+    assert again.release().settings == {**release.settings, "locales": ["de_DE"]}
+    again.fit(table(seed=4))
+    assert {again.release().settings[name] for name in ("epsilon", "k", "model")} == {0.1, 900, "random"}
+
+
 def test_unknown_settings_are_refused() -> None:
     release = shared().release()
     object.__setattr__(release, "settings", {**release.settings, "from_the_future": 1})
@@ -180,6 +190,32 @@ def test_types_that_were_voted_for_are_voted_for_again_whatever_is_given(tmp_pat
     assert "cells of 1 undeclared" in str(other.plan().ledger)
     with pytest.raises(ValueError, match="leave types out"):
         PlausibleDeniabilitySynthesizer.from_release(release, types="declared")
+
+
+DETECTED = {"sdtype": "id", "regex_format": "AX-[0-9]{4}", "detected": True}
+
+
+@pytest.mark.parametrize("kind", ["word", "file"])
+def test_what_was_detected_of_an_id_ends_the_claim_at_every_door_and_stays(kind: str) -> None:
+    """A pattern that a program read off the ids is in the rows, though no model sees the column."""
+    age = {"sdtype": "numerical", "range_min": 0, "range_max": 6}
+    words = {key: value for key, value in DETECTED.items() if key != "detected"}
+    domain: Any = {"age": age, "key": DETECTED}
+    if kind == "file":
+        domain = {"schema": "sdv-plausible-declarations/1", "detected": True, "columns": {"key": words}}
+    rows = pd.DataFrame({"age": np.arange(400) % 7, "key": [f"AX-{i:04d}" for i in range(400)]})
+    columns = {"age": {"sdtype": "numerical"}, "key": words}
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), domain=domain)
+    synth.fit(rows)
+    assert not synth.privacy_ledger().claims_privacy
+    with pytest.raises(ValueError, match="of key were detected in the rows"):
+        fit_source(rows, {"age": {"sdtype": "numerical"}}, domain)
+    by_source = fit_source(rows, {"age": {"sdtype": "numerical"}}, domain, allow_no_claim=True)
+    for release in (synth.release(allow_no_claim=True), by_source):
+        loaded = Release.from_bytes(release.to_bytes())
+        assert not PlausibleDeniabilitySynthesizer.from_release(loaded).plan().ledger.claims_privacy
+    honest = {"age": age, "key": words}
+    assert fit_source(rows, domain=honest).ledger.claims_privacy  # the word alone made the difference
 
 
 @pytest.mark.parametrize("how", ["rules", "words"])

@@ -98,6 +98,16 @@ def test_stored_files_are_read(kind: str) -> None:
         assert release.card().lead == stored["sentence"]
 
 
+def test_a_limit_that_stands_there_stays() -> None:
+    """And with it the digest. Control: none is none."""
+    changed = document()
+    changed["ledger"]["limit"] = 2.5
+    release = loaded(changed)
+    assert release.ledger.epsilon == 2.5
+    assert release.to_bytes() == write(changed)
+    assert loaded(document()).ledger.epsilon is None
+
+
 def reword(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another version's words: of the sentence after its total, of the unit, of what is covered and what not."""
     whole = ledgers.PrivacyLedger.sentence
@@ -303,6 +313,11 @@ CORRUPT: dict[str, tuple[str, Any, str]] = {
     "values of the rows": (
         "default",
         lambda c: c["domain"][0].update(provenance="inferred"),
+        "must make no claim",
+    ),
+    "values edited after a look": (
+        "default",
+        lambda c: c["domain"][0].update(provenance="edited"),
         "must make no claim",
     ),
     "another unit": (

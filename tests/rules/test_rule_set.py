@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,15 @@ def test_whatever_is_made_keeps_the_rules_that_make(rows: list[dict[str, Any]]) 
     back = rules.fitted(model).unfold(rows_of_model)
     for rule in rules.making:
         assert rule.holds(back, ruled.formats()).all(), (str(rule), back[list(rule.columns)])
+
+
+@pytest.mark.parametrize("seen", ["total", "copy"])
+def test_what_a_rule_makes_of_words_that_were_seen_is_edited(seen: str) -> None:
+    """Else it is declared in the domain, and a later fit claims it. Control: words that nobody has seen."""
+    rules = rule_set([Equal("copy", "total")])
+    domain = Domain.from_declarations({"total": {"sdtype": "numerical", "range_min": 0, "range_max": 9}})
+    assert rules.fitted(domain).made["copy"].provenance == "declared"
+    assert replace(rules, seen=(seen,)).fitted(domain).made["copy"].provenance == "edited"
 
 
 CONTRADICTIONS = {

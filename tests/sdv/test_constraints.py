@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import ruled
+from cases import fast_and_nightly
 from sdv.sampling import Condition
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
@@ -48,7 +49,7 @@ def test_constraints_that_learn_are_refused_and_the_rule_is_named() -> None:
 # ---- rules hold in every row of every call ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("storage", ruled.STORAGES)
+@pytest.mark.parametrize("storage", fast_and_nightly(["numpy", "arrow"], [*ruled.STORAGES][1:]))
 def test_every_row_keeps_every_rule(storage: str) -> None:
     synth = ruled.fitted(storage)
     rows = synth.sample(700)

@@ -30,11 +30,7 @@ DOMAIN = Domain(
         Attribute(name="kind", kind="categorical", values=("x", "y", "z")),
     )
 )
-SPECS = {
-    "age": {"sdtype": "numerical"},
-    "income": {"sdtype": "numerical"},
-    "kind": {"sdtype": "categorical"},
-}
+SPECS = {"age": {"sdtype": "numerical"}, "income": {"sdtype": "numerical"}, "kind": {"sdtype": "categorical"}}
 
 
 def table(n: int = 1_500) -> pd.DataFrame:

@@ -11,9 +11,8 @@ from sdv.errors import SamplingError
 
 from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.models.latent.learner import Latent
-from sdv_plausible.models.latent.model import LatentSeeds
+from sdv_plausible.models.latent.model import LatentSeeds, terms
 from sdv_plausible.models.latent.network import VALUE_STEP
-from sdv_plausible.models.latent.points import terms
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -268,3 +271,12 @@ def test_the_headline_says_what_counts_as_public():
     assert ledger.sentence().endswith(
         "Column names, semantic types, date formats and what was declared count as public."
     )
+
+
+def test_a_child_that_multiprocessing_did_not_start_knows_its_parent():
+    """As a server's forked worker, to which an object can have come too. Control: it is no parent of its own."""
+    asked = "import os; from sdv_plausible.sdv.requests import parents; print(os.getpid(), *parents())"
+    told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout
+    child, *its_parents = map(int, told.split())
+    assert os.getpid() in its_parents
+    assert child not in its_parents

@@ -93,12 +93,7 @@ def change_locales(given: dict[str, Any]) -> None:
     given["locales"].append("xx_XX")
 
 
-CHANGES: list[Callable[[dict[str, Any]], None]] = [
-    change_domain,
-    change_rules,
-    change_model,
-    change_locales,
-]
+CHANGES: list[Callable[[dict[str, Any]], None]] = [change_domain, change_rules, change_model, change_locales]
 
 
 def given() -> dict[str, Any]:

@@ -83,7 +83,7 @@ def looking(synth: Synth, folder: Path) -> list[list[str]]:
     found: list[list[str]] = []
     kept = table()
     synth.watch = lambda _: found.append(left(synth, folder)) if len(kept) else None
-    synth.record = lambda names: [kept.to_csv()[:0]]
+    synth.record = lambda names, rules: [kept.to_csv()[:0]]
     return found
 
 
@@ -149,9 +149,10 @@ CALLS: dict[str, Callable[[Synth], object]] = {
 
 
 @pytest.mark.filterwarnings("ignore:preprocess")
+@pytest.mark.parametrize("places", [8, pytest.param(80, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("fitted", [False, True])
 @pytest.mark.parametrize("name", CALLS)
-def test_an_interrupt_at_any_line_leaves_no_row_and_no_call(name: str, fitted: bool, tmp_path: Path) -> None:
+def test_an_interrupt_at_any_line_leaves_no_row_and_no_call(name: str, fitted: bool, places: int) -> None:
     call, at = CALLS[name], 1
     first = make()
     if fitted:
@@ -159,7 +160,7 @@ def test_an_interrupt_at_any_line_leaves_no_row_and_no_call(name: str, fitted: b
     content = cloudpickle.dumps(first)
     total = stopped(lambda: call(pickle.loads(content)), -1)
     assert total > 20
-    for at in range(1, total, max(1, total // 40)):
+    for at in range(1, total, max(1, total // places)):
         synth = pickle.loads(content)
         stopped(lambda: call(synth), at)  # noqa: B023
         assert MARKER.encode() not in cloudpickle.dumps(synth)

@@ -80,7 +80,7 @@ def test_planted_rows_that_are_bounded_in_each_part_alone(
     assert too_many(chosen(FrameSource(FRAME, 100), 1, tmp_path), FRAME, 1)
 
 
-@pytest.mark.parametrize("engine", ["pandas", "polars", "parquet", "duckdb"])
+@pytest.mark.parametrize("engine", ["pandas", "duckdb"])
 def test_with_room_for_all_rows_the_release_is_that_of_memory(
     engine: str, everything: dict[str, bytes], tmp_path: Path
 ) -> None:

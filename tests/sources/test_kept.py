@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from cases import each_once
 from killing import READY, SIGNALS, ended, waiting
 from tables import COLUMNS, DECLARED, held
 from test_coded import DOMAIN, FRAME, NAMES, SETS, agree, whole
@@ -94,8 +95,9 @@ def fit_again(scratch: Path, person: str, **more: Any) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no such locks")
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize(("person", "is_refused"), [("", False), ("name", False), ("name", True)])
+@pytest.mark.parametrize(
+    ("number", "person", "is_refused"), each_once(SIGNALS, ["", "name", "name"], [False, False, True])
+)
 def test_the_next_fit_removes_what_a_killed_one_left_and_nothing_else(
     person: str, is_refused: bool, number: int, tmp_path: Path
 ) -> None:

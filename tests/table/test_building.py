@@ -139,6 +139,15 @@ def test_what_is_declared_is_free_and_what_is_inferred_ends_the_claim():
     assert domain_entries(Domain((attribute("b", "private"),))) == []  # its plan charges for it
 
 
+def test_words_of_a_column_that_is_not_modelled_end_the_claim_too():
+    """As the pattern of an id, edited after a look. Control: an id that nobody has looked at."""
+    domain = Domain((attribute("a", "declared"),))
+    entries = domain_entries(domain, Declarations({}, origins={"home": "edited"}))
+    assert [entry.status for entry in entries] == ["declared", "no claim"]
+    assert entries[1].mechanism == "declared, and edited after looking at the rows: home"
+    assert [entry.status for entry in domain_entries(domain, Declarations({}))] == ["declared"]
+
+
 def test_many_names_are_counted():
     domain = Domain(tuple(attribute(f"x{i}", "declared") for i in range(9)))
     (entry,) = domain_entries(domain)

@@ -283,7 +283,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_a_row_is_read_the_same_whatever_the_other_rows_are(case, data):
     """The guarantee rests on it: pandas chooses one type, and guesses one date format, for a whole column."""

@@ -10,7 +10,7 @@ import pytest
 from sdv_plausible.release_file.domain import read_column
 from sdv_plausible.release_file.reading import Part
 from sdv_plausible.table.domain import Attribute, Domain, write_attribute
-from sdv_plausible.table.groups import groups_of
+from sdv_plausible.table.specifications import groups_of
 
 ICD = ["A00", "A01", "J10", "J11", "Z99"]
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from cases import each_once
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.declaring import private
@@ -170,7 +171,8 @@ def test_what_is_not_costs_nothing(door: str, sdtype: str, budget: Budget) -> No
 
 @pytest.mark.parametrize("door", DOORS)
 def test_the_same_holds_of_the_column_of_persons(door: str, budget: Budget) -> None:
-    for name, stored in STORED.items():
+    """Everything that is stored at one of the doors."""
+    for name, stored in list(STORED.items())[list(DOORS).index(door) :: len(DOORS)]:
         before = budget.charged()["epsilon"]
         rows = pd.DataFrame({"c": stored, "d": ["x"] * ROWS})
         if taken(stored, "id"):
@@ -244,8 +246,10 @@ WORDS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", ["text", "large", "dictionary"])
-@pytest.mark.parametrize("library", ["pyarrow", "polars", "pandas", "strings"])
+@pytest.mark.parametrize(
+    ("kind", "library"),
+    each_once(["text", "large", "dictionary"], ["pyarrow", "polars", "pandas", "strings"]),
+)
 def test_a_text_that_is_none_is_missing_at_every_door(kind: str, library: str, tmp_path: Path) -> None:
     given = in_library(library, no_texts(kind))
     for sdtype, spec in WORDS.items():
@@ -294,7 +298,7 @@ def test_an_arrow_table_that_is_opened_is_fitted(sdtype: str, tmp_path: Path) ->
     columns = {name: spec for name, spec in columns.items() if opened(stored[name], spec)}
     assert len(columns) > 5
     rows = pa.table({"d": ["x"] * ROWS, **{name: stored[name] for name in columns}})
-    people = list(columns) if sdtype == "id" else [None]
+    people = list(columns)[::3] if sdtype == "id" else [None]
     for i, person in enumerate(people):
         budget = Budget(9.0, 1e-7, tmp_path / f"{i}")
         read = {person: {"sdtype": "id"}} if person else columns

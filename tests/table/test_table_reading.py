@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_plausible import Domain, count_unreadable, read_csv, read_parquet
@@ -157,6 +157,7 @@ def check_alone(folder: Path, rows: list[list[str]], more: list[str], place: int
     assert (same[0] == same[1]).all()
 
 
+@settings(max_examples=25)
 @given(
     rows=st.lists(records, max_size=5),
     more=records,
@@ -423,9 +424,9 @@ def test_malformed_files_are_refused_without_a_value(tmp_path, content, words):
         ({"domain": {"start": {"sdtype": "datetime"}}}, "'start' holds dates as text: give its datetime_format"),
         ({"domain": {"start": {"sdtype": "datetime", "datetime_format": "%Q"}}}, "datetime_format ('%Q')"),
         ({"domain": {"start": {}}}, "column 'start': nothing tells what it is"),
-        ({"domain": {"start": 5}}, "column 'start' (5) must be a mapping"),
+        ({"domain": {"start": 5}}, "column 'start' (int) must be a mapping"),
         ({"domain": {"sex": {"sdtype": "id"}}, "metadata": {"sex": {"sdtype": "numerical"}}}, "the metadata 'numerical'"),
-        ({"metadata": 5, "domain": None}, "declare no column"),
+        ({"metadata": 5, "domain": None}, "metadata (int) must be"),
         ({"metadata": {"columns": {"sex": 5}}}, "metadata: its columns must be a mapping"),
     ],
 )  # fmt: skip

@@ -181,10 +181,10 @@ def fuzz(folder: Path, number: int, seed: int) -> int:
 
 
 def test_damaged_files(tmp_path):
-    assert 50 < fuzz(tmp_path, 300, seed=1) < 250  # both kinds are met
+    assert 10 < fuzz(tmp_path, 80, seed=1) < 70  # both kinds are met
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(2, 12))
 def test_ten_thousand_damaged_files(tmp_path, seed):
     fuzz(tmp_path, 1000, seed)
@@ -220,7 +220,7 @@ def test_the_command_line_on_damaged_files(tmp_path, capsys):
     """``check`` reads as ``synthesize`` does, and fits nothing."""
     (tmp_path / "domain.json").write_text(json.dumps(DECLARED))
     coins, codes = random.Random(99), set()
-    for _ in range(300):
+    for _ in range(60):
         (tmp_path / "t.csv").write_bytes(damaged(coins))
         codes.add(main(["check", str(tmp_path / "t.csv"), "--domain", str(tmp_path / "domain.json")]))
         shown = capsys.readouterr()

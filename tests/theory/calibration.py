@@ -12,9 +12,8 @@ from scipy.optimize import minimize_scalar
 
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.crossing import largest_within
-from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
 from sdv_plausible.privacy.accounting.released_rows import ReleasedRows, largest_feasible_t
-from sdv_plausible.privacy.accounting.theorem1 import Noise
+from sdv_plausible.privacy.accounting.theorem1 import Noise, floor_by_construction
 from theory.fixed_omega import FixedOmegaRows
 from theory.row_by_row import RowByRowLoss, row_by_row_loss
 

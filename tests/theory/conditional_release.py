@@ -36,7 +36,7 @@ def conditional_release(
         As in :func:`theorem1`.
     pass_rate_floor : float
         Lower bound q on the probability that one attempt is released, for both tables, in (0, 1]. It must be
-        true: :mod:`sdv_plausible.privacy.accounting.pass_rate` says how to make it so.
+        true: :mod:`sdv_plausible.privacy.accounting.theorem1` says how to make it so.
     n_lower : int
         Lower bound on the number of seeds of the smaller table, >= 1.
     """

@@ -74,7 +74,7 @@ def row_by_row_loss(
         model.
     by_construction : bool
         Whether the floor is by construction
-        (:func:`sdv_plausible.privacy.accounting.pass_rate.floor_by_construction`); needs ``gamma >= 1``,
+        (:func:`sdv_plausible.privacy.accounting.theorem1.floor_by_construction`); needs ``gamma >= 1``,
         because omega varies.
 
     Returns

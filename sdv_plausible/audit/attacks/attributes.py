@@ -105,9 +105,6 @@ def worst_attribute(
     members: pd.DataFrame, others: pd.DataFrame, synthetic: pd.DataFrame, *, false_alarm: float = 0.05
 ) -> tuple[AttributeBound, ...]:
     """Every column as the secret, each with its part of the false alarm; the largest excess first."""
-    each = false_alarm / len(members.columns)
-    found = [
-        attribute_inference(members, others, synthetic, str(name), false_alarm=each)
-        for name in members.columns
-    ]
+    names, each = members.columns, false_alarm / len(members.columns)
+    found = [attribute_inference(members, others, synthetic, str(n), false_alarm=each) for n in names]
     return tuple(sorted(found, key=lambda bound: (-bound.excess, bound.others - bound.members)))

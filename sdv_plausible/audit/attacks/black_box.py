@@ -8,19 +8,60 @@ shadow models: fits with and without one target teach what its presence looks li
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.audit.attacks.bounds import LEAST_RUNS, AttackBounds, attack_bounds
-from sdv_plausible.audit.attacks.frames import TableCoder
-from sdv_plausible.audit.attacks.one_run import OneRunBound, one_run_bound
-from sdv_plausible.audit.attacks.synthesizers import Factory, synthetic_rows
-from sdv_plausible.audit.attacks.targets import KINDS, crafted, outliers
+from sdv_plausible.audit.attacks.bounds import (
+    LEAST_RUNS,
+    AttackBounds,
+    OneRunBound,
+    attack_bounds,
+    one_run_bound,
+)
+from sdv_plausible.audit.attacks.frames import KINDS, TableCoder, crafted, outliers
 from sdv_plausible.audit.membership import FloatArray
 from sdv_plausible.privacy.noise.coins import Coins
+
+
+class Synthesizer(Protocol):
+    """An SDV synthesizer or anything like it."""
+
+    def fit(self, data: Any) -> Any:
+        """Learn from the rows."""
+        ...
+
+    def sample(self, num_rows: int) -> Any:
+        """Make rows."""
+        ...
+
+
+Factory = Callable[[], Synthesizer]
+
+
+def synthetic_rows(factory: Factory, rows: pd.DataFrame, number: int) -> pd.DataFrame:
+    """Fit a fresh synthesizer and sample, with the columns of ``rows``."""
+    synthesizer = factory()
+    try:
+        synthesizer.fit(rows)
+    except Exception as error:  # raised before a row is looked at, by SDV 2 for all frames
+        if type(error).__name__ != "InvalidDataTypeError":
+            raise
+        synthesizer = factory()
+        synthesizer.fit({_table_name(synthesizer): rows})
+    made = synthesizer.sample(number)
+    if isinstance(made, Mapping):
+        made = next(iter(made.values()))
+    return pd.DataFrame(made)[list(rows.columns)].reset_index(drop=True)
+
+
+def _table_name(synthesizer: Any) -> str:
+    tables = getattr(getattr(synthesizer, "metadata", None), "tables", None)
+    return str(next(iter(tables))) if tables else "table"
+
 
 NEAR = 0.01  # distances below are about 0: a column's range is 1
 WIDTH = 0.1  # of the kernel: another category is exp(-10) as near
@@ -112,15 +153,10 @@ def canary_game(
         "distance": distance_score(coder, chosen, synthetic, reference),
         "density": density_score(coder, chosen, synthetic, reference),
     }
-    bounds = {
-        name: one_run_bound(score, was_in, delta, false_alarm=false_alarm) for name, score in scores.items()
-    }
+    bounds = {n: one_run_bound(s, was_in, delta, false_alarm=false_alarm) for n, s in scores.items()}
     by_kind = {
-        kind: {
-            name: one_run_bound(s[kinds == kind], was_in[kinds == kind], delta).auc
-            for name, s in scores.items()
-        }
-        for kind in KINDS
+        k: {n: one_run_bound(s[kinds == k], was_in[kinds == k], delta).auc for n, s in scores.items()}
+        for k in KINDS
     }
     return CanaryGame(**bounds, by_kind=by_kind, synthetic=synthetic)
 
@@ -190,10 +226,8 @@ def shadow_attack(
     taught = len(absent) // 3
     if len(absent) - taught < LEAST_RUNS:
         return None
-    weights = _discriminant(absent[:taught], present[:taught])
-    return attack_bounds(
-        present[taught:] @ weights, absent[taught:] @ weights, delta, false_alarm=false_alarm
-    )
+    w = _discriminant(absent[:taught], present[:taught])
+    return attack_bounds(present[taught:] @ w, absent[taught:] @ w, delta, false_alarm=false_alarm)
 
 
 def _subsets(columns: int, coins: Coins) -> Iterator[np.ndarray]:

@@ -36,13 +36,7 @@ class NothingLeftError(Exception):
 
 
 class OverheardRows(Queryable):
-    """The door to the rows, with the attacker listening.
-
-    Attributes
-    ----------
-    heard : list of (Question, values, scale, is_laplace)
-        Every answer; scale 0 where there was no noise.
-    """
+    """The door to the rows, with the attacker listening: question, values, scale or 0, is_laplace."""
 
     heard: list[tuple[Question[Any], np.ndarray, float, bool]]
 
@@ -59,9 +53,7 @@ class OverheardRows(Queryable):
     def ask_tables(self, sets: Sequence[Axes], shares: Sequence[float]) -> list[Answer]:
         """Ask for several tables, overheard."""
         answers = super().ask_tables(sets, shares)
-        self.heard += [
-            (CountTable(axes), a.values, a.sigma, False) for axes, a in zip(sets, answers, strict=True)
-        ]
+        self.heard += [(CountTable(s), a.values, a.sigma, False) for s, a in zip(sets, answers, strict=True)]
         return self._until_spent(answers)
 
     def count_rows(self, epsilon: float, failure: float) -> int:
@@ -255,12 +247,10 @@ def _score(rows: OverheardRows, worlds: Sequence[CodeArray]) -> tuple[float, flo
 
 
 def _claimed_mu(entries: Sequence[LedgerEntry]) -> float:
-    losses = [loss for entry in entries for loss in entry.losses]
-    if not all(isinstance(loss, GaussianLoss) for loss in losses):
+    known = [loss for entry in entries for loss in entry.losses]
+    if not all(isinstance(loss, GaussianLoss) for loss in known):
         return math.inf
-    return math.sqrt(
-        sum(x.sensitivity_over_sigma**2 * x.count for x in losses if isinstance(x, GaussianLoss))
-    )
+    return math.sqrt(sum(x.sensitivity_over_sigma**2 * x.count for x in known if isinstance(x, GaussianLoss)))
 
 
 def _claimed_epsilon(entries: Sequence[LedgerEntry], budget: ModelBudget) -> float:

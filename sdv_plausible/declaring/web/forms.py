@@ -30,31 +30,15 @@ Words = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """One word in a form.
-
-    Attributes
-    ----------
-    word : str
-        The word of the declaration.
-    label, hint : str
-        What a person reads.
-    kind : {"line", "lines", "choice"}
-        How it is filled in.
-    suits : tuple of str
-        The sdtypes that it goes with; all if empty.
-    show : callable
-        A word -> its text.
-    read : callable
-        A text that is not empty, and the sdtype -> the word.
-    """
+    """One word of a declaration in a form."""
 
     word: str
     label: str
     hint: str = ""
-    kind: str = "line"
-    suits: tuple[str, ...] = ()
-    show: Callable[[Any], str]
-    read: Callable[[str, str | None], Any]
+    kind: str = "line"  # "line", "lines" or "choice"
+    suits: tuple[str, ...] = ()  # the sdtypes that it goes with; all if empty
+    show: Callable[[Any], str]  # a word -> its text
+    read: Callable[[str, str | None], Any]  # a text that is not empty, and the sdtype -> the word
 
 
 def scalar_text(value: Any) -> str:
@@ -83,29 +67,17 @@ def _refuse(text: str) -> Any:
     raise ValueError(text)
 
 
-def _show_lines(values: Any) -> str:
-    return "\n".join(map(scalar_text, values)) if isinstance(values, list) else scalar_text(values)
+def _show_list(mark: str, values: Any) -> str:
+    return mark.join(map(scalar_text, values)) if isinstance(values, list) else scalar_text(values)
 
 
 def _read_lines(text: str, _: str | None) -> list[Any]:
     return [read_scalar(line.strip()) for line in text.split("\n") if line.strip()]
 
 
-def _show_bins(value: Any) -> str:
-    return ", ".join(map(scalar_text, value)) if isinstance(value, list) else scalar_text(value)
-
-
 def _read_bins(text: str, _: str | None) -> Any:
     parts = [read_scalar(part) for part in re.split(r"[\s,;]+", text) if part]
     return parts[0] if len(parts) == 1 else parts
-
-
-def _as_is(text: str, _: str | None) -> str:
-    return text
-
-
-def _flag(text: str, _: str | None) -> Any:
-    return {"yes": True, "no": False}.get(text, text)
 
 
 def _field(name: str, word: Word) -> Field:
@@ -114,15 +86,15 @@ def _field(name: str, word: Word) -> Field:
     known: dict[str, Any] = {"word": name, "label": word.title, "suits": word.suits, "hint": word.explanation}
     if kind == "array":
         lines = {"hint": f"{word.explanation} {ONE_IN_A_LINE}", "kind": "lines"}
-        return Field(show=_show_lines, read=_read_lines, **known | lines)
+        return Field(show=partial(_show_list, "\n"), read=_read_lines, **known | lines)
     if kind == "boolean":
-        return Field(
-            show=lambda v: {True: "yes", False: "no"}.get(v, str(v)), read=_flag, kind="choice", **known
-        )
+        said, meant = {True: "yes", False: "no"}, {"yes": True, "no": False}
+        known |= {"show": lambda v: said.get(v, str(v)), "read": lambda text, _: meant.get(text, text)}
+        return Field(kind="choice", **known)
     if kind == "string":
-        return Field(show=str, read=_as_is, **known)
+        return Field(show=str, read=lambda text, _: text, **known)
     if name == "bins":
-        return Field(show=_show_bins, read=_read_bins, **known)
+        return Field(show=partial(_show_list, ", "), read=_read_bins, **known)
     return Field(show=scalar_text, read=read_scalar, **known)
 
 
@@ -132,10 +104,8 @@ _BY_WORD = {field_.word: field_ for field_ in FIELDS}
 
 def field_texts(words: Words) -> dict[str, str]:
     """The texts that a form shows for a column's words."""
-    return {
-        f.word: "" if words.get(f.word) is None else f.show(words[f.word]).replace("\r\n", "\n")
-        for f in FIELDS
-    }
+    said = [(f, words.get(f.word)) for f in FIELDS]
+    return {f.word: "" if w is None else f.show(w).replace("\r\n", "\n") for f, w in said}
 
 
 def sdtypes_to_choose(words: Words) -> tuple[str, ...]:
@@ -147,35 +117,16 @@ def sdtypes_to_choose(words: Words) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Filled:
-    """What came back of one column.
+    """What came back of one column."""
 
-    Attributes
-    ----------
-    words : mapping or None
-        The column's words; None if it is left out of the file.
-    texts : mapping
-        What was typed.
-    refusals : mapping of str to str
-        The word that is refused -> why; ``""`` for what is about no single word.
-    """
-
-    words: Words | None
-    texts: Mapping[str, str]
+    words: Words | None  # None if it is left out of the file
+    texts: Mapping[str, str]  # what was typed
+    # word that is refused -> why; "" for what is about no single word
     refusals: Mapping[str, str] = field(default_factory=dict)
 
 
 def filled_in(name: str, before: Words, typed: Mapping[str, str]) -> Filled:
-    """Read a column's fields.
-
-    Parameters
-    ----------
-    name : str
-        The column.
-    before : mapping
-        Its words as they were sent; words without a field stay.
-    typed : mapping
-        Word -> text, as a browser sends it; a word that is not there stays.
-    """
+    """Read a column's fields, of which those that are not there, and words without one, stay."""
     shown = field_texts(before)
     texts = {word: typed.get(word, shown[word]).replace("\r\n", "\n") for word in _BY_WORD}
     if texts["sdtype"] == LEFT_OUT:
@@ -217,12 +168,10 @@ def _check_whole(name: str, words: Words) -> None:
         declare(name, words, sdtype, MAX_BINS)
 
 
-def _refused(
-    name: str, check: Callable[[], object], words: Words, place: str | None = None
-) -> dict[str, str]:
+def _refused(name: str, test: Callable[[], object], words: Words, place: str | None = None) -> dict[str, str]:
     """What a check refuses, beside the word that it was of, or that its message is about."""
     try:
-        check()
+        test()
     except (ValueError, TypeError, OverflowError) as error:
         if place is None:
             place = _place(name, str(error), words)
@@ -256,11 +205,7 @@ def meaning(name: str, words: Any) -> str:
     if is_wide(attribute) and words.get("bins") is None:
         return f"a wide range: its bins are learned inside it{missing}"
     count = attribute.cardinality - attribute.nullable
-    return f"{count:,} {'values' if _is_single(attribute) else 'values and bins'}{missing}"
-
-
-def _is_single(attribute: Any) -> bool:
-    return attribute.lower == attribute.upper
+    return f"{count:,} {'values' if attribute.lower == attribute.upper else 'values and bins'}{missing}"
 
 
 def without_field(words: Words) -> dict[str, Any]:

@@ -40,13 +40,7 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Keys:
-    """The secrets of one run, made of one random token.
-
-    Attributes
-    ----------
-    token : str
-        What the address says.
-    """
+    """The secrets of one run, made of one random token, which the address says."""
 
     token: str
 
@@ -70,21 +64,9 @@ class Keys:
 
 
 class Guard:
-    """Lets in who has the token, and nobody else.
+    """Lets in who has the token, and nobody else; the application sees paths below :attr:`Keys.place`."""
 
-    Parameters
-    ----------
-    app : ASGI application
-        What is behind; it sees paths below :attr:`Keys.place`.
-    keys : Keys
-        Of this run.
-    host : str
-        ``127.0.0.1:port``.
-    on_error : callable
-        Gets what the application raises: texts of errors may quote cells, so they go into no answer and no
-        log.
-    """
-
+    # ``on_error`` gets what it raises: texts of errors may quote cells, so they go into no answer and no log.
     headers: Mapping[str, str] = HEADERS
 
     def __init__(self, app: ASGIApp, keys: Keys, host: str, on_error: Callable[[Exception], object]) -> None:
@@ -171,13 +153,7 @@ def is_same(given: str, secret: str) -> bool:
 
 
 def form_fields(body: bytes) -> dict[str, str]:
-    """The fields of a form.
-
-    Raises
-    ------
-    ValueError
-        If it is not UTF-8, has too many fields, or one twice.
-    """
+    """The fields of a form; a ValueError if it is not UTF-8, has too many fields, or one twice."""
     text = body.decode("ascii")
     pairs = parse_qsl(
         text, keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=MOST_FIELDS

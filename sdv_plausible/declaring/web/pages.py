@@ -31,73 +31,32 @@ USUAL = {"epsilon": "1", "delta": "1e-9", "rows": ""}  # of a plan
 
 @dataclass(frozen=True)
 class Shown:
-    """One column on the page.
+    """One column on the page."""
 
-    Attributes
-    ----------
-    number : int
-        Its place, which names its fields.
-    name : str
-    texts : mapping or None
-        Word -> text in the form; None if it was learned and has no form.
-    refusals : mapping
-        Word -> why it is refused.
-    sdtypes : tuple of str
-        To choose from.
-    meaning : str
-        What the words come to.
-    marks : tuple of str
-        What is to be known of its history.
-    rest : str
-        Words without a field, which stay.
-    """
-
-    number: int
+    number: int  # its place, which names its fields
     name: str
-    texts: Mapping[str, str] | None
-    refusals: Mapping[str, str]
+    texts: Mapping[str, str] | None  # word -> text in the form; None if it was learned and has no form
+    refusals: Mapping[str, str]  # word -> why it is refused
     sdtypes: tuple[str, ...]
-    meaning: str
-    marks: tuple[str, ...]
-    rest: str
+    meaning: str  # what the words come to
+    marks: tuple[str, ...]  # what is to be known of its history
+    rest: str  # words without a field, which stay
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one page says besides the columns.
-
-    Attributes
-    ----------
-    said, refused : str
-        Of what was asked.
-    look : Look or None
-        A comparison with the rows.
-    plan : Plan or None
-        What a budget can carry.
-    numbers, refusals : mapping
-        Fields of the plan, and why they are refused.
-    """
+    """What one page says besides the columns."""
 
     said: str = ""
     refused: str = ""
-    look: Look | None = None
-    plan: Plan | None = None
-    numbers: Mapping[str, str] = field(default_factory=lambda: USUAL)
-    refusals: Mapping[str, str] = field(default_factory=dict)
+    look: Look | None = None  # a comparison with the rows
+    plan: Plan | None = None  # what a budget can carry
+    numbers: Mapping[str, str] = field(default_factory=lambda: USUAL)  # fields of the plan
+    refusals: Mapping[str, str] = field(default_factory=dict)  # why they are refused
 
 
 class Pages:
-    """The page of one review.
-
-    Parameters
-    ----------
-    review : Review
-        What it works on.
-    keys : Keys
-        Of this run.
-    close : callable
-        Ends the server.
-    """
+    """The page of one review; ``close`` ends the server."""
 
     template = "review.html"
 
@@ -176,7 +135,7 @@ class Pages:
             )
         except Exception as error:  # also SDV's, on metadata; no row was read
             said = f"Nothing was planned: {one_line(error, False)}"
-            answer = Answer(refused=said, numbers=texts, refusals=_of_plan(str(error)))
+            answer = Answer(refused=said, numbers=texts, refusals=_of_plan(error))
             return self._page(file, filled, answer, 422)
         return self._page(file, filled, Answer(plan=found, numbers=texts))
 
@@ -310,10 +269,10 @@ def _numbers(texts: Mapping[str, str]) -> tuple[dict[str, float], dict[str, str]
     return found, refusals
 
 
-def _of_plan(message: str) -> dict[str, str]:
-    """A refusal of a plan beside the field that it begins with."""
-    first = message.split(" ", maxsplit=1)[0].rstrip(":")
-    return {first: message} if first in USUAL else {}
+def _of_plan(error: Exception) -> dict[str, str]:
+    """A refusal of a plan beside the field that it is about."""
+    field = getattr(error, "field", "")
+    return {field: str(error)} if field in USUAL else {}
 
 
 @cache

@@ -21,16 +21,9 @@ Make = Callable[[Keys, str, Callable[[], object]], Guard]
 
 
 def serve(make: Make, tell: Callable[[str], object]) -> None:
-    """Serve pages until they are closed there, or interrupted.
-
-    Parameters
-    ----------
-    make : callable
-        Makes what is served.
-    tell : callable
-        Gets the address, once somebody listens there. It holds the token, so it goes to a terminal and into
-        no file; no browser is started with it, since every user of a machine sees arguments of programs.
-    """
+    """Serve pages until they are closed there, or interrupted."""
+    # ``tell`` gets the address, once somebody listens there. It holds the token, so it goes to a terminal and
+    # into no file; no browser is started with it, since every user of a machine sees arguments of programs.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.bind((LOOPBACK, 0))
         listening.listen()
@@ -42,11 +35,9 @@ def serve(make: Make, tell: Callable[[str], object]) -> None:
 
 
 class OldestGoes(H11Protocol):
-    """Of connections that have sent no whole request yet, the oldest makes room for a new one.
+    """Of connections that have sent no whole request yet, the oldest makes room for a new one."""
 
-    Any user of this machine can open connections and be silent: the owner is not kept out by them.
-    """
-
+    # Any user of this machine can open connections and be silent: the owner is not kept out by them.
     waiting: list[OldestGoes] = []  # noqa: RUF012  of all connections of this process, oldest first
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

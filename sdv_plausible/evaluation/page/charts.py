@@ -1,4 +1,8 @@
-"""Charts of the HTML report, as inline SVG pictures."""
+"""Charts of the HTML report, as inline SVG pictures: bars, boxes, intervals, lines.
+
+Where one bar holds most rows the axis of shares is logarithmic, and says so: on an even one the others would
+be a pixel high, and what differs there could not be seen.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,122 @@ from sdv_plausible.evaluation.page.drawing import (
     shorten_all,
     ticks,
 )
-from sdv_plausible.evaluation.reading import Floats
+from sdv_plausible.evaluation.tables import Floats
+
+Series = Sequence[tuple[str, Sequence[float], str]]  # name, shares in [0, 1] and colour of each table
+
+_DOMINANT = 0.6
+_FEW_BARS = 3
+_GAP = 0.6  # of a bar's place, between bars that stand apart and the others
+
+
+@dataclass(frozen=True)
+class ShareScale:
+    """Where shares lie on an axis from 0 to 1: evenly from 0, or by their logarithm from ``low``."""
+
+    low: float
+    high: float
+    logarithmic: bool
+
+    @classmethod
+    def of(cls, series: Series) -> ShareScale:
+        """Choose the scale that shows all bars."""
+        shares = [share for _, listed, _ in series for share in listed if share > 0]
+        high = max([1e-9, *shares])
+        bars = max(len(listed) for _, listed, _ in series)
+        if high < _DOMINANT or bars <= _FEW_BARS or min(shares) > 0.05:
+            return cls(0.0, high * 1.05, False)
+        return cls(10.0 ** max(-5, math.floor(math.log10(min(shares) * 0.999))), 1.0, True)
+
+    def place(self, share: float) -> float:
+        """Return the place of a share, 0 for what is below the scale."""
+        if not self.logarithmic:
+            return share / self.high
+        return max(0.0, 1 - math.log10(share) / math.log10(self.low)) if share > 0 else 0.0
+
+    def ticks(self) -> list[float]:
+        """Return round shares on the axis."""
+        if not self.logarithmic:
+            return ticks(0, self.high, 4)
+        return [10.0**power for power in range(round(math.log10(self.low)), 1)]
+
+
+def vertical_bars(
+    title: str, labels: Sequence[str], marks: Sequence[tuple[float, str]], series: Series, spikes: int = 0
+) -> Markup:
+    """Draw shares of ordered bins, a group of bars for each; a last bin called "missing" stands apart."""
+    # ``marks`` of the axis count bins from the left end of the first; ``spikes`` bins at the start stand
+    # apart. ``title`` is for readers of the page who cannot see, here and in all pictures.
+    left, right, top, bottom = 46.0, WIDTH - 10.0, 20.0, 140.0
+    drawing = Drawing(WIDTH, 164, title)
+    scale = ShareScale.of(series)
+    _share_lines(drawing, scale, (left, right, top, bottom))
+    missing, after = labels[-1] == "missing", _GAP if 0 < spikes < len(labels) else 0.0
+    slot = (right - left) / (len(labels) + after + (_GAP if missing else 0))
+
+    def place(position: float, last: bool = False) -> float:
+        return left + (position + (after if position >= spikes else 0) + (_GAP if last else 0)) * slot
+
+    width = slot * 0.86 / len(series)
+    for rank, (name, shares, colour) in enumerate(series):
+        for i, share in enumerate(shares):
+            x = place(i, missing and i == len(labels) - 1) + 0.07 * slot + rank * width
+            height = scale.place(share) * (bottom - top)
+            tip = f"{name}, {labels[i]}: {100 * share:.2f}%"
+            drawing.rect(x, bottom - height, width, height, colour, tip=tip)
+    drawing.line(left, bottom, right, bottom)
+    if after:
+        gap = left + (spikes + after / 2) * slot
+        drawing.line(gap, top, gap, bottom, INK, stroke_dasharray="2 3")
+    _mark(drawing, [(place(position), words) for position, words in marks], left, bottom + 17, missing)
+    return drawing.svg()
+
+
+def _share_lines(drawing: Drawing, scale: ShareScale, area: tuple[float, float, float, float]) -> None:
+    left, right, top, bottom = area
+    for value in scale.ticks():
+        y = bottom - scale.place(value) * (bottom - top)
+        drawing.line(left, y, right, y, GRID)
+        drawing.text(left - 4, y + 4, f"{100 * value:.3g}%", "end")
+    if scale.logarithmic:
+        drawing.text(2, 10, "log scale")
+
+
+def _mark(drawing: Drawing, marks: Sequence[tuple[float, str]], left: float, y: float, missing: bool) -> None:
+    end = 0.0
+    for at, words in marks:
+        half = 6.8 * len(words) / 2
+        x = min(max(at, left - 20 + half), WIDTH - half - (56 if missing else 0))
+        # a mark that would run into the one before it is left out
+        if x - half >= end:
+            drawing.text(x, y, words, "middle")
+            end = x + half + 8
+    if missing:
+        drawing.text(WIDTH - 2, y, "missing", "end")
+
+
+def horizontal_bars(title: str, labels: Sequence[str], series: Series) -> Markup:
+    """Draw shares of categories, one row for each."""
+    left, right, row = 126.0, WIDTH - 20.0, 9.0 * len(series) + 6
+    bottom = 4 + row * len(labels)
+    drawing = Drawing(WIDTH, bottom + 22, title)
+    scale = ShareScale.of(series)
+    for value in scale.ticks():
+        x = left + scale.place(value) * (right - left)
+        drawing.line(x, 2, x, bottom, GRID)
+        drawing.text(x, bottom + 15, f"{100 * value:.3g}%", "middle")
+    if scale.logarithmic:
+        drawing.text(2, bottom + 15, "log scale")
+    for i, (label, short) in enumerate(zip(labels, shorten_all(labels, left - 8), strict=True)):
+        y = 4 + i * row
+        drawing.text(left - 5, y + row / 2 + 4, short, "end")
+        for rank, (name, shares, colour) in enumerate(series):
+            width = scale.place(shares[i]) * (right - left)
+            tip = f"{name}, {label}: {100 * shares[i]:.2f}%"
+            drawing.rect(left, y + 1 + 9 * rank, width, 8, colour, tip=tip)
+    drawing.line(left, 2, left, bottom)
+    return drawing.svg()
+
 
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 
@@ -34,34 +153,13 @@ def _x_axis(
         drawing.text(x, bottom + 14, number(value), "middle")
 
 
-def _y_share_axis(drawing: Drawing, area: tuple[float, float, float, float], high: float) -> None:
-    left, right, top, bottom = area
-    for value in ticks(0, high, 4):
-        y = bottom - value / high * (bottom - top)
-        drawing.line(left, y, right, y, GRID)
-        drawing.text(left - 4, y + 4, f"{100 * value:.3g}%", "end")
-
-
 def box_plot(title: str, rows: Sequence[tuple[str, Sequence[float], str]], axis: str) -> Markup:
-    """Draw one box for each row.
-
-    Quartiles, whiskers to the last value within 1.5 inter-quartile ranges, outliers.
-
-    Parameters
-    ----------
-    title : str
-        For readers of the page who cannot see.
-    rows : sequence of (name, values, colour)
-        Values at least 0; NaN is left out.
-    axis : str
-        Name of the axis.
-    """
+    """Draw one box for each row (name, values at least 0 or NaN, colour)."""
+    # Quartiles, whiskers to the last value within 1.5 inter-quartile ranges, outliers.
     left, right, height = 118.0, WIDTH - 12.0, 34.0
     bottom = 6 + height * len(rows)
     drawing = Drawing(WIDTH, bottom + 36, title)
-    kept = [
-        (name, np.array([v for v in values if not math.isnan(v)]), colour) for name, values, colour in rows
-    ]
+    kept = [(name, np.array([v for v in some if not math.isnan(v)]), colour) for name, some, colour in rows]
     high = max([1e-3, *(float(values.max()) for _, values, _ in kept if values.size)]) * 1.05
     _x_axis(drawing, (left, right), 4, bottom, (0, high))
     drawing.text((left + right) / 2, bottom + 30, axis, "middle")
@@ -69,13 +167,11 @@ def box_plot(title: str, rows: Sequence[tuple[str, Sequence[float], str]], axis:
         middle = 6 + height * i + height / 2
         drawing.text(left - 6, middle + 4, shorten(name, left - 8), "end")
         if values.size:
-            _one_box(drawing, values, middle, colour, lambda value: left + value / high * (right - left))
+            _box(drawing, values, middle, colour, lambda value: left + value / high * (right - left))
     return drawing.svg()
 
 
-def _one_box(
-    drawing: Drawing, values: Floats, y: float, colour: str, place: Callable[[float], float]
-) -> None:
+def _box(drawing: Drawing, values: Floats, y: float, colour: str, place: Callable[[float], float]) -> None:
     q1, q2, q3 = (float(q) for q in np.quantile(values, [0.25, 0.5, 0.75]))
     inside = values[(values >= q1 - 1.5 * (q3 - q1)) & (values <= q3 + 1.5 * (q3 - q1))]
     low, high = float(inside.min()), float(inside.max())
@@ -108,21 +204,7 @@ def interval_plot(
     domain: tuple[float, float],
     mark: tuple[float, str] | None = None,
 ) -> Markup:
-    """Draw values with intervals, a row for each name, and a vertical mark such as "guessing".
-
-    Parameters
-    ----------
-    title : str
-        For readers of the page who cannot see.
-    rows : sequence of (name, intervals)
-        The intervals of a row stand below each other.
-    axis : str
-        Name of the axis.
-    domain : (float, float)
-        Ends of the axis.
-    mark : (float, str), optional
-        A value to mark and what it is.
-    """
+    """Draw values with intervals, a row for each name, and a vertical mark such as "guessing"."""
     left, right, top = 118.0, WIDTH - 14.0, 18.0 if mark else 4.0
     heights = [14.0 * len(intervals) + 8 for _, intervals in rows]
     bottom = top + sum(heights)
@@ -155,23 +237,11 @@ def interval_plot(
 def line_plot(
     title: str, positions: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], axes: tuple[str, str]
 ) -> Markup:
-    """Draw shares against ordered positions, a line for each series, told apart by colour, dash and legend.
-
-    Parameters
-    ----------
-    title : str
-        For readers of the page who cannot see.
-    positions : sequence of str, length p
-        Labels along the x axis.
-    series : sequence of (name, shares)
-        Shares in [0, 1], length p, NaN where unknown.
-    axes : (str, str)
-        Names of the x and the y axis.
-    """
+    """Draw shares (NaN: unknown) against positions, a line for each series; ``axes`` names x and y."""
     left, right, top, bottom = 46.0, WIDTH - 12.0, 22.0, 172.0
     rows = math.ceil(len(series) / 2)
     drawing = Drawing(WIDTH, bottom + 42 + 16 * rows, title)
-    _y_share_axis(drawing, (left, right, top, bottom), 1.0)
+    _share_lines(drawing, ShareScale(0.0, 1.0, False), (left, right, top, bottom))
     drawing.text(4, 12, axes[1])
     drawing.text((left + right) / 2, bottom + 30, axes[0], "middle")
     xs = [left + (i + 0.5) * (right - left) / len(positions) for i in range(len(positions))]
@@ -180,13 +250,11 @@ def line_plot(
     names = shorten_all([name for name, _ in series], 118)
     for rank, (name, shares) in enumerate(series):
         colour, dash = SERIES[rank % len(SERIES)], _DASHES[rank % len(_DASHES)]
-        points = [
-            (x, bottom - s * (bottom - top)) for x, s in zip(xs, shares, strict=True) if not math.isnan(s)
-        ]
+        at = [(x, bottom - s * (bottom - top)) for x, s in zip(xs, shares, strict=True) if not math.isnan(s)]
         style = {"stroke_width": 2, "stroke_dasharray": dash}
-        if points:
-            drawing.path("M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in points), colour, **style)
-        for (x, y), share in zip(points, [s for s in shares if not math.isnan(s)], strict=True):
+        if at:
+            drawing.path("M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in at), colour, **style)
+        for (x, y), share in zip(at, [s for s in shares if not math.isnan(s)], strict=True):
             drawing.dot(x, y, 3, colour, tip=f"{name}: {100 * share:.1f}%")
         legend_x, legend_y = left + (rank % 2) * 150, bottom + 46 + 16 * (rank // 2)
         drawing.line(legend_x, legend_y - 4, legend_x + 22, legend_y - 4, colour, **style)

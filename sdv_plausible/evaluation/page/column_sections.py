@@ -1,16 +1,22 @@
-"""The section of single columns: how far each is from the real one, and a picture that shows why."""
+"""The sections of columns: how far each is from the real one, how they depend on each other, the network."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sdv_plausible.evaluation.page.bars import horizontal_bars, vertical_bars
+from markupsafe import Markup
+
+from sdv_plausible.evaluation.network_layout import Structure
+from sdv_plausible.evaluation.page.charts import horizontal_bars, vertical_bars
+from sdv_plausible.evaluation.page.heatmaps import heatmap
 from sdv_plausible.evaluation.page.histograms import Histogram
+from sdv_plausible.evaluation.page.network import network_graph, network_tree
 from sdv_plausible.evaluation.page.rendering import Figure, Section
 from sdv_plausible.evaluation.page.summary import ComparisonSummary
+from sdv_plausible.evaluation.tables import Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,3 +80,78 @@ def _figure(one: Histogram, tables: Sequence[tuple[str, str]]) -> Figure:
         picture = horizontal_bars(title, one.labels, series)
     rows = tuple(zip(one.labels, zip(*one.shares, strict=True), strict=True))
     return Figure(caption=caption, picture=picture, head=("value", *(name for name, _ in tables)), rows=rows)
+
+
+_UNCERTAINTY = "symmetrical uncertainty"
+_MOST_BESIDE = 30  # columns of two dependence matrices side by side, at most
+
+Strengths = Mapping[frozenset[str], float]  # how dependent two columns are, in [0, 1], by their names
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dependence(Section):
+    """Symmetrical uncertainty of every pair of columns."""
+
+    template: ClassVar[str] = "dependence.html"
+    alone: bool
+    compared: bool
+    figures: tuple[Figure, ...]
+
+    @classmethod
+    def of(cls, columns: Sequence[str], matrices: Mapping[str, Floats]) -> Dependence:
+        """Draw the matrix of each table and, of two, what the second has more or less than the first."""
+        figures = [
+            Figure(caption=name, picture=heatmap(f"dependence, {name.lower()}", columns, m, _UNCERTAINTY))
+            for name, m in matrices.items()
+        ]
+        if len(matrices) == 2:
+            (first, one), (second, other) = matrices.items()
+            caption = f"{second} less {first.lower()}"
+            title = f"difference of dependences, {caption.lower()}"
+            picture = heatmap(title, columns, other - one, "blue: too strong, orange: too weak", signed=True)
+            figures.append(Figure(caption=caption, picture=picture))
+        alone = len(columns) > _MOST_BESIDE
+        return cls(alone=alone, compared=len(matrices) == 2, figures=tuple(figures))
+
+
+def strengths_of(columns: Sequence[str], matrix: Floats) -> dict[frozenset[str], float]:
+    """Return the strength of each pair of columns from a matrix of dependences."""
+    return {
+        frozenset((one, columns[j])): float(matrix[i, j])
+        for i, one in enumerate(columns)
+        for j in range(i + 1, len(columns))
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network(Section):
+    """The model's network: each column under the parent it depends on most; all links on demand."""
+
+    template: ClassVar[str] = "network.html"
+    strongest: Figure
+    picture: Markup
+    num_links: int
+    links: tuple[tuple[str, str, float], ...]
+
+    @classmethod
+    def of(cls, structure: Structure, strengths: Strengths | None = None) -> tuple[Network, ...]:
+        """Draw ``{child: parents}``; nothing if there is none."""
+        # ``strengths`` are those of a table that may be shown where the network is; pairs that they lack
+        # count as unknown and weakest.
+        if not structure:
+            return ()
+        known = strengths or {}
+        links = [
+            (parent, child, known.get(frozenset((parent, child)), float("nan")))
+            for child, parents in structure.items()
+            for parent in parents
+        ]
+        links.sort(key=lambda link: -link[2] if link[2] == link[2] else 1.0)
+        return (
+            cls(
+                strongest=Figure(caption="Strongest links", picture=network_tree(structure, known)),
+                picture=network_graph(structure),
+                num_links=len(links),
+                links=tuple(links),
+            ),
+        )

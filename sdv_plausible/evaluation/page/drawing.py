@@ -22,20 +22,9 @@ CHARACTER = 6.1
 
 
 class Drawing:
-    """One SVG picture: elements of a tree, so that every text in it is escaped when it is written out.
+    """One SVG picture, sizes in pixels: a tree, so that every text is escaped when it is written out."""
 
-    Parameters
-    ----------
-    width, height : float
-        Size in pixels.
-    title : str
-        For readers of the page who cannot see.
-
-    Notes
-    -----
-    Attributes of SVG without a parameter here are keyword arguments, with ``_`` for ``-``.
-    """
-
+    # Attributes of SVG without a parameter here are keyword arguments, with ``_`` for ``-``.
     def __init__(self, width: float, height: float, title: str) -> None:
         self._root = Element(
             "svg",
@@ -125,10 +114,7 @@ def shorten(words: str, room: float) -> str:
 
 
 def shorten_all(labels: Sequence[str], room: float) -> list[str]:
-    """Cut labels to ``room`` pixels so that different ones stay different.
-
-    Of those alike, where they part is shown.
-    """
+    """Cut labels to ``room`` pixels so that different ones stay different: shown is where they part."""
     short = {label: shorten(label, room) for label in labels}
     crowds = [list(short)]
     while crowds:
@@ -137,14 +123,11 @@ def shorten_all(labels: Sequence[str], room: float) -> list[str]:
             alike = [label for label in crowd if short[label] == cut]
             if len(alike) == 1:
                 continue
-            shared = sum(
-                1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*alike, strict=False))
-            )
+            shared = sum(1 for _ in takewhile(lambda c: len(set(c)) == 1, zip(*alike, strict=False)))
             head = len(cut) // 3
             tail = len(cut) - head - 2  # one less: the letters of the end may be wider
-            start = min(
-                shared, max(head, *(len(label) - tail for label in alike))
-            )  # all of the end, if there is room
+            # all of the end, if there is room
+            start = min(shared, max(head, *(len(label) - tail for label in alike)))
             for label in alike:
                 short[label] = label[:head] + "\u2026" + label[start : start + tail]
             crowds.append(alike)  # of three, two may part further on

@@ -1,10 +1,16 @@
-"""What the page says about privacy: a copy of the ledger's words, and nothing else."""
+"""What the page says about privacy: a copy of the ledger's words, and nothing else.
+
+And what is paid for with it: counts with error bars, as ``synthesizer.margins`` gives them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+import pandas as pd
 
 from sdv_plausible.evaluation.page.rendering import Section
 
@@ -16,60 +22,23 @@ _BLANK: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee(Section):
-    """The guarantee of a release.
-
-    Attributes
-    ----------
-    documented : bool
-        Whether there is a ledger.
-    sentence : str
-        The guarantee in one quotable sentence.
-    said : tuple of str
-        Further sentences of the ledger, such as which plausible deniability holds.
-    meaning : str
-        What it means for an attacker; empty without a claim.
-    entries : tuple of dict
-        The ledger's entries, with ``name``, ``mechanism``, ``epsilon``, ``cost``, ``scope``, ``provenance``,
-        ``note``, ``parts``.
-    not_covered : tuple of str
-        What the guarantee says nothing about.
-    claimed : bool
-        Whether there is a ledger and every entry of it has a finite cost.
-    covers_structure : bool
-        Whether, besides, one of the entries pays for the model's structure, so that the network may be
-        published.
-    """
+    """The guarantee of a release."""
 
     template: ClassVar[str] = "guarantee.html"
-    documented: bool
-    sentence: str
-    said: tuple[str, ...]
-    meaning: str
-    entries: tuple[dict[str, Any], ...]
-    not_covered: tuple[str, ...]
-    claimed: bool
-    covers_structure: bool
+    sentence: str  # the guarantee in one quotable sentence
+    said: tuple[str, ...] = ()  # further sentences, such as which plausible deniability holds
+    meaning: str = ""  # what it means for an attacker; empty without a claim
+    entries: tuple[dict[str, Any], ...] = ()  # of the ledger, with ``cost`` and the fields of ``_BLANK``
+    not_covered: tuple[str, ...] = ()  # what the guarantee says nothing about
+    claimed: bool = False  # whether there is a ledger and every entry of it has a finite cost
+    # whether, besides, one pays for the model's structure: the network may be published
+    covers_structure: bool = False
 
     @classmethod
     def of(cls, ledger: Any) -> Guarantee:
-        """Copy the guarantee from a ledger, from its plain form (a dict), or from None.
-
-        Raises
-        ------
-        ValueError
-            If ``ledger`` is something else.
-        """
+        """Copy the guarantee from a ledger, from its plain form (a dict), or from None."""
         if ledger is None:
-            return cls(
-                documented=False,
-                sentence=NO_GUARANTEE,
-                said=(),
-                meaning="",
-                entries=(),
-                not_covered=(),
-                claimed=False,
-                covers_structure=False,
-            )
+            return cls(sentence=NO_GUARANTEE)
         document = _document(ledger)
         entries = tuple(_filled(entry) for entry in document["entries"])
         claimed = bool(entries) and all(_finite(entry) for entry in entries)
@@ -78,7 +47,6 @@ class Guarantee(Section):
         else:
             pays_for_structure = any("structure" in entry["parts"] for entry in entries)
         return cls(
-            documented=True,
             sentence=str(document["headline"]),
             said=tuple(map(str, document.get("said", ()))),
             meaning=str(document.get("meaning", "")),
@@ -93,8 +61,8 @@ def _document(ledger: Any) -> Mapping[str, Any]:
     document = ledger.to_dict() if hasattr(ledger, "to_dict") else ledger
     if not isinstance(document, Mapping) or not {"headline", "entries"} <= document.keys():
         raise ValueError(
-            f"ledger ({ledger!r}) must be a PrivacyLedger, or a dict as read from its JSON: give "
-            "synthesizer.privacy_ledger()"
+            f"ledger ({type(ledger).__name__}) must be a PrivacyLedger, or a dict as read from its JSON: "
+            "give synthesizer.privacy_ledger()"
         )
     return document
 
@@ -112,3 +80,54 @@ def _finite(entry: Mapping[str, Any]) -> bool:
     if epsilon is None:
         return bool(entry["provenance"] == "declared")
     return bool(0 <= epsilon < float("inf"))
+
+
+MOST = 15  # lines of a table, those of most rows
+NEEDED = ("estimate", "lower", "upper", "proportion_lower", "proportion_upper")
+Line = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """One table of counts: of which columns, its lines, and how many lines are left out."""
+
+    title: str
+    lines: tuple[Line, ...]
+    left_out: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intervals(Section):
+    """Tables of counts, each with an interval for the table's count and for the population's share."""
+
+    template: ClassVar[str] = "intervals.html"
+    tables: tuple[Counted, ...]
+
+    @classmethod
+    def of(cls, margins: Sequence[pd.DataFrame]) -> list[Intervals]:
+        """One section for all tables, each of ``synthesizer.margins``, none without any."""
+        for position, frame in enumerate(margins):
+            if absent := [name for name in NEEDED if name not in getattr(frame, "columns", ())]:
+                raise ValueError(
+                    f"margins[{position}] lacks {absent}: give what synthesizer.margins(columns) gives"
+                )
+        return [cls(tables=tuple(map(_counted, margins)))] if margins else []
+
+
+def _counted(frame: pd.DataFrame) -> Counted:
+    known = frame[frame["lower"].notna() & frame["upper"].notna()]
+    shown = known.sort_values("upper", ascending=False, kind="stable").head(MOST)
+    lines = tuple(
+        (
+            " and ".join(map(str, value)) if isinstance(value, tuple) else str(value),
+            "" if math.isnan(line["estimate"]) else f"{line['estimate']:,.0f}",
+            f"{line['lower']:,.0f} to {line['upper']:,.0f}",
+            f"{line['proportion_lower']:.2%} to {line['proportion_upper']:.2%}",
+        )
+        for value, line in zip(shown.index, shown.to_dict("records"), strict=True)
+    )
+    names = [str(name) for name in frame.index.names if name is not None]
+    left = len(frame) - len(lines)
+    return Counted(
+        title=" and ".join(names) or "All rows", lines=lines, left_out=f"and {left:,} more" if left else ""
+    )

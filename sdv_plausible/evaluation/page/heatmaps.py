@@ -8,25 +8,20 @@ import numpy as np
 from markupsafe import Markup
 
 from sdv_plausible.evaluation.page.drawing import WIDTH, Drawing, number, shorten_all, text_width
-from sdv_plausible.evaluation.reading import Floats
+from sdv_plausible.evaluation.tables import Floats
 
 # From white to dark blue, dark enough at the end for white text; of differences from dark orange over white.
 _SCALE = ((247, 251, 255), (198, 219, 239), (107, 174, 214), (33, 113, 181), (8, 48, 107))
 _LESS, _MORE = ((127, 39, 4), (217, 72, 1), (253, 174, 107)), ((158, 202, 225), (33, 113, 181), (8, 48, 107))
 _SIGNED = (*_LESS, (255, 255, 255), *_MORE)
-_NUMBERED = 24.0
-"""Width from which on a cell has room for its number."""
+_NUMBERED = 24.0  # width from which on a cell has room for its number
 _MOST_NUMBERED = 16
 _LEAST_SPAN = 0.05
-_MIDDLE = 0.179
-"""Luminance on which black and white text have the same contrast."""
+_MIDDLE = 0.179  # luminance on which black and white text have the same contrast
 
 
 def shade(value: float, signed: bool = False) -> tuple[str, bool]:
-    """Return the colour of ``value`` and whether text on it should be white.
-
-    Values lie in [0, 1], signed ones in [-1, 1].
-    """
+    """Return the colour of a value in [0, 1] (signed: [-1, 1]), and whether text on it should be white."""
     anchors = _SIGNED if signed else _SCALE
     share = (value + 1) / 2 if signed else value
     position = min(max(share, 0.0), 1.0) * (len(anchors) - 1)
@@ -45,21 +40,8 @@ def _luminance(colour: Sequence[int]) -> float:
 def heatmap(
     title: str, labels: Sequence[str], matrix: Floats, scale_name: str, *, signed: bool = False
 ) -> Markup:
-    """Draw a square matrix of values with names, numbers where there is room, and a legend below.
-
-    Parameters
-    ----------
-    title : str
-        For readers of the page who cannot see.
-    labels : sequence of str, length m
-        Names of rows and columns.
-    matrix : numpy.ndarray of float64, shape (m, m)
-        Values in [0, 1], or differences of such values.
-    scale_name : str
-        What the values are.
-    signed : bool
-        Whether they are differences: the scale then ends at the largest.
-    """
+    """Draw a square matrix of values with names, numbers where there is room, and a legend below."""
+    # Values lie in [0, 1]; ``signed`` ones are differences of such, and the scale then ends at the largest.
     m = len(labels)
     span = max(_LEAST_SPAN, float(np.abs(matrix).max(initial=0.0))) if signed else 1.0
     room = min(110.0, 8 + max(text_width(label) for label in labels))

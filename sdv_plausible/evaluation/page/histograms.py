@@ -6,7 +6,7 @@ that have a time of day get a second picture, by the hour.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,59 +15,37 @@ import pandas as pd
 
 from sdv_plausible.evaluation.coding import category_codes
 from sdv_plausible.evaluation.page.drawing import number
-from sdv_plausible.evaluation.reading import Floats, Kind, as_numbers
+from sdv_plausible.evaluation.tables import Floats, Kind, as_numbers
 
 _NUM_BARS = 20
 _MAX_CATEGORIES = 12
-_SPIKE = 0.1
-"""Share of rows from which on a single value among many stands apart."""
+_SPIKE = 0.1  # share of rows from which on a single value among many stands apart
 _MAX_SPIKES = 3
-_CROWDED = 0.5
-"""Share in one of the equal bins from which on bins grow with the values instead."""
+_CROWDED = 0.5  # share in one of the equal bins from which on bins grow with the values instead
 _DAY, _HOUR = 86400.0, 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Histogram:
-    """Shares of the values of one column in one or more tables.
-
-    Attributes
-    ----------
-    column : str
-    ordered : bool
-        Whether the bars are bins of numbers or times, in order, or categories.
-    labels : tuple of str, length b
-        What each bar is; the last one may be "missing".
-    marks : tuple of (float, str)
-        Marks of the axis of an ordered histogram, in bars from the left.
-    shares : tuple of tuple of float
-        Shares of each table, each of length b and sum 1.
-    spikes : int
-        So many bars at the start are single values that stand apart.
-    part : str
-        What of the column is shown, if not its values.
-    """
+    """Shares of the values of one column in one or more tables."""
 
     column: str
-    ordered: bool
-    labels: tuple[str, ...]
-    marks: tuple[tuple[float, str], ...]
-    shares: tuple[tuple[float, ...], ...]
-    spikes: int = 0
-    part: str = ""
+    ordered: bool  # bins of numbers or times, in order, or categories
+    labels: tuple[str, ...]  # what each of the b bars is; the last may be "missing"
+    marks: tuple[tuple[float, str], ...]  # of the axis of an ordered histogram, in bars from the left
+    shares: tuple[tuple[float, ...], ...]  # of each table, of length b and sum 1
+    spikes: int = 0  # so many bars at the start are single values that stand apart
+    part: str = ""  # what of the column is shown, if not its values
 
 
-_Bars = tuple[Floats, list[str], list[tuple[float, str]]]
-"""Inner edges, a label for each bar, marks."""
+_Bars = tuple[Floats, list[str], list[tuple[float, str]]]  # inner edges, a label for each bar, marks
 
 
 def histogram(column: str, kind: Kind, tables: Sequence[pd.Series[Any]], fmt: str | None = None) -> Histogram:
-    """Return the histogram of a column in one or more tables, with the same bars for all.
-
-    Numbers and times get at most 20 bars between the 0.5 % and 99.5 % quantiles of all tables; the end bars
-    hold what lies beyond, and values that many rows share come first, apart. Of more than 12 categories the
-    rarest share one bar.
-    """
+    """Return the histogram of a column in one or more tables, with the same bars for all."""
+    # Numbers and times get at most 20 bars between the 0.5 % and 99.5 % quantiles of all tables; the end bars
+    # hold what lies beyond, and values that many rows share come first, apart. Of more than 12 categories the
+    # rarest share one bar.
     if kind == "categorical":
         return _category_histogram(column, tables)
     read = _numbers(tables, kind, fmt)
@@ -224,8 +202,11 @@ def _category_histogram(column: str, tables: Sequence[pd.Series[Any]]) -> Histog
 
 
 def pictures_of(
-    column: str, kind: Kind, tables: Sequence[pd.Series[Any]], fmt: str | None = None
+    kinds: Mapping[str, Kind], tables: Sequence[pd.DataFrame], formats: Mapping[str, str]
 ) -> tuple[Histogram, ...]:
-    """Return all histograms of a column: its values and, where it has times of day, the hours."""
-    clock = clock_histogram(column, kind, tables, fmt)
-    return (histogram(column, kind, tables, fmt), *(() if clock is None else (clock,)))
+    """Return all histograms of all columns: values and, where they have times of day, the hours."""
+    found: list[Histogram | None] = []
+    for name, kind in kinds.items():
+        cells, fmt = [table[name] for table in tables], formats.get(name)
+        found += [histogram(name, kind, cells, fmt), clock_histogram(name, kind, cells, fmt)]
+    return tuple(one for one in found if one is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,15 +12,13 @@ import pandas as pd
 
 from sdv_plausible.evaluation import distances
 from sdv_plausible.evaluation.coding import Codes, encode_pair
-from sdv_plausible.evaluation.page.column_sections import Columns
-from sdv_plausible.evaluation.page.dependence_sections import Dependence
+from sdv_plausible.evaluation.page.column_sections import Columns, Dependence
 from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC
 from sdv_plausible.evaluation.page.heatmaps import heatmap
 from sdv_plausible.evaluation.page.histograms import pictures_of
 from sdv_plausible.evaluation.page.network import network_graph
 from sdv_plausible.evaluation.page.rendering import Figure, Page, Section
-from sdv_plausible.evaluation.reading import as_numbers
-from sdv_plausible.evaluation.tables import TablePair
+from sdv_plausible.evaluation.tables import TablePair, as_numbers
 
 Floats = npt.NDArray[np.float64]
 _NOT_PUBLIC = (
@@ -30,6 +28,7 @@ _NOT_PUBLIC = (
 _COEFFICIENTS = (
     "Numbers: absolute Pearson coefficient; categories: Cramer's V; one of each: correlation ratio."
 )
+TITLES = ("before (real)", "after (synthetic)")
 ENDS = 5  # rows shown from either end
 NUM_BINS = 20
 
@@ -45,7 +44,7 @@ class Rows(Section):
     @classmethod
     def of(cls, pair: TablePair) -> Rows:
         """Take five rows from either end, fewer where there are fewer."""
-        named = (("before (real)", pair.real), ("after (synthetic)", pair.synthetic))
+        named = zip(TITLES, (pair.real, pair.synthetic), strict=True)
         return cls(
             head=tuple(map(str, pair.real.columns)),
             tables=tuple((name, tuple(_ends(table))) for name, table in named),
@@ -92,11 +91,7 @@ def divergence(before: Codes, after: Codes, size: int) -> float:
 
 
 def correlations(table: pd.DataFrame, pair: TablePair) -> Floats:
-    """Strength of every pair, 0 to 1, by the coefficient that suits the types.
-
-    Two numbers (or dates): absolute value of Pearson's coefficient; two categories: Cramer's V; one of each:
-    the correlation ratio.
-    """
+    """Strength of every pair, 0 to 1, by the coefficient that suits the types (``_COEFFICIENTS``)."""
     columns = [_column(table[name], pair, name) for name in pair.kinds]
     found = np.eye(len(columns))
     for i, (x, x_is_number) in enumerate(columns):
@@ -146,33 +141,17 @@ def tree(columns: Sequence[str], information: Floats) -> dict[str, tuple[str, ..
     return parents
 
 
-def inspection_page(pair: TablePair, date: str, titles: Mapping[str, str] | None = None) -> str:
-    """Return the page: both tables side by side, and everything about them that [DS] inspects.
-
-    Parameters
-    ----------
-    pair : TablePair
-        Real and synthetic table, from :func:`~sdv_plausible.evaluation.tables.prepare`.
-    date : str
-        Day of the page.
-    titles : mapping, optional
-        Names of the two tables: ``{"before": ..., "after": ...}``.
-    """
+def inspection_page(pair: TablePair, date: str) -> str:
+    """Return the page: both tables side by side, and all about them that [DS] inspects. NOT private."""
     coded, _ = encode_pair(pair, NUM_BINS, None, 0)
-    names = titles or {"before": "before (real)", "after": "after (synthetic)"}
     before, after = coded.tables
     dependence = [distances.dependence_matrix(codes, coded.cardinalities) for codes in (before, after)]
     strengths = [correlations(table, pair) for table in (pair.real, pair.synthetic)]
-    both = [names["before"], names["after"]]
     heat = tuple(
         Figure(caption=name, picture=heatmap(f"correlation {name}", coded.columns, matrix, "strength"))
-        for name, matrix in zip(both, strengths, strict=True)
+        for name, matrix in zip(TITLES, strengths, strict=True)
     )
-    histograms = [
-        one
-        for name, kind in pair.kinds.items()
-        for one in pictures_of(name, kind, (pair.real[name], pair.synthetic[name]), pair.formats.get(name))
-    ]
+    histograms = pictures_of(pair.kinds, [pair.real, pair.synthetic], pair.formats)
     divergences = tuple(
         (name, divergence(before[:, j], after[:, j], coded.cardinalities[j]))
         for j, name in enumerate(coded.columns)
@@ -188,13 +167,13 @@ def inspection_page(pair: TablePair, date: str, titles: Mapping[str, str] | None
             Columns.of(histograms, [("real", REAL), ("synthetic", SYNTHETIC)]),
             Divergences(rows=divergences),
             Pairs(title="Correlation", words=_COEFFICIENTS, figures=heat),
-            Dependence.of(coded.columns, dict(zip(both, dependence, strict=True))),
+            Dependence.of(coded.columns, dict(zip(TITLES, dependence, strict=True))),
             Pairs(
                 title="Networks",
                 words="One parent each, with the largest mutual information in all.",
                 figures=tuple(
                     Figure(caption=name, picture=network_graph(tree(coded.columns, m)))
-                    for name, m in zip(both, dependence, strict=True)
+                    for name, m in zip(TITLES, dependence, strict=True)
                 ),
             ),
         ),

@@ -7,13 +7,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from sdv_plausible.evaluation.network_layout import NODE_WIDTH, NetworkLayout, Structure, layers
-from sdv_plausible.evaluation.page.drawing import (
-    SYNTHETIC,
-    WIDTH,
-    Drawing,
-    shorten_all,
-    text_width,
-)
+from sdv_plausible.evaluation.page.drawing import SYNTHETIC, WIDTH, Drawing, shorten_all, text_width
 
 _NODE_HEIGHT, _LAYER, _TOP = 24.0, 64.0, 6.0
 _EDGE = "#5A5A5A"
@@ -21,13 +15,7 @@ _ROW, _INDENT, _NUMBER = 28.0, 16.0, 30.0
 
 
 def network_graph(structure: Structure) -> Markup:
-    """Draw ``{child: parents}``; an arrow points from parent to child.
-
-    Raises
-    ------
-    ValueError
-        If the graph has a cycle.
-    """
+    """Draw ``{child: parents}``; an arrow points from parent to child."""
     layout = NetworkLayout(structure, WIDTH)
     deepest = max(layout.depth.values(), default=0)
     drawing = Drawing(layout.width, deepest * _LAYER + _NODE_HEIGHT + 2 * _TOP, "network")
@@ -59,23 +47,10 @@ def _curve(layout: NetworkLayout, route: Sequence[str]) -> str:
 
 
 def network_tree(structure: Structure, strengths: Mapping[frozenset[str], float]) -> Markup:
-    """Draw each column below and right of the parent it depends on most; a layer is a step to the right.
-
-    A line is the thicker the stronger the link, whose strength stands at its end. So the picture is as wide
-    as a telephone, however many columns there are.
-
-    Parameters
-    ----------
-    structure : mapping of str to sequence of str
-        ``{child: parents}``.
-    strengths : mapping of frozenset of str to float
-        Of pairs, in [0, 1]; where there is none, parents count in their order.
-
-    Raises
-    ------
-    ValueError
-        If the graph has a cycle.
-    """
+    """Draw each column below and right of the parent it depends on most; a layer is a step to the right."""
+    # A line is the thicker the stronger the link (``strengths`` of pairs, in [0, 1]), whose strength stands
+    # at its end; without strengths parents count in their order. The picture is as wide as a telephone,
+    # however many columns there are.
     order = [node for row in layers(structure) for node in row]
     strongest = {
         child: max(parents, key=lambda parent: strengths.get(frozenset((parent, child)), -1.0))

@@ -12,63 +12,36 @@ from dataclasses import dataclass
 import pandas as pd
 
 from sdv_plausible.evaluation.network_layout import Structure
-from sdv_plausible.evaluation.page.column_sections import Columns
-from sdv_plausible.evaluation.page.dependence_sections import Dependence, Network, strengths_of
-from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
+from sdv_plausible.evaluation.page import sections
+from sdv_plausible.evaluation.page.column_sections import Columns, Dependence, Network, strengths_of
 from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC
-from sdv_plausible.evaluation.page.guarantee import Guarantee
-from sdv_plausible.evaluation.page.intervals import Intervals
+from sdv_plausible.evaluation.page.guarantee import Guarantee, Intervals
 from sdv_plausible.evaluation.page.rendering import Page, Section, count
-from sdv_plausible.evaluation.page.scores import RelativeScore, Scores
-from sdv_plausible.evaluation.page.sections import (
-    Classifiers,
-    Distances,
-    Game,
-    Heading,
-    Seeds,
-    error_of,
-)
-from sdv_plausible.evaluation.page.summary import ComparisonSummary, ReleaseSummary
+from sdv_plausible.evaluation.page.summary import ComparisonSummary, RelativeScore, ReleaseSummary, Scores
 
 _PUBLIC = (
     "Apart from the guarantee, everything here is computed from the synthetic table alone, or from the model "
     "and the noisy answers where the guarantee covers them: this page tells no more than they do. No figure "
     "comes from real rows directly."
 )
-_UNPROTECTED = (
+UNPROTECTED = (
     "But no guarantee protects the synthetic table: publish this page only where you would publish the table."
 )
 _PRIVATE = (
     "Private: most figures here are computed from real rows without noise, and no guarantee covers them. Do "
-    "not publish "
-    "this page; to_html(path, publishable=True) writes one that may be."
+    "not publish this page; to_html(path, publishable=True) writes one that may be."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableResults:
-    """All that the private page shows of one table.
-
-    Attributes
-    ----------
-    name : str
-    num_rows : (int, int)
-        Real and synthetic rows.
-    scores : tuple of RelativeScore
-        Score of each property beside what real rows reach.
-    details : dict of str to pandas.DataFrame
-        Details of each property for this table.
-    majority : float or None
-        Accuracy of always naming the commonest class.
-    release : ReleaseSummary
-    comparison : ComparisonSummary
-    """
+    """All that the private page shows of one table."""
 
     name: str
-    num_rows: tuple[int, int]
-    scores: tuple[RelativeScore, ...]
-    details: dict[str, pd.DataFrame]
-    majority: float | None
+    num_rows: tuple[int, int]  # real and synthetic
+    scores: tuple[RelativeScore, ...]  # of each property beside what real rows reach
+    details: dict[str, pd.DataFrame]  # of each property for this table
+    majority: float | None  # accuracy of always naming the commonest class
     release: ReleaseSummary
     comparison: ComparisonSummary
 
@@ -80,28 +53,15 @@ def public_page(
     structure: Structure,
     margins: Sequence[pd.DataFrame] = (),
 ) -> str:
-    """Return the page that may be published.
-
-    Parameters
-    ----------
-    date : str
-        Day of the report.
-    guarantee : Guarantee
-        From the ledger.
-    releases : mapping of str to ReleaseSummary or None
-        Summaries of the synthetic tables alone; None for one without rows or columns to show.
-    structure : mapping of str to sequence of str
-        ``{child: parents}`` of a network that the guarantee covers, or empty.
-    margins : sequence of DataFrame
-        Counts with intervals from answers that the guarantee covers, or empty.
-    """
+    """Return the page that may be published: of synthetic tables alone (None: nothing to show)."""
+    # ``structure`` and ``margins`` are those that the guarantee covers, or empty.
     tables = [section for name, release in releases.items() for section in _released(name, release)]
     return Page(
         title="Synthetic data",
         heading="Synthetic data: what it is and what protects it",
         date=date,
         kind="public",
-        banner=_PUBLIC if guarantee.claimed else f"{_PUBLIC} {_UNPROTECTED}",
+        banner=_PUBLIC if guarantee.claimed else f"{_PUBLIC} {UNPROTECTED}",
         sections=(
             guarantee,
             *Intervals.of(margins),
@@ -116,17 +76,14 @@ def private_page(
     guarantee: Guarantee,
     tables: Sequence[TableResults],
     structure: Structure,
-    diagnostics: SeedDiagnostics | None,
+    diagnostics: sections.SeedDiagnostics | None,
     failed: Mapping[str, pd.DataFrame],
     margins: Sequence[pd.DataFrame] = (),
 ) -> str:
-    """Return the whole page, which must not be published.
-
-    Of ``failed`` tables there are only details with an error.
-    """
+    """Return the whole page, NOT private; of ``failed`` tables there are only details with an error."""
     compared = [section for table in tables for section in _compared(table)]
     absent = [
-        Heading(title=_titled(name), words=f"Not computed: {error_of(details)}")
+        sections.Heading(title=_titled(name), words=f"Not computed: {sections.error_of(details)}")
         for name, details in failed.items()
     ]
     return Page(
@@ -141,7 +98,7 @@ def private_page(
             *absent,
             *Intervals.of(margins),
             *Network.of(structure, _strengths(table.release for table in tables)),
-            *Seeds.of(diagnostics),
+            *sections.Seeds.of(diagnostics),
         ),
     ).html()
 
@@ -163,9 +120,9 @@ def _strengths(releases: Iterable[ReleaseSummary | None]) -> dict[frozenset[str]
 
 def _released(name: str, release: ReleaseSummary | None) -> list[Section]:
     if release is None:
-        return [Heading(title=_titled(name), words="No synthetic rows, or no columns, to show.")]
+        return [sections.Heading(title=_titled(name), words="No synthetic rows, or no columns, to show.")]
     return [
-        Heading(title=_titled(name), words=f"{count(release.num_rows)} synthetic rows."),
+        sections.Heading(title=_titled(name), words=f"{count(release.num_rows)} synthetic rows."),
         Columns.of(release.histograms, [("synthetic", SYNTHETIC)]),
         Dependence.of(release.columns, {"Synthetic": release.dependence}),
     ]
@@ -176,13 +133,13 @@ def _compared(table: TableResults) -> list[Section]:
     details, compared = table.details, table.comparison
     matrices = {"Real": compared.real_dependence, "Synthetic": compared.synthetic_dependence}
     return [
-        Heading(
+        sections.Heading(
             title=_titled(table.name), words=f"{count(real)} real rows, {count(synthetic)} synthetic rows."
         ),
         Scores.of(table.scores),
-        Distances.of(details["Column Distances"], details["Pair Distances"], compared),
-        Classifiers.of(details["Classifier Agreement"], table.majority),
-        Game.of(details["Distinguishing Game"]),
+        sections.Distances.of(details["Column Distances"], details["Pair Distances"], compared),
+        sections.Classifiers.of(details["Classifier Agreement"], table.majority),
+        sections.Game.of(details["Distinguishing Game"]),
         Columns.compared(table.release.columns, compared, [("real", REAL), ("synthetic", SYNTHETIC)]),
         Dependence.of(table.release.columns, matrices),
     ]

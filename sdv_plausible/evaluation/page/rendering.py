@@ -55,47 +55,24 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A picture, what it is of, and the same in a table for whoever does not see it.
-
-    Attributes
-    ----------
-    caption : str
-    picture : Markup
-    head : tuple of str
-        Names of the table's columns; no table if there are none.
-    rows : tuple of (str, tuple of float)
-        What the bars or dots are, and their shares in [0, 1].
-    """
+    """A picture, what it is of, and the same in a table for whoever does not see it."""
 
     caption: str
     picture: Markup
-    head: tuple[str, ...] = ()
+    head: tuple[str, ...] = ()  # names of the table's columns; no table if there are none
+    # what the bars or dots are, and their shares in [0, 1]
     rows: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """What the whole page shows.
-
-    Attributes
-    ----------
-    title : str
-        Of the window.
-    heading : str
-    date : str
-        Day of the report.
-    kind : {"public", "private"}
-        Colour of the banner.
-    banner : str
-        What may be done with the page.
-    sections : tuple of Section
-    """
+    """What the whole page shows; ``title`` is that of the window."""
 
     title: str
     heading: str
     date: str
-    kind: Literal["public", "private"]
-    banner: str
+    kind: Literal["public", "private"]  # colour of the banner
+    banner: str  # what may be done with the page
     sections: tuple[Section, ...]
 
     def html(self) -> str:

@@ -1,26 +1,78 @@
-"""The sections of the page: what each shows. How it shows it is in the template of the same name."""
+"""The sections of the page: what each shows. How it shows it is in the template of the same name.
+
+Plausible-seed statistics ([PD] figure 6) are private: they are counts of real rows.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 
 from sdv_plausible.evaluation.page import charts
-from sdv_plausible.evaluation.page.bars import horizontal_bars
-from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
+from sdv_plausible.evaluation.page.charts import horizontal_bars
 from sdv_plausible.evaluation.page.drawing import OTHER, REAL, REFERENCE, SYNTHETIC
 from sdv_plausible.evaluation.page.rendering import Figure, Section
 from sdv_plausible.evaluation.page.summary import ComparisonSummary
-from sdv_plausible.evaluation.reading import Floats
+from sdv_plausible.evaluation.tables import Floats
+
+_PARTS = ("plausible_seeds", "pass_rates")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeedDiagnostics:
+    """What is shown of the seeds."""
+
+    # share of candidates with 1, 2 to 3, 4 to 7, and so on, plausible seeds
+    sizes: tuple[tuple[str, float], ...]
+    ks: tuple[int, ...]  # increasing
+    # of each omega the share of candidates that pass at each k; NaN where unknown
+    pass_rates: tuple[tuple[str, tuple[float, ...]], ...]
+
+    @classmethod
+    def of(cls, diagnostics: Mapping[str, Any] | None) -> SeedDiagnostics | None:
+        """Aggregate ``{"plausible_seeds": array, "pass_rates": {k: {omega: rate}}}``, or one part."""
+        if diagnostics is None:
+            return None
+        unknown = sorted(set(diagnostics) - set(_PARTS))
+        if unknown:
+            raise ValueError(f"diagnostics has the parts {unknown}: only {_PARTS} are known")
+        rates: Mapping[int, Mapping[Any, float]] = diagnostics.get("pass_rates") or {}
+        flat = [rate for row in rates.values() for rate in row.values()]
+        if any(not 0 <= rate <= 1 for rate in flat):
+            raise ValueError(
+                f"diagnostics['pass_rates'] ({min(flat)} to {max(flat)}) must be shares in [0, 1]"
+            )
+        ks = sorted(rates)
+        omegas = list(dict.fromkeys(omega for k in ks for omega in rates[k]))
+        return cls(
+            sizes=_size_shares(np.asarray(diagnostics.get("plausible_seeds", ()), dtype=np.int64)),
+            ks=tuple(int(k) for k in ks),
+            pass_rates=tuple((str(o), tuple(float(rates[k].get(o, np.nan)) for k in ks)) for o in omegas),
+        )
+
+
+def _size_shares(seeds: Any) -> tuple[tuple[str, float], ...]:
+    if seeds.size == 0:
+        return ()
+    if seeds.min() < 1:
+        raise ValueError(
+            f"diagnostics['plausible_seeds'] ({seeds.min()}) must be at least 1: its own seed is plausible"
+        )
+    level = np.frexp(seeds.astype(np.float64))[1] - 1  # number in [2^level, 2^(level + 1))
+    return tuple(
+        ("1" if i == 0 else f"{2**i} to {2 ** (i + 1) - 1}", float(share))
+        for i, share in enumerate(np.bincount(level) / seeds.size)
+    )
+
 
 _NUM_WORST = 8
 
-Shares = tuple[tuple[str, tuple[float, ...]], ...]
-"""Rows of a table: a name and its shares, in [0, 1]."""
+Shares = tuple[tuple[str, tuple[float, ...]], ...]  # rows of a table: a name and its shares, in [0, 1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,10 +181,7 @@ class Classifiers(Section):
 
     @classmethod
     def of(cls, details: pd.DataFrame, majority: float | None) -> Classifiers | NotComputed:
-        """Show the details of the property.
-
-        ``majority`` is the accuracy of always naming the commonest class.
-        """
+        """Show the details; ``majority`` is the accuracy of always naming the commonest class."""
         if failed(details):
             return NotComputed(title="Classifiers", error=error_of(details))
         kinds = [
@@ -175,17 +224,14 @@ class Game(Section):
         if failed(details):
             return NotComputed(title="Distinguishing game", error=error_of(details))
         rows = _intervals(details, (("accuracy", "Accuracy", "Accuracy", SYNTHETIC),))
+        held_out = bool(details["Held-out Real Rows"].iloc[0])
         axis = (_axis_start(rows, 0.4), 1.0)
-        picture = charts.interval_plot(
-            "distinguishing game", rows, "share named right", axis, (0.5, "guessing")
-        )
+        plot = charts.interval_plot("distinguishing game", rows, "share named right", axis, (0.5, "guessing"))
         return cls(
-            real_rows="held-out real rows"
-            if bool(details["Held-out Real Rows"].iloc[0])
-            else "the real rows",
+            real_rows="held-out real rows" if held_out else "the real rows",
             num_train=int(details["Training Rows"].iloc[0]),
             num_test=int(details["Test Rows"].iloc[0]),
-            figures=(Figure(caption="", picture=picture),),
+            figures=(Figure(caption="", picture=plot),),
             head=("distinguisher", "named right"),
             rows=_values(rows),
         )
@@ -195,18 +241,13 @@ _IntervalRows = list[tuple[str, list[charts.Interval]]]
 
 
 def _intervals(details: pd.DataFrame, kinds: Sequence[tuple[str, str, str, str]]) -> _IntervalRows:
-    """Return the intervals of each classifier.
-
-    A kind is a name, its column, the start of its ends' columns, a colour.
-    """
+    """Return each classifier's intervals; a kind is a name, its column, that of its ends, a colour."""
     return [
         (
             _spoken(row["Classifier"]),
             [
-                charts.Interval(
-                    name=n, value=row[v], low=row[f"{ends} Low"], high=row[f"{ends} High"], colour=colour
-                )
-                for n, v, ends, colour in kinds
+                charts.Interval(name=n, value=row[v], low=row[f"{e} Low"], high=row[f"{e} High"], colour=c)
+                for n, v, e, c in kinds
             ],
         )
         for _, row in details.iterrows()
@@ -218,13 +259,8 @@ def _values(rows: _IntervalRows) -> Shares:
 
 
 def _axis_start(rows: _IntervalRows, most: float) -> float:
-    """Return a tenth at or below every value and every end of an interval.
-
-    Of one run there is no interval.
-    """
-    ends = [
-        end for _, items in rows for item in items for end in (item.value, item.low) if not math.isnan(end)
-    ]
+    """Return a tenth at or below every value and every end of an interval; of one run there is none."""
+    ends = [end for _, items in rows for i in items for end in (i.value, i.low) if not math.isnan(end)]
     return max(0.0, min([most, *(math.floor(10 * end) / 10 for end in ends)]))
 
 

@@ -3,21 +3,25 @@
 There are two kinds, and the difference is the point of this module. A :class:`ReleaseSummary` is a function
 of the synthetic table alone, so publishing it tells no more than publishing that table. A
 :class:`ComparisonSummary` is computed from real rows without noise: no guarantee covers it.
+
+Scores stand beside those that other real rows reach: no synthetic rows can be expected to do better.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
 from sdv_plausible.evaluation import distances
-from sdv_plausible.evaluation.coding import Codes, encode, sample_positions
+from sdv_plausible.evaluation.coding import encode, sample_positions
 from sdv_plausible.evaluation.page.histograms import Histogram, pictures_of
-from sdv_plausible.evaluation.reading import Floats, Kind
-from sdv_plausible.evaluation.tables import TablePair
+from sdv_plausible.evaluation.page.rendering import Section
+from sdv_plausible.evaluation.tables import Floats, Kind, TablePair
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,36 +36,18 @@ class ReleaseSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonSummary:
-    """Real against synthetic. Private.
+    """Real against synthetic. Private."""
 
-    Attributes
-    ----------
-    histograms : tuple of Histogram
-        Shares of the real and of the synthetic table.
-    real_dependence, synthetic_dependence : numpy.ndarray of float64, shape (m, m)
-        Symmetrical uncertainty inside each table.
-    reference : str
-        Which real rows were compared with which in the next two.
-    num_rows : int
-        Rows on either side of the following distances: chance alone makes them larger for fewer rows.
-    reference_columns, reference_pairs : numpy.ndarray of float64
-        Total variation distances of real rows from other real rows: what chance alone gives.
-    synthetic_columns, synthetic_pairs : numpy.ndarray of float64
-        The same for synthetic rows.
-    independent_pairs : numpy.ndarray of float64
-        The same for the other real rows with every column shuffled: what losing all dependence gives.
-    """
-
-    histograms: tuple[Histogram, ...]
-    real_dependence: Floats
+    histograms: tuple[Histogram, ...]  # shares of the real and of the synthetic table
+    real_dependence: Floats  # symmetrical uncertainty inside a table, shape (m, m)
     synthetic_dependence: Floats
-    reference: str
-    num_rows: int
-    reference_columns: Floats
+    reference: str  # which real rows were compared with which in the next two
+    num_rows: int  # on either side of the following distances: chance makes them larger for fewer rows
+    reference_columns: Floats  # total variation of real rows from other real rows: what chance alone gives
     reference_pairs: Floats
-    synthetic_columns: Floats
+    synthetic_columns: Floats  # the same for synthetic rows
     synthetic_pairs: Floats
-    independent_pairs: Floats
+    independent_pairs: Floats  # the same with every column shuffled: what losing all dependence gives
 
 
 def summarise_release(
@@ -80,11 +66,7 @@ def summarise_release(
     return ReleaseSummary(
         columns=tuple(kinds),
         num_rows=len(synthetic),
-        histograms=tuple(
-            one
-            for name, kind in kinds.items()
-            for one in pictures_of(name, kind, [synthetic[name]], formats.get(name))
-        ),
+        histograms=pictures_of(kinds, [synthetic], formats),
         dependence=distances.dependence_matrix(coded.tables[0], coded.cardinalities),
     )
 
@@ -105,18 +87,13 @@ def summarise_comparison(
     _, one, other, synthetic = coded.tables
     columns, pairs = [np.empty(0)] * 3, [np.empty(0)] * 3
     if len(one):
-        cards, others = coded.cardinalities, (other, synthetic, _shuffle_columns(other, rng))
+        cards, shuffled = coded.cardinalities, np.apply_along_axis(rng.permutation, 0, other)
+        others = (other, synthetic, shuffled)
         columns = [distances.column_distances(one, rows, cards) for rows in others]
         pairs = [np.array(list(distances.pair_distances(one, rows, cards).values())) for rows in others]
     identity = np.eye(len(pair.kinds))
     return ComparisonSummary(
-        histograms=tuple(
-            one
-            for name, kind in pair.kinds.items()
-            for one in pictures_of(
-                name, kind, [pair.real[name], pair.synthetic[name]], pair.formats.get(name)
-            )
-        ),
+        histograms=pictures_of(pair.kinds, [pair.real, pair.synthetic], pair.formats),
         real_dependence=identity if statistics is None else statistics.real_dependence,
         synthetic_dependence=identity if statistics is None else statistics.synthetic_dependence,
         reference=reference,
@@ -147,5 +124,62 @@ def _equal_parts(
     return first, second, third, reference
 
 
-def _shuffle_columns(codes: Codes, rng: np.random.Generator) -> Codes:
-    return np.column_stack([rng.permutation(codes[:, j]) for j in range(codes.shape[1])])
+@dataclass(frozen=True, kw_only=True)
+class RelativeScore:
+    """Score of a property, and what real rows reach against other real rows: in [0, 1], NaN where unknown."""
+
+    name: str
+    score: float
+    ceiling: float
+
+    @property
+    def relative(self) -> float:
+        """Return the share of the ceiling that is reached, at most 1."""
+        if self.ceiling == 0:
+            return 1.0
+        return math.nan if math.isnan(self.score + self.ceiling) else min(1.0, self.score / self.ceiling)
+
+
+def relative_scores(
+    details: Mapping[str, pd.DataFrame], compared: ComparisonSummary
+) -> tuple[RelativeScore, ...]:
+    """Return the scores of one table's properties."""
+    # Distances are those of equal numbers of rows, since chance alone makes them larger for fewer. Of the
+    # game the ceiling is guessing.
+    found = []
+    for name, table in details.items():
+        score = float(table["Score"].mean())
+        ceiling = float(table["Ceiling"].mean()) if "Ceiling" in table else math.nan
+        if name == "Distinguishing Game":
+            ceiling = 1.0
+        elif name == "Column Distances" and compared.reference_columns.size:
+            score, ceiling = _closeness(compared.synthetic_columns), _closeness(compared.reference_columns)
+        elif name == "Pair Distances" and compared.reference_pairs.size:
+            score, ceiling = _closeness(compared.synthetic_pairs), _closeness(compared.reference_pairs)
+        found.append(RelativeScore(name=name, score=score, ceiling=ceiling))
+    return tuple(found)
+
+
+def _closeness(distances: Sequence[float] | np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+    return 1.0 - float(np.mean(distances))
+
+
+def overall(scores: Sequence[RelativeScore]) -> float:
+    """Return the mean share of the ceilings that is reached, over what could be computed."""
+    known = [one.relative for one in scores if not math.isnan(one.relative)]
+    return float(np.mean(known)) if known else math.nan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scores(Section):
+    """Overall score, and for each property its share of the ceiling, its score and the ceiling."""
+
+    template: ClassVar[str] = "scores.html"
+    overall: float
+    scores: tuple[tuple[str, float, float, float], ...]
+
+    @classmethod
+    def of(cls, scores: Sequence[RelativeScore]) -> Scores:
+        """Put the mean of what could be computed first."""
+        rows = tuple((one.name, one.relative, one.score, one.ceiling) for one in scores)
+        return cls(overall=overall(scores), scores=rows)

@@ -11,37 +11,17 @@ import pandas as pd
 from sdmetrics.reports.base_unified_report import BaseUnifiedReport
 
 from sdv_plausible import fragments
+from sdv_plausible.evaluation import tables
 from sdv_plausible.evaluation.classifiers import names_of
 from sdv_plausible.evaluation.coding import DEFAULT_NUM_BINS
 from sdv_plausible.evaluation.game import DISTINGUISHERS
 from sdv_plausible.evaluation.network_layout import as_structure, layers
-from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
-from sdv_plausible.evaluation.page.guarantee import Guarantee
-from sdv_plausible.evaluation.page.intervals import Intervals
+from sdv_plausible.evaluation.page import summary
+from sdv_plausible.evaluation.page.guarantee import Guarantee, Intervals
 from sdv_plausible.evaluation.page.pages import TableResults, private_page, public_page
 from sdv_plausible.evaluation.page.rendering import percent
-from sdv_plausible.evaluation.page.scores import RelativeScore, relative_scores
-from sdv_plausible.evaluation.page.summary import (
-    ComparisonSummary,
-    ReleaseSummary,
-    summarise_comparison,
-    summarise_release,
-)
-from sdv_plausible.evaluation.report.properties import (
-    ClassifierAgreementProperty,
-    ColumnDistances,
-    DistinguishingGameProperty,
-    PairDistances,
-    ReportOptions,
-)
-from sdv_plausible.evaluation.report.table_arguments import by_table, described_tables
-from sdv_plausible.evaluation.tables import (
-    TablePair,
-    column_kinds,
-    datetime_formats,
-    prepare,
-    prepare_holdout,
-)
+from sdv_plausible.evaluation.page.sections import SeedDiagnostics
+from sdv_plausible.evaluation.report import properties
 from sdv_plausible.whole_files import write_whole
 
 _SHOWN = "PlausibleDeniabilityReport (private: computed from real rows without noise)"
@@ -113,7 +93,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         random_state: int = 0,
     ) -> None:
         super().__init__()
-        self.options = ReportOptions(
+        self.options = properties.ReportOptions(
             target=target,
             classifiers=names_of("classifiers", classifiers),
             distinguishers=names_of("distinguishers", distinguishers),
@@ -130,14 +110,14 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         Intervals.of(margins)  # so is a table that is none of margins
         self._margins = tuple(margins)
         self._holdout = holdout
-        self._release: dict[str, ReleaseSummary] = {}
-        self._comparison: dict[str, ComparisonSummary] = {}
-        self._scores: dict[str, tuple[RelativeScore, ...]] = {}
+        self._release: dict[str, summary.ReleaseSummary] = {}
+        self._comparison: dict[str, summary.ComparisonSummary] = {}
+        self._scores: dict[str, tuple[summary.RelativeScore, ...]] = {}
         self._properties = {
-            "Column Distances": ColumnDistances(self.options),
-            "Pair Distances": PairDistances(self.options),
-            "Classifier Agreement": ClassifierAgreementProperty(self.options),
-            "Distinguishing Game": DistinguishingGameProperty(self.options),
+            "Column Distances": properties.ColumnDistances(self.options),
+            "Pair Distances": properties.PairDistances(self.options),
+            "Classifier Agreement": properties.ClassifierAgreementProperty(self.options),
+            "Distinguishing Game": properties.DistinguishingGameProperty(self.options),
         }
 
     def generate(
@@ -167,13 +147,11 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             If metadata and tables do not name the same tables and columns, or a target column does not exist.
         """
         self._forget()
-        described = described_tables(metadata, real_data, synthetic_data)
+        described = tables.described_tables(metadata, real_data, synthetic_data)
         names = list(described["tables"])
-        real, synthetic = (
-            by_table(real_data, names, "real_data"),
-            by_table(synthetic_data, names, "synthetic_data"),
-        )
-        holdouts = {} if self._holdout is None else by_table(self._holdout, names, "holdout")
+        real = tables.by_table(real_data, names, "real_data")
+        synthetic = tables.by_table(synthetic_data, names, "synthetic_data")
+        holdouts = {} if self._holdout is None else tables.by_table(self._holdout, names, "holdout")
         self._check_names(described)
         for report_property in self._properties.values():
             report_property.holdouts = holdouts
@@ -182,10 +160,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
                 # where no property could be computed the score is NaN and the details say why
                 warnings.filterwarnings("ignore", message="Mean of empty slice")
                 super().generate(real, synthetic, described, constraints, verbose)
-            for name in names:
-                self._summarise(
-                    name, real[name], synthetic[name], described["tables"][name], holdouts.get(name)
-                )
+            for one in names:
+                self._summarise(one, real[one], synthetic[one], described["tables"][one], holdouts.get(one))
             if verbose:
                 score = f"{100 * self.get_score():.2f}%"
                 print(f"Overall Score (mean share of what real rows reach): {score}\n")
@@ -204,7 +180,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
 
     def _check_names(self, described: dict[str, Any]) -> None:
         target = self.options.target
-        columns = {c for table in described["tables"].values() for c in column_kinds(table, pd.DataFrame())}
+        columns = {c for t in described["tables"].values() for c in tables.column_kinds(t, pd.DataFrame())}
         if target is not None and target not in columns:
             raise ValueError(f"target ({target!r}) must be one of the compared columns: {sorted(columns)}")
         drawn = set(self._structure).union(*self._structure.values())
@@ -218,30 +194,30 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     def _summarise(
         self, name: str, real: pd.DataFrame, synthetic: pd.DataFrame, described: dict[str, Any], holdout: Any
     ) -> None:
-        kinds, options = column_kinds(described, pd.DataFrame()), self.options
+        kinds, options = tables.column_kinds(described, pd.DataFrame()), self.options
         if not kinds or synthetic.empty:
             return
-        self._release[name] = summarise_release(
+        self._release[name] = summary.summarise_release(
             synthetic,
             kinds,
-            datetime_formats(described, kinds),
+            tables.datetime_formats(described, kinds),
             num_bins=options.num_bins,
             max_rows=options.max_rows_distances,
             random_state=options.random_state,
         )
         if real.empty:  # the release's summary must not depend on it
             return
-        pair: TablePair = prepare(real, synthetic, described)
-        self._comparison[name] = summarise_comparison(
+        pair: tables.TablePair = tables.prepare(real, synthetic, described)
+        self._comparison[name] = summary.summarise_comparison(
             pair,
             self._properties["Pair Distances"].of_table(name).statistics,
-            holdout=prepare_holdout(pair, holdout),
+            holdout=tables.prepare_holdout(pair, holdout),
             num_bins=options.num_bins,
             max_rows=options.max_rows_distances,
             random_state=options.random_state,
         )
         details = {key: self.get_details(key, name) for key in self._properties}
-        self._scores[name] = relative_scores(details, self._comparison[name])
+        self._scores[name] = summary.relative_scores(details, self._comparison[name])
 
     def get_score(self) -> float:
         """Return the mean over properties of the share that is reached of what other real rows reach."""
@@ -293,7 +269,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     def to_html(self, path: str | Path, *, publishable: bool = False) -> None:
         """Write the report as one self-contained HTML file: no script, no network.
 
-        One that is not publishable can be read by its owner alone.
+        One that is not publishable, or that no guarantee protects, can be read by its owner alone.
 
         Parameters
         ----------
@@ -334,14 +310,12 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
                 failed,
                 self._margins,
             )
-        write_whole(path, text, owner_only=not publishable)
+        write_whole(path, text, owner_only=not (publishable and self._guarantee.claimed))
 
     def save(self, filepath: str | Path) -> None:
         """Write the report, whole or not at all, for its owner alone; :meth:`load` reads it."""
         write_whole(
-            filepath,
-            lambda path: super(PlausibleDeniabilityReport, self).save(str(path)),
-            owner_only=True,
+            filepath, lambda path: super(PlausibleDeniabilityReport, self).save(str(path)), owner_only=True
         )
 
     def _results(self) -> list[TableResults]:

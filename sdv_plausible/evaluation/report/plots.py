@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
 from sdv_plausible.evaluation.network_layout import NetworkLayout, Structure
 from sdv_plausible.evaluation.page.drawing import OTHER, REAL, REFERENCE, SYNTHETIC
+from sdv_plausible.evaluation.page.network import network_graph
 
 
 def _figure(title: str, **layout: Any) -> Any:
-    import plotly.graph_objects as go
-
     figure = go.Figure()
     figure.update_layout(title=title, plot_bgcolor="#FFFFFF", font={"size": 14}, **layout)
     return figure
@@ -21,8 +22,6 @@ def _figure(title: str, **layout: Any) -> Any:
 
 def column_distances(details: pd.DataFrame) -> Any:
     """Return bars of the distance of each column; ``details`` of the property "Column Distances"."""
-    import plotly.graph_objects as go
-
     figure = _figure("Total variation distance of each column", yaxis_title="distance", xaxis_title="column")
     if "Distance" in details:
         figure.add_trace(go.Bar(x=details["Column"], y=details["Distance"], marker_color=SYNTHETIC))
@@ -31,25 +30,19 @@ def column_distances(details: pd.DataFrame) -> Any:
 
 def pair_distances(details: pd.DataFrame) -> Any:
     """Return a heat map of the distance of each pair; ``details`` of the property "Pair Distances"."""
-    import plotly.graph_objects as go
-
     figure = _figure("Total variation distance of each pair of columns")
     if "Distance" in details:
         names = list(dict.fromkeys([*details["Column 1"], *details["Column 2"]]))
         place = {name: i for i, name in enumerate(names)}
         matrix = np.zeros((len(names), len(names)))
-        for one, other, distance in zip(
-            details["Column 1"], details["Column 2"], details["Distance"], strict=True
-        ):
-            matrix[place[one], place[other]] = matrix[place[other], place[one]] = distance
+        for one, other, d in zip(details["Column 1"], details["Column 2"], details["Distance"], strict=True):
+            matrix[place[one], place[other]] = matrix[place[other], place[one]] = d
         figure.add_trace(go.Heatmap(z=matrix, x=names, y=names, colorscale="Blues", zmin=0.0))
         figure.update_yaxes(autorange="reversed")
     return figure
 
 
 def _bars(details: pd.DataFrame, value: str, interval: str, colour: str) -> Any:
-    import plotly.graph_objects as go
-
     errors = {
         "type": "data",
         "symmetric": False,
@@ -86,22 +79,7 @@ def distinguishing_game(details: pd.DataFrame) -> Any:
 
 
 def plot_structure(structure: Structure) -> Any:
-    """Return a figure of a network: an arrow points from parent to child.
-
-    Parameters
-    ----------
-    structure : mapping of str to sequence of str
-        ``{child: parents}``.
-
-    Raises
-    ------
-    ValueError
-        If the graph has a cycle.
-    """
-    import plotly.graph_objects as go
-
-    from sdv_plausible.evaluation.report.network_figure import NetworkFigure
-
+    """Return a figure of a network ``{child: parents}``: an arrow points from parent to child."""
     layout = NetworkLayout(structure)
     at = {node: (layout.x[node], float(-level)) for node, level in layout.depth.items()}
     figure = _figure("Network of the columns", showlegend=False)
@@ -133,3 +111,21 @@ def plot_structure(structure: Structure) -> Any:
     figure.update_xaxes(visible=False)
     figure.update_yaxes(visible=False)
     return NetworkFigure(figure, structure)
+
+
+class NetworkFigure(go.Figure):  # type: ignore[misc]
+    """A plotly figure with a still picture beside it: converted notebooks and printers show that."""
+
+    # plotly's own display sends one kind alone, which nbconvert cannot show
+    _ipython_display_ = None
+
+    def __init__(self, figure: Any, structure: Structure) -> None:
+        super().__init__(figure)
+        self._still = f'<div style="font:11px system-ui,sans-serif">{network_graph(structure)}</div>'
+
+    def _repr_html_(self) -> str:
+        return self._still
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None, **_: Any) -> dict[str, Any]:  # noqa: ARG002
+        whole = json.loads(self.to_json())
+        return {"application/vnd.plotly.v1+json": whole, "text/html": self._still, "text/plain": "network"}

@@ -41,10 +41,15 @@ class _TableProperty(BaseSingleTableProperty):  # type: ignore[misc]
 
     options: ReportOptions
     holdout: pd.DataFrame | None = None
+    plot: ClassVar[Callable[[pd.DataFrame], Any]]
 
     def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         """Return the details, a frame with a column ``Score``."""
         raise NotImplementedError
+
+    def get_visualization(self) -> Any:
+        """Return the property's figure."""
+        return type(self).plot(self.details)
 
     def _generate_details(
         self, real_data: Any, synthetic_data: Any, metadata: Any, progress_bar: Any = None
@@ -59,11 +64,11 @@ class _TableProperty(BaseSingleTableProperty):  # type: ignore[misc]
 
 
 class _ColumnDistances(_TableProperty):
+    plot = plots.column_distances
+
     def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
-        options = self.options
-        coded, used = coding.encode_pair(
-            pair, options.num_bins, options.max_rows_distances, options.random_state
-        )
+        asked = self.options
+        coded, used = coding.encode_pair(pair, asked.num_bins, asked.max_rows_distances, asked.random_state)
         real, synthetic = coded.tables
         values = distances.column_distances(real, synthetic, coded.cardinalities)
         for _ in values:
@@ -79,20 +84,16 @@ class _ColumnDistances(_TableProperty):
             }
         )
 
-    def get_visualization(self) -> Any:
-        return plots.column_distances(self.details)
-
 
 class _PairDistances(_TableProperty):
+    plot = plots.pair_distances
     statistics: distances.PairStatistics | None = None
 
     def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         if len(pair.kinds) < 2:
             raise IncomputableMetricError(f"only column {list(pair.kinds)} can be compared: pairs need two")
-        options = self.options
-        coded, used = coding.encode_pair(
-            pair, options.num_bins, options.max_rows_distances, options.random_state
-        )
+        asked = self.options
+        coded, used = coding.encode_pair(pair, asked.num_bins, asked.max_rows_distances, asked.random_state)
         real, synthetic = coded.tables
         self.statistics = found = distances.pair_statistics(real, synthetic, coded.cardinalities, tick)
         place = tuple(np.array(found.pairs).T)
@@ -110,11 +111,9 @@ class _PairDistances(_TableProperty):
             }
         )
 
-    def get_visualization(self) -> Any:
-        return plots.pair_distances(self.details)
-
 
 class _ClassifierAgreement(_TableProperty):
+    plot = plots.classifier_agreement
     majority: float | None = None
 
     def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
@@ -153,11 +152,10 @@ class _ClassifierAgreement(_TableProperty):
             ]
         )
 
-    def get_visualization(self) -> Any:
-        return plots.classifier_agreement(self.details)
-
 
 class _DistinguishingGame(_TableProperty):
+    plot = plots.distinguishing_game
+
     def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options
         outcome = game.distinguishing_game(
@@ -185,9 +183,6 @@ class _DistinguishingGame(_TableProperty):
                 for name, estimate in outcome.accuracy.items()
             ]
         )
-
-    def get_visualization(self) -> Any:
-        return plots.distinguishing_game(self.details)
 
 
 def _interval(name: str, estimate: classifiers.Estimate) -> dict[str, float]:

@@ -13,34 +13,12 @@ Keep = Callable[[np.ndarray], np.ndarray]
 def worth_measuring(
     score: np.ndarray, price: np.ndarray, share: float, sigma: Callable[[float], float], most: int, keep: Keep
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The tables for which the sum of scores less the L1 noise of measuring them all is largest.
-
-    Tables are ranked by what they bring beyond their own noise: of two equal scores the smaller table goes
-    first.
-
-    Parameters
-    ----------
-    score : ndarray
-        L1 distance that each table would mend; minus infinity for what is not to be measured.
-    price : ndarray
-        L1 noise of each table, in standard deviations of a cell.
-    share : float
-        Share of mu^2 for all of them.
-    sigma : callable
-        Noise deviation of a cell for a share of mu^2.
-    most : int
-        Number of tables, at most.
-    keep : callable
-        Of ranked positions, best first, those that may be measured together, in the same order. Whether one
-        may does not depend on those after it.
-
-    Returns
-    -------
-    chosen : ndarray of int
-        Positions.
-    shares : ndarray
-        Their shares of mu^2.
-    """
+    """The tables for which the sum of scores less the L1 noise of measuring them all is largest."""
+    # Tables are ranked by what they bring beyond their own noise: of two equal scores the smaller table goes
+    # first. ``score``: L1 distance that each table would mend, minus infinity for what is not to be measured;
+    # ``price``: its L1 noise in standard deviations of a cell; ``sigma``: that for a share of mu^2. ``keep``
+    # gets ranked positions, best first, and returns those that may be measured together, in the same order;
+    # whether one may does not depend on those after it. Positions, and their shares of mu^2.
     best, chosen, best_shares = 0.0, np.zeros(0, dtype=int), np.zeros(0)
     for k in np.unique(np.geomspace(1, max(most, 1), NUM_SIZES).round().astype(int)):
         top = _first_kept(sigma(share / k) * price - score, int(k), keep)

@@ -20,12 +20,9 @@ TRACE = 0.005  # of what independence says, what they keep: zeros of several tab
 
 
 def haar_denoise(values: np.ndarray, sigma: float, threshold: float = 2.5, levels: int = 4) -> np.ndarray:
-    """Translation-invariant Haar denoising of an ordered margin.
-
-    Details within ``threshold * sigma`` are noise.
-
-    Spikes stay, smooth stretches are averaged (Coifman and Donoho 1995).
-    """
+    """Translation-invariant Haar denoising of an ordered margin."""
+    # Details within ``threshold * sigma`` are noise. Spikes stay, smooth stretches are averaged (Coifman and
+    # Donoho 1995).
     if len(values) < 8 or sigma == 0:
         return values
     size = 1 << int(np.ceil(np.log2(len(values))))
@@ -51,21 +48,11 @@ def _cycle_spin(a: np.ndarray, cut: float, level: int) -> np.ndarray:
 
 
 def trim_ends(counts: np.ndarray, sigma: float, threshold: float = 0.7) -> np.ndarray:
-    """Empty both ends of an ordered margin as far as all that they hold could be noise.
-
-    Chosen on ages, hours and years of schooling: with a wide declared range, what noise leaves at the ends of
-    it is little mass at values that nobody has.
-
-    Parameters
-    ----------
-    counts : ndarray
-        Cleaned counts, >= 0.
-    sigma : float
-        Standard deviation of the noise that was on each.
-    threshold : float
-        An end of k codes is emptied while its counts add up to at most ``threshold * sigma * sqrt(k)``, and
-        to ``LITTLE`` of all: of a table that is lost in noise, nearly all would go.
-    """
+    """Empty both ends of an ordered margin as far as all that they hold could be noise."""
+    # Chosen on ages, hours and years of schooling: with a wide declared range, what noise leaves at the ends
+    # of it is little mass at values that nobody has. An end of k codes is emptied while its counts add up to
+    # at most ``threshold * sigma * sqrt(k)``, and to ``LITTLE`` of all: of a table that is lost in noise,
+    # nearly all would go.
     trimmed, most = counts.copy(), LITTLE * counts.sum()
     for end in (trimmed, trimmed[::-1]):
         noise = threshold * sigma * np.sqrt(np.arange(1, len(end) + 1))
@@ -76,21 +63,10 @@ def trim_ends(counts: np.ndarray, sigma: float, threshold: float = 0.7) -> np.nd
 
 
 def project_sparse(counts: np.ndarray, sigma: float, total: float) -> np.ndarray:
-    """Projection on the simplex of counts without an order, of which most may be empty.
-
-    The projection takes the same off every cell, so that what noise put on the empty ones goes. Where nearly
-    all are empty (a few hundred airports among all codes) that is most of what the others hold: the cells
-    that stand out then keep their counts, and the others share what is left.
-
-    Parameters
-    ----------
-    counts : ndarray
-        Noisy counts.
-    sigma : float
-        Standard deviation of the noise on each.
-    total : float
-        What they add up to.
-    """
+    """Projection on the simplex of counts without an order, of which most may be empty."""
+    # The projection takes the same off every cell, so that what noise put on the empty ones goes. Where
+    # nearly all are empty (a few hundred airports among all codes) that is most of what the others hold: the
+    # cells that stand out then keep their counts, and the others share what is left.
     projected = project_to_simplex(counts, total)
     out = counts > STANDS_OUT * sigma
     left = total - counts[out].sum()
@@ -102,17 +78,8 @@ def project_sparse(counts: np.ndarray, sigma: float, total: float) -> np.ndarray
 
 
 def keep_alive(counts: np.ndarray, sigma: float) -> np.ndarray:
-    """Leave a little to categories that noise emptied: who declares a value knows that it occurs.
-
-    A share of the noise's standard deviation each, and ``ALIVE`` of the total for all of them at most.
-
-    Parameters
-    ----------
-    counts : ndarray
-        Cleaned counts, >= 0.
-    sigma : float
-        Standard deviation of the noise that was on each.
-    """
+    """Leave a little to categories that noise emptied: who declares a value knows that it occurs."""
+    # A share of the noise's standard deviation each, and ``ALIVE`` of the total for all of them at most.
     least = FAINT * sigma
     faint = counts < least
     if not faint.any():
@@ -123,12 +90,10 @@ def keep_alive(counts: np.ndarray, sigma: float) -> np.ndarray:
 
 
 def shrink_singular_values(residual: np.ndarray, sigma: float) -> np.ndarray:
-    """Shrink singular values for white noise of known sigma (Gavish and Donoho 2017).
-
-    The dependence between two columns is nearly of low rank, noise is not. The operator norm keeps the
-    strength of a link unbiased; the Frobenius norm would weaken it for the noise in its direction, and what
-    is predicted by it with it.
-    """
+    """Shrink singular values for white noise of known sigma (Gavish and Donoho 2017)."""
+    # The dependence between two columns is nearly of low rank, noise is not. The operator norm keeps the
+    # strength of a link unbiased; the Frobenius norm would weaken it for the noise in its direction, and what
+    # is predicted by it with it.
     if sigma == 0:
         return residual
     short, long = sorted(residual.shape)
@@ -141,24 +106,11 @@ def shrink_singular_values(residual: np.ndarray, sigma: float) -> np.ndarray:
 
 
 def empty_cells(table: np.ndarray, expected: np.ndarray, sigma: float) -> np.ndarray:
-    """Cells of a noisy pair table that hold nothing, as far as noise of known sigma lets see.
-
-    The faint cells of a line (a value of either column) are taken for empty if together they hold no more
-    than their noise, independence says that they hold much more, and little of the line is at stake. What
-    cannot occur is then hardly made: a child has no spouse, and no other education number than its own.
-
-    Parameters
-    ----------
-    table, expected : ndarray of shape (a, b)
-        Noisy counts, and what independence says.
-    sigma : float
-        Standard deviation of the noise on a cell; 0: nothing is hidden, and nothing taken for empty.
-
-    Returns
-    -------
-    ndarray of bool, shape (a, b)
-        False in a line of which no cell stands out.
-    """
+    """Cells of a noisy pair table that hold nothing, as far as noise of known sigma lets see."""
+    # The faint cells of a line (a value of either column) are taken for empty if together they hold no more
+    # than their noise, independence says that they hold much more, and little of the line is at stake. What
+    # cannot occur is then hardly made: a child has no spouse, and no other education number than its own.
+    # False in a line of which no cell stands out; sigma 0 hides nothing.
     faint, empty = table < SEEN * sigma, np.zeros(table.shape, dtype=bool)
     for axis in (1, 0) if sigma else ():  # the lines of the first column, then of the second
         held, noise = (table * faint).sum(axis), sigma * np.sqrt(faint.sum(axis))
@@ -171,10 +123,8 @@ def empty_cells(table: np.ndarray, expected: np.ndarray, sigma: float) -> np.nda
 
 
 def rake(table: np.ndarray, rows: np.ndarray, columns: np.ndarray, rounds: int = 15) -> np.ndarray:
-    """Iterative proportional fitting of a table, clipped at 0, to two margins; or of a stack of tables.
-
-    A trace of independence keeps every margin reachable.
-    """
+    """Iterative proportional fitting of a table, clipped at 0, to two margins; or of a stack of tables."""
+    # A trace of independence keeps every margin reachable.
     total = np.maximum(columns.sum(-1), 1e-9)[..., None, None]
     fitted = np.maximum(table, 0) + 1e-9 * (rows[..., :, None] * columns[..., None, :]) / total
     for _ in range(rounds):
@@ -186,17 +136,8 @@ def rake(table: np.ndarray, rows: np.ndarray, columns: np.ndarray, rounds: int =
 def rake_all(
     table: np.ndarray, margins: Mapping[tuple[int, ...], np.ndarray], rounds: int = 15
 ) -> np.ndarray:
-    """Iterative proportional fitting of a table of any number of axes, clipped at 0.
-
-    Parameters
-    ----------
-    table : ndarray
-        Where to start.
-    margins : mapping
-        Axes, in order, to the margin over them.
-    rounds : int
-        Rounds over all margins.
-    """
+    """Iterative proportional fitting of a table of any number of axes, clipped at 0."""
+    # ``margins``: axes, in order, to the margin over them.
     fitted = np.maximum(table, 0) + 1e-9 * max(float(np.abs(table).sum()), 1e-300) / table.size
     for _ in range(rounds):
         for axes, target in margins.items():

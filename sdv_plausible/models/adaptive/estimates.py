@@ -13,29 +13,16 @@ Columns = tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Estimates:
-    """What is known, after denoising, about single columns, measured pairs and measured sets.
+    """What is known, after denoising, about single columns, measured pairs and measured sets."""
 
-    Attributes
-    ----------
-    margins : list of ndarray
-        Distribution over the codes of every column.
-    coarse : list of ndarray
-        The same over its buckets.
-    buckets : list of ndarray of int
-        Bucket of every code.
-    pairs : mapping
-        (i, j) to the joint distribution of the buckets of i and j; both orientations.
-    levels : list of ndarray of int
-        Level of every bucket, coarser still, for tables of more than two columns.
-    sets : mapping
-        (i, j, k, ...) to the joint distribution of their levels.
-    """
-
-    margins: list[np.ndarray]
-    coarse: list[np.ndarray]
-    buckets: list[np.ndarray]
+    margins: list[np.ndarray]  # distribution over the codes of every column
+    coarse: list[np.ndarray]  # the same over its buckets
+    buckets: list[np.ndarray]  # bucket of every code
+    # (i, j) to the joint distribution of the buckets of i and j; both orientations
     pairs: Mapping[tuple[int, int], np.ndarray]
+    # Level of every bucket, coarser still, for tables of more than two columns
     levels: Sequence[np.ndarray] = ()
+    # (i, j, k, ...) to the joint distribution of their levels
     sets: Mapping[Columns, np.ndarray] = field(default_factory=dict)
 
     @property

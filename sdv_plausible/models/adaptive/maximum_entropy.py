@@ -26,31 +26,12 @@ LOSS_STEP = 0.1  # L1 distance up to which losses count as equal
 def fit_network(
     estimates: Estimates, max_cost: int, num_simulated: int, coins: Coins, *, is_last: bool = False
 ) -> tuple[BayesianNetwork, np.ndarray]:
-    """Network whose (child, parent) margins are the measured ones, and bucketed rows simulated from it.
-
-    Columns come in an order that loses little dependence and keeps conditionals small; a column's parents are
-    its measured neighbours that come before it. The rows simulated so far give the parents' joint law, under
-    which the conditional is fitted.
-
-    Parameters
-    ----------
-    estimates : Estimates
-        Consistent margins and pair tables.
-    max_cost : int
-        Bound on the cells of one conditional table; ``MOST_CELLS`` bounds all of them together.
-    num_simulated : int
-        Rows to simulate.
-    coins : Coins
-        Source of the simulation.
-    is_last : bool
-        Whether nobody will ask for the simulated rows: then columns on which no other depends are left out.
-
-    Returns
-    -------
-    network : BayesianNetwork
-    simulated : ndarray of int, shape (num_simulated, m)
-        Buckets of simulated rows.
-    """
+    """Network whose (child, parent) margins are the measured ones, and bucketed rows simulated from it."""
+    # Columns come in an order that loses little dependence and keeps conditionals small; a column's parents
+    # are its measured neighbours that come before it. The rows simulated so far give the parents' joint law,
+    # under which the conditional is fitted. ``max_cost`` bounds the cells of one conditional table,
+    # ``MOST_CELLS`` all of them together. Simulated rows (num_simulated, m) are buckets; nobody asks for the
+    # last ones: columns on which no other depends are then left out.
     order = elimination_order(estimates)
     max_cost = min(max_cost, MOST_CELLS // len(order))
     small = np.min_scalar_type(-max(len(p) for p in estimates.coarse))
@@ -67,10 +48,8 @@ def fit_network(
 def _conditional(
     estimates: Estimates, child: int, before: Sequence[int], rows: np.ndarray, max_cost: int
 ) -> tuple[ConditionalTable, np.ndarray]:
-    """One column's table, under the law of the columns before it in the rows simulated so far.
-
-    And the line of it for each of these rows.
-    """
+    """One column's table, under the law of the columns before it in the rows simulated so far."""
+    # And the line of it for each of these rows.
     sets = estimates.sets_of(child, before)
     near = _nearest(estimates, child, before, sets)
     groups = merge_parents(
@@ -125,10 +104,8 @@ def _said_of_child(estimates: Estimates, child: int, parent: int, sets: Sequence
 
 
 def _given_the_rest(estimates: Estimates, columns: Columns, child: int, parent: int) -> np.ndarray:
-    """P(rest) P(child | rest, bucket), one line per bucket of the parent.
-
-    What parent and rest say of one another is not in it: it says nothing of the child.
-    """
+    """P(rest) P(child | rest, bucket), one line per bucket of the parent."""
+    # What parent and rest say of one another is not in it: it says nothing of the child.
     table = np.moveaxis(estimates.sets[columns], (columns.index(parent), columns.index(child)), (0, -1))
     table = table.reshape(len(table), -1, table.shape[-1])
     cells = table.sum(-1, keepdims=True)
@@ -140,10 +117,8 @@ def _given_the_rest(estimates: Estimates, columns: Columns, child: int, parent: 
 def _set_margin(
     estimates: Estimates, child: int, columns: Columns, kept: Mapping[int, np.ndarray]
 ) -> SetMargin:
-    """A set's table as a margin of its child and parents.
-
-    A merged group of buckets counts as the level of most of its mass.
-    """
+    """A set's table as a margin of its child and parents."""
+    # A merged group of buckets counts as the level of most of its mass.
     parents, names = [i for i in columns if i != child], list(kept)
     levels = []
     for i in parents:
@@ -159,13 +134,11 @@ def _set_margin(
 
 
 def elimination_order(estimates: Estimates) -> list[int]:
-    """Last comes the column by which the others lose least; before it the same among the rest, and so on.
-
-    A column's neighbours are drawn before it, without what they have to do with each other through it alone:
-    with report - disease - sign measured and disease last, report and sign would be independent, and no table
-    of disease could mend that. Among columns that cost about the same, that with the smallest conditional
-    comes last.
-    """
+    """Last comes the column by which the others lose least; before it the same among the rest, and so on."""
+    # A column's neighbours are drawn before it, without what they have to do with each other through it
+    # alone: with report - disease - sign measured and disease last, report and sign would be independent, and
+    # no table of disease could mend that. Among columns that cost about the same, that with the smallest
+    # conditional comes last.
     columns = range(estimates.num_columns)
     near = {j: sorted(estimates.neighbours[j]) for j in columns}
     lost = {j: _dependence_through(estimates, j, near[j]) for j in columns}
@@ -196,10 +169,8 @@ def elimination_order(estimates: Estimates) -> list[int]:
 
 
 def _dependence_through(estimates: Estimates, middle: int, near: Sequence[int]) -> dict[Columns, float]:
-    """L1 distance to independence of unmeasured pairs that depend through ``middle`` only.
-
-    What a set says of ``middle`` counts as one neighbour.
-    """
+    """L1 distance to independence of unmeasured pairs that depend through ``middle`` only."""
+    # What a set says of ``middle`` counts as one neighbour.
     mass = estimates.coarse[middle]
     parts: list[Columns] = [(i,) for i in near if (i, middle) in estimates.pairs]
     parts += [tuple(i for i in s if i != middle) for s in estimates.sets_of(middle, near)]
@@ -218,33 +189,19 @@ def _dependence_through(estimates: Estimates, middle: int, near: Sequence[int]) 
 
 
 def _measured_together(estimates: Estimates, a: Columns, b: Columns) -> bool:
-    """Whether two columns are a measured pair, or two parts have a column in common.
-
-    Columns of one set are not: their buckets may depend more than their levels show.
-    """
+    """Whether two columns are a measured pair, or two parts have a column in common."""
+    # Columns of one set are not: their buckets may depend more than their levels show.
     return (a + b) in estimates.pairs if len(a) == len(b) == 1 else not set(a).isdisjoint(b)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetMargin:
-    """A margin of several parents and the child, on levels.
-
-    Attributes
-    ----------
-    parents : tuple of int
-        Positions among the child's parents.
-    levels : tuple of ndarray of int
-        For each of them the level of every value.
-    child : ndarray of int
-        Level of every value of the child.
-    joint : ndarray
-        Joint distribution of the levels, the child's last.
-    """
+    """A margin of several parents and the child, on levels."""
 
     parents: tuple[int, ...]
     levels: tuple[np.ndarray, ...]
     child: np.ndarray
-    joint: np.ndarray
+    joint: np.ndarray  # joint distribution of the levels, the child's last
 
     @cached_property
     def target(self) -> np.ndarray:
@@ -272,25 +229,9 @@ def maximum_entropy_conditional(
     """Maximum-entropy P(child | parents) with given margins of parents and child under a law of the parents.
 
     Iterative proportional fitting over the configurations that occur; the fitted factors then define every
-    configuration.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Number b_q of values of each parent.
-    pairs : mapping of int to ndarray, shapes (b_q, c)
-        Joint distributions of parent q and the child, where they are known.
-    child : ndarray, shape (c,)
-        The child's own distribution.
-    configuration : ndarray of int, shape (N,)
-        Mixed-radix configuration of the parents in rows of their law.
-    sets : sequence of SetMargin
-        Joint distributions of several parents and the child.
-
-    Returns
-    -------
-    ndarray, shape (product of b_q, c)
-        Rows sum to 1.
+    configuration. ``sizes`` are the parents' b_q, ``pairs`` the known joint distributions (b_q, c), ``child``
+    its own (c,); ``configuration`` (N,) is the parents' mixed-radix one in rows of their law. Shape (product
+    of b_q, c); rows sum to 1.
     """
     if not sizes:
         return (child / child.sum())[None]

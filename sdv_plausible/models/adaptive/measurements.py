@@ -48,16 +48,7 @@ BEFORE, SCORED = 4, 3  # rounds of raking a model's table to the margins, before
 class Measurements:
     """Everything measured so far and what it says.
 
-    Parameters
-    ----------
-    rows : Queryable
-        Asked for one-way counts at once, and for scores and pair tables in every round.
-    domain : Domain
-        The columns.
-    schedule : Schedule
-        Shares of the budget.
-    public : PublicCodes, optional
-        A published table of these columns.
+    One-way counts are asked at once, scores and pair tables in every round.
     """
 
     def __init__(
@@ -119,10 +110,8 @@ class Measurements:
         ]
 
     def _finer(self, plain: list[np.ndarray], domain: Domain, schedule: Schedule) -> list[np.ndarray]:
-        """Smaller buckets where a published table lends what noise hides in them.
-
-        Of columns whose margin it fits, and which depend on another in it.
-        """
+        """Smaller buckets where a published table lends what noise hides in them."""
+        # Of columns whose margin it fits, and which depend on another in it.
         assert self._public is not None
         most = max(schedule.most_buckets, PUBLIC_BUCKETS)
         fine = self._cut(domain, replace(schedule, most_buckets=most), PUBLIC_FLOOR)
@@ -209,10 +198,8 @@ class Measurements:
         return chosen, shares.tolist()
 
     def _farthest(self, pairs: np.ndarray) -> np.ndarray:
-        """Bound on the L1 distance of two count tables of a pair with the same margins.
-
-        4 (1 - p) for a value of mass p.
-        """
+        """Bound on the L1 distance of two count tables of a pair with the same margins."""
+        # 4 (1 - p) for a value of mass p.
         likeliest = np.array([p.max() for p in self.coarse])[pairs].max(1)
         return np.asarray(self.total * np.minimum(2.0, 4 * (1 - likeliest)))
 
@@ -337,10 +324,8 @@ class Measurements:
 
 
 def _forest(ranked: np.ndarray, pairs: np.ndarray, num_columns: int) -> np.ndarray:
-    """Of the pairs numbered in ``ranked``, best first, those that close no circle.
-
-    A spanning forest of least ranks.
-    """
+    """Of the pairs numbered in ``ranked``, best first, those that close no circle."""
+    # A spanning forest of least ranks.
     a, b = pairs[ranked].T
     ranks = np.arange(1, len(ranked) + 1)  # 0 would stand for no edge
     forest = minimum_spanning_tree(csr_array((ranks, (a, b)), shape=(num_columns, num_columns)))

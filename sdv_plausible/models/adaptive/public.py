@@ -26,30 +26,14 @@ MISFITS = np.geomspace(1, 1e4, 60)  # variances of the difference, in those of t
 
 @dataclass(frozen=True, kw_only=True)
 class PublicCodes:
-    """A published table as codes.
+    """A published table as codes."""
 
-    Attributes
-    ----------
-    codes : ndarray of int, shape (N, m)
-        One column per attribute of the domain; -1 where nothing is known.
-    """
-
-    codes: np.ndarray
+    codes: np.ndarray  # shape (N, m): one column per attribute of the domain; -1 where nothing is known
 
     def margins(
         self, counts: Sequence[np.ndarray], sigmas: Sequence[float], total: float
     ) -> tuple[list[np.ndarray], list[float], list[bool]]:
-        """Noisy one-way counts drawn towards the published ones, the noise left, and whether both fit.
-
-        Parameters
-        ----------
-        counts : sequence of ndarray
-            Noisy counts of every column.
-        sigmas : sequence of float
-            Their noise.
-        total : float
-            Number of rows, about.
-        """
+        """Noisy one-way counts drawn towards the published ones, the noise left, and whether both fit."""
         both = [self._margin(j, c, s, total) for j, (c, s) in enumerate(zip(counts, sigmas, strict=True))]
         return [c for c, *_ in both], [s for _, s, _ in both], [fits for *_, fits in both]
 
@@ -66,11 +50,9 @@ class PublicCodes:
     def pairs(
         self, buckets: Sequence[np.ndarray], coarse: Sequence[np.ndarray], ordered: Sequence[bool]
     ) -> dict[Pair, np.ndarray]:
-        """Joint distributions of the pairs that depend in the published table, with the margins given.
-
-        What so many rows show of dependence by chance is taken out: in units of its deviation a table of
-        independent columns is white noise, and dependence is nearly of low rank.
-        """
+        """Joint distributions of the pairs that depend in the published table, with the margins given."""
+        # What so many rows show of dependence by chance is taken out: in units of its deviation a table of
+        # independent columns is white noise, and dependence is nearly of low rank.
         found = {}
         most = max(FEWEST_LEVELS, len(self.codes) // ROWS_PER_LEVEL)
         levels = [
@@ -105,12 +87,10 @@ def _expected(known: np.ndarray, total: float) -> tuple[np.ndarray, np.ndarray]:
 def shrunk(
     noisy: np.ndarray, sigma: float, prior: np.ndarray, spread: np.ndarray
 ) -> tuple[np.ndarray, float, bool]:
-    """Posterior means of counts, about the deviation left, and whether the prior fits.
-
-    The truth differs from ``prior`` with variance ``misfit * spread``; the misfit that makes the noisy
-    counts likeliest is taken (empirical Bayes). At a large misfit, or where what is found is further from
-    the noisy counts than noise goes, nothing is changed.
-    """
+    """Posterior means of counts, about the deviation left, and whether the prior fits."""
+    # The truth differs from ``prior`` with variance ``misfit * spread``; the misfit that makes the noisy
+    # counts likeliest is taken (empirical Bayes). At a large misfit, or where what is found is further from
+    # the noisy counts than noise goes, nothing is changed.
     residual = (noisy - prior) ** 2
     variance = sigma**2 + MISFITS[:, None] * spread
     misfit = MISFITS[int(np.argmin((np.log(variance) + residual / variance).sum(1)))]
@@ -128,26 +108,15 @@ def shrunk(
 class Trust:
     """How much of the published dependence is used.
 
-    Attributes
-    ----------
-    others : float
-        In pairs that were not measured, in [0, 1].
-    measured : mapping
-        In measured pairs.
+    Both in [0, 1]: in the ``measured`` pairs, and in all others.
     """
 
     others: float
-    measured: Mapping[Pair, float]
+    measured: Mapping[Pair, float]  # in measured pairs
 
     @classmethod
     def of(cls, found: Mapping[Pair, tuple[float, float]]) -> Trust:
-        """Estimate from the share that every measured pair shows, and its noise.
-
-        Parameters
-        ----------
-        found : mapping
-            Pair to the noisy share of the published dependence in its table, and that share's deviation.
-        """
+        """Estimate from each measured pair's noisy share of the published dependence, and its deviation."""
         if not found:
             return cls(others=0.0, measured={})
         share, variance = (np.array(a) for a in zip(*((s, d**2) for s, d in found.values()), strict=True))

@@ -28,24 +28,7 @@ _SOME_BUDGET = Allowance(mu=1.0)  # a budget decides what to measure, and that w
 def refit_network(
     answers: Sequence[NoisyAnswer], domain: Domain, max_cost: int, num_simulated: int, coins: Coins
 ) -> BayesianNetwork:
-    """Fit the network round by round, as the learner did, with nothing left to choose.
-
-    Parameters
-    ----------
-    answers : sequence of NoisyAnswer
-        The learner's answers about codes, in order.
-    domain : Domain
-        The columns.
-    max_cost, num_simulated
-        As in :func:`~sdv_plausible.models.adaptive.maximum_entropy.fit_network`.
-    coins : Coins
-        Source of the simulation.
-
-    Raises
-    ------
-    ValueError
-        If they are not the adaptive learner's answers about this domain.
-    """
+    """Fit the network round by round, as the learner did, with nothing left to choose."""
     counts = [a for a in answers if a.asked.kind == "counts"]
     single = [a for a in counts if _columns(a) == 1]
     sets = [a for a in counts if _columns(a) > 2]
@@ -106,14 +89,7 @@ def _answer(answer: NoisyAnswer) -> Answer:
 class Remeasured(Measurements):
     """Measurements that were chosen earlier, with the answers of now.
 
-    Parameters
-    ----------
-    single : sequence of NoisyAnswer
-        One-way counts of every column, in order.
-    axes : sequence of Axis
-        Axes of the tables that were measured; the last of a column's is the finest.
-    domain : Domain
-        The columns.
+    ``axes`` of the tables that were measured; the last of a column's is the finest.
     """
 
     def __init__(self, single: Sequence[NoisyAnswer], axes: Sequence[Axis], domain: Domain) -> None:

@@ -24,36 +24,22 @@ DIM = 0.05  # noise on the score of a set, as a share of the rows, at most
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """One round of choosing and measuring pairs.
+    """One round of choosing and measuring pairs."""
 
-    Attributes
-    ----------
-    score_share, pair_share : float
-        Shares of mu^2 for the scores and for the pair tables.
-    forest : bool
-        Whether only pairs that close no circle are measured.
-    """
-
+    # Shares of mu^2 for the scores and for the pair tables
     score_share: float
     pair_share: float
-    forest: bool
+    forest: bool  # whether only pairs that close no circle are measured
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetRound:
-    """The round of sets of three or four columns.
+    """The round of sets of three or four columns."""
 
-    Attributes
-    ----------
-    score_share, table_share : float
-        Shares of mu^2 for the scores and for the tables.
-    most : int
-        Number of sets whose scores the noise leaves readable.
-    """
-
+    # Shares of mu^2 for the scores and for the tables
     score_share: float
     table_share: float
-    most: int
+    most: int  # number of sets whose scores the noise leaves readable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,47 +47,30 @@ class Schedule:
     """How the budget is shared out.
 
     Decided by the (noisy or public) number of rows, mu and the number of columns.
-
-    Attributes
-    ----------
-    margin_share, pair_share : float
-        Shares of mu^2 for the one-way counts and for the pair tables.
-    worth : float
-        A pair is measured if its score is so many times the noise of its table. The score is noisy too, and
-        every further pair makes all tables noisier: where there is little power that costs more than weak
-        links are worth.
-    most_buckets : int
-        Number of buckets of an ordered column in pair tables, at most.
-    pair_sigma : float
-        Noise of a pair table, roughly.
-    rounds : tuple of Round
-        In order.
-    sets : SetRound or None
-        What follows them; None where it could not pay.
     """
 
+    # Shares of mu^2 for the one-way counts and for the pair tables
     margin_share: float
     pair_share: float
+    # A pair is measured if its score is so many times the noise of its table. The score is noisy too, and
+    # every further pair makes all tables noisier: where there is little power that costs more than weak links
+    # are worth
     worth: float
-    most_buckets: int
-    pair_sigma: float
-    rounds: tuple[Round, ...]
-    sets: SetRound | None = None
+    most_buckets: int  # number of buckets of an ordered column in pair tables, at most
+    pair_sigma: float  # noise of a pair table, roughly
+    rounds: tuple[Round, ...]  # in order
+    sets: SetRound | None = None  # what follows them; None where it could not pay
 
     def most_buckets_of(self, attribute: Attribute) -> int:
-        """Number of buckets of a column in pair tables, at most.
-
-        Neighbours of an ordered value are like it. Of values without an order nothing is known but what is
-        measured, so all that hold enough rows stand alone.
-        """
+        """Number of buckets of a column in pair tables, at most."""
+        # Neighbours of an ordered value are like it. Of values without an order nothing is known but what is
+        # measured, so all that hold enough rows stand alone.
         return self.most_buckets if attribute.is_ordered else MOST_ALONE
 
     @classmethod
     def make(cls, rows: float, allowance: Allowance, num_columns: int) -> Schedule:
-        """Chosen on ACS 2018, ACS 2013, bank and NIST tables.
-
-        Where there is little power, the margins get more of it.
-        """
+        """Chosen on ACS 2018, ACS 2013, bank and NIST tables."""
+        # Where there is little power, the margins get more of it.
         power = (
             max(rows, 1.0) * allowance.mu
         )  # rows per unit of noise: the one number that says what the budget can carry

@@ -33,20 +33,10 @@ def make_levels(coarse: Sequence[np.ndarray], ordered: Sequence[bool]) -> list[n
 
 
 def candidates(usable: Sequence[int], most: int, linked: Callable[[int, int], float]) -> list[Columns]:
-    """Sets of three columns; of four as well where there is room for all of them.
-
-    Where there is no room for all of three, the most strongly linked pairs are taken, each with every third
-    column. Decided by numbers of columns and earlier answers.
-
-    Parameters
-    ----------
-    usable : sequence of int
-        Columns, in order.
-    most : int
-        Number of sets, at most.
-    linked : callable
-        How strongly two columns are linked, as far as is known.
-    """
+    """Sets of three columns; of four as well where there is room for all of them."""
+    # Where there is no room for all of three, the most strongly linked pairs are taken, each with every third
+    # column. Decided by numbers of columns and earlier answers. ``linked`` tells how strongly two columns are
+    # linked, as far as is known.
     threes, fours = math.comb(len(usable), 3), math.comb(len(usable), 4)
     if threes <= most:
         sizes = (3, 4) if threes + fours <= most else (3,)
@@ -63,16 +53,7 @@ def candidates(usable: Sequence[int], most: int, linked: Callable[[int, int], fl
 class SetTables:
     """Tables of three or four columns, of which those that the model gets most wrong are measured.
 
-    Parameters
-    ----------
-    rows : Queryable
-        Asked for scores and tables.
-    axes : sequence of Axis
-        Levels of the codes of every column.
-    simulated : ndarray of int, shape (N, m)
-        Levels of rows of the current model.
-    total : float
-        Number of rows, about.
+    ``axes`` are levels of the codes of every column, ``simulated`` (N, m) those of rows of the current model.
     """
 
     def __init__(self, rows: Queryable, axes: Sequence[Axis], simulated: np.ndarray, total: float) -> None:
@@ -107,11 +88,9 @@ class SetTables:
     def _worth_measuring(
         self, sets: Sequence[Columns], estimates: Sequence[np.ndarray], answer: Answer, this: SetRound
     ) -> tuple[list[int], list[float]]:
-        """Positions of the sets to measure, and their shares.
-
-        A score counts less what sampling, in the rows and in the simulation, makes of it; where it is no
-        larger than the largest noise on so many scores, nothing.
-        """
+        """Positions of the sets to measure, and their shares."""
+        # A score counts less what sampling, in the rows and in the simulation, makes of it; where it is no
+        # larger than the largest noise on so many scores, nothing.
         scatter = 0.8 * math.sqrt(1 + self._total / len(self._simulated))
         chance = [np.where(t < 0.5, t, scatter * np.sqrt(t)).sum() for t in estimates]
         score = np.minimum(answer.values - np.array(chance), 2 * self._total)
@@ -138,10 +117,8 @@ class SetTables:
         return np.array(kept, dtype=int)
 
     def cleaned(self, known: Callable[[Columns], np.ndarray | None]) -> dict[Columns, np.ndarray]:
-        """Distributions of the measured sets, raked to what is known of their columns and pairs.
-
-        What a table says beyond the model is shrunk by what noise adds to it (James and Stein 1961).
-        """
+        """Distributions of the measured sets, raked to what is known of their columns and pairs."""
+        # What a table says beyond the model is shrunk by what noise adds to it (James and Stein 1961).
         found = {}
         for columns, (answer, before) in self._measured.items():
             residual = answer.values - before

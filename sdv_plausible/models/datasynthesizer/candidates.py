@@ -8,10 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import xlogy
 
 from sdv_plausible.models.buckets import default_buckets
+from sdv_plausible.privacy.accounting.sensitivity import information_sensitivity_in_steps
+from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.counts import Axes, Axis
+from sdv_plausible.questions.counts import Asked, Axes, Axis, ExactCounts
 from sdv_plausible.table.domain import Domain
 
 LEVELS = (20, 14, 10, 7, 5, 4, 3, 2)  # numbers of buckets, fine to coarse
@@ -21,18 +24,10 @@ Pair = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Levels:
-    """Every attribute at every level of detail, from noisy margins.
+    """Every attribute at every level of detail, from noisy margins."""
 
-    Parameters
-    ----------
-    axes : sequence of sequences of Axis
-        By level, then by attribute.
-    most_cells : float
-        Bound on the cells of a conditional table, so that noise leaves something of it.
-    """
-
-    axes: Sequence[Axes]
-    most_cells: float
+    axes: Sequence[Axes]  # by level, then by attribute
+    most_cells: float  # bound on the cells of a conditional table, so that noise leaves something of it
 
     @classmethod
     def make(cls, domain: Domain, margins: Sequence[np.ndarray], most_cells: float) -> Levels:
@@ -55,20 +50,9 @@ class Levels:
 def candidates(
     visited: Sequence[int], rest: Sequence[int], max_parents: int, most: int, coins: Coins
 ) -> list[Pair]:
-    """Return attributes with parent sets of 1 to ``max_parents`` visited ones: all, or ``most`` by lot.
-
-    Parameters
-    ----------
-    visited, rest : sequence of int
-        Attributes in the network, and those that are not.
-    max_parents : int
-        The paper's k.
-    most : int
-        Number of candidates beyond which a random subset is drawn. The draw sees no row, so the choice costs
-        what it costs for any fixed set (docs/explanation/proofs/greedy_bayes.md, Theorem 3).
-    coins : Coins
-        Of the draw.
-    """
+    """Return attributes with parent sets of 1 to ``max_parents`` visited ones: all, or ``most`` by lot."""
+    # Beyond ``most`` a random subset is drawn, which sees no row, so the choice costs what it costs for any
+    # fixed set (docs/explanation/proofs/greedy_bayes.md, Theorem 3). ``max_parents`` is the paper's k.
     sizes = range(1, min(max_parents, len(visited)) + 1)
     number = len(rest) * sum(math.comb(len(visited), size) for size in sizes)
     if number > max(LISTED, 4 * most):
@@ -93,3 +77,40 @@ def _drawn(visited: Sequence[int], rest: Sequence[int], max_parents: int, coins:
         if (child, parents) not in seen:
             seen.add((child, parents))
             yield child, parents
+
+
+GRID = 2.0**-10  # bits; computed scores are exact to half a step of it up to 2**34 rows
+
+
+@dataclass(frozen=True)
+class MutualInformation:
+    """``n I(X; parents)`` of every candidate, in whole steps of ``GRID``."""
+
+    # Attribute and parents; buckets are public or from earlier answers
+    candidates: Sequence[tuple[Axis, Axes]]
+    most_rows: int  # upper bound on the rows of the larger of two neighbours, from an earlier answer
+    proof = "docs/explanation/proofs/greedy_bayes.md, Theorems 1 and 2"
+
+    def asked(self) -> Asked:
+        """Say what is asked."""
+        tables = tuple((*parents, child) for child, parents in self.candidates)
+        return Asked(kind="mutual information", tables=tables, details={"most_rows": self.most_rows})
+
+    def exact(self, rows: ExactCounts) -> np.ndarray:
+        """Return one score for each candidate, shape (number of candidates,)."""
+        sets = [(*parents, child) for child, parents in self.candidates]
+        bits = [rows_times_information(table) for table in rows.tables(sets)]
+        return np.rint(np.array(bits) / GRID).astype(np.int64)
+
+    def sensitivity(self, neighbours: Neighbours) -> float:
+        """Return the most that any one score moves; whoever is replaced leaves first and comes back then."""
+        steps = information_sensitivity_in_steps(self.most_rows, GRID, neighbours.rows)
+        return float(2 * steps if neighbours.replace else steps)
+
+
+def rows_times_information(table: np.ndarray) -> float:
+    """Return n times the mutual information, in bits, of the last axis of counts and all others together."""
+    pairs = table.reshape(-1, table.shape[-1])
+    parts = (pairs, pairs.sum(axis=0), pairs.sum(axis=1), pairs.sum())
+    both, child, parents, n = (float(xlogy(part, part).sum()) for part in parts)
+    return (n + both - child - parents) / float(np.log(2))

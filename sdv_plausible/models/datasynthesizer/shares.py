@@ -34,24 +34,12 @@ _PARTS: dict[str, tuple[Part, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class GreedyPlan:
-    """What every stage may spend.
+    """What every stage may spend."""
 
-    Parameters
-    ----------
-    mu : float
-        Gaussian privacy parameter of all counts together; infinity for no noise.
-    choice : float
-        Epsilon of each choice of an attribute and its parents.
-    num_attributes : int
-        The number m of attributes.
-    size_failure : float
-        Probability that the noisy upper bound on n is below n.
-    """
-
-    mu: float
-    choice: float
-    num_attributes: int
-    size_failure: float
+    mu: float  # Gaussian privacy parameter of all counts together; infinity for no noise
+    choice: float  # epsilon of each choice of an attribute and its parents
+    num_attributes: int  # the number m of attributes
+    size_failure: float  # probability that the noisy upper bound on n is below n
 
     @classmethod
     def make(cls, domain: Domain, budget: ModelBudget) -> GreedyPlan:

@@ -19,19 +19,9 @@ _ROUNDS = 200  # of principal factors
 
 
 def polychoric(table: np.ndarray, sigma: float, total: float, first: np.ndarray, second: np.ndarray) -> float:
-    """Latent correlation that explains a noisy table best.
-
-    Parameters
-    ----------
-    table : ndarray, shape (a, b)
-        Noisy counts, also negative ones, in the order of the latent axes.
-    sigma : float
-        Deviation of their noise.
-    total : float
-        Noisy number of rows.
-    first, second : ndarray, shape (a,), (b,)
-        Masses of the rows and of the columns.
-    """
+    """Latent correlation that explains a noisy table best."""
+    # ``table`` (a, b) holds noisy counts, also negative ones, in the order of the latent axes; ``first`` and
+    # ``second`` are the masses of its rows and columns.
     cells = cell_probabilities(first, second)
     expected = max(total, 1.0) * cells
     variance = sigma**2 + expected + 1.0
@@ -47,11 +37,9 @@ def polychoric(table: np.ndarray, sigma: float, total: float, first: np.ndarray,
 
 
 def cell_probabilities(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Probabilities (correlations, a, b) of a table's cells under every compared correlation.
-
-    The probability of a quadrant grows with the correlation by the density at its corner; with the angle
-    asin(correlation), by exp(-(h**2 + k**2 - 2 h k sin) / (2 cos**2)) / 2 pi.
-    """
+    """Probabilities (correlations, a, b) of a table's cells under every compared correlation."""
+    # The probability of a quadrant grows with the correlation by the density at its corner; with the angle
+    # asin(correlation), by exp(-(h**2 + k**2 - 2 h k sin) / (2 cos**2)) / 2 pi.
     h, k = (ndtri(np.clip(np.cumsum(p)[:-1], 1e-9, 1 - 1e-9))[:, None] for p in (first, second))
     k = k.T
     if not h.size or not k.size:
@@ -74,18 +62,8 @@ def latent_scores(
     """Scores of every column's buckets; those without an order get the one that correlates most with others.
 
     Scores are found in turn: those of a column make the sum of its squared correlations with all others as
-    large as can be, given theirs (alternating least squares). Ordered columns keep normal scores.
-
-    Parameters
-    ----------
-    tables : mapping of (int, int) to ndarray
-        Noisy tables of pairs of columns, the smaller number first.
-    masses : sequence of ndarray
-        Masses of every column's buckets.
-    ordered : sequence of bool
-        Which columns have an order of their own.
-    noise : float
-        Deviation of a cell's noise, in shares of the rows.
+    large as can be, given theirs (alternating least squares). Ordered columns keep normal scores. ``tables``
+    of pairs, the smaller number first; ``noise`` is a cell's deviation in shares of the rows.
     """
     ties = _ties(tables, masses, noise)
     roots = [np.sqrt(np.maximum(p, 1e-9)) for p in masses]
@@ -121,11 +99,9 @@ def _normal_axis(mass: np.ndarray) -> np.ndarray:
 
 
 def factors(correlations: np.ndarray) -> np.ndarray:
-    """Loadings (m, r) whose products are near the given correlations: iterated principal factors.
-
-    With a part of its own for every column, the correlations that they make are positive definite, whatever
-    noise did to those given. r is the number that m columns can determine, within limits.
-    """
+    """Loadings (m, r) whose products are near the given correlations: iterated principal factors."""
+    # With a part of its own for every column, the correlations that they make are positive definite, whatever
+    # noise did to those given. r is the number that m columns can determine, within limits.
     m = len(correlations)
     determined = int((2 * m + 1 - np.sqrt(8 * m + 1)) / 2)  # Ledermann's bound
     r = min(max(determined, FEW_FACTORS), MOST_FACTORS, m - 1)

@@ -26,21 +26,10 @@ _GRID = np.linspace(-9.0, 9.0, 2001)  # latent values between which thresholds a
 class CopulaModel(NodeMixture):
     """Codes of columns whose latent normals are correlated.
 
-    Parameters
-    ----------
-    loadings : ndarray, shape (m, r)
-        Weights of the common factors. The latent correlation of two columns is the product of their rows;
-        a row's squares add up to at most ``1 - LEAST_SPREAD**2``.
-    axes : sequence of ndarray of int
-        For every column: its codes in the order in which they lie on the latent axis.
-    thresholds : sequence of ndarray
-        For every column: where one code ends and the next begins on that axis, ascending, one fewer than
-        codes.
-
-    Raises
-    ------
-    ValueError
-        If the parts do not make a copula.
+    ``loadings`` (m, r) are weights of the common factors: the latent correlation of two columns is the
+    product of their rows, whose squares add up to at most ``1 - LEAST_SPREAD**2``. ``axes``: for every column
+    its codes in the order in which they lie on the latent axis; ``thresholds``: where one code ends there and
+    the next begins, ascending, one fewer than codes.
     """
 
     def __init__(
@@ -129,13 +118,7 @@ class CopulaModel(NodeMixture):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> CopulaModel:
-        """Model of such arrays.
-
-        Raises
-        ------
-        ValueError
-            If they do not make one.
-        """
+        """Model of such arrays."""
         if set(arrays) != {"loadings", "cardinalities", "axes", "thresholds"}:
             raise ValueError("a Gaussian copula has loadings, cardinalities, axes and thresholds")
         cards = np.asarray(arrays["cardinalities"])

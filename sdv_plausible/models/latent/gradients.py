@@ -39,23 +39,11 @@ _LARGEST_DELTA = 2.0**6
 
 @dataclass(frozen=True, eq=False)
 class GradientSum:
-    """Sum of the rows' clipped gradients of the evidence bound, for all weights, in steps of ``UNIT``.
+    """Sum of the rows' clipped gradients of the evidence bound, for all weights, in steps of ``UNIT``."""
 
-    Parameters
-    ----------
-    network : Network
-        Where the gradient is taken; from earlier answers.
-    buckets : sequence of ndarray of int
-        For every column the bucket of every code; from earlier answers.
-    weight : float
-        Of the divergence from the prior, against the rows' likelihood.
-    coins : Coins
-        For the rows' latent points: fresh, and the same law for every row.
-    """
-
-    network: Network
-    buckets: Sequence[np.ndarray]
-    weight: float
+    network: Network  # where the gradient is taken; from earlier answers
+    buckets: Sequence[np.ndarray]  # for every column the bucket of every code; from earlier answers
+    weight: float  # of the divergence from the prior, against the rows' likelihood
     coins: Coins
     proof = "docs/explanation/proofs/sampled_sum.md, Theorem 2"
 

@@ -77,9 +77,10 @@ class Latent:
     def check_neighbours(self, neighbours: Neighbours) -> None:
         """Raise ValueError if people or replaced rows are to be protected."""
         if neighbours != ONE_ROW:
-            raise ValueError(
+            raise check.Refused.saying(
+                "model",
                 f'model ("latent") is accounted for single rows added or removed, not for the '
-                f'{neighbours.relation}: leave out person and neighbours, or use "bayesian_network"'
+                f'{neighbours.relation}: leave out person and neighbours, or use "bayesian_network"',
             )
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:

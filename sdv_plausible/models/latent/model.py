@@ -7,14 +7,20 @@ A record d is encoded as a Gaussian on a grid, z is drawn from it and y is decod
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
 
 from sdv_plausible.models.base import Proposals, SeedModel
-from sdv_plausible.models.latent.network import LARGEST_VALUE, VALUE_STEP, WEIGHTS, Network, on_grid
-from sdv_plausible.models.latent.points import draw, features, terms
+from sdv_plausible.models.latent.network import (
+    LARGEST_VALUE,
+    VALUE_STEP,
+    WEIGHTS,
+    Network,
+    on_grid,
+    precisions,
+)
 from sdv_plausible.models.node_mixture import NodeMixture, even_uniform, nodes
 from sdv_plausible.models.registered import Arrays, register_model_type
 from sdv_plausible.privacy.noise.coins import Coins
@@ -26,19 +32,7 @@ _SUM_TOLERANCE = 1e-6
 class LatentModel(NodeMixture):
     """Records decoded from a latent point; without a seed it is one of finitely many public nodes.
 
-    Parameters
-    ----------
-    network : Network
-        Encoder and decoder, on buckets.
-    buckets : sequence of ndarray of int
-        For every column the bucket of every code.
-    within : sequence of ndarray
-        For every column the probability of every code given its bucket.
-
-    Raises
-    ------
-    ValueError
-        If the parts do not fit together.
+    For every column ``buckets`` is the bucket of every code, ``within`` its probability given its bucket.
     """
 
     in_latent_space: ClassVar[bool] = True
@@ -128,13 +122,7 @@ class LatentModel(NodeMixture):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> LatentModel:
-        """Model of such arrays.
-
-        Raises
-        ------
-        ValueError
-            If they do not make one.
-        """
+        """Model of such arrays."""
         whole = ("shape", "cardinalities", "buckets")
         if set(arrays) != {*WEIGHTS, "base", "floor", "within", *whole}:
             raise ValueError(
@@ -172,13 +160,7 @@ def _network(arrays: Arrays, buckets: Sequence[np.ndarray]) -> Network:
 
 
 class LatentSeeds(SeedModel):
-    """An autoencoder whose candidates are decoded from seeds' latent points.
-
-    Parameters
-    ----------
-    model : LatentModel
-        Encoder and decoder.
-    """
+    """An autoencoder whose candidates are decoded from seeds' latent points."""
 
     in_latent_space: ClassVar[bool] = True
     _terms: np.ndarray | None = None
@@ -204,12 +186,9 @@ class LatentSeeds(SeedModel):
     def attach_seeds(self, seeds: SeedRecords) -> None:
         """Encode the seed records."""
         super().attach_seeds(seeds)
-        self._means, self._levels = self._encoded(seeds.codes)
+        buckets = [bucket[seeds.codes[:, j]] for j, bucket in enumerate(self.model.buckets)]
+        self._means, self._levels = self.model.network.encode(np.stack(buckets, axis=1))
         self._terms = terms(self._means, self._levels, self.model.network.floor)
-
-    def _encoded(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        buckets = [bucket[codes[:, j]] for j, bucket in enumerate(self.model.buckets)]
-        return self.model.network.encode(np.stack(buckets, axis=1))
 
     def propose(self, rows: np.ndarray, omega: np.ndarray, coins: Coins) -> Proposals:
         """Draw a latent point from each seed, and decode it; if all is resampled, there is none."""
@@ -246,3 +225,56 @@ class LatentSeeds(SeedModel):
 
 
 register_model_type("latent", LatentModel, LatentModel.to_arrays, LatentModel.from_arrays)
+
+
+LOG_STEP = VALUE_STEP**3 / 2  # every log probability is a multiple of it
+_REACH = 9.5  # standard deviations: nothing is drawn beyond (latent_test.md, Lemma 3)
+_FINE = 2.0**-53  # a uniform number's last bit: a second one goes on from there
+
+
+def draw(means: np.ndarray, levels: np.ndarray, floor: float, coins: Coins) -> np.ndarray:
+    """Draw a point (N, l) around each mean, with the spread of its levels, by inversion from the far ends."""
+    uniform = coins.uniform(levels.shape) + _FINE * coins.uniform(levels.shape)
+    side = 1 - 2 * coins.integers(2, levels.shape)
+    steps = np.empty(levels.shape, dtype=np.int64)
+    for level in np.unique(levels).tolist():
+        values, masses = law(floor, level)
+        at_least = np.cumsum(2 * masses[values < 0])  # so many steps away: the most first, which are rarest
+        here = levels == level
+        steps[here] = len(at_least) - np.searchsorted(at_least, uniform[here], side="right")
+    found: np.ndarray = means + side * steps * VALUE_STEP
+    return found
+
+
+def features(points: np.ndarray) -> np.ndarray:
+    """Squares, coordinates and 1 of every point, (N, 2 l + 1)."""
+    return np.hstack([np.square(points), points, np.ones((len(points), 1))])
+
+
+def terms(means: np.ndarray, levels: np.ndarray, floor: float) -> np.ndarray:
+    """Coefficients (n, 2 l + 1) of the squares, the coordinates and 1 in every seed's log probability."""
+    precision = precisions(floor)[levels]
+    constant = np.square(means) * precision / 2 + log_totals(floor)[levels]
+    return np.hstack([-precision / 2, precision * means, -constant.sum(axis=1, keepdims=True)])
+
+
+@lru_cache(maxsize=1024)
+def law(floor: float, level: int) -> tuple[np.ndarray, np.ndarray]:
+    """Steps from the mean, and their probabilities, at a level of the spread: a Gaussian on the grid."""
+    values, weights = _weights(floor, level)
+    return values, weights / weights.sum()
+
+
+@lru_cache(maxsize=64)
+def log_totals(floor: float) -> np.ndarray:
+    """Logarithm of what the weights add up to, for every level, on the grid of logarithms."""
+    totals = [_weights(floor, level)[1].sum() for level in range(len(precisions(floor)))]
+    found: np.ndarray = np.rint(np.log(totals) / LOG_STEP) * LOG_STEP
+    return found
+
+
+def _weights(floor: float, level: int) -> tuple[np.ndarray, np.ndarray]:
+    precision = precisions(floor)[level]
+    reach = int(_REACH / np.sqrt(precision) / VALUE_STEP)
+    values = np.arange(-reach, reach + 1)
+    return values, np.exp(-np.square(values * VALUE_STEP) * precision / 2)

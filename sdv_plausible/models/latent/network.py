@@ -42,29 +42,13 @@ def precisions(floor: float) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Weights of an encoder and a decoder over columns of buckets.
-
-    Parameters
-    ----------
-    sizes : tuple of int
-        Buckets of every column.
-    floor : float
-        Least spread of an encoded record, in [1/32, 1].
-    base : ndarray, shape (all buckets,)
-        Logits that the decoder starts from.
-    embedding, means, spreads, hidden, output : ndarray
-        Weights: (all buckets, h), (h + 1, l), (h + 1, l), (l + 1, h), (h + 1, all buckets); last rows are
-        biases.
-
-    Raises
-    ------
-    ValueError
-        If they do not make a network.
-    """
+    """Weights of an encoder and a decoder over columns of buckets."""
 
     sizes: tuple[int, ...]
-    floor: float
-    base: np.ndarray
+    floor: float  # least spread of an encoded record, in [1/32, 1]
+    base: np.ndarray  # shape (all buckets,): logits that the decoder starts from
+    # Weights: (all buckets, h), (h + 1, l), (h + 1, l), (l + 1, h), (h + 1, all buckets); last rows are
+    # biases
     embedding: np.ndarray
     means: np.ndarray
     spreads: np.ndarray

@@ -27,21 +27,11 @@ _AVERAGED = 0.5  # the last share of the steps, whose weights are averaged: that
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """How a network is trained; nothing here looks at rows.
+    """How a network is trained; nothing here looks at rows."""
 
-    Parameters
-    ----------
-    steps : int
-        Sums over samples that are asked for.
-    sample : float
-        Probability that a row is in a sample.
-    weight : float
-        Of the divergence from the prior.
-    """
-
-    steps: int
-    sample: float
-    weight: float
+    steps: int  # sums over samples that are asked for
+    sample: float  # probability that a row is in a sample
+    weight: float  # of the divergence from the prior
 
     def run(
         self, start: Network, rows: Queryable, buckets: Sequence[np.ndarray], total: float, coins: Coins

@@ -18,21 +18,11 @@ ENTROPY_GRID = 2.0**-20  # bits; entropies are rounded to it so that their noise
 
 @dataclass(frozen=True, kw_only=True)
 class EntropyTable:
-    """All entropies that CFS needs, in bits.
+    """All entropies that CFS needs, in bits."""
 
-    Attributes
-    ----------
-    single : ndarray, shape (m,)
-        H(x_i).
-    bucketed : ndarray, shape (m,)
-        H(bkt(x_i)).
-    joint : ndarray, shape (m, m)
-        H(x_i, bkt(x_j)); the diagonal is unused.
-    """
-
-    single: np.ndarray
-    bucketed: np.ndarray
-    joint: np.ndarray
+    single: np.ndarray  # shape (m,): H(x_i)
+    bucketed: np.ndarray  # shape (m,): H(bkt(x_i))
+    joint: np.ndarray  # shape (m, m): H(x_i, bkt(x_j)); the diagonal is unused
 
     def flatten(self) -> np.ndarray:
         """The m (m + 1) numbers as one vector."""
@@ -74,21 +64,11 @@ def count_entropies(
 
 @dataclass(frozen=True)
 class Entropies:
-    """The m (m + 1) entropies that CFS needs, in whole steps of ``ENTROPY_GRID``.
+    """The m (m + 1) entropies that CFS needs, in whole steps of ``ENTROPY_GRID``."""
 
-    Parameters
-    ----------
-    cardinalities : sequence of int
-        Number of codes of every column.
-    buckets : sequence of ndarray
-        ``bkt`` of every column, from earlier answers.
-    least_rows : int
-        Lower bound on the rows of the smaller of two neighbours, from an earlier answer.
-    """
-
-    cardinalities: Sequence[int]
-    buckets: Sequence[np.ndarray]
-    least_rows: int
+    cardinalities: Sequence[int]  # number of codes of every column
+    buckets: Sequence[np.ndarray]  # ``bkt`` of every column, from earlier answers
+    least_rows: int  # lower bound on the rows of the smaller of two neighbours, from an earlier answer
     proof = "docs/explanation/proofs/learning.md, Theorem 3; entropy_sensitivity.md, Theorems 1 and 2"
 
     def asked(self) -> Asked:

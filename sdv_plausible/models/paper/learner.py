@@ -15,8 +15,13 @@ from sdv_plausible.models.buckets import MAX_BUCKETS, default_buckets
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared
 from sdv_plausible.models.paper.entropies import Entropies
-from sdv_plausible.models.paper.normal import normal_rows
-from sdv_plausible.models.paper.parameters import ParameterDraw, clean_counts, clean_margin, dirichlet_table
+from sdv_plausible.models.paper.parameters import (
+    ParameterDraw,
+    clean_counts,
+    clean_margin,
+    dirichlet_table,
+    normal_rows,
+)
 from sdv_plausible.models.paper.printed import (
     PrintedCounts,
     PrintedEntropies,
@@ -88,14 +93,10 @@ class PaperNetwork:
 
     def __post_init__(self) -> None:
         if isinstance(self.structure, str) and self.structure not in ("cfs", "independent"):
-            raise ValueError(
-                f'structure ({self.structure!r}) must be "cfs", "independent" or a mapping '
-                f"{{child: [parents]}}"
-            )
+            rule = 'must be "cfs", "independent" or a mapping {child: [parents]}'
+            raise check.Refused("structure", self.structure, rule)
         if not isinstance(self.structure, (str, Mapping)):
-            raise ValueError(
-                f"structure ({self.structure!r}) must be a name or a mapping {{child: [parents]}}"
-            )
+            raise check.Refused("structure", self.structure, "must be a name or a mapping {child: [parents]}")
         if isinstance(self.structure, Mapping):
             lists = {child: _listed(child, parents) for child, parents in self.structure.items()}
             object.__setattr__(self, "structure", lists)
@@ -104,19 +105,19 @@ class PaperNetwork:
             check.whole("max_parents", self.max_parents, 0, "or None for no bound")
         check.positive("concentration", self.concentration, "try 1.0")
         if self.parameters not in ("mean", "posterior"):
-            raise ValueError(f'parameters ({self.parameters!r}) must be "mean" or "posterior"')
+            raise check.Refused("parameters", self.parameters, 'must be "mean" or "posterior"')
         if self.conditionals not in ("table", "normal"):
             raise ValueError(
                 f'conditionals ({self.conditionals!r}) must be "table" or "normal"; a linear regression on '
                 "parents is not offered: the paper names it without its statistics or their sensitivity"
             )
         if self.noise not in ("calibrated", "paper"):
-            raise ValueError(f'noise ({self.noise!r}) must be "calibrated" or "paper"')
+            raise check.Refused("noise", self.noise, 'must be "calibrated" or "paper"')
         if self.accounting not in ("proved", "paper"):
-            raise ValueError(f'accounting ({self.accounting!r}) must be "proved" or "paper"')
+            raise check.Refused("accounting", self.accounting, 'must be "proved" or "paper"')
         if self.accounting == "paper" and self.noise != "paper":
-            raise ValueError(
-                'accounting ("paper") needs noise="paper": the printed formulas are for the printed noise'
+            raise check.Refused(
+                "accounting", "paper", 'needs noise="paper": the printed formulas are for the printed noise'
             )
         if self.split is not None:
             check_split(self.split)
@@ -262,17 +263,12 @@ def given_structure(learner: Any) -> Mapping[str, Sequence[str]] | None:
 
 
 def _listed(child: str, parents: Any) -> list[str]:
-    """Parents as a list, which files hold.
-
-    Raises
-    ------
-    ValueError
-        If they are none, or one text.
-    """
+    """Parents as a list, which files hold."""
     if isinstance(parents, (str, bytes)) or not isinstance(parents, Iterable):
-        raise ValueError(
+        raise check.Refused.saying(
+            "structure",
             f"structure: the parents of {child!r} ({parents!r}) must be a list of columns, such as "
-            f"[{parents!r}]"
+            f"[{parents!r}]",
         )
     return sorted(parents) if isinstance(parents, (set, frozenset)) else list(parents)
 
@@ -282,7 +278,5 @@ def check_split(parts: Any) -> None:
     three = isinstance(parts, (tuple, list)) and len(parts) == 3
     shares = three and all(isinstance(p, (int, float)) and not isinstance(p, bool) and p > 0 for p in parts)
     if not shares or sum(parts) > 1 + 1e-9:
-        raise ValueError(
-            f"split ({parts!r}) must be three shares > 0 for structure, parameters and seeds with a sum of "
-            "at most 1; try (0.25, 0.25, 0.5)"
-        )
+        rule = "must be three shares > 0 for structure, parameters and seeds with a sum of at most 1"
+        raise check.Refused("split", parts, rule, "try (0.25, 0.25, 0.5)")

@@ -20,6 +20,7 @@ from sdv_plausible.privacy.accounting.paper_formulas import (
     paper_entropy_sensitivity,
     paper_shares,
 )
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import LedgerEntry, Part
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -30,34 +31,16 @@ SIZE_FAILURE = 0.01  # share of delta for the event that the noisy n is far abov
 
 @dataclass(frozen=True, kw_only=True)
 class PrintedPlan:
-    """Scales as printed, from the budget alone: epsilon for the structure, and epsilon again for the tables.
+    """Scales as printed, from the budget alone: epsilon for the structure, and again for the tables."""
 
-    Parameters
-    ----------
-    shares : PaperShares or None
-        Loss of every noisy number; None for no noise.
-    num_attributes : int
-        The number m of attributes.
-    learns_structure : bool
-        Whether entropies are asked for.
-    size_failure : float
-        Probability that the noisy number of rows is too high for Lemma 1 to hold at it.
-    """
-
-    shares: PaperShares | None
-    num_attributes: int
-    learns_structure: bool
-    size_failure: float
+    shares: PaperShares | None  # loss of every noisy number; None for no noise
+    num_attributes: int  # the number m of attributes
+    learns_structure: bool  # whether entropies are asked for
+    size_failure: float  # probability that the noisy number of rows is too high for Lemma 1 to hold at it
 
     @classmethod
     def make(cls, num_attributes: int, budget: ModelBudget, *, learns_structure: bool) -> PrintedPlan:
-        """Decide the noise.
-
-        Raises
-        ------
-        ValueError
-            If the neighbours are not tables with a row more or less: the printed noise is for those.
-        """
+        """Decide the noise. The printed noise is for tables with a row more or less alone."""
         check_printed(budget.neighbours)
         shares = (
             paper_shares(num_attributes, budget.epsilon, budget.delta)
@@ -148,9 +131,10 @@ class PrintedCounts(CountTable):
 def check_printed(neighbours: Neighbours) -> None:
     """Raise ValueError unless single rows added or removed are protected."""
     if neighbours != ONE_ROW:
-        raise ValueError(
+        raise Refused.saying(
+            "noise",
             "noise ('paper') is for single rows added or removed: leave out person and neighbours, or "
-            "use noise='calibrated'"
+            "use noise='calibrated'",
         )
 
 

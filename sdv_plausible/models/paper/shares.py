@@ -32,24 +32,12 @@ _TEXTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class LearningPlan:
-    """Shares of every stage.
+    """Shares of every stage."""
 
-    Parameters
-    ----------
-    mu : float
-        Gaussian privacy parameter of all stages together; infinity for no noise.
-    shares : dict of str to float
-        Share of mu^2 of every stage that is made; they sum to 1.
-    num_attributes : int
-        The number m of attributes.
-    size_failure : float
-        Probability that the noisy lower bound on n is above n.
-    """
-
-    mu: float
-    shares: dict[str, float]
-    num_attributes: int
-    size_failure: float = 0.0
+    mu: float  # Gaussian privacy parameter of all stages together; infinity for no noise
+    shares: dict[str, float]  # share of mu^2 of every stage that is made; they sum to 1
+    num_attributes: int  # the number m of attributes
+    size_failure: float = 0.0  # probability that the noisy lower bound on n is above n
 
     @classmethod
     def make(cls, structure: Structure, domain: Domain, budget: ModelBudget) -> LearningPlan:

@@ -13,6 +13,7 @@ import numpy as np
 from sdv_plausible.models.bayesian_network import Parents, topological_order
 from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.conditional_table import num_configurations
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.domain import Domain
 
 MAX_CELLS = 50_000_000  # of one conditional table
@@ -21,23 +22,11 @@ MAX_CELLS = 50_000_000  # of one conditional table
 def correlation_feature_selection(
     correlation: np.ndarray, buckets: Sequence[np.ndarray], max_cost: int, max_parents: int | None = None
 ) -> Parents:
-    """Greedy acyclic parent sets by the CFS merit (Eq. 4), under the cost bound (Eq. 6).
-
-    At every step the arc that raises its child's merit most is added, over all children at once, until no arc
-    raises any merit. The paper fixes no order among the children; this one does not depend on the columns'
-    order.
-
-    Parameters
-    ----------
-    correlation : ndarray, shape (m, m)
-        ``corr(x_i, bkt(x_j))``.
-    buckets : sequence of ndarray
-        ``bkt`` of every attribute.
-    max_cost : int
-        Upper bound on the number of configurations of a parent set.
-    max_parents : int, optional
-        Upper bound on the number of parents.
-    """
+    """Greedy acyclic parent sets by the CFS merit (Eq. 4), under the cost bound (Eq. 6)."""
+    # At every step the arc that raises its child's merit most is added, over all children at once, until no
+    # arc raises any merit. The paper fixes no order among the children; this one does not depend on the
+    # columns' order. ``correlation`` is ``corr(x_i, bkt(x_j))``, shape (m, m); ``max_cost`` bounds the
+    # configurations of a parent set.
     m = len(correlation)
     parents: list[list[int]] = [[] for _ in range(m)]
     merit = np.zeros(m)
@@ -65,29 +54,22 @@ def correlation_feature_selection(
 
 
 def check_tables(parents: Parents, domain: Domain) -> None:
-    """Refuse given arcs whose tables would not fit into memory, as far as the columns are declared.
-
-    Raises
-    ------
-    ValueError
-        Naming the child, its parents and the cells.
-    """
+    """Refuse given arcs whose tables would not fit into memory, as far as the columns are declared."""
     buckets = [default_buckets(attribute) for attribute in domain]
     for child, chosen in zip(domain, parents, strict=True):
         cells = num_configurations([buckets[p] for p in chosen]) * child.cardinality
         if cells > MAX_CELLS:
-            raise ValueError(
+            raise Refused.saying(
+                "structure",
                 f"structure: the table of {child.name!r} with parents {[domain.names[p] for p in chosen]} "
                 f"has {cells:,} cells, above {MAX_CELLS:,}: leave out parents, or declare coarser buckets "
-                "for them"
+                "for them",
             )
 
 
 def within_memory(parents: Parents, buckets: Sequence[np.ndarray], cardinalities: Sequence[int]) -> Parents:
-    """Parents whose tables fit into memory: the last ones go where they do not.
-
-    Of columns whose values are learned only the answers tell; a fit that has paid does not end for them.
-    """
+    """Parents whose tables fit into memory: the last ones go where they do not."""
+    # Of columns whose values are learned only the answers tell; a fit that has paid does not end for them.
     found = [list(chosen) for chosen in parents]
     for chosen, cardinality in zip(found, cardinalities, strict=True):
         while num_configurations([buckets[p] for p in chosen]) * cardinality > MAX_CELLS:
@@ -106,26 +88,25 @@ def cfs_merit(correlation: np.ndarray, child: int, parents: Sequence[int]) -> fl
 
 
 def check_structure(structure: Mapping[str, Sequence[str]], domain: Domain) -> Parents:
-    """Turn a user's ``{child: [parents]}`` into column numbers; children left out have no parents.
-
-    Raises
-    ------
-    ValueError
-        If a name is not a modelled column, a column is its own parent, or there is a cycle.
-    """
+    """Turn a user's ``{child: [parents]}`` into column numbers; children left out have no parents."""
     number = {name: j for j, name in enumerate(domain.names)}
     for child, named in structure.items():
         if isinstance(named, str):
-            raise ValueError(
+            raise Refused.saying(
+                "structure",
                 f"structure: the parents of {child!r} ({named!r}) must be a list of columns, such as "
-                f"[{named!r}]"
+                f"[{named!r}]",
             )
     unknown = ({*structure} | {p for ps in structure.values() for p in ps}) - set(number)
     if unknown:
-        raise ValueError(f"structure names {sorted(unknown)}, which are not modelled columns {list(number)}")
+        raise Refused.saying(
+            "structure", f"structure names {sorted(unknown)}, which are not modelled columns {list(number)}"
+        )
     parents = tuple(tuple(number[p] for p in dict.fromkeys(structure.get(name, ()))) for name in domain.names)
     try:
         topological_order(parents, domain.cardinalities)
     except ValueError as error:
-        raise ValueError(f"structure {dict(structure)!r} has a cycle: leave out one of its arcs") from error
+        raise Refused.saying(
+            "structure", f"structure {dict(structure)!r} has a cycle: leave out one of its arcs"
+        ) from error
     return parents

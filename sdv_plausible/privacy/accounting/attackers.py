@@ -18,26 +18,16 @@ from sdv_plausible.privacy.accounting.composition import composed_delta
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.ledger_record import rounded_up
 
-__all__ = ["Attackers", "attackers"]
-
 FALSE_ALARMS = (0.01, 0.001)
 _POINTS = 30  # epsilons at which the profile is looked at first: each gives a bound, the smallest counts
 
 
 @dataclass(frozen=True)
 class Attackers:
-    """Bounds on every membership attacker.
+    """Bounds on every membership attacker."""
 
-    Attributes
-    ----------
-    advantage : float
-        True minus false positive rate, at most, in [0, 1].
-    hits : dict of float to float
-        False positive rate -> true positive rate at most: at 1 % and at 0.1 %.
-    """
-
-    advantage: float
-    hits: dict[float, float]
+    advantage: float  # true minus false positive rate, at most, in [0, 1]
+    hits: dict[float, float]  # false positive rate -> true positive rate at most: at 1 % and at 0.1 %
 
     def sentence(self, question: str) -> str:
         """Return what the bounds mean, for whoever decides; the question is what is guessed."""
@@ -52,18 +42,7 @@ class Attackers:
 
 
 def attackers(losses: Iterable[Loss]) -> Attackers:
-    """Bounds on every membership attacker from the composed losses.
-
-    Parameters
-    ----------
-    losses : iterable of Loss
-        Everything that looked at the rows.
-
-    Returns
-    -------
-    Attackers
-        Never below the truth; an advantage of 1 without a claim.
-    """
+    """Bounds on every membership attacker by the composed losses: never below the truth, 1 without claim."""
     used = list(losses)
     if not used:
         return Attackers(0.0, {rate: rate for rate in FALSE_ALARMS})
@@ -74,15 +53,8 @@ def attackers(losses: Iterable[Loss]) -> Attackers:
 
 
 def true_positive_rate(delta: Callable[[float], float], false_positive_rate: float) -> float:
-    """Largest true positive rate at a false positive rate, by a profile of both directions.
-
-    Parameters
-    ----------
-    delta : callable
-        Delta at every epsilon >= 0, the larger of removing and adding.
-    false_positive_rate : float
-        In (0, 1).
-    """
+    """Largest true positive rate at a false positive rate, by a profile of both directions."""
+    # ``delta`` at every epsilon >= 0, the larger of removing and adding; the rate in (0, 1).
     alpha = check.open_probability("false_positive_rate", false_positive_rate, "try 0.01")
 
     def bound(epsilon: float) -> float:

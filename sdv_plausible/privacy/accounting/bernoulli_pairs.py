@@ -15,26 +15,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, betaincc
 
-__all__ = ["BernoulliPairs", "cover"]
-
 FloatArray = npt.NDArray[np.float64]
 _ROUNDING = 1e-9  # relative; far above the error of the incomplete beta function, far below anything reported
 
 
 @dataclass(frozen=True, kw_only=True)
 class BernoulliPairs:
-    """Pairs of coins, each by the logarithms of its two likelihood ratios.
+    """Pairs of coins, each by the logarithms of its two likelihood ratios."""
 
-    Parameters
-    ----------
-    log_high : array of float, shape (p,)
-        ln(a1/a0), > 0.
-    log_low : array of float, shape (p,)
-        ln((1-a1)/(1-a0)), < 0.
-    """
-
-    log_high: FloatArray
-    log_low: FloatArray
+    log_high: FloatArray  # shape (p,): ln(a1/a0), > 0
+    log_low: FloatArray  # shape (p,): ln((1-a1)/(1-a0)), < 0
 
     def __len__(self) -> int:
         return len(self.log_high)
@@ -54,15 +44,8 @@ class BernoulliPairs:
         return BernoulliPairs(log_high=self.log_high[kept], log_low=self.log_low[kept])
 
     def epsilon(self, num_draws: int, delta: npt.ArrayLike) -> FloatArray:
-        """Smallest epsilon of each pair for its delta, the worse of the two directions, shape (p,).
-
-        Parameters
-        ----------
-        num_draws : int
-            The number N of draws.
-        delta : float or array of shape (p,)
-            In (0, 1).
-        """
+        """Smallest epsilon of each pair for its delta, the worse of the two directions, shape (p,)."""
+        # ``delta`` in (0, 1): one, or shape (p,).
         a0, a1 = self.probabilities
         spread = self.log_high - self.log_low
         target = np.broadcast_to(np.asarray(delta, dtype=np.float64), a0.shape)
@@ -94,11 +77,9 @@ class BernoulliPairs:
         return result
 
     def profile(self, num_draws: int, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Largest delta over the pairs at every epsilon >= 0: (heads likelier, heads rarer), shapes (e,).
-
-        The first is what N draws of the second coin (a1) make likelier than N of the first (a0), the other
-        the reverse.
-        """
+        """Largest delta over the pairs at every epsilon >= 0: (heads likelier, heads rarer), shapes (e,)."""
+        # The first is what N draws of the second coin (a1) make likelier than N of the first (a0), the other
+        # the reverse.
         epsilon = np.asarray(epsilon, dtype=np.float64)
         up, down = np.zeros_like(epsilon), np.zeros_like(epsilon)
         for a0, a1, high, low in zip(*self.probabilities, self.log_high, self.log_low, strict=True):
@@ -166,13 +147,11 @@ def _best_threshold(
     num_draws: int,
     shape: tuple[int, ...],
 ) -> FloatArray:
-    """Maximum of a threshold test's value over thresholds 0..num_draws, by bisection.
-
-    Raising the threshold from x to x + 1 drops the outcome x from the event, which helps exactly if the value
-    at x + 1 is at least the log likelihood ratio of x; as that ratio rises with x, the value first rises and
-    then falls. By hand, because thousands of pairs are bisected at once: the standard library's and SciPy's
-    integer searches take one at a time.
-    """
+    """Maximum of a threshold test's value over thresholds 0..num_draws, by bisection."""
+    # Raising the threshold from x to x + 1 drops the outcome x from the event, which helps exactly if the
+    # value at x + 1 is at least the log likelihood ratio of x; as that ratio rises with x, the value first
+    # rises and then falls. By hand, because thousands of pairs are bisected at once: the standard library's
+    # and SciPy's integer searches take one at a time.
     low, high = np.zeros(shape), np.full(shape, float(num_draws))
     while np.any(low < high):
         middle = np.floor((low + high) / 2)

@@ -19,8 +19,6 @@ from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss
 from sdv_plausible.privacy.accounting.released_rows import ReleasedRows
 from sdv_plausible.privacy.accounting.theorem1 import Noise, log_pass_probability
 
-__all__ = ["CheckedRows", "checked_rows_loss"]
-
 _T_TRIED = 40  # numbers t tried below the largest
 _COMPOSED_UP_TO = 50.0  # epsilon from which on a profile of the rows is not worth composing
 
@@ -29,18 +27,12 @@ _COMPOSED_UP_TO = 50.0  # epsilon from which on a profile of the rows is not wor
 class CheckedRows(ReleasedRows):
     """N released rows under Privacy Test 2 where s seeds, drawn afresh for every candidate, are looked at.
 
-    Parameters
-    ----------
-    max_checked : int
-        Seeds looked at, s >= 1.
-    max_plausible : int
-        Plausible seeds at which counting stops, >= 1.
-    num_rows, k, gamma, epsilon0, t, pass_rate_floor, n_lower, noise
-        As in :class:`~sdv_plausible.privacy.accounting.released_rows.ReleasedRows`, for single rows.
+    ``max_checked`` is s >= 1; counting stops at ``max_plausible`` >= 1 plausible seeds. The rest as in
+    :class:`~sdv_plausible.privacy.accounting.released_rows.ReleasedRows`, for single rows.
     """
 
-    max_checked: int
-    max_plausible: int
+    max_checked: int  # seeds looked at, s >= 1
+    max_plausible: int  # plausible seeds at which counting stops, >= 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -102,17 +94,7 @@ def checked_rows_loss(
 ) -> tuple[Loss, float]:
     """What to charge for N rows where s seeds are looked at, at the best t that was found, and its epsilon.
 
-    Parameters
-    ----------
-    num_rows, k, gamma, epsilon0, pass_rate_floor, n_lower, max_checked, max_plausible, noise
-        As in :class:`CheckedRows`.
-    delta : float
-        In (0, 1).
-
-    Returns
-    -------
-    (Loss, float)
-        Epsilon at delta is infinite where delta is out of reach.
+    Infinite where delta is out of reach.
     """
     rows = CheckedRows(
         num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, t=1, pass_rate_floor=pass_rate_floor,

@@ -27,8 +27,6 @@ from sdv_plausible.privacy.accounting.losses import (
 )
 from sdv_plausible.privacy.ledger_record import rounded_up
 
-__all__ = ["calibrate_gaussian", "compose", "compose_delta", "composed_delta"]
-
 _LARGE_EPSILON = 50.0  # beyond any protection; in a distribution of losses it would overflow
 _LARGEST_MU = 1e3  # where the search for a Gaussian budget starts
 _MARGIN = 2e-6  # relative; a calibrated budget composes to no more than the target, however it is split up
@@ -37,22 +35,8 @@ _MARGIN = 2e-6  # relative; a calibrated budget composes to no more than the tar
 def compose(losses: Iterable[Loss], delta: float) -> float:
     """Smallest total epsilon at the given delta of mechanisms used in turn, each seeing the earlier results.
 
-    Parameters
-    ----------
-    losses : iterable of Loss
-        What was used, with counts.
-    delta : float
-        Delta of the total, in (0, 1).
-
-    Returns
-    -------
-    float
-        Never below the true total; 0 for nothing used, infinity where no finite epsilon holds at this delta.
-
-    Raises
-    ------
-    ValueError
-        If delta is out of range.
+    Never below the true total; 0 for nothing used, infinity where no finite epsilon holds at this delta in
+    (0, 1).
     """
     delta = check.share_of_delta("delta", delta, "it is the failure probability of the total; try 1e-9")
     used = list(losses)
@@ -102,44 +86,24 @@ def composed_delta(losses: Iterable[Loss]) -> Callable[[float], float]:
 def calibrate_gaussian(
     epsilon: float, delta: float, other_losses: Sequence[Loss] = (), *, largest_share: float = 1.0
 ) -> float:
-    """Largest Gaussian budget mu that keeps the total within (epsilon, delta) next to the other losses.
-
-    The budget is a sum of squares: releases with noise sigma_i and sensitivity s_i may be made as long as
-    ``sum (s_i/sigma_i)^2 <= mu^2``; charge each as
-    :class:`sdv_plausible.privacy.accounting.losses.GaussianLoss`. What the discrete Gaussian loses against
-    the continuous one is already taken off, for every way of splitting mu up
-    (``docs/explanation/proofs/composition.md``, Theorem 3); from about epsilon 6 on zero-concentrated privacy
-    allows more, and is used.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        Target of the total; epsilon > 0, delta in (0, 1).
-    other_losses : sequence of Loss
-        Everything else that is charged.
-    largest_share : float
-        Most of mu^2 that any single release will get, in (0, 1]; less than 1 gains a little (0.2 % of epsilon
-        at epsilon 1).
-
-    Returns
-    -------
-    float
-        mu > 0. In terms of zCDP it is rho = mu^2/2, at (1, 1e-9) 10 % above what the tight zCDP conversion
-        allows.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range or the other losses leave nothing.
-    """
+    """Largest Gaussian budget mu that keeps the total within (epsilon, delta) next to the other losses."""
+    # The budget is a sum of squares: releases with noise sigma_i and sensitivity s_i may be made as long as
+    # ``sum (s_i/sigma_i)^2 <= mu^2``; charge each as
+    # :class:`sdv_plausible.privacy.accounting.losses.GaussianLoss`. What the discrete Gaussian loses against
+    # the continuous one is already taken off, for every way of splitting mu up
+    # (``docs/explanation/proofs/composition.md``, Theorem 3); from about epsilon 6 on zero-concentrated
+    # privacy allows more, and is used. ``largest_share``: most of mu^2 that any single release will get, in
+    # (0, 1]; less than 1 gains a little (0.2 % of epsilon at epsilon 1). In terms of zCDP rho = mu^2/2, at
+    # (1, 1e-9) 10 % above what the tight zCDP conversion allows.
     target = check.positive("epsilon", epsilon, "it is the total to stay within") * (1 - _MARGIN)
     delta = check.share_of_delta("delta", delta)
     share = check.rate("largest_share", largest_share)
     spent = compose(other_losses, delta)
     if spent >= target:
-        raise ValueError(
+        raise check.Refused.saying(
+            "epsilon",
             f"epsilon ({epsilon!r}) is used up: the other losses compose to {rounded_up(spent, 4)} at "
-            f"delta {rounded_up(delta)}; raise epsilon or spend less on them"
+            f"delta {rounded_up(delta)}; raise epsilon or spend less on them",
         )
     others, large = _set_aside_large(other_losses)
     target, delta = target - large.epsilon, delta - large.delta
@@ -147,9 +111,10 @@ def calibrate_gaussian(
     dominating = _dominating_mu(SortedLosses.of(others), target, delta, ceiling)
     mu = max(_discrete_budget(dominating, share), _zcdp_mu(others, target, delta, ceiling))
     if not mu > 0:
-        raise ValueError(
+        raise check.Refused.saying(
+            "epsilon",
             f"epsilon ({epsilon!r}) is too small for any noise to be calibrated at delta "
-            f"{rounded_up(delta)}; try 0.01"
+            f"{rounded_up(delta)}; try 0.01",
         )
     return mu
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from scipy.optimize import brentq
 
-__all__ = ["largest_within", "smallest_within"]
+from sdv_plausible.privacy.checks import Refused
 
 _TINY = 1e-300  # figures below count as this, so that their logarithm is finite
 
@@ -19,24 +19,9 @@ _TINY = 1e-300  # figures below count as this, so that their logarithm is finite
 def smallest_within(
     figure: Callable[[float], float], limit: float, low: float, high: float, *, rtol: float = 1e-9
 ) -> float:
-    """Smallest x in [low, high] at which a decreasing figure is at most the limit; never below it.
-
-    Parameters
-    ----------
-    figure : callable
-        Decreasing on [low, high], with values >= 0.
-    limit : float
-        Largest value allowed, > 0.
-    low, high : float
-        Where to look, 0 <= low < high, finite.
-    rtol : float
-        The answer is at most a relative 4 rtol above the smallest x.
-
-    Returns
-    -------
-    float
-        `low` where the limit holds already; infinity where it does not even hold at `high`.
-    """
+    """Smallest x in [low, high] at which a decreasing figure is at most the limit; never below it."""
+    # The figure is >= 0 on [low, high], 0 <= low < high, finite; the answer is at most a relative 4 rtol too
+    # large. `low` where the limit holds already; infinity where it does not even hold at `high`.
     if figure(low) <= limit:
         return low
     if figure(high) > limit:
@@ -50,24 +35,9 @@ def smallest_within(
 def largest_within(
     figure: Callable[[float], float], limit: float, low: float, high: float, *, rtol: float = 1e-9
 ) -> float:
-    """Largest x in [low, high] at which an increasing figure is at most the limit; never above it.
-
-    Parameters
-    ----------
-    figure : callable
-        Increasing on [low, high], with values >= 0.
-    limit : float
-        Largest value allowed, > 0.
-    low, high : float
-        Where to look, 0 < low < high, finite.
-    rtol : float
-        The answer is at most a relative 4 rtol below the largest x.
-
-    Returns
-    -------
-    float
-        `high` where the limit holds everywhere; 0 where it does not even hold at `low`.
-    """
+    """Largest x in [low, high] at which an increasing figure is at most the limit; never above it."""
+    # The figure is >= 0 on [low, high], 0 < low < high, finite; the answer is at most a relative 4 rtol too
+    # small. `high` where the limit holds everywhere; 0 where it does not even hold at `low`.
     if figure(high) <= limit:
         return high
     if figure(low) > limit:
@@ -84,4 +54,11 @@ def _root(figure: Callable[[float], float], limit: float, low: float, high: floa
     def excess(x: float) -> float:
         return math.log(max(figure(x), _TINY)) - log_limit
 
-    return float(brentq(excess, low, high, xtol=_TINY, rtol=rtol, maxiter=1000))
+    try:
+        return float(brentq(excess, low, high, xtol=_TINY, rtol=rtol, maxiter=1000))
+    except (ValueError, RuntimeError) as error:
+        raise Refused.saying(
+            "epsilon",
+            "epsilon and delta are beyond what doubles can tell apart, and nothing can be calibrated: try "
+            "epsilon 1.0 and delta 1e-9",
+        ) from error

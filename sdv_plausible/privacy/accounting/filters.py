@@ -20,8 +20,6 @@ from sdv_plausible.privacy.accounting.crossing import largest_within, smallest_w
 from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss
 
-__all__ = ["FILTERS", "Cost", "PrivacyFilter", "RhoFilter", "SumFilter", "add_up"]
-
 FAILURE_SHARE = 0.1  # of delta, which the rho filter keeps for thresholds: as much as a learned domain takes
 _LARGEST_MU = 1e3
 Cost = Mapping[str, float]
@@ -32,10 +30,7 @@ Cost = Mapping[str, float]
 class PrivacyFilter(ABC):
     """A total that is fixed beforehand, for costs that are not.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        What everything together may cost; epsilon > 0, delta in (0, 1).
+    ``epsilon`` > 0 and ``delta`` in (0, 1) are what everything together may cost.
     """
 
     epsilon: float
@@ -53,31 +48,13 @@ class PrivacyFilter(ABC):
 
     @abstractmethod
     def cost(self, losses: Sequence[Loss], delta: float) -> Cost:
-        """Cost of one fit.
-
-        Parameters
-        ----------
-        losses : sequence of Loss
-            Everything that the fit charges, none of it infinite.
-        delta : float
-            At which the fit states its total.
-
-        Raises
-        ------
-        ValueError
-            If the filter cannot count one of the losses.
-        """
+        """Cost of one fit that charges these losses, none of it infinite, and states its total at delta."""
 
     @abstractmethod
     def most(self, epsilon: float, delta: float, failure: float) -> tuple[Loss, ...]:
         """Losses that cost here what any fit costs at most that keeps to (epsilon, delta).
 
-        Parameters
-        ----------
-        epsilon, delta : float
-            What all losses of the fit compose to at most.
-        failure : float
-            What its thresholds fail with at most, all together.
+        Its thresholds, all together, fail with a probability of at most ``failure``.
         """
 
     @abstractmethod

@@ -14,8 +14,6 @@ from scipy.special import log_ndtr, ndtri_exp
 
 from sdv_plausible.privacy import checks as check
 
-__all__ = ["DISCRETE_EXCESS", "discrete_gaussian_mu", "gaussian_log_delta", "zcdp_delta"]
-
 FloatArray = npt.NDArray[np.float64]
 DISCRETE_EXCESS = 1 / 15  # discrete_gaussian_mu(sigma) <= (1 + DISCRETE_EXCESS/sigma^2)/sigma
 _LARGE_SIGMA = 20_000.0  # beyond it the discrete Gaussian's excess is bounded in closed form
@@ -39,17 +37,10 @@ def gaussian_log_delta(mu: float, epsilon: npt.ArrayLike) -> FloatArray:
 
 
 def discrete_gaussian_mu(sigma: float) -> float:
-    """Parameter mu of the Gaussian mechanism that dominates the discrete one with unit sensitivity.
-
-    The largest increment of ``Phi^-1(Pr[X < m])`` between consecutive integers m, computed for this sigma:
-    about ``(1 + 1/(24 sigma^2))/sigma``. For sensitivity s, or an integer vector of L2 norm s, s times as
-    much (``docs/explanation/proofs/composition.md``, Theorem 2).
-
-    Parameters
-    ----------
-    sigma : float
-        Parameter of the discrete Gaussian, > 0.
-    """
+    """Parameter mu of the Gaussian mechanism that dominates the discrete one with unit sensitivity."""
+    # The largest increment of ``Phi^-1(Pr[X < m])`` between consecutive integers m, computed for this sigma:
+    # about ``(1 + 1/(24 sigma^2))/sigma``. For sensitivity s, or an integer vector of L2 norm s, s times as
+    # much (``docs/explanation/proofs/composition.md``, Theorem 2).
     return _discrete_gaussian_mu(check.positive("sigma", sigma))
 
 

@@ -27,8 +27,7 @@ from sdv_plausible.privacy.accounting.losses import (
     PureDP,
     both_directions,
 )
-
-__all__ = ["ComposedLoss", "Composer", "SortedLosses"]
+from sdv_plausible.privacy.checks import Refused
 
 FloatArray = npt.NDArray[np.float64]
 _NUMERICAL_DELTA = 1e-13  # charged for rounding in the convolutions and the cut tails,
@@ -47,20 +46,11 @@ _SMALLEST_LOSS, _LARGEST_LOSS = 1e-7, 700.0  # where the end of a profile is loo
 
 @dataclass(frozen=True, kw_only=True)
 class SortedLosses:
-    """Losses sorted by how they compose.
+    """Losses sorted by how they compose."""
 
-    Parameters
-    ----------
-    mu_squared : float
-        All Gaussian noise together, as one Gaussian mechanism.
-    given_away : float
-        Probability of the pure failures of (0, delta) kind.
-    others : tuple of (loss, count)
-        What needs a privacy-loss distribution; zCDP losses among them as one.
-    """
-
-    mu_squared: float
-    given_away: float
+    mu_squared: float  # all Gaussian noise together, as one Gaussian mechanism
+    given_away: float  # probability of the pure failures of (0, delta) kind
+    # What needs a privacy-loss distribution; zCDP losses among them as one
     others: tuple[tuple[Loss, int], ...]
 
     @classmethod
@@ -123,12 +113,7 @@ class ComposedLoss:
 class Composer:
     """Composes a fixed set of losses with any amount of Gaussian noise.
 
-    Parameters
-    ----------
-    total : SortedLosses
-        The losses.
-    scale : float
-        Largest Gaussian mu that will be asked for beyond what `total` holds.
+    ``scale``: largest Gaussian mu that will be asked for beyond what ``total`` holds.
     """
 
     def __init__(self, total: SortedLosses, scale: float = 0.0) -> None:
@@ -153,7 +138,14 @@ class Composer:
         mu, composed = math.sqrt(mu_squared), self._others
         if composed is not None and mu > 0:
             noise = _Gaussian(mu)
-            composed = composed.compose(_discretise(noise, _top(noise), self._step))
+            try:
+                composed = composed.compose(_discretise(noise, _top(noise), self._step))
+            except IndexError as error:  # where all of the mass is beyond the grid
+                raise Refused.saying(
+                    "epsilon",
+                    "losses of hundreds of epsilon cannot be added up: lower epsilon, or give math.inf to "
+                    "learn without noise and without a claim",
+                ) from error
         return ComposedLoss(self._given_away, mu, composed, self._rounding)
 
 
@@ -168,12 +160,10 @@ class _Gaussian(Loss):
 
 
 def _grid_step(variance: float, uses: int, top: float) -> float:
-    """Width of the grid of losses, a power of two.
-
-    Connecting the dots splits each atom between its neighbours on the grid, which adds at most step^2/4 to
-    the variance of a loss: keep that below a millionth of the whole, unless the grid gets too long (a wider
-    grid only bounds more loosely).
-    """
+    """Width of the grid of losses, a power of two."""
+    # Connecting the dots splits each atom between its neighbours on the grid, which adds at most step^2/4 to
+    # the variance of a loss: keep that below a millionth of the whole, unless the grid gets too long (a wider
+    # grid only bounds more loosely).
     step = max(
         math.sqrt(4 * _EXCESS_VARIANCE * variance / uses),
         _REACH * math.sqrt(variance) / _LONG_GRID,
@@ -192,11 +182,10 @@ def _top(loss: Loss) -> float:
 
 
 def _second_moment(loss: Loss, top: float) -> float:
-    """Rough second moment of one use's privacy loss; it only sets the width of the grid.
-
-    A loss L has ``Pr[L > l] = delta(l) - delta'(l)`` and, for l < 0, the density of the other direction times
-    e^l: integrated by parts, E[L^2] is twice the integral of ``(1 + l + (1 - l) e^-l) delta(l)`` over l > 0.
-    """
+    """Rough second moment of one use's privacy loss; it only sets the width of the grid."""
+    # A loss L has ``Pr[L > l] = delta(l) - delta'(l)`` and, for l < 0, the density of the other direction
+    # times e^l: integrated by parts, E[L^2] is twice the integral of ``(1 + l + (1 - l) e^-l) delta(l)`` over
+    # l > 0.
     losses = np.linspace(0.0, top, 65)
     remove, add = loss.profile(losses)
     weight = 1 + losses + (1 - losses) * np.exp(-losses)
@@ -204,10 +193,8 @@ def _second_moment(loss: Loss, top: float) -> float:
 
 
 def _discretise(loss: Loss, top: float, step: float) -> PrivacyLossDistribution:
-    """Both directions on a grid, by connecting the dots of the profile from above.
-
-    Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, *Connect the Dots*, PETS 2022.
-    """
+    """Both directions on a grid, by connecting the dots of the profile from above."""
+    # Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, *Connect the Dots*, PETS 2022.
     losses: FloatArray = step * np.arange(max(1, math.ceil(top / step)) + 1, dtype=np.float64)
     remove, add = loss.profile(losses)
     if remove is add:
@@ -225,18 +212,10 @@ def _pmf(own: FloatArray, other: FloatArray, losses: FloatArray) -> PLDPmf:
 
 
 def convex_hull(losses: FloatArray, bounds: FloatArray) -> FloatArray:
-    """Largest falling curve, convex in e^loss and 1 at ``e^loss = 0``, that lies nowhere above the bounds.
-
-    The true curve is one of these, so it lies below; and the curve is that of some pair of distributions,
-    which the bounds need not be (``docs/explanation/proofs/composition.md``, Lemma 1).
-
-    Parameters
-    ----------
-    losses : array of float, shape (g,)
-        Rising.
-    bounds : array of float, shape (g,)
-        Upper bounds of delta at the losses.
-    """
+    """Largest falling curve, convex in e^loss and 1 at ``e^loss = 0``, that lies nowhere above the bounds."""
+    # The true curve is one of these, so it lies below; and the curve is that of some pair of distributions,
+    # which the bounds need not be (``docs/explanation/proofs/composition.md``, Lemma 1). Both of shape (g,);
+    # ``losses`` rise, ``bounds`` are upper bounds of delta there.
     ratios = np.append(0.0, np.exp(losses))
     curve = np.append(1.0, np.minimum.accumulate(np.clip(bounds, 0.0, 1.0)))
     widths = np.append(math.exp(losses[0]), np.exp(losses[:-1]) * np.expm1(np.diff(losses)))

@@ -19,21 +19,6 @@ import numpy.typing as npt
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, gaussian_log_delta, zcdp_delta
 
-__all__ = [
-    "ZCDP",
-    "ApproxDP",
-    "BoundedRangeLoss",
-    "DiscreteLaplaceLoss",
-    "EpsilonDelta",
-    "GaussianLoss",
-    "InfiniteLoss",
-    "Loss",
-    "PureDP",
-    "ReleaseLoss",
-    "RhoDelta",
-    "both_directions",
-]
-
 FloatArray = npt.NDArray[np.float64]
 _LARGEST_EXPONENT = 700.0  # exp of it is still a double
 
@@ -81,15 +66,7 @@ class Loss(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class PureDP(Loss):
-    """`count` mechanisms, each epsilon-DP and nothing more is known.
-
-    Parameters
-    ----------
-    epsilon : float
-        Loss of each, >= 0.
-    count : int
-        How many, >= 1.
-    """
+    """`count` mechanisms, each epsilon-DP and nothing more is known."""
 
     epsilon: float
     count: int = 1
@@ -111,12 +88,7 @@ class PureDP(Loss):
 class ApproxDP(Loss):
     """`count` mechanisms, each (epsilon, delta)-DP and nothing more is known.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Loss of each; epsilon >= 0, delta in [0, 1].
-    count : int
-        How many, >= 1.
+    epsilon >= 0, delta in [0, 1], count >= 1.
     """
 
     epsilon: float
@@ -139,13 +111,7 @@ class ApproxDP(Loss):
 
 @dataclass(frozen=True, kw_only=True)
 class ZCDP(Loss):
-    """Anything that is rho-zCDP.
-
-    Parameters
-    ----------
-    rho : float
-        Zero-concentrated privacy loss, >= 0.
-    """
+    """Anything that is rho-zCDP."""
 
     rho: float
 
@@ -163,17 +129,9 @@ class ZCDP(Loss):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianLoss(Loss):
-    """`count` discrete Gaussian mechanisms on integers.
+    """`count` discrete Gaussian mechanisms on integers."""
 
-    Parameters
-    ----------
-    sensitivity_over_sigma : float
-        L2 sensitivity over sigma of each, > 0; ``sqrt(2 rho)`` in terms of zCDP.
-    count : int
-        How many, >= 1.
-    """
-
-    sensitivity_over_sigma: float
+    sensitivity_over_sigma: float  # L2 sensitivity over sigma of each, > 0; ``sqrt(2 rho)`` in terms of zCDP
     count: int = 1
 
     def __post_init__(self) -> None:
@@ -196,21 +154,11 @@ class GaussianLoss(Loss):
 
 @dataclass(frozen=True, kw_only=True)
 class DiscreteLaplaceLoss(Loss):
-    """`count` discrete Laplace mechanisms: integer noise with ``Pr[z] ~ exp(-epsilon |z| / sensitivity)``.
-
-    Parameters
-    ----------
-    epsilon : float
-        Loss of each, > 0.
-    count : int
-        How many, >= 1.
-    sensitivity : int
-        Most that the integer changes between neighbours, >= 1.
-    """
+    """`count` discrete Laplace mechanisms: integer noise with ``Pr[z] ~ exp(-epsilon |z| / sensitivity)``."""
 
     epsilon: float
     count: int = 1
-    sensitivity: int = 1
+    sensitivity: int = 1  # most that the integer changes between neighbours, >= 1
 
     def __post_init__(self) -> None:
         check.positive("epsilon", self.epsilon)
@@ -233,17 +181,10 @@ class DiscreteLaplaceLoss(Loss):
 
 @dataclass(frozen=True, kw_only=True)
 class BoundedRangeLoss(Loss):
-    """`count` mechanisms of epsilon-bounded range, such as the exponential mechanism (Gumbel noise).
+    """`count` mechanisms of epsilon-bounded range, such as the exponential mechanism (Gumbel noise)."""
 
-    Parameters
-    ----------
-    epsilon : float
-        Range of the log likelihood ratio of each, > 0: the exponential mechanism with scale 2
-        sensitivity/epsilon.
-    count : int
-        How many, chosen adaptively or not, >= 1.
-    """
-
+    # Range of the log likelihood ratio of each, > 0: the exponential mechanism with scale 2
+    # sensitivity/epsilon
     epsilon: float
     count: int = 1
 
@@ -273,19 +214,11 @@ class ReleaseLoss(Loss):
     delta)-DP with randomised response (``docs/explanation/proofs/release_test.md``, Theorem 2). The rows of
     one person may do both: a group that enters takes a row off what the sizes change by (``persons.md``,
     Theorem 4).
-
-    Parameters
-    ----------
-    epsilon0 : float
-        Loss of the noisy sizes, > 0.
-    delta : float
-        Probability that what one unit brings shows, in [0, 1].
-    l1 : int
-        Most that all sizes together change between neighbours, >= 1; the noise has scale l1/epsilon0.
     """
 
-    epsilon0: float
-    delta: float
+    epsilon0: float  # loss of the noisy sizes, > 0
+    delta: float  # probability that what one unit brings shows, in [0, 1]
+    # Most that all sizes together change between neighbours, >= 1; the noise has scale l1/epsilon0
     l1: int = 1
 
     def __post_init__(self) -> None:

@@ -30,8 +30,6 @@ from sdv_plausible.privacy.accounting.released_rows import (
 from sdv_plausible.privacy.accounting.theorem1 import Noise, log_pass_probability
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
-__all__ = ["IndependentRows", "rows_loss"]
-
 FloatArray = npt.NDArray[np.float64]
 _ROUNDING = 1e-15  # of a line next to where it crosses zero
 _LARGEST_RATIO = 700.0  # in logarithms
@@ -41,15 +39,7 @@ _TRIED_UP_TO = 4 * _COMPOSED_UP_TO  # Theorem 3 has been seen at a quarter of Th
 
 @dataclass(frozen=True, kw_only=True)
 class IndependentRows(RowByRow):
-    """N rows of any seed-based model under Privacy Test 2, as N uses of a single row.
-
-    Parameters
-    ----------
-    gamma : float
-        As in :class:`~sdv_plausible.privacy.accounting.released_rows.ReleasedRows`.
-    num_rows, k, epsilon0, pass_rate_floor, n_lower, noise
-        As in :class:`~sdv_plausible.privacy.accounting.released_rows.RowByRow`.
-    """
+    """N rows of any seed-based model under Privacy Test 2, as N uses of a single row."""
 
     gamma: float
 
@@ -128,17 +118,8 @@ def rows_loss(
 
     The smaller of Theorem 2 at its best t and, for single rows added or removed, Theorem 3, each by its whole
     profile; an (epsilon, delta) pair where that is beyond any protection, and for replacement. All of it is
-    decided by public parameters.
-
-    Parameters
-    ----------
-    num_rows, k, gamma, epsilon0, delta, pass_rate_floor, n_lower, noise, neighbours
-        As in :func:`~sdv_plausible.privacy.accounting.released_rows.released_rows_loss`.
-
-    Returns
-    -------
-    (Loss, float)
-        Epsilon at delta is infinite where delta is out of reach.
+    decided by public parameters. Infinite where delta is out of reach. Parameters as in
+    :func:`~sdv_plausible.privacy.accounting.released_rows.released_rows_loss`.
     """
     coin = released_rows_loss(
         num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, delta=delta,

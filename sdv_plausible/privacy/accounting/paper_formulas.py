@@ -14,48 +14,19 @@ from dataclasses import dataclass
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
 
-__all__ = [
-    "PaperShares",
-    "paper_advanced_composition",
-    "paper_entropy_sensitivity",
-    "paper_model_loss",
-    "paper_parameter_loss",
-    "paper_sampling_amplification",
-    "paper_sequential_composition",
-    "paper_shares",
-    "paper_structure_loss",
-]
-
 SIZE_SHARE = 0.05  # of the structure's epsilon, for the noisy number of rows; the paper prints no share
 
 
 def paper_sequential_composition(losses: Iterable[tuple[float, float]]) -> EpsilonDelta:
-    """Theorem 2 (sequential composition): epsilons add, deltas add.
-
-    Parameters
-    ----------
-    losses : iterable of (epsilon, delta)
-        One pair per mechanism.
-    """
+    """Theorem 2 (sequential composition): epsilons add, deltas add."""
     pairs = [(check.non_negative("epsilon", e), check.probability("delta", d)) for e, d in losses]
     return EpsilonDelta(math.fsum(e for e, _ in pairs), min(1.0, math.fsum(d for _, d in pairs)))
 
 
 def paper_advanced_composition(epsilon: float, delta: float, count: int, delta_slack: float) -> EpsilonDelta:
-    """Theorem 3 (advanced composition) for `count` mechanisms of the same (epsilon, delta).
-
-    ``epsilon sqrt(2 count ln(1/delta_slack)) + count epsilon (e^epsilon - 1)`` at ``count delta +
-    delta_slack``.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        Loss of each mechanism; epsilon >= 0, delta in [0, 1].
-    count : int
-        Number of mechanisms, >= 1.
-    delta_slack : float
-        The additional delta, in (0, 1).
-    """
+    """Theorem 3 (advanced composition) for `count` mechanisms of the same (epsilon, delta)."""
+    # ``epsilon sqrt(2 count ln(1/delta_slack)) + count epsilon (e^epsilon - 1)`` at ``count delta +
+    # delta_slack``; epsilon >= 0, delta in [0, 1], count >= 1, delta_slack in (0, 1).
     epsilon = check.non_negative("epsilon", epsilon)
     delta = check.probability("delta", delta)
     count = check.whole("count", count, 1)
@@ -65,11 +36,9 @@ def paper_advanced_composition(epsilon: float, delta: float, count: int, delta_s
 
 
 def paper_sampling_amplification(epsilon: float, delta: float, probability: float) -> EpsilonDelta:
-    """Theorem 4 (amplification by sampling): ``(ln(1 + p (e^epsilon - 1)), p delta)``.
-
-    For rows kept with probability p. It speaks of one sampled part and of the pair as a whole; for several
-    disjoint parts of one split use :func:`sdv_plausible.privacy.accounting.split.split_total`.
-    """
+    """Theorem 4 (amplification by sampling): ``(ln(1 + p (e^epsilon - 1)), p delta)``."""
+    # For rows kept with probability p. It speaks of one sampled part and of the pair as a whole; for several
+    # disjoint parts of one split use :func:`sdv_plausible.privacy.accounting.split.split_total`.
     epsilon = check.non_negative("epsilon", epsilon)
     delta = check.probability("delta", delta)
     p = check.probability("probability", probability)
@@ -79,19 +48,9 @@ def paper_sampling_amplification(epsilon: float, delta: float, probability: floa
 def paper_structure_loss(
     num_attributes: int, epsilon_entropy: float, delta: float, epsilon_size: float
 ) -> EpsilonDelta:
-    """Section 3.5: m (m + 1) noisy entropies by Theorem 3, and the noisy number of rows by Theorem 2.
-
-    Parameters
-    ----------
-    num_attributes : int
-        The number m of attributes, >= 1.
-    epsilon_entropy : float
-        Loss of each noisy entropy.
-    delta : float
-        Slack of Theorem 3, in (0, 1).
-    epsilon_size : float
-        Loss of the noisy number of rows.
-    """
+    """Section 3.5: m (m + 1) noisy entropies by Theorem 3, and the noisy number of rows by Theorem 2."""
+    # m is ``num_attributes`` >= 1, ``delta`` in (0, 1) the slack of Theorem 3; an epsilon for each noisy
+    # entropy, and one for the noisy number of rows.
     m = check.whole("num_attributes", num_attributes, 1)
     entropies = paper_advanced_composition(epsilon_entropy, 0.0, m * (m + 1), delta)
     return paper_sequential_composition([entropies, (epsilon_size, 0.0)])
@@ -109,45 +68,25 @@ def paper_model_loss(structure: EpsilonDelta, parameters: EpsilonDelta) -> Epsil
 
 
 def paper_entropy_sensitivity(n: int) -> float:
-    """Lemma 1 of the paper: ``(2 + 1/ln 2 + 2 log2 n) / n`` bits, replace-one.
-
-    About twice the exact value (2.03 times at n = 280,000); kept to reproduce the paper. n >= 1.
-    """
+    """Lemma 1 of the paper: ``(2 + 1/ln 2 + 2 log2 n) / n`` bits, replace-one."""
+    # About twice the exact value (2.03 times at n = 280,000); kept to reproduce the paper. n >= 1.
     n = check.whole("n", n, 1, "the bound divides by n")
     return (2 + 1 / math.log(2) + 2 * math.log2(n)) / n
 
 
 @dataclass(frozen=True, kw_only=True)
 class PaperShares:
-    """Loss of every single noisy number under ``noise="paper"``.
+    """Loss of every single noisy number under ``noise="paper"``."""
 
-    Attributes
-    ----------
-    size : float
-        Noisy number of rows of D_T (epsilon_nT).
-    entropy : float
-        Each noisy entropy (epsilon_H).
-    counts : float
-        Each table of noisy counts (epsilon_p).
-    """
-
-    size: float
-    entropy: float
-    counts: float
+    size: float  # noisy number of rows of D_T (epsilon_nT)
+    entropy: float  # each noisy entropy (epsilon_H)
+    counts: float  # each table of noisy counts (epsilon_p)
 
 
 def paper_shares(num_attributes: int, epsilon: float, delta: float) -> PaperShares:
-    """Losses at which section 3.5's formulas give epsilon for the structure, and epsilon for the tables.
-
-    Parameters
-    ----------
-    num_attributes : int
-        The number m of attributes, >= 1.
-    epsilon : float
-        Both epsilon_L and epsilon_P, > 0: before amplification by sampling.
-    delta : float
-        Both delta_L and delta_P, in (0, 1).
-    """
+    """Losses at which section 3.5's formulas give epsilon for the structure, and epsilon for the tables."""
+    # ``epsilon`` > 0 is both epsilon_L and epsilon_P, before amplification by sampling; ``delta`` in (0, 1)
+    # both delta_L and delta_P.
     epsilon = check.positive("epsilon", epsilon, "try 1.0")
     size = SIZE_SHARE * epsilon
     return PaperShares(

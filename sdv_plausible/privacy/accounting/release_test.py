@@ -9,23 +9,12 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, Context, Decimal
 from functools import lru_cache
-from typing import NamedTuple
 
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
-__all__ = ["ReleaseTestLoss", "release_margin", "release_test_loss", "size_lower_bound_margin"]
-
 _DIGITS = 60  # beyond the size of the quantity: a decision is wrong only where two numbers agree in 50 digits
 _SLACK = Decimal("1e-50")  # and there it is on the safe side
-
-
-class ReleaseTestLoss(NamedTuple):
-    """Loss of the release-level test, and the margin s above k that its released sizes must have."""
-
-    epsilon: float
-    delta: float
-    s: int
 
 
 def release_margin(epsilon0: float, delta: float, neighbours: Neighbours = ONE_ROW) -> int:
@@ -38,25 +27,6 @@ def release_margin(epsilon0: float, delta: float, neighbours: Neighbours = ONE_R
 
     Decided for the exact values of the two doubles, in decimal arithmetic: in double precision the answer is
     one too small or too large where delta is close to one of the tails.
-
-    Parameters
-    ----------
-    epsilon0 : float
-        Privacy loss of the noisy sizes, > 0: the noise has scale L1/epsilon0.
-    delta : float
-        Most that the tail may have, in (0, 1).
-    neighbours : Neighbours
-        Whom the margin protects.
-
-    Returns
-    -------
-    int
-        The margin s.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
     """
     epsilon0 = check.positive("epsilon0", epsilon0, "it is the loss of the noisy sizes; try 1.0")
     delta = check.share_of_delta("delta", delta, "try 1e-9")
@@ -77,79 +47,15 @@ def _margin(epsilon0: float, delta: float, per_step: int, events: int) -> int:
     return max(1, math.ceil(steps))
 
 
-def release_test_loss(
-    *, k: int, epsilon0: float, pre_threshold: bool = True, delta: float | None = None, s: int | None = None
-) -> ReleaseTestLoss:
-    """Loss of releasing prefix groups with their noisy sizes once; any number of rows afterwards is free.
-
-    Sizes get discrete Laplace noise Z with ``Pr[Z = z] ~ a^|z|``, ``a = exp(-epsilon0)``, drawn once per
-    group present, and are released if they reach k + s. With the pre-threshold only groups of at least k
-    seeds enter: ``delta = a^s/(1 + a)``; without it ``delta = a^(k+s-1)/(1 + a)``. Both are exact: no smaller
-    delta holds at epsilon0 (``docs/explanation/proofs/release_test.md``).
-
-    Parameters
-    ----------
-    k : int
-        Seeds per released prefix, >= 1; sure with the pre-threshold.
-    epsilon0 : float
-        Privacy loss of the noisy sizes, > 0.
-    pre_threshold : bool
-        Whether groups below k are dropped before the noise.
-    delta : float, optional
-        Target in (0, 1): the smallest s that meets it is returned, by :func:`release_margin`. Give either
-        delta or s.
-    s : int, optional
-        Margin above k, >= 0.
-
-    Returns
-    -------
-    ReleaseTestLoss
-        ``(epsilon, delta, s)`` with the delta that is really spent, rounded up.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or not exactly one of delta and s is given.
-    """
-    k = check.whole("k", k, 1, "it is a number of seeds; try 50")
-    epsilon0 = check.positive("epsilon0", epsilon0, "it is the loss of the noisy sizes; try 1.0")
-    if (delta is None) == (s is None):
-        raise ValueError(f"delta ({delta!r}) and s ({s!r}): give exactly one of them, the other follows")
-    entry = 0 if pre_threshold else k - 1  # distance that a group must jump to be released, beyond s
-    if delta is not None:
-        s = max(0, release_margin(epsilon0, delta) - entry)
-    s = check.whole("s", s, 0)
-    return ReleaseTestLoss(epsilon0, _tail(s + entry, epsilon0), s)
-
-
 def size_lower_bound_margin(epsilon: float, beta: float, neighbours: Neighbours = ONE_ROW) -> int:
-    """Subtract this from a noisy number of rows for a lower bound that is safe as a public parameter.
-
-    The number of rows n gets discrete Laplace noise of scale c/epsilon, c the rows of one unit; with margin s
-    the event "bound above the size of the smaller neighbour" has probability at most
-    ``a^(s+1-c)/(1 + a) <= beta`` under both neighbours, ``a = exp(-epsilon/c)``. Charge ``(epsilon, beta)``
-    (``docs/explanation/proofs/conditional_release.md``, Remark 4).
-
-    Parameters
-    ----------
-    epsilon : float
-        Loss of the noisy number of rows, > 0.
-    beta : float
-        Probability of the bad event, in (0, 1).
-    neighbours : Neighbours
-        Whose sizes are compared.
-    """
+    """Subtract this from a noisy number of rows for a lower bound that is safe as a public parameter."""
+    # The number of rows n gets discrete Laplace noise of scale c/epsilon, c the rows of one unit; with margin
+    # s the event "bound above the size of the smaller neighbour" has probability at most ``a^(s+1-c)/(1 + a)
+    # <= beta`` under both neighbours, ``a = exp(-epsilon/c)``. Charge ``(epsilon, beta)``
+    # (``docs/explanation/proofs/conditional_release.md``, Remark 4).
     epsilon = check.positive("epsilon", epsilon, "it is the loss of the noisy number of rows; try 0.1")
     beta = check.open_probability("beta", beta, "try 1e-11")
     return _margin(epsilon, beta, neighbours.rows, 1) + neighbours.rows - 1
-
-
-def _tail(s: int, epsilon0: float) -> float:
-    """Pr[Z >= s] for s >= 0 and discrete Laplace Z, rounded up."""
-    exact, rate = _arithmetic(epsilon0), Decimal(epsilon0)
-    log_tail = exact.subtract(_log_at_zero(exact, rate), exact.multiply(rate, s))
-    tail = exact.exp(log_tail)
-    return next(x for x in (float(tail), math.nextafter(float(tail), math.inf)) if Decimal(x) >= tail)
 
 
 def _log_at_zero(exact: Context, rate: Decimal) -> Decimal:

@@ -28,18 +28,6 @@ from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, log_pass_probability
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
-__all__ = [
-    "COARSE",
-    "FINE",
-    "ReleasedRows",
-    "ReleasedRowsLoss",
-    "RowByRow",
-    "group_sizes",
-    "largest_feasible_t",
-    "largest_mass_increase",
-    "released_rows_loss",
-]
-
 FloatArray = npt.NDArray[np.float64]
 FINE, COARSE = 1 / 400, 1 / 50  # relative inflation of the log likelihood ratio by the cover
 _LARGEST_GROUP = 20_000_000
@@ -58,21 +46,12 @@ class ReleasedRowsLoss(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RowByRow(Loss):
-    """Parameters of every loss of rows released one by one.
+    """Parameters of every loss of rows released one by one under Privacy Test 2 (k, epsilon0).
 
-    Parameters
-    ----------
-    num_rows : int
-        Rows released in total, or the declared cap, >= 1. All calls with the same parameters together.
-    k, epsilon0 : int, float
-        Privacy Test 2.
-    pass_rate_floor : float
-        Lower bound in (0, 1] on the probability that one attempt is released, true for both neighbours; with
-        conditions, on the probability that it passes *and* meets the condition.
-    n_lower : int
-        Lower bound on the number of seeds of the smaller neighbour, >= 1.
-    noise : {"discrete_laplace", "laplace"}
-        Noise of the threshold.
+    ``num_rows`` >= 1 counts all calls with the same parameters together, or is the declared cap.
+    ``pass_rate_floor`` in (0, 1] bounds the probability that one attempt is released from below, for both
+    neighbours; with conditions, that it passes *and* meets the condition. ``n_lower`` >= 1 bounds the seeds
+    of the smaller neighbour from below.
     """
 
     num_rows: int
@@ -92,10 +71,10 @@ class RowByRow(Loss):
         check.whole("n_lower", self.n_lower, 1, "it bounds the number of seeds from below")
         check_noise(self.noise)
         if self.k + 2 / self.epsilon0 > _LARGEST_GROUP:
-            raise ValueError(
+            raise check.Refused.saying(
+                "k",
                 f"k ({self.k}) + 2/epsilon0 ({self.epsilon0!r}) must be below {_LARGEST_GROUP:,}: the worst "
-                "group is "
-                f"looked for up to that size; lower k or raise epsilon0"
+                "group is looked for up to that size; lower k or raise epsilon0",
             )
 
     @property
@@ -108,22 +87,14 @@ class RowByRow(Loss):
 class ReleasedRows(RowByRow):
     """N released rows of any seed-based model under Privacy Test 2.
 
-    Parameters
-    ----------
-    gamma : float
-        Partition width; 1 where all records that can produce a candidate are equally likely to (a mixture
-        over omega with omega known to the test, such as a range drawn afresh for every candidate), else > 1.
-    t : int
-        Partitions below t are charged to delta, >= 1; see :func:`released_rows_loss` for the best.
-    unit : int
-        Seeds that one unit adds or removes, at most, >= 1.
-    num_rows, k, epsilon0, pass_rate_floor, n_lower, noise
-        As in :class:`RowByRow`.
+    ``gamma`` is 1 where all records that can produce a candidate are equally likely to (a mixture over omega
+    with omega known to the test, such as a range drawn afresh for every candidate), else the partition width,
+    > 1. Partitions below t >= 1 are charged to delta.
     """
 
     gamma: float
     t: int
-    unit: int = 1
+    unit: int = 1  # seeds that one unit adds or removes, at most, >= 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -185,26 +156,11 @@ def released_rows_loss(
     noise: Noise = "discrete_laplace",
     neighbours: Neighbours = ONE_ROW,
 ) -> ReleasedRowsLoss:
-    """Total epsilon of N rows released under Privacy Test 2 by any seed-based model, at the best t.
-
-    ``docs/explanation/proofs/seed_test.md``, Theorem 2. Every t gives a valid bound, so the search over t
-    need not be complete. A unit that is replaced is removed, and another one added (``persons.md``,
-    Theorem 6).
-
-    Parameters
-    ----------
-    num_rows, k, gamma, epsilon0, pass_rate_floor, n_lower, noise
-        As in :class:`ReleasedRows`; where units are replaced, n_lower bounds the seeds without the unit.
-    delta : float
-        In (0, 1).
-    neighbours : Neighbours
-        Whose seeds are added, removed or replaced.
-
-    Returns
-    -------
-    ReleasedRowsLoss
-        ``(epsilon, delta, t)``; epsilon is infinite where no t is charged less than delta.
-    """
+    """Total epsilon of N rows released under Privacy Test 2 by any seed-based model, at the best t."""
+    # ``docs/explanation/proofs/seed_test.md``, Theorem 2. Every t gives a valid bound, so the search over t
+    # need not be complete. A unit that is replaced is removed, and another one added (``persons.md``, Theorem
+    # 6). Where units are replaced, n_lower bounds the seeds without the unit. Epsilon is infinite where no t
+    # is charged less than delta.
 
     def rows(t: int) -> ReleasedRows:
         return ReleasedRows(
@@ -261,11 +217,9 @@ def group_sizes(k: int, epsilon0: float) -> FloatArray:
 
 
 def largest_mass_increase(k: int, epsilon0: float, gamma: float, noise: Noise = "discrete_laplace") -> float:
-    """Most that one row adds to n times the pass rate.
-
-    The largest over c of ``pt(c+1) + gamma c (pt(c+1) - pt(c))``: ``docs/explanation/proofs/seed_test.md``,
-    Lemma 3. At least 1.
-    """
+    """Most that one row adds to n times the pass rate."""
+    # The largest over c of ``pt(c+1) + gamma c (pt(c+1) - pt(c))``: ``docs/explanation/proofs/seed_test.md``,
+    # Lemma 3. At least 1.
     c = group_sizes(k, epsilon0)[max(0, k - 1) :]  # up to k - 1 both terms rise
     p = np.exp(log_pass_probability(np.append(c, c[-1] + 1), k, epsilon0, noise))
     steps = gamma * c * np.diff(p)

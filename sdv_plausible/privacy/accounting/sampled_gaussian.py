@@ -19,8 +19,6 @@ from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, gaus
 from sdv_plausible.privacy.accounting.losses import FloatArray, Loss, RhoDelta
 from sdv_plausible.privacy.ledger_record import rounded_up
 
-__all__ = ["SampledGaussianLoss", "calibrate_sampled"]
-
 _LARGEST_EPSILON = 600.0  # its exponential over a rate is still a double
 _MARGIN = 2e-6  # relative; a calibrated noise composes to no more than the target
 _LOW, _HIGH = 0.3, 1.5  # of the limit theorem's sensitivity over sigma: where the true one is looked for
@@ -29,20 +27,10 @@ _PRECISION = 5e-4  # relative, of the noise that is found: a composition takes a
 
 @dataclass(frozen=True, kw_only=True)
 class SampledGaussianLoss(Loss):
-    """`count` discrete Gaussian mechanisms, each on a fresh Poisson sample; for rows added or removed.
+    """`count` discrete Gaussian mechanisms, each on a fresh Poisson sample; for rows added or removed."""
 
-    Parameters
-    ----------
-    rate : float
-        Probability that a row is in a sample, by itself, in (0, 1].
-    sensitivity_over_sigma : float
-        L2 sensitivity of the sampled sum over sigma, > 0.
-    count : int
-        How many, >= 1.
-    """
-
-    rate: float
-    sensitivity_over_sigma: float
+    rate: float  # probability that a row is in a sample, by itself, in (0, 1]
+    sensitivity_over_sigma: float  # L2 sensitivity of the sampled sum over sigma, > 0
     count: int = 1
 
     def __post_init__(self) -> None:
@@ -82,24 +70,7 @@ class SampledGaussianLoss(Loss):
 def calibrate_sampled(
     epsilon: float, delta: float, rate: float, count: int, other_losses: tuple[Loss, ...] = ()
 ) -> SampledGaussianLoss:
-    """Least noise for sums over Poisson samples that keeps the total within (epsilon, delta).
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        Target of the total; epsilon > 0, delta in (0, 1).
-    rate : float
-        Of the samples.
-    count : int
-        Number of sums.
-    other_losses : tuple of Loss
-        Everything else that is charged.
-
-    Raises
-    ------
-    ValueError
-        If the other losses leave too little for any noise that would be of use.
-    """
+    """Least noise for sums over Poisson samples that keeps the total within (epsilon, delta)."""
     target = check.positive("epsilon", epsilon, "it is the total to stay within") * (1 - _MARGIN)
     delta = check.share_of_delta("delta", delta)
 
@@ -111,8 +82,9 @@ def calibrate_sampled(
     guess = math.sqrt(math.log1p((mu / rate) ** 2 / count))
     ratio = largest_within(at, delta, _LOW * guess, _HIGH * guess, rtol=_PRECISION)
     if not ratio > 0:
-        raise ValueError(
+        raise check.Refused.saying(
+            "epsilon",
             f"epsilon ({epsilon!r}) leaves too little for {count} sums at delta {rounded_up(delta)}: raise "
-            "epsilon or ask for fewer"
+            "epsilon or ask for fewer",
         )
     return SampledGaussianLoss(rate=rate, sensitivity_over_sigma=ratio, count=count)

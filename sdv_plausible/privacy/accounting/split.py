@@ -9,30 +9,15 @@ from dataclasses import dataclass
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import ApproxDP, Loss
 
-__all__ = ["RandomSplit", "split_total"]
-
 COMMON_SHARE = 0.5  # of delta, where all rows were used for something as well
 
 
 def split_total(parts: Sequence[tuple[float, Sequence[Loss]]], common: Iterable[Loss], delta: float) -> float:
-    """Epsilon at delta where each row falls, independently and secretly, into one part or into none.
-
-    ``ln(1 + sum p_i (e^eps_i - 1))``: everything that ever uses a part is composed first, and amplified once.
-
-    Parameters
-    ----------
-    parts : sequence of (probability, losses)
-        For each part a row's chance to fall into it, and all that its rows are used for.
-    common : iterable of Loss
-        What all rows are used for.
-    delta : float
-        At which the total is stated, in (0, 1).
-
-    Returns
-    -------
-    float
-        For one row added or removed; infinity where a part has no epsilon at its share of delta.
-    """
+    """Epsilon at delta where each row falls, independently and secretly, into one part or into none."""
+    # ``ln(1 + sum p_i (e^eps_i - 1))``: everything that ever uses a part is composed first, and amplified
+    # once. ``parts``: a row's chance to fall into each, and all that its rows are used for; ``common``: what
+    # all rows are used for. For one row added or removed; infinity where a part has no epsilon at its share
+    # of delta.
     shared = list(common)
     share = delta * (1 - COMMON_SHARE) if shared else delta
     # The largest of the parts' deltas holds in both directions; their mean does not for adding a row.
@@ -50,11 +35,8 @@ def split_total(parts: Sequence[tuple[float, Sequence[Loss]]], common: Iterable[
 class RandomSplit:
     """A split of single rows into parts, each used for its own ends.
 
-    Parameters
-    ----------
-    parts : tuple of (float, frozenset of str)
-        A row's chance to fall into the part, and what the part alone is used for: ``"structure"``,
-        ``"parameters"``, ``"seeds"``.
+    ``parts``: a row's chance to fall into each, and what it alone is used for: ``"structure"``,
+    ``"parameters"``, ``"seeds"``.
     """
 
     parts: tuple[tuple[float, frozenset[str]], ...]

@@ -18,8 +18,6 @@ import numpy.typing as npt
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
 
-__all__ = ["Noise", "Theorem1Choice", "check_noise", "log_pass_probability", "theorem1", "theorem1_best"]
-
 Noise = Literal["discrete_laplace", "laplace"]
 FloatArray = npt.NDArray[np.float64]
 
@@ -35,34 +33,18 @@ class Theorem1Choice(NamedTuple):
 def check_noise(noise: str) -> None:
     """Raise unless noise names a noise of the randomised test."""
     if noise not in ("discrete_laplace", "laplace"):
-        raise ValueError(
-            f'noise ({noise!r}) must be "discrete_laplace" (what RandomizedTest draws) or "laplace"'
+        raise check.Refused(
+            "threshold_noise", noise, 'must be "discrete_laplace" (what RandomizedTest draws) or "laplace"'
         )
 
 
 def log_pass_probability(
     group_size: npt.ArrayLike, k: int, epsilon0: float, noise: Noise = "discrete_laplace"
 ) -> FloatArray:
-    """Natural log of pt(c) = Pr[c + noise >= k]: the chance that c plausible seeds pass Privacy Test 2.
-
-    Parameters
-    ----------
-    group_size : array of int or float
-        Plausible seeds c, any shape.
-    k : int
-        Centre of the threshold.
-    epsilon0 : float
-        Inverse scale of the noise: density proportional to ``exp(-epsilon0 |z|)`` on the integers or on the
-        real line.
-    noise : {"discrete_laplace", "laplace"}
-        Which of the two.
-
-    Returns
-    -------
-    array of float
-        Values <= 0; finite however small the probability. Concave in c
-        (``docs/explanation/proofs/seed_test.md``, Lemma 1).
-    """
+    """Natural log of pt(c) = Pr[c + noise >= k]: the chance that c plausible seeds pass Privacy Test 2."""
+    # Values <= 0 of the shape of c; finite however small the probability. Concave in c
+    # (``docs/explanation/proofs/seed_test.md``, Lemma 1). Noise density proportional to ``exp(-epsilon0
+    # |z|)`` on the integers or on the real line.
     check_noise(noise)
     distance = np.asarray(group_size, dtype=np.float64) - k
     a = math.exp(-epsilon0)
@@ -84,38 +66,18 @@ def theorem1(
     n_lower: int | None = None,
     noise: Noise = "discrete_laplace",
 ) -> EpsilonDelta:
-    """Theorem 1 of the paper: one candidate of Mechanism 1 with Privacy Test 2, for events among rows.
-
-    ``epsilon = epsilon0 + ln(1 + gamma/t)``, ``delta = exp(-epsilon0 (k - t))`` as printed. With `n_lower`
-    the sharper ``delta = pt(t)/(n_lower + 1)`` (``docs/explanation/proofs/theorem1.md``): the new row must
-    also be the seed. It does not cover a visible rejection and must not be composed over released rows
-    (``docs/explanation/proofs/conditional_release.md``): see
-    :mod:`sdv_plausible.privacy.accounting.released_rows`.
-
-    Parameters
-    ----------
-    k : int
-        Centre of the threshold, >= 2.
-    gamma : float
-        Partition width, >= 1; 1 for one known omega, where all plausible seeds are equally likely.
-    epsilon0 : float
-        Inverse scale of the threshold noise, > 0.
-    t : int
-        Where the proof splits small from large partitions, 1 <= t < k.
-    n_lower : int, optional
-        Lower bound on the number of seeds of the smaller table, >= 0.
-    noise : {"discrete_laplace", "laplace"}
-        Only used with `n_lower`.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-    """
+    """Theorem 1 of the paper: one candidate of Mechanism 1 with Privacy Test 2, for events among rows."""
+    # ``epsilon = epsilon0 + ln(1 + gamma/t)``, ``delta = exp(-epsilon0 (k - t))`` as printed. With `n_lower`
+    # the sharper ``delta = pt(t)/(n_lower + 1)`` (``docs/explanation/proofs/theorem1.md``): the new row must
+    # also be the seed. It does not cover a visible rejection and must not be composed over released rows
+    # (``docs/explanation/proofs/conditional_release.md``): see
+    # :mod:`sdv_plausible.privacy.accounting.released_rows`. k >= 2, gamma >= 1 (1 for one known omega, where
+    # all plausible seeds are equally likely), epsilon0 > 0, 1 <= t < k; ``noise`` counts with `n_lower`
+    # alone.
     k, gamma, epsilon0 = _test_parameters(k, gamma, epsilon0)
     t = check.whole("t", t, 1)
     if t >= k:
-        raise ValueError(f"k ({k}) must exceed t ({t}): Theorem 1 needs 1 <= t < k")
+        raise check.Refused.saying("k", f"k ({k}) must exceed t ({t}): Theorem 1 needs 1 <= t < k")
     delta = math.exp(-epsilon0 * (k - t))
     if n_lower is not None:
         n_lower = check.whole("n_lower", n_lower, 0)
@@ -132,20 +94,8 @@ def theorem1_best(
     n_lower: int | None = None,
     noise: Noise = "discrete_laplace",
 ) -> Theorem1Choice:
-    """Theorem 1 with the largest t, so the smallest epsilon, whose delta does not exceed the given one.
-
-    Parameters
-    ----------
-    k, gamma, epsilon0, n_lower, noise
-        As in :func:`theorem1`.
-    delta : float
-        Largest delta allowed, in (0, 1).
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or no t gives so small a delta.
-    """
+    """Theorem 1 with the largest t, so the smallest epsilon, whose delta does not exceed the given one."""
+    # Parameters as in :func:`theorem1`; refused where no t gives so small a delta.
     k, gamma, epsilon0 = _test_parameters(k, gamma, epsilon0)
     delta = check.share_of_delta("delta", delta)
 
@@ -154,9 +104,10 @@ def theorem1_best(
 
     largest = bisect_right(range(1, k), delta, key=lambda t: at(t).delta)  # delta rises with t
     if largest == 0:
-        raise ValueError(
+        raise check.Refused.saying(
+            "delta",
             f"delta ({delta!r}) is out of reach of k = {k} with epsilon0 = {epsilon0!r}: Theorem 1 needs "
-            f"1 <= t < k with exp(-epsilon0 (k - t)) <= delta; raise k or epsilon0"
+            f"1 <= t < k with exp(-epsilon0 (k - t)) <= delta; raise k or epsilon0",
         )
     return Theorem1Choice(*at(largest), largest)
 
@@ -166,4 +117,20 @@ def _test_parameters(k: int, gamma: float, epsilon0: float) -> tuple[int, float,
         check.whole("k", k, 1, "it is a number of plausible seeds; try 50"),
         check.at_least("gamma", gamma, 1.0, "it is a factor; try 4.0"),
         check.positive("epsilon0", epsilon0, "try 1.0"),
+    )
+
+
+def floor_by_construction(
+    weight: float, k: int, epsilon0: float, n_lower: int, *, noise: Noise = "discrete_laplace"
+) -> float:
+    """Pass-rate floor where candidates are seed-free (omega = m) with this probability."""
+    # It is ``weight pt(n_lower)``. A seed-free candidate has all seeds as plausible seeds. No test, no error,
+    # no attempt budget; account the rows with
+    # :func:`sdv_plausible.privacy.accounting.released_rows.released_rows_loss` at gamma = 1, because omega
+    # varies (``docs/explanation/proofs/pass_rate.md``, Theorem 3). The weight is in (0, 1]; ``n_lower`` >= 1
+    # bounds the seeds of the smaller neighbour from below.
+    weight = check.rate("weight", weight, "it is the share of seed-free candidates")
+    n = check.whole("n_lower", n_lower, 1)
+    return weight * math.exp(
+        float(log_pass_probability(n, check.whole("k", k, 1), check.positive("epsilon0", epsilon0), noise))
     )

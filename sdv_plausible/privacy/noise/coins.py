@@ -31,7 +31,7 @@ import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy.special import gammaincinv, ndtri
 
-from sdv_plausible.privacy.checks import finite_array, integer_array, whole
+from sdv_plausible.privacy.checks import Refused, finite_array, integer_array, whole
 
 Bytes = bytes  # Coins has a method of that name
 Size = int | tuple[int, ...] | None
@@ -67,12 +67,12 @@ class Coins:
 
         Raises
         ------
-        TypeError
+        Refused
             If `random_state` is not an integer.
         """
         if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
-            raise TypeError(
-                f"random_state ({random_state!r}) must be an integer; secret coins: Coins.from_os_entropy()"
+            raise Refused(
+                "random_state", random_state, "must be an integer; secret coins: Coins.from_os_entropy()"
             )
         key = hashlib.sha256(b"sdv_plausible random_state" + _encode(random_state)).digest()
         return cls(key, is_secret=False, is_root=True)
@@ -272,9 +272,8 @@ def _encode(item: object) -> bytes:
             tag, body = b"(", b"".join(map(_encode, item))
         case _:
             raise TypeError(
-                f"context item {item!r} ({type(item).__name__}) must be a str, int, float, bytes, bool, "
-                "None or a "
-                "tuple of these: convert it so that equal contexts give equal values"
+                f"context item {item!r} ({type(item).__name__}) must be a str, int, float, bytes, bool, None "
+                "or a tuple of these: convert it so that equal contexts give equal values"
             )
     return tag + len(body).to_bytes(8, "big") + body
 

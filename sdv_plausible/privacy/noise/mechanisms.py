@@ -30,44 +30,23 @@ from sdv_plausible.privacy.noise.samplers import (
     saturating_add,
 )
 
-__all__ = [
-    "NoiseCall",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "exponential_choice",
-    "floored_laplace",
-    "record_calls",
-]
-
 Source = Literal["opendp", "keyed stream", "seeded stream"]
 _NO_NOISE = "where no noise is wanted, do not call a noise function"
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseCall:
-    """One call of a noise function, without any value.
-
-    Attributes
-    ----------
-    name : str
-        The function.
-    sensitivity, budget : float
-        As given; the budget is rho for `discrete_gaussian`, epsilon otherwise.
-    scale : float
-        Scale of the noise drawn: the formula's, or a few last bits above where OpenDP's own accounting rounds
-        up.
-    shape : tuple of int
-        Shape of the values.
-    source : {"opendp", "keyed stream", "seeded stream"}
-        Where the randomness came from; "seeded stream" makes no privacy claim.
-    """
+    """One call of a noise function, without any value."""
 
     name: str
+    # As given; the budget is rho for `discrete_gaussian`, epsilon otherwise
     sensitivity: float
     budget: float
+    # Scale of the noise drawn: the formula's, or a few last bits above where OpenDP's own accounting rounds
+    # up
     scale: float
     shape: tuple[int, ...]
-    source: Source
+    source: Source  # where the randomness came from; "seeded stream" makes no privacy claim
 
 
 _recorders: list[list[NoiseCall]] = []
@@ -75,13 +54,8 @@ _recorders: list[list[NoiseCall]] = []
 
 @contextmanager
 def record_calls() -> Iterator[list[NoiseCall]]:
-    """Collect every noise call of this process while the block runs, in order; for tests and audits.
-
-    Yields
-    ------
-    list of NoiseCall
-        Grows with each call; holds neither values nor noise.
-    """
+    """Collect every noise call of this process while the block runs, in order; for tests and audits."""
+    # The list grows with each call; it holds neither values nor noise.
     calls: list[NoiseCall] = []
     _recorders.append(calls)
     try:
@@ -93,39 +67,15 @@ def record_calls() -> Iterator[list[NoiseCall]]:
 def discrete_laplace(
     values: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: Coins, repeatable: bool = False
 ) -> npt.NDArray[np.int64]:
-    """Add discrete Laplace noise of scale sensitivity / epsilon.
-
-    Pr[z] = (1 - a) / (1 + a) a**abs(z) with a = exp(-1 / scale), for integers z.
-
-    Epsilon-DP if the L1 distance of `values` between neighbours is at most `sensitivity` (Ghosh, Roughgarden,
-    Sundararajan 2012). Comparing the noisy counts with a threshold is post-processing.
-
-    Parameters
-    ----------
-    values : array of int
-        The true values, any shape.
-    sensitivity : int
-        L1 sensitivity, at least 1.
-    epsilon : float
-        Budget, finite and above 0.
-    coins : Coins
-        Secret: OpenDP's measurement, with the operating system's entropy. Reproducible: the same distribution
-        from the stream, without a privacy claim.
-    repeatable : bool, default False
-        Draw the noise of secret coins from their stream too, so that a stream of the same name repeats it;
-        some fifty times faster than OpenDP. Within 2**-120 of exact per value. The guarantee then also rests
-        on AES-256 and on one input per stream: two inputs under the same noise show their difference.
-
-    Returns
-    -------
-    array of int64
-        Noisy values, in the shape of `values`; what exceeds 64 bits saturates.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not of its type or out of its range.
-    """
+    """Add discrete Laplace noise of scale sensitivity / epsilon."""
+    # Pr[z] = (1 - a) / (1 + a) a**abs(z) with a = exp(-1 / scale), for integers z. Epsilon-DP if the L1
+    # distance of `values` between neighbours is at most `sensitivity` (Ghosh, Roughgarden, Sundararajan
+    # 2012). Comparing the noisy counts with a threshold is post-processing. What exceeds 64 bits saturates.
+    # Secret coins: OpenDP's measurement, with the operating system's entropy; reproducible ones: the same
+    # distribution from the stream, without a privacy claim. ``repeatable`` draws the noise of secret coins
+    # from their stream too, so that a stream of the same name repeats it; some fifty times faster than
+    # OpenDP, within 2**-120 of exact per value. The guarantee then also rests on AES-256 and on one input per
+    # stream: two inputs under the same noise show their difference.
     counts = integer_array("values", values)
     sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon, _NO_NOISE)
     source = _source(coins, repeatable=repeatable)
@@ -144,18 +94,9 @@ def discrete_laplace(
 def floored_laplace(
     values: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: Coins, repeatable: bool = True
 ) -> npt.NDArray[np.int64]:
-    """Add Laplace noise of scale sensitivity / epsilon, rounded down, to compare with a whole number.
-
-    ``count + L >= k`` for real Laplace noise L just if ``count + floor(L) >= k``, so that no real number is
-    drawn. Drawn from the stream, as `discrete_laplace` with ``repeatable``.
-
-    Parameters
-    ----------
-    values, sensitivity, epsilon, coins
-        As in `discrete_laplace`.
-    repeatable : bool
-        Must be True: the noise is the stream's.
-    """
+    """Add Laplace noise of scale sensitivity / epsilon, rounded down, to compare with a whole number."""
+    # ``count + L >= k`` for real Laplace noise L just if ``count + floor(L) >= k``, so that no real number is
+    # drawn. Drawn from the stream, as `discrete_laplace` with ``repeatable``.
     counts = integer_array("values", values)
     sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon, _NO_NOISE)
     if not repeatable:
@@ -173,28 +114,7 @@ def discrete_gaussian(
     """Add discrete Gaussian noise, Pr[z] ~ exp(-z**2 / (2 sigma**2)) with sigma = sensitivity / sqrt(2 rho).
 
     Rho-zCDP if the L2 distance of `values` between neighbours is at most `sensitivity` (Canonne, Kamath,
-    Steinke 2020).
-
-    Parameters
-    ----------
-    values : array of int
-        The true values, any shape.
-    sensitivity : float
-        L2 sensitivity, finite and above 0.
-    rho : float
-        Budget of zero-concentrated differential privacy, finite and above 0.
-    coins : Coins
-        As in `discrete_laplace`.
-
-    Returns
-    -------
-    array of int64
-        Noisy values, in the shape of `values`; what exceeds 64 bits saturates.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not of its type or out of its range.
+    Steinke 2020). What exceeds 64 bits saturates. Coins as in `discrete_laplace`.
     """
     counts = integer_array("values", values)
     sensitivity, rho = positive("sensitivity", sensitivity), positive("rho", rho, _NO_NOISE)
@@ -212,32 +132,10 @@ def discrete_gaussian(
 
 
 def exponential_choice(scores: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: Coins) -> int:
-    """Choose a position with probability proportional to exp(epsilon score / (2 sensitivity)).
-
-    The exponential mechanism, as the largest of scores with Gumbel noise: of epsilon-bounded range, and so
-    epsilon-DP and epsilon**2/8-zCDP, if every score moves by at most `sensitivity` between neighbours.
-
-    Parameters
-    ----------
-    scores : array of int, shape (candidates,)
-        True scores, at least one.
-    sensitivity : int
-        Most that any score moves, at least 1.
-    epsilon : float
-        Range, finite and above 0.
-    coins : Coins
-        As in `discrete_laplace`.
-
-    Returns
-    -------
-    int
-        Position of the chosen score.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not of its type or out of its range.
-    """
+    """Choose a position with probability proportional to exp(epsilon score / (2 sensitivity))."""
+    # The exponential mechanism, as the largest of scores with Gumbel noise: of epsilon-bounded range, and so
+    # epsilon-DP and epsilon**2/8-zCDP, if every score moves by at most `sensitivity` between neighbours.
+    # Position among at least one score. Coins as in `discrete_laplace`.
     values = integer_array("scores", scores).ravel()
     sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon, _NO_NOISE)
     if not values.size:

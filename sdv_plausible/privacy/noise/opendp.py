@@ -28,19 +28,10 @@ _SCALES: dict[Kind, Callable[[float, float], float]] = {
 
 @functools.lru_cache(maxsize=256)
 def measurement(kind: Kind, sensitivity: float, budget: float) -> tuple[Any, float]:
-    """Return the OpenDP measurement for `sensitivity` and `budget`, and its scale.
-
-    The scale is the formula's, raised by the last bits that OpenDP's upward-rounded privacy map may ask for.
-
-    Parameters
-    ----------
-    kind : Kind
-        Distribution of the noise.
-    sensitivity : float
-        In the L1 (Laplace), L2 (Gaussian) or largest (noisy max) distance; whole but for Gaussian.
-    budget : float
-        epsilon for "discrete_laplace", rho for the others.
-    """
+    """Return the OpenDP measurement for `sensitivity` and `budget`, and its scale."""
+    # The scale is the formula's, raised by the last bits that OpenDP's upward-rounded privacy map may ask
+    # for. The sensitivity is in the L1 (Laplace), L2 (Gaussian) or largest (noisy max) distance, whole but
+    # for Gaussian; the budget is epsilon for "discrete_laplace", rho for the others.
     scale = _SCALES[kind](sensitivity, budget)
     step = _LAST_BIT
     while 1 / _LARGEST_SCALE < scale < _LARGEST_SCALE:
@@ -54,11 +45,9 @@ def measurement(kind: Kind, sensitivity: float, budget: float) -> tuple[Any, flo
 
 
 def add_noise(built: Any, array: npt.NDArray[Any]) -> Any:
-    """Return the release of an additive-noise measurement, in the shape and type of `array`.
-
-    The noise is independent per entry, so pieces in threads (OpenDP runs outside the interpreter's lock) are
-    the same mechanism.
-    """
+    """Return the release of an additive-noise measurement, in the shape and type of `array`."""
+    # The noise is independent per entry, so pieces in threads (OpenDP runs outside the interpreter's lock)
+    # are the same mechanism.
     flat = np.ascontiguousarray(array).ravel()
     if flat.size <= _PIECE:
         parts = [built(flat)] if flat.size else []

@@ -20,22 +20,9 @@ def new_secret() -> bytes:
 
 
 def recipient_coins(secret: bytes | None, recipient: str | None, release: str) -> Coins:
-    """Return the stream of one recipient of one release.
-
-    Parameters
-    ----------
-    secret : bytes
-        From :func:`new_secret`.
-    recipient : str
-        Who gets the rows, spelled the same every time.
-    release : str
-        Digest of the release.
-
-    Raises
-    ------
-    ValueError
-        If the secret or the name is missing, or the secret is of another length.
-    """
+    """Return the stream of one recipient of one release."""
+    # The secret is from :func:`new_secret`; the recipient is to be spelled the same every time, ``release``
+    # is a digest.
     if not (isinstance(recipient, str) and recipient.strip()):
         raise ValueError(f"recipient ({recipient!r}) must name who gets the rows, as a secret was given")
     if not (isinstance(secret, bytes) and len(secret) == SECRET_BYTES):

@@ -6,7 +6,7 @@ import pytest
 from attacked import CopyCat, Stranger, people
 
 from sdv_plausible.audit.attacks.black_box import canary_game, shadow_attack
-from sdv_plausible.audit.attacks.targets import KINDS, crafted
+from sdv_plausible.audit.attacks.frames import KINDS, crafted
 from sdv_plausible.privacy.noise.coins import Coins
 
 TABLE = people(1500)

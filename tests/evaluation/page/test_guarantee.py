@@ -15,7 +15,6 @@ from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 def test_no_ledger_is_no_guarantee():
     guarantee = Guarantee.of(None)
     assert guarantee.sentence == NO_GUARANTEE
-    assert not guarantee.documented
     assert not guarantee.claimed
     assert not guarantee.covers_structure
 

@@ -16,7 +16,7 @@ from jinja2 import ChoiceLoader, DictLoader, TemplateAssertionError, UndefinedEr
 from markupsafe import Markup, escape
 
 import sdv_plausible
-import sdv_plausible.audit.page
+import sdv_plausible.audit.results
 import sdv_plausible.evaluation.page.inspection
 from sdv_plausible.evaluation.page import rendering
 from sdv_plausible.evaluation.page.drawing import Drawing
@@ -53,7 +53,6 @@ def hostile(kind):
 
 def sections():
     guarantee = Guarantee(
-        documented=True,
         sentence=HOSTILE,
         said=(HOSTILE,),
         meaning=HOSTILE,

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
 from sdv_plausible.evaluation.page.drawing import WIDTH
 from sdv_plausible.evaluation.page.guarantee import NO_GUARANTEE, Guarantee
 from sdv_plausible.evaluation.page.pages import private_page, public_page
@@ -18,6 +17,7 @@ from sdv_plausible.evaluation.page.sections import (
     Distances,
     Game,
     NotComputed,
+    SeedDiagnostics,
     Seeds,
 )
 from sdv_plausible.evaluation.page.summary import ComparisonSummary, ReleaseSummary

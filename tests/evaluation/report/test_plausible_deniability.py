@@ -251,7 +251,7 @@ def test_boxes_compare_equal_numbers_of_rows(tables, described, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"ledger": "ledger.json"}, r"ledger \('ledger.json'\) must be a PrivacyLedger"),
+        ({"ledger": "ledger.json"}, r"ledger \(str\) must be a PrivacyLedger"),
         ({"classifiers": ()}, r"classifiers \(\(\)\) must name at least one"),
     ],
 )
@@ -284,7 +284,7 @@ def test_half_a_generate_is_none(report, tables, described, tmp_path, monkeypatc
     def broken(*args, **options):
         raise MemoryError
 
-    monkeypatch.setattr("sdv_plausible.evaluation.report.plausible_deniability.summarise_comparison", broken)
+    monkeypatch.setattr("sdv_plausible.evaluation.page.summary.summarise_comparison", broken)
     with pytest.raises(MemoryError):
         report.generate(*tables, described, verbose=False)
     for publishable in (False, True):

@@ -75,11 +75,7 @@ def test_what_no_pair_shows_is_learned(bits, epsilon):
 def test_without_sets_it_is_not(monkeypatch):
     """Control: pairs alone leave a coin flip."""
     made = Schedule.make
-    monkeypatch.setattr(
-        Schedule,
-        "make",
-        lambda *args: Schedule(**{**made(*args).__dict__, "sets": None}),
-    )
+    monkeypatch.setattr(Schedule, "make", lambda *args: Schedule(**{**made(*args).__dict__, "sets": None}))
     assert agreement(fitted(parity(20_000), math.inf)) == pytest.approx(0.5, abs=0.03)
 
 

@@ -12,7 +12,7 @@ from doors import learn
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.checks import check_learner
 from sdv_plausible.models.datasynthesizer import learner as learning
-from sdv_plausible.models.datasynthesizer.information import GRID, rows_times_information
+from sdv_plausible.models.datasynthesizer.candidates import GRID, rows_times_information
 from sdv_plausible.models.datasynthesizer.learner import GreedyBayes
 from sdv_plausible.models.datasynthesizer.shares import GreedyPlan
 from sdv_plausible.privacy.accounting.losses import BoundedRangeLoss

@@ -9,7 +9,7 @@ import numpy as np
 import oracles
 import pytest
 
-from sdv_plausible.models.datasynthesizer.information import GRID, MutualInformation, rows_times_information
+from sdv_plausible.models.datasynthesizer.candidates import GRID, MutualInformation, rows_times_information
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis

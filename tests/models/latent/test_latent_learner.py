@@ -9,12 +9,7 @@ import pandas as pd
 import pytest
 from doors import learn
 
-from sdv_plausible import (
-    DeterministicTest,
-    PlausibleDeniabilitySynthesizer,
-    Release,
-    metadata_of,
-)
+from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.models.base import ModelBudget, plausible_gamma
 from sdv_plausible.models.checks import check_learner
 from sdv_plausible.models.latent import learner as learning

@@ -11,9 +11,9 @@ from scipy.stats import chisquare, norm
 
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import far_share, plausible_gamma
-from sdv_plausible.models.latent import points
+from sdv_plausible.models.latent import model as latent_model
+from sdv_plausible.models.latent.model import LOG_STEP, draw, features, law, log_totals, terms
 from sdv_plausible.models.latent.network import LEVELS, VALUE_STEP, precisions
-from sdv_plausible.models.latent.points import LOG_STEP, draw, features, law, log_totals, terms
 from sdv_plausible.privacy.accounting.losses import ApproxDP
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.row_tests import RandomizedTest
@@ -170,7 +170,7 @@ def test_a_counted_seed_that_could_not_make_the_point_is_as_rare_as_its_far_end(
 @pytest.mark.parametrize("reach", [6.0, 9.0])
 def test_points_that_end_nearer_would_be_noticed(reach, monkeypatch):
     """Planted bug: what the test counts goes on, and what is drawn ends before 9.5 deviations."""
-    monkeypatch.setattr(points, "_REACH", reach)
+    monkeypatch.setattr(latent_model, "_REACH", reach)
     for cached in (law, log_totals):
         cached.cache_clear()
     try:

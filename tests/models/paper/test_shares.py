@@ -27,11 +27,7 @@ def domain(m: int) -> Domain:
 @settings(max_examples=40, deadline=None)
 @given(st.floats(0.01, 20), st.floats(1e-12, 1e-2), st.integers(1, 30))
 def test_plans_keep_to_their_budget(epsilon, delta, m):
-    for learner in (
-        PaperNetwork(),
-        PaperNetwork(structure="independent"),
-        AdaptiveNetwork(),
-    ):
+    for learner in (PaperNetwork(), PaperNetwork(structure="independent"), AdaptiveNetwork()):
         entries = learner.plan(domain(m), ModelBudget(epsilon=epsilon, delta=delta))
         assert compose([loss for entry in entries for loss in entry.losses], delta) <= epsilon * (1 + 1e-9)
 

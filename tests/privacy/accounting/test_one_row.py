@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import oracles_accounting as oracle
 import pytest
+from cases import fast_and_nightly
 from oracles_accounting import EPSILONS, OVERLAPPING, PREFIXES, TOLERANCE
 from theory.fixed_omega import fixed_omega_loss
 
@@ -52,9 +53,10 @@ Pair = tuple[IndependentRows, np.ndarray, np.ndarray]
 
 
 def claims(
-    likelihood: list[list[Fraction]], test: exact.PassProbability, gamma: float, num_rows: int = 2
+    likelihood: list[list[Fraction]], test: exact.PassProbability, gamma: float, sizes: tuple[int, ...] = (5,)
 ) -> Iterator[Pair]:
-    pairs = oracle.released_pairs(likelihood, Fraction(2), test, num_rows, (2, 4, 5))
+    num_rows = 2
+    pairs = oracle.released_pairs(likelihood, Fraction(2), test, num_rows, sizes)
     for n, _, _, more, less, floor in pairs:
         yield (
             IndependentRows(
@@ -65,9 +67,12 @@ def claims(
         )
 
 
+@pytest.mark.parametrize("sizes", fast_and_nightly([(5,)], [((2, 4, 5),)]))
 @pytest.mark.parametrize(("likelihood", "gamma"), [(PREFIXES, 1.0), (OVERLAPPING, 2.0)])
-def test_claim_covers_every_pair(likelihood: list[list[Fraction]], gamma: float) -> None:
-    found = list(claims(likelihood, exact.randomized_pass(3, A), gamma))
+def test_claim_covers_every_pair(
+    likelihood: list[list[Fraction]], gamma: float, sizes: tuple[int, ...]
+) -> None:
+    found = list(claims(likelihood, exact.randomized_pass(3, A), gamma, sizes))
     assert max(excess(claim, more, less) for claim, more, less in found) <= TOLERANCE
     # Planted: one row not charged; one size in place of all.
     assert max(excess(replace(claim, num_rows=1), more, less) for claim, more, less in found) > 1e-3
@@ -80,7 +85,8 @@ def test_a_sharp_threshold_breaks_the_claim() -> None:
     assert max(excess(*pair) for pair in found) > 1e-3
 
 
-def test_mixture_over_omega_is_covered_with_gamma_one() -> None:
+@pytest.mark.parametrize("sizes", fast_and_nightly([(4,)], [((2, 4, 5),)]))
+def test_mixture_over_omega_is_covered_with_gamma_one(sizes: tuple[int, ...]) -> None:
     """Groups of four records under omega = m (all), a coarse and a fine prefix; omega is part of the output."""
     groups = [(0, 0, 0, 0), (0, 0, 1, 1), (0, 1, 2, 3)]
     weights = [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)]
@@ -88,7 +94,8 @@ def test_mixture_over_omega_is_covered_with_gamma_one() -> None:
         [w * (group[d] == g) for w, group in zip(weights, groups, strict=True) for g in range(max(group) + 1)]
         for d in range(4)
     ]
-    assert max(excess(*pair) for pair in claims(likelihood, exact.randomized_pass(3, A), 1.0)) <= TOLERANCE
+    found = claims(likelihood, exact.randomized_pass(3, A), 1.0, sizes)
+    assert max(excess(*pair) for pair in found) <= TOLERANCE
 
 
 def test_claim_needs_gamma() -> None:

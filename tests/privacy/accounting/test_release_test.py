@@ -9,14 +9,11 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from theory.release_test_loss import release_test_loss
 
 from sdv_plausible.audit import exact
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
-from sdv_plausible.privacy.accounting.release_test import (
-    release_margin,
-    release_test_loss,
-    size_lower_bound_margin,
-)
+from sdv_plausible.privacy.accounting.release_test import release_margin, size_lower_bound_margin
 from sdv_plausible.privacy.neighbours import Neighbours
 
 A = Fraction(1, 3)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import oracles_accounting as oracle
 import pytest
+from cases import each_once, fast_and_nightly
 from oracles_accounting import OVERLAPPING, PREFIXES, TOLERANCE
 
 from sdv_plausible.audit import exact
@@ -32,7 +33,7 @@ class WithoutSmallPartitions(ReleasedRows):
 
 
 def tables(likelihood: Any, n: int) -> Iterator[tuple[int, ...]]:
-    return exact.tables_of(len(likelihood), n)
+    return itertools.combinations_with_replacement(range(len(likelihood)), n)
 
 
 def attempt(table: tuple[int, ...], likelihood: Any, test: exact.PassProbability) -> list[Fraction]:
@@ -40,11 +41,7 @@ def attempt(table: tuple[int, ...], likelihood: Any, test: exact.PassProbability
 
 
 def pairs(
-    likelihood: Any,
-    test: exact.PassProbability,
-    unit: int,
-    sizes: tuple[int, ...],
-    num_rows: int = 2,
+    likelihood: Any, test: exact.PassProbability, unit: int, sizes: tuple[int, ...], num_rows: int = 2
 ) -> Iterator[Any]:
     """Every table and every unit: size, rows with and without it, a pass-rate floor."""
     for n in sizes:
@@ -83,13 +80,12 @@ def worst_excess(
     return worst
 
 
-@pytest.mark.parametrize("likelihood", [PREFIXES, OVERLAPPING])
-@pytest.mark.parametrize("unit", [2, 3])
+@pytest.mark.parametrize(("likelihood", "unit"), each_once([PREFIXES, OVERLAPPING], [2, 3]))
 def test_claim_covers_every_unit(likelihood: Any, unit: int) -> None:
     assert worst_excess(unit, likelihood, unit) <= TOLERANCE
 
 
-@pytest.mark.parametrize("unit", [2, 3])
+@pytest.mark.parametrize("unit", fast_and_nightly([2], [3]))
 def test_planted_the_claim_of_one_seed(unit: int) -> None:
     """With small partitions uncharged, one seed's ratio is passed by far; and they must be charged."""
     assert worst_excess(1, OVERLAPPING, unit, WithoutSmallPartitions, (4,)) > 1e-2
@@ -141,11 +137,7 @@ def test_claim_is_the_theorem_recomputed(gamma: float, t: int, unit: int) -> Non
 
 
 def replacements(
-    unit: int,
-    likelihood: Any,
-    others: list[tuple[int, ...]],
-    a: Fraction,
-    k: int,
+    unit: int, likelihood: Any, others: list[tuple[int, ...]], a: Fraction, k: int
 ) -> Iterator[Any]:
     """Every pair of units on top of the same other seeds: their number, both rows, a pass-rate floor."""
     test = exact.randomized_pass(k, a)

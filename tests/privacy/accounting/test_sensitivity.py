@@ -8,10 +8,7 @@ import numpy as np
 import oracles_accounting as oracle
 import pytest
 
-from sdv_plausible.privacy.accounting.sensitivity import (
-    entropy_sensitivity,
-    entropy_sensitivity_in_steps,
-)
+from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity, entropy_sensitivity_in_steps
 
 
 @pytest.mark.parametrize("n", range(13))

@@ -43,7 +43,7 @@ def test_theorem1_covers_every_pair_of_attempts(likelihood: list[list[Fraction]]
     test = exact.randomized_pass(4, A)
     tightest = 0.0
     for n in (1, 2, 3, 5):
-        for table in exact.tables_of(3, n):
+        for table in itertools.combinations_with_replacement(range(3), n):
             for extra in range(3):
                 attempts = (exact.attempt(x, likelihood, test, Fraction(2)) for x in ((*table, extra), table))
                 more, less = (dict(enumerate(w)) for w in attempts)
@@ -62,7 +62,7 @@ def test_lemmas_of_appendix_c() -> None:
     """Lemmas 2 to 5 and corollary 1 of [PD], for every table of up to four rows and every row more."""
     k, gamma = 4, Fraction(2)
     test, largest = exact.randomized_pass(k, A), Fraction(0)
-    tables = [table for n in (1, 2, 3, 4) for table in exact.tables_of(3, n)]
+    tables = [table for n in (1, 2, 3, 4) for table in itertools.combinations_with_replacement(range(3), n)]
     for table, extra, y in itertools.product(tables, range(3), range(len(OVERLAPPING[0]))):
         p = [row[y] for row in OVERLAPPING]
         if not p[extra]:

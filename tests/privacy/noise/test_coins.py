@@ -434,7 +434,7 @@ except RuntimeError:
 
 @pytest.mark.parametrize("random_state", [None, 1.0, "1", True, np.float64(1)])
 def test_a_seed_is_an_integer(random_state: object) -> None:
-    with pytest.raises(TypeError, match="random_state"):
+    with pytest.raises(ValueError, match="random_state"):
         Coins.from_seed(random_state)  # type: ignore[arg-type]
 
 

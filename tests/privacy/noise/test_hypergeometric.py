@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.privacy.noise.hypergeometric import count_among_drawn
+from sdv_plausible.privacy.noise.samplers import count_among_drawn
 
 DRAWS = 40_000
 

@@ -7,8 +7,8 @@ import os
 import pytest
 from apps import HOME, MOST_BYTES, ORIGIN
 
-from sdv_plausible.app import uploads
-from sdv_plausible.app.uploads import harmless
+from sdv_plausible.app import opening as uploads
+from sdv_plausible.app.opening import harmless
 
 
 @pytest.mark.parametrize(

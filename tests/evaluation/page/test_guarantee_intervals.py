@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.evaluation import PlausibleDeniabilityReport
-from sdv_plausible.evaluation.page.intervals import MOST, Intervals
+from sdv_plausible.evaluation.page.guarantee import MOST, Intervals
 
 
 def margins(values, names=("ward",)):

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from sdv_plausible.evaluation.page.dependence_sections import Dependence, Network, strengths_of
+from sdv_plausible.evaluation.page.column_sections import Dependence, Network, strengths_of
 from sdv_plausible.evaluation.page.drawing import WIDTH
 
 STRUCTURE = {"a": [], "b": ["a"], "c": ["a", "b"], "d": ["c"]}

@@ -10,7 +10,8 @@ import pytest
 
 from sdv_plausible import read_csv
 from sdv_plausible.cli import main
-from sdv_plausible.declaring.files import read_domain_file
+from sdv_plausible.commands import declare
+from sdv_plausible.declaring.files import read_domain_file, record_look
 
 ROWS = ["1,f,x", "2,m,y"]
 
@@ -110,6 +111,31 @@ def test_a_file_that_is_replaced_leaves_its_looks(table, tmp_path, capsys):
     assert "looked" not in json.loads(output.read_text())
     output.write_text("[]")
     assert main(["declare", str(other), "-o", str(output), "--overwrite"]) == 0
+
+
+def test_a_look_while_a_domain_is_learned_is_kept(tmp_path, monkeypatch, capsys):
+    """It is read again when the file is replaced, under the lock of whoever writes looks down."""
+    path, output, start = (tmp_path / name for name in ("people.csv", "domain.json", "start.json"))
+    path.write_text("\n".join(["age,sex,id", *["1,f,x", "2,m,y"] * 300]))
+    words = {"sdtype": "numerical", "range_min": 0, "range_max": 120}
+    columns = {"age": words, "sex": {"sdtype": "categorical"}, "id": {"sdtype": "id"}}
+    start.write_text(json.dumps(columns))
+    output.write_text(json.dumps({**columns, "age": {**words, "range_max": 99}}))
+    honest = declare._learned
+
+    def meanwhile(*given):
+        found = honest(*given)
+        record_look(output, ["age", "sex", "gone"], ["0" * 64])
+        return found
+
+    monkeypatch.setattr(declare, "_learned", meanwhile)
+    said = declared(path, capsys, "--domain", start, "--private", "0.5")[1]
+    file = read_domain_file(output)
+    assert "Kept from the file that it replaces: age, sex were looked at" in said
+    assert set(file.looked) == {"age", "sex"}
+    assert file.looked_rules == ("0" * 64,)
+    assert file.private == ("sex",)
+    assert file.edited == ("age",)  # what was paid for repeats nothing of a look
 
 
 def test_a_damaged_record_is_not_replaced(table, capsys):

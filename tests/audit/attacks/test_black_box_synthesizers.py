@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attacked import CopyCat, people
 
-from sdv_plausible.audit.attacks.synthesizers import synthetic_rows
+from sdv_plausible.audit.attacks.black_box import synthetic_rows
 
 ROWS = people(60)
 

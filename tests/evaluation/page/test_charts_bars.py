@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sdv_plausible.evaluation.page.bars import ShareScale, horizontal_bars, vertical_bars
+from sdv_plausible.evaluation.page.charts import ShareScale, horizontal_bars, vertical_bars
 from sdv_plausible.evaluation.page.drawing import WIDTH
 
 HOSTILE = '<script>alert("1")</script> & co'

@@ -9,8 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation.page.scores import RelativeScore, Scores, overall, relative_scores
-from sdv_plausible.evaluation.page.summary import ComparisonSummary
+from sdv_plausible.evaluation.page.summary import (
+    ComparisonSummary,
+    RelativeScore,
+    Scores,
+    overall,
+    relative_scores,
+)
 
 NONE = np.empty(0)
 EMPTY = ComparisonSummary(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sdv_plausible.audit.attacks.one_run import auc, guess_probability, guesses_bound, one_run_bound
+from sdv_plausible.audit.attacks.bounds import auc, guess_probability, guesses_bound, one_run_bound
 
 
 def test_randomised_response_makes_the_bound_an_equality() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation.report.table_arguments import by_table, described_tables
+from sdv_plausible.evaluation.tables import by_table, described_tables
 
 FRAME = pd.DataFrame({1: [1, 2]})
 COLUMNS = {"columns": {"1": {"sdtype": "numerical"}}}

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sdmetrics.errors import IncomputableMetricError
 
-from sdv_plausible.evaluation.splitting import split_rows, split_sizes
+from sdv_plausible.evaluation.features import split_rows, split_sizes
 from sdv_plausible.evaluation.tables import prepare
 
 REAL = pd.DataFrame({"x": [f"r{i}" for i in range(100)]})

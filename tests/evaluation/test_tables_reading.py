@@ -6,10 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation import (
-    ModelAccuracy,
-    TotalVariationDistance,
-)
+from sdv_plausible.evaluation import ModelAccuracy, TotalVariationDistance
 from sdv_plausible.evaluation.classifiers import target_classes
 from sdv_plausible.evaluation.tables import prepare
 

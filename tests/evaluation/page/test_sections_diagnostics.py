@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
+from sdv_plausible.evaluation.page.sections import SeedDiagnostics
 
 
 def test_seed_statistics_are_shares_by_powers_of_two():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from attacked import people
 
-from sdv_plausible.audit.attacks.targets import crafted, outliers, random_rows, rarity
+from sdv_plausible.audit.attacks.frames import crafted, outliers, random_rows, rarity
 from sdv_plausible.privacy.noise.coins import Coins
 
 TABLE = people(400)

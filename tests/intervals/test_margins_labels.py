@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.intervals.labels import axis_labels
+from sdv_plausible.intervals.margins import axis_labels
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.table.domain import Attribute
 

@@ -7,8 +7,8 @@ import json
 import pytest
 from attacked import people
 
-from sdv_plausible.audit.command import synthesizer_class
 from sdv_plausible.cli import main
+from sdv_plausible.commands.audit import synthesizer_class
 
 QUICK = ["--canaries", "30", "--shadow-runs", "0", "--white-box-runs", "40"]
 
