@@ -140,8 +140,13 @@ def fit_source(
     _refuse_records(learner)
     known_locales = check_locales(locales)
     check_invented({name: kind.sdtype for name, kind in columns.items()}, known_locales)
+    others = {
+        "max_bins": max_bins, "types": types, "locales": known_locales, "enforce_min_max_values": True,
+        "enforce_rounding": True, "undeclared": "private", "returns_tables": False,
+    }  # fmt: skip
     fit = read_fit(
         columns, domain, rules, max_bins, settings=settings, learner=learner, name=table_name,
+        words=said(settings, model) | others,
         side=(
             *person_entry(settings.neighbours),
             *side_entries(random_state, has_constraints=False, transformers={}, types=types),
@@ -160,17 +165,13 @@ def fit_source(
     with nullcontext() if scratch is None else part_folder(Path(scratch)) as folder:
         opened = fit.opened(budget)  # before the first row
         found = fit.run(SourceRows(table, fit.rules, modelled, folder), opened, coins, teller)
-    others = {
-        "max_bins": max_bins, "types": types, "locales": known_locales, "enforce_min_max_values": True,
-        "enforce_rounding": True, "undeclared": "private", "returns_tables": False,
-    }  # fmt: skip
     sampler = found.sampler
     assert isinstance(sampler, PrefixSampler)  # the release test's
     release = Release(
         schema=_schema(columns, found, table_name), domain=found.domain, rules=found.rules,
         model=sampler.model, seeds=sampler.seeds,
         answers=Answers(sampler.answers, found.domain.names), ledger=found.ledger,
-        settings=said(settings, model) | others,
+        settings=dict(fit.said),
         versions=versions_of(PACKAGES),
     )  # fmt: skip
     for text in teller.told:
@@ -190,6 +191,7 @@ def read_fit(
     settings: Settings,
     learner: Any,
     side: Sequence[LedgerEntry],
+    words: Mapping[str, Any],
     name: str,
 ) -> Fit:
     """Read rules and declarations.
@@ -217,7 +219,7 @@ def read_fit(
     return Fit(
         declared=read_declarations(given, "private", max_bins, seen),
         rules=rule_set, specs=specs, settings=settings, learner=learner, max_bins=max_bins,
-        side=(*rule_entries(rule_set), *side),
+        side=(*rule_entries(rule_set), *side), said=words,
         earlier=earlier_losses(domain, settings.neighbours),
         name=name,
     )  # fmt: skip

@@ -21,7 +21,7 @@ from sdv.single_table import base
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible.fit.telling import FitWarning
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy import checks as check
 from sdv_plausible.release.side_entries import own_transformers
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.requests import check_conditions, check_known_columns, check_request
@@ -294,12 +294,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         DataFrame or {table: DataFrame}
             The kind that was given to :meth:`fit`.
         """
-        if not isinstance(num_rows, (int, np.integer)) or isinstance(num_rows, bool):
-            raise Refused.saying("num_rows", f"num_rows ({num_rows!r}) must be a whole number; try 1000")
-        if num_rows < 0:
-            raise Refused.saying(
-                "num_rows", f"num_rows ({num_rows}) must not be negative; 0 gives an empty table"
-            )
+        check.whole("num_rows", num_rows, 0, "try 1000; 0 gives an empty table")
         self._validate_fit_before_sample()
         check_request(super().sample, (int(num_rows), *args), kwargs)
         if num_rows == 0:
@@ -500,9 +495,11 @@ def _check_labels(frame: pd.DataFrame) -> None:
     """Refuse a table whose columns have no names of their own."""
     labels: list[Any] = list(frame.columns)
     for place, name in enumerate(labels, start=1):
-        if isinstance(name, bool) or not isinstance(name, (str, int, np.integer)) or not str(name):
+        far = isinstance(name, (int, np.integer)) and abs(int(name)) >= 2**63
+        if isinstance(name, bool) or not isinstance(name, (str, int, np.integer)) or not str(name) or far:
             raise ValueError(
-                f"data: the name of column {place} ({name!r}) must be text or a whole number, and not empty"
+                f"data: the name of column {place} ({name!r:.60}) must be text or a whole number below 2^63, "
+                "and not empty"
             )
     names = frame.columns.astype(str)
     twice = sorted(set(names[names.duplicated()]))
