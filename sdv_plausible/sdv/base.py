@@ -171,6 +171,9 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     def _before_rows(self, frame: pd.DataFrame) -> None:
         """Whatever a fit must have checked before its first look at a row of the frame."""
 
+    def _before_look(self) -> None:
+        """What is done before SDV compares rows with the metadata, and quotes cells that do not fit."""
+
     def _check_columns(self, frame: pd.DataFrame) -> None:
         """Refuse a table whose columns are not those of the metadata: a look at the schema, not at a row."""
         names = frame.columns.astype(str)
@@ -260,6 +263,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         """Check a table against the metadata and the constraints. A fitted object learns nothing from it."""
         if self._rows is not None:
             return  # SDV validates what it is fitted to: stand-ins
+        self._before_look()
         kept = {name: getattr(self, name) for name in _CONSTRAINTS} if self._fitted else {}
         self.__dict__.update(deepcopy(kept))  # SDV fits the constraints to the rows that it validates
         try:

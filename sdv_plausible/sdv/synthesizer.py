@@ -723,6 +723,11 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             show(line)
         return found
 
+    def _before_look(self) -> None:
+        call = call_of(self)
+        if call is None or not call.fits:  # a fit's own: it makes no claim where SDV sees rows
+            self._noted(self._modelled_specs())
+
     def _noted(
         self, names: Collection[str], rules: Collection[str] | None = None, known: Collection[str] = ()
     ) -> list[str]:
