@@ -61,7 +61,12 @@ def locked(path: Path) -> Iterator[None]:
     # The lock is on an empty file beside it, which stays: the file itself may be replaced meanwhile. If the
     # program is killed the operating system gives the lock back. Without locks, or the right to write, an
     # OSError.
-    with path.with_name(f".{path.name}.lock").open("ab") as file:
+    lock = path.with_name(f".{path.name}.lock")
+    is_new = not lock.exists()
+    with lock.open("ab") as file:
+        if is_new and path.exists():
+            with suppress(OSError):  # whoever may write the file may lock it
+                lock.chmod(path.stat().st_mode & 0o777)
         _wait_for_lock(file.fileno())
         yield
 

@@ -96,9 +96,11 @@ class Order:
         """The domain file without its blanks."""
         file, left = self.file, blanks(self.file)
         columns = {name: words for name, words in file.columns.items() if name not in left}
+        looked = dict(file.looked)
         if self.person is not None and self.person in left:
-            columns[self.person] = {"sdtype": "id"}
-        return replace(file, columns=columns).to_dict()
+            columns[self.person] = {"sdtype": "id"}  # follows from the choice: it repeats nothing of a look
+            looked.pop(self.person, None)
+        return replace(file, columns=columns, looked=looked).to_dict()
 
     @property
     def rule_digests(self) -> tuple[str, ...]:

@@ -9,10 +9,11 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from sdv_plausible.commands import files
-from sdv_plausible.commands.speaking import say
+from sdv_plausible.commands.speaking import say, to_holder
 from sdv_plausible.declaring.codebook import Codebook
 from sdv_plausible.declaring.files import blanks, drafted, read_domain_file, replace_file, with_looks
 from sdv_plausible.declaring.private import learned_file
@@ -25,6 +26,7 @@ from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.reading import csv_columns, read_csv
+from sdv_plausible.whole_files import locked
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -104,7 +106,7 @@ def run(options: argparse.Namespace) -> None:
         file = _learned(options, file, table)
         learned = {name: file.columns[name] for name in file.private}
     if not options.web:
-        kept = replace_file(options.output, file, names, learned)
+        kept = _replaced(options.output, file, names, learned)
     lines, document = _notes(options, names, found, file)
     if kept:
         lines.append(
@@ -163,6 +165,18 @@ def _drafted(options: argparse.Namespace, names: Sequence[str], found: Codebook)
     return replace(start, columns={**file.columns, **start.columns})
 
 
+def _replaced(output: Path, file: DomainFile, names: Sequence[str], learned: Mapping[str, Any]) -> list[str]:
+    """Write the file; if it cannot be, what was learned, and so paid for, is kept elsewhere."""
+    try:
+        return replace_file(output, file, names, learned)
+    except BaseException:
+        if learned:
+            elsewhere = Path(mkdtemp(prefix="sdv-plausible-")) / output.name
+            file.save(elsewhere)
+            to_holder(f"what was learned is kept in {elsewhere}")
+        raise
+
+
 def _notes(
     options: argparse.Namespace, names: Sequence[str], found: Codebook, file: DomainFile
 ) -> tuple[list[str], dict[str, Any]]:
@@ -219,6 +233,9 @@ def serving(address: str) -> str:
 
 def _learned(options: argparse.Namespace, file: DomainFile, table: Table) -> DomainFile:
     """The file with what was left open, learned from the rows; errors quote no cell."""
+    if options.output.exists():
+        with locked(options.output.resolve()):  # whoever may not is told before anything is paid
+            pass
     document = file.to_dict()
     budget = None
     if options.budget is not None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,10 @@ import pandas as pd
 
 from sdv_plausible.commands.files import UsageError, check_output
 from sdv_plausible.commands.speaking import rows_bar, say
-from sdv_plausible.privacy.noise.recipients import new_secret
+from sdv_plausible.privacy.noise.recipients import SECRET_BYTES, new_secret
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.table.writing import write_table
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.whole_files import locked, write_whole
 
 if TYPE_CHECKING:
     from sdv_plausible.table.domain import Attribute
@@ -120,10 +120,11 @@ def value_of(text: str, attribute: Attribute) -> Any:
 
 def _secret(path: Path) -> bytes:
     """The secret in a file of the holder's own; a new one where there is none."""
-    if not path.exists():
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(new_secret().hex() + "\n")
-    try:
-        return bytes.fromhex(path.read_text(encoding="ascii").strip())
-    except ValueError:
-        raise ValueError(f"{path} holds no secret: it must be the file that --secret made") from None
+    with locked(path.resolve()):  # of two first uses at once one makes it, whole or not at all
+        if not path.exists():
+            write_whole(path, new_secret().hex() + "\n", owner_only=True)
+    with suppress(ValueError):
+        secret = bytes.fromhex(path.read_text(encoding="ascii").strip())
+        if len(secret) == SECRET_BYTES:
+            return secret
+    raise ValueError(f"{path} holds no secret: it must be the file that --secret made")

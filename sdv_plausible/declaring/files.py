@@ -64,10 +64,18 @@ def with_looks(
     """
     try:
         document = read_json(Path(replaced))
-    except (FileNotFoundError, ValueError):  # no record can be in it
+    except FileNotFoundError:  # there is no record
         return file, []
-    if not isinstance(document, Mapping) or document.get("schema") != FILE_SCHEMA:
+    except ValueError:
+        document = None
+    schema = document.get("schema", FILE_SCHEMA) if isinstance(document, Mapping) else None
+    if schema == SCHEMA:  # a finished domain keeps none
         return file, []
+    if schema != FILE_SCHEMA:
+        raise ValueError(
+            f"{replaced} cannot be read as a domain file, and may hold a record of looks at the rows: mend "
+            "it, or remove it yourself"
+        )
     before = DomainFile.of(document, str(replaced))
     looked = {name: words for name, words in before.looked.items() if name in {*names, *file.columns}}
     rules = file.looked_rules if before.looked_rules is None else before.looked_rules

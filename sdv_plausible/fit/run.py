@@ -6,6 +6,7 @@ says where the rows are and what comes back; all that happens in between is here
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,6 +20,7 @@ from sdv_plausible.fit.voting import CATEGORY, MOMENT, TYPES_SHARE, Most, Told
 from sdv_plausible.models.paper.learner import given_structure
 from sdv_plausible.models.paper.structure import check_structure, check_tables
 from sdv_plausible.privacy.accounting.filters import PrivacyFilter, SumFilter
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise.coins import Coins
@@ -29,7 +31,9 @@ from sdv_plausible.release.fitting import fit_release
 from sdv_plausible.release.plan import Plan, plan
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings
+from sdv_plausible.release_file.domain import check_column
 from sdv_plausible.release_file.rules import check_written
+from sdv_plausible.release_file.settings import check_settings
 from sdv_plausible.rules.checking import rule_entries
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.rules.zeros import possible_pairs
@@ -121,6 +125,8 @@ class Fit:
         Makes the model.
     side : tuple of LedgerEntry
         What stands beside the mechanism, and the rules.
+    said : mapping
+        Settings, as a release file will have them.
     earlier : Earlier
         What the domain cost when it was learned.
     name : str
@@ -140,6 +146,7 @@ class Fit:
     settings: Settings
     learner: Any
     side: tuple[LedgerEntry, ...]
+    said: Mapping[str, Any]
     earlier: Earlier = field(default_factory=Earlier)
     name: str = "table"
     as_declared: bool = True
@@ -180,6 +187,12 @@ class Fit:
             settings, self.learner, domain,
             num_rows=num_rows, table_rows=table_rows, extra=extra, assumed=self.declared.assumed(self.specs),
         )  # fmt: skip
+        if found.ledger.claims_privacy and math.isinf(found.ledger.total()):
+            raise Refused.saying(
+                "delta",
+                f"delta ({settings.delta:g}) is too small for a domain that was learned with a larger one: "
+                "give one as large, or learn the domain anew",
+            )
         return replace(
             found, warnings=(*self.told.warnings(), *found.warnings, *private.warnings(table_rows))
         )
@@ -190,6 +203,15 @@ class Fit:
             check_tables(check_structure(structure, domain), domain)
         if (omega := self.settings.test.omega) is not None and len(domain):
             omega.among(len(domain))
+
+    def _check_written(self) -> None:
+        """Write and read what is known of the release: without a file it is lost, and was paid for."""
+        for name in self.declared.names:
+            attribute = self.declared.known(name)
+            assert attribute is not None
+            check_column(name, attribute)
+        check_written(self.rules)
+        check_settings(self.said)
 
     def _private(self, s: Settings) -> DomainPlan:
         left = 1 - TYPES_SHARE if self.told.open else 1.0
@@ -228,7 +250,7 @@ class Fit:
         """
         ledger, planned, charge, most = self.settings.empty_ledger(), self.plan().ledger, None, None
         check_texts(planned)
-        check_written(self.rules)
+        self._check_written()
         if self.told.open and planned.claims_privacy:
             s = self.settings
             most = self.most(SumFilter(epsilon=s.epsilon, delta=s.delta) if budget is None else budget.filter)

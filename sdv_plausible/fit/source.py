@@ -144,8 +144,14 @@ def fit_source(
     else:
         columns = with_id(column_types(domain, metadata), neighbour.person)
     check_invented({name: kind.sdtype for name, kind in columns.items()}, known_locales)
+    others = {
+        "max_bins": max_bins, "types": types, "locales": known_locales, "enforce_min_max_values": True,
+        "enforce_rounding": True, "undeclared": "private", "returns_tables": False,
+        **({"voted": list(open_)} if open_ else {}),
+    }  # fmt: skip
     fit = read_fit(
         columns, told, rules, max_bins, settings=settings, learner=learner, name=table_name, open_=open_,
+        words=said(settings, model) | others,
         side=(
             *person_entry(settings.neighbours),
             *side_entries(random_state, has_constraints=False, transformers={}, types=types),
@@ -164,11 +170,6 @@ def fit_source(
     with nullcontext() if scratch is None else part_folder(Path(scratch)) as folder:
         opened = fit.opened(budget)  # before the first row
         found = fit.run(SourceRows(table, fit.rules, modelled, folder), opened, coins, teller)
-    others = {
-        "max_bins": max_bins, "types": types, "locales": known_locales, "enforce_min_max_values": True,
-        "enforce_rounding": True, "undeclared": "private", "returns_tables": False,
-        **({"voted": list(open_)} if open_ else {}),
-    }  # fmt: skip
     sampler = found.sampler
     assert isinstance(sampler, PrefixSampler)  # the release test's
     release = Release(
@@ -176,7 +177,7 @@ def fit_source(
         rules=found.rules,
         model=sampler.model, seeds=sampler.seeds,
         answers=Answers(sampler.answers, found.domain.names), ledger=found.ledger,
-        settings=said(settings, model) | others,
+        settings=dict(fit.said),
         versions=versions_of(PACKAGES),
     )  # fmt: skip
     for text in teller.told:
@@ -196,6 +197,7 @@ def read_fit(
     settings: Settings,
     learner: Any,
     side: Sequence[LedgerEntry],
+    words: Mapping[str, Any],
     name: str,
     open_: tuple[str, ...] = (),
 ) -> Fit:
@@ -227,7 +229,7 @@ def read_fit(
     check_number_of_columns(learner, len(specs))
     return Fit(
         told=told, declared=declared, rules=rule_set, specs=specs, settings=settings, learner=learner,
-        side=tuple(side), earlier=earlier_losses(domain, settings.neighbours), name=name,
+        side=tuple(side), said=words, earlier=earlier_losses(domain, settings.neighbours), name=name,
     )  # fmt: skip
 
 

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 _LARGEST_INTEGER = 2**63 - 1
+_PLAIN = (str, bytes, int, float, complex, np.generic, type(None))
+_FEW = 4  # of a range, a split, some locales
 SMALLEST_DELTA = (
     1e-300  # of a whole release; below about 1e-308 doubles lose their digits, and a delta is charged too low
 )
@@ -29,14 +31,14 @@ class Refused(ValueError):  # noqa: N818  nothing has gone wrong
     field : str
         The parameter.
     value : object
-        What was given; of a table or an array its type alone, since an error holds no cell.
+        What was given, if it is a text, a number or a few of them; else its type alone, since an error holds
+        no cell.
     rule, way_out : str
         What it must be, and what to try; the way out may be empty.
     """
 
     def __init__(self, field: str, value: Any, rule: str, way_out: str = "") -> None:
-        if hasattr(value, "__array__") and not isinstance(value, (type, np.generic)):
-            value = type(value)
+        value = value if _is_plain(value) else type(value)
         super().__init__(field, value, rule, way_out)
         self.field, self.value, self.rule, self.way_out = field, value, rule, way_out
 
@@ -50,6 +52,13 @@ class Refused(ValueError):  # noqa: N818  nothing has gone wrong
             return self.rule
         shown = self.value.__name__ if isinstance(self.value, type) else f"{self.value!r:.200}"
         return f"{self.field} ({shown}) {self.rule}{_tail(self.way_out)}"
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value can be no table, nor a part of one."""
+    if isinstance(value, (tuple, list)):
+        return len(value) <= _FEW and all(isinstance(one, _PLAIN) for one in value)
+    return isinstance(value, (type, *_PLAIN))
 
 
 def positive(name: str, value: Any, hint: str = "") -> float:

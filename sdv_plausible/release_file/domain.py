@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from json import dumps, loads
 from typing import Any
 
 import pandas as pd
 
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.release_file.ledger import write_learned
 from sdv_plausible.release_file.reading import Part
@@ -58,6 +60,19 @@ def read_column(part: Part) -> Attribute:
     if found.datetime_format is not None:
         part.checked(lambda: pd.Timestamp(0).strftime(found.datetime_format))
     return found
+
+
+def check_column(name: str, attribute: Attribute) -> None:
+    """Refuse a column that no release file can hold, by writing and reading it: before a fit is paid."""
+    try:
+        part = Part(loads(dumps(write_attribute(attribute), allow_nan=False)), "it")
+        _check_arithmetic(part, read_column(part))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Refused.saying(
+            "domain", f"domain of column {name!r} fits in no release file: {error}"
+        ) from None
+    if attribute.name != name:
+        raise Refused.saying("domain", f"domain of column {name!r} has the name {attribute.name!r:.60}")
 
 
 def _check_arithmetic(part: Part, attribute: Attribute) -> None:

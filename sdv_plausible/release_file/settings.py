@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
+from json import dumps, loads
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,14 @@ def write_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Section of settings; an infinite epsilon is null."""
     found: dict[str, Any] = _sorted(settings)
     return found | {"epsilon": None if settings["epsilon"] == math.inf else settings["epsilon"]}
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse settings that no release file can hold, by writing and reading them: before a fit is paid."""
+    try:
+        read_settings(Part(loads(dumps(write_settings(settings), allow_nan=False)), ""))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"a setting fits in no release file: {error}") from None
 
 
 def _sorted(value: Any) -> Any:

@@ -54,6 +54,8 @@ class Determined(MakingRule):
             raise ValueError(f"Determined: column ({column!r}) must not be among by ({self.by!r})")
         if not isinstance(mapping, Mapping) or not mapping:
             raise ValueError(f"Determined: mapping ({mapping!r}) must name a value for each value of {by!r}")
+        if odd := [v for v in (*mapping.values(), otherwise) if not pd.api.types.is_scalar(v)]:
+            raise ValueError(f"Determined: mapping's values must be single ones, no {type(odd[0]).__name__}")
         self.mapping, self.otherwise = dict(mapping), otherwise
         self._by = [self._parts(given) for given in self.mapping]
 

@@ -36,6 +36,7 @@ class Multiple(MakingRule):
     def __post_init__(self) -> None:
         check_columns("Multiple", [self.column])
         check.positive("step", self.step, "give the distance of two values, such as 0.25")
+        check.plain_numbers(self)
 
     @property
     def made(self) -> tuple[str, ...]:

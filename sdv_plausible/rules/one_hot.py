@@ -14,6 +14,8 @@ from sdv_plausible.rules.rule import Columns, Formats, MakingRule, Words, check_
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.forms import LONGEST_NAME
 
+_MOST = 2**62  # of a number
+
 
 class OneHot(MakingRule):
     """Columns of which exactly one is set; the model sees one category.
@@ -42,6 +44,8 @@ class OneHot(MakingRule):
         self._columns = check_columns("OneHot", columns, 2)
         if len(values) != 2 or len({cells.key(value, "", {}) for value in values}) < 2:
             raise ValueError(f"OneHot: values ({values!r}) must be two, of an unset and of a set flag")
+        if any(pd.isna(value) or (cells.is_number(value) and abs(value) > _MOST) for value in values):
+            raise ValueError(f"OneHot: values ({values!r}) must be there, and numbers within 2^62")
         self.off, self.on = values
 
     @property

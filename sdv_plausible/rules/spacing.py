@@ -260,7 +260,8 @@ class Inequality(MakingRule):
         scale = NANOSECONDS[self.unit or "s"] if dates else 1
         least, most = _distances(apart, scale, self._floor(scale, shape))
         up = _up_to(shape)
-        first, last = low.lower[0], up(low.upper[-1] + most)
+        last = up(low.upper[-1] + most)
+        first = min(low.lower[0], last)  # a learned one may lie beyond what the format writes
         declared = [spec.get(word) for word in ("range_min", "range_max")]
         if None in declared:
             return first, last

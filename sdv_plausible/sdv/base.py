@@ -21,7 +21,7 @@ from sdv.single_table import base
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible.fit.telling import FitWarning
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy import checks as check
 from sdv_plausible.release.side_entries import own_transformers
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.requests import check_conditions, check_known_columns, check_request
@@ -186,6 +186,9 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     def _before_rows(self, frame: pd.DataFrame) -> None:
         """Whatever a fit must have checked before its first look at a row of the frame."""
 
+    def _before_look(self) -> None:
+        """What is done before SDV compares rows with the metadata, and quotes cells that do not fit."""
+
     def _check_columns(self, frame: pd.DataFrame) -> None:
         """Refuse a table whose columns are not those of the metadata: a look at the schema, not at a row."""
         names = frame.columns.astype(str)
@@ -278,6 +281,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         """Check a table against the metadata and the constraints. A fitted object learns nothing from it."""
         if self._rows is not None:
             return  # SDV validates what it is fitted to: stand-ins
+        self._before_look()
         kept = {name: getattr(self, name) for name in _CONSTRAINTS} if self._fitted else {}
         self.__dict__.update(deepcopy(kept))  # SDV fits the constraints to the rows that it validates
         try:
@@ -313,12 +317,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         DataFrame or {table: DataFrame}
             The kind that was given to :meth:`fit`.
         """
-        if not isinstance(num_rows, (int, np.integer)) or isinstance(num_rows, bool):
-            raise Refused.saying("num_rows", f"num_rows ({num_rows!r}) must be a whole number; try 1000")
-        if num_rows < 0:
-            raise Refused.saying(
-                "num_rows", f"num_rows ({num_rows}) must not be negative; 0 gives an empty table"
-            )
+        check.whole("num_rows", num_rows, 0, "try 1000; 0 gives an empty table")
         self._validate_fit_before_sample()
         check_request(super().sample, (int(num_rows), *args), kwargs)
         if num_rows == 0:
@@ -519,9 +518,11 @@ def _check_labels(frame: pd.DataFrame) -> None:
     """Refuse a table whose columns have no names of their own."""
     labels: list[Any] = list(frame.columns)
     for place, name in enumerate(labels, start=1):
-        if isinstance(name, bool) or not isinstance(name, (str, int, np.integer)) or not str(name):
+        far = isinstance(name, (int, np.integer)) and abs(int(name)) >= 2**63
+        if isinstance(name, bool) or not isinstance(name, (str, int, np.integer)) or not str(name) or far:
             raise ValueError(
-                f"data: the name of column {place} ({name!r}) must be text or a whole number, and not empty"
+                f"data: the name of column {place} ({name!r:.60}) must be text or a whole number below 2^63, "
+                "and not empty"
             )
     names = frame.columns.astype(str)
     twice = sorted(set(names[names.duplicated()]))

@@ -81,7 +81,7 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
         seeds=sampler.seeds,
         answers=Answers(sampler.answers, domain.names),
         ledger=ledger,
-        settings=synth._said or _settings(synth),
+        settings=synth._said or settings_of(synth),
         versions=versions_of(PACKAGES),
     )
 
@@ -120,7 +120,7 @@ def _key(key: Any) -> str | tuple[str, ...] | None:
     return tuple(key) if isinstance(key, (list, tuple)) else key
 
 
-def _settings(synth: Any) -> dict[str, Any]:
+def settings_of(synth: Any) -> dict[str, Any]:
     """The parameters as far as they are plain; a seed would tell the noise, and a budget is the holder's."""
     plain = {name: as_json(getattr(synth, name)) for name in OTHERS if name != "returns_tables"}
     rows, source = synth._public_said
@@ -195,7 +195,7 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     synth._returns_dict, synth._frame_kind = settings["returns_tables"], None
     if synth.public is None:
         synth._public_said = tuple(settings.get(name) for name in ("public_rows", "public_source"))
-    own = _settings(synth)
+    own = settings_of(synth)
     if own != release.settings:  # until a fit, whatever that one will be told: of the rest, locales alone act
         synth._said = {**release.settings, "locales": own["locales"]}
     return synth

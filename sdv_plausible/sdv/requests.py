@@ -78,9 +78,8 @@ def check_conditions(conditions: Any) -> None:
             check_known_columns(condition.get_dataframe(), "a DataFrameCondition")
             continue
         else:
-            raise ValueError(
-                f"conditions: {condition!r} must be an sdv.sampling.Condition or DataFrameCondition"
-            )
+            kind = type(condition).__name__
+            raise ValueError(f"conditions: a {kind} must be an sdv.sampling.Condition or DataFrameCondition")
         if not names:
             raise ValueError(
                 "conditions: a Condition has no column; use sample() for rows without a condition"

@@ -25,6 +25,7 @@ from sdv_plausible.intervals.margins import margins, number_of_rows
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
 from sdv_plausible.models.paper.learner import given_structure
+from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
@@ -50,7 +51,7 @@ from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
 from sdv_plausible.sdv.constraints import as_rules
 from sdv_plausible.sdv.copula import learner_of
 from sdv_plausible.sdv.parameters import fixed_parameters
-from sdv_plausible.sdv.releasing import rebuilt, released
+from sdv_plausible.sdv.releasing import rebuilt, released, settings_of
 from sdv_plausible.sdv.requests import SAME_ROWS, parents
 from sdv_plausible.sdv.schema import check_metadata, is_invented, with_id, with_types
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
@@ -189,6 +190,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         given = locals()
         refuse_moved(type(self).__name__, moved)
         check_budget(budget)
+        check.truth("enforce_min_max_values", enforce_min_max_values)  # SDV would show what was given instead
+        check.truth("enforce_rounding", enforce_rounding)
         sdv_sets = ("metadata", "enforce_min_max_values", "enforce_rounding", "locales")
         for name in PARAMETERS:
             if name not in sdv_sets:
@@ -304,7 +307,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         return Fit(
             told=replace(self._told, spelling=self.spelling), declared=self._declared, rules=self._rules,
             settings=self._settings, learner=self._learner, specs=self._modelled_specs(),
-            side=tuple(self._side_entries()),
+            side=tuple(self._side_entries()), said=settings_of(self),
             earlier=self._earlier, name=self._table_name, as_declared=not self._sdv_sees_rows,
             rounding=self.enforce_rounding, public=None if published is None else published.frame,
         )  # fmt: skip
@@ -485,7 +488,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         keys = self._data_processor._keys
         for name, spec in self._given_specs().items():
             modelled = spec.get("sdtype") in MODELLED_SDTYPES
-            if not modelled and not is_invented(spec, name in keys) and self.undeclared != "infer":
+            if not modelled and not is_invented(spec, name in keys):
                 raise ValueError(
                     f"column {name!r} (sdtype {spec.get('sdtype')!r}, pii False) is neither modelled nor "
                     "invented: make its sdtype categorical, or leave pii out"
@@ -765,6 +768,11 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         for line in lines:
             show(line)
         return found
+
+    def _before_look(self) -> None:
+        call = call_of(self)
+        if call is None or not call.fits:  # a fit's own: it makes no claim where SDV sees rows
+            self._noted(self._modelled_specs())
 
     def _noted(
         self, names: Collection[str], rules: Collection[str] | None = None, known: Collection[str] = ()

@@ -63,7 +63,8 @@ class Bounds:
         lattice = self.lattice
         if lattice is None or not lattice.is_decimal:
             return ()
-        farthest = max(abs(self.low), abs(self.high)) * 10.0 ** (lattice.decimals or 0)
+        ends = (self.low, self.high, *self.special)
+        farthest = max(map(abs, ends)) * 10.0 ** (lattice.decimals or 0)
         return (self.rounding or NUMBER_STEPS) if farthest < LARGEST_STEP else ()
 
     @property

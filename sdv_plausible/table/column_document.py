@@ -16,6 +16,7 @@ from sdv_plausible.table.dates import resolution_step
 from sdv_plausible.table.forms import LONGEST_NAME
 from sdv_plausible.table.id_formats import ID_FORMAT, LONGEST_PATTERN, is_id_format
 from sdv_plausible.table.json_forms import LARGEST, Form, Shared, list_of, object_of, or_null, ref
+from sdv_plausible.table.rounding import LARGEST_STEP
 from sdv_plausible.table.values import DATES, VALUE, ZONE_FORM, value_of
 
 Kind = Literal["categorical", "ordinal", "integer", "float", "datetime"]
@@ -132,7 +133,7 @@ WORDS: dict[str, Word] = {
         about="values", suits=_NUMBERS, left_out="5, 10, 50 and so on",
         meaning="Steps that people round to, each a multiple of the one before, such as 5, 15, 60",
         rule="a list of whole numbers above 1, each a multiple of the one before, such as [5, 15, 60]",
-        form=list_of({"type": "integer", "minimum": 2}, minItems=1),
+        form=list_of({"type": "integer", "minimum": 2, "maximum": LARGEST_STEP}, minItems=1),
         holds=lambda steps: all(a < b and b % a == 0 for a, b in pairwise(steps)),
     ),
     "resolution": Word(

@@ -12,8 +12,8 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.table.bounds import Bounds, bounds_of, is_wide
 from sdv_plausible.table.column_document import Provenance
+from sdv_plausible.table.domain import MOST_BINS, Attribute, Domain
 from sdv_plausible.table.domain import SCHEMA as DOMAIN_SCHEMA
-from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.domain_file import DomainFile, read_json
 from sdv_plausible.table.forms import LONGEST_TEXT, is_text
 from sdv_plausible.table.private_domain import DomainPlan
@@ -129,8 +129,8 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
     """Read the ``domain`` argument of the synthesizer."""
     if undeclared not in ("infer", "private"):
         raise Refused("undeclared", undeclared, 'must be "infer" or "private"')
-    if not isinstance(max_bins, int) or isinstance(max_bins, bool) or max_bins < 2:
-        raise Refused("max_bins", max_bins, "must be a whole number of at least 2", "try 100")
+    if not isinstance(max_bins, int) or isinstance(max_bins, bool) or not 2 <= max_bins <= MOST_BINS:
+        raise Refused("max_bins", max_bins, f"must be a whole number from 2 to {MOST_BINS:,}", "try 100")
     if domain is None:
         return Declarations({}, undeclared)
     if isinstance(domain, str) and domain == "written":

@@ -38,6 +38,7 @@ from sdv_plausible.whole_files import write_whole
 
 SCHEMA = "sdv-plausible-domain/1"
 MAX_BINS = 100
+MOST_BINS = 1_000_000  # more fit in no memory beside their probabilities
 _POSSIBLE: Form = {
     "type": "array",
     "items": {

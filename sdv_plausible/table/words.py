@@ -49,9 +49,8 @@ def check_names(names: Iterable[Any], what: str) -> None:
 def check_table_name(name: Any) -> None:
     """Refuse a name of a table that no file can hold."""
     if not is_text(name, LONGEST_NAME) or not name:
-        raise ValueError(
-            f"table_name ({name!r:.60}) must be a text of 1 to {LONGEST_NAME:,} whole letters; try 'table'"
-        )
+        rule = f"must be a text of 1 to {LONGEST_NAME:,} whole letters"
+        raise Refused("table_name", name if isinstance(name, str) else type(name), rule, "try 'table'")
 
 
 def suggestion(word: str, known: Collection[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from reviewing import COLUMNS, write_people
@@ -73,6 +74,17 @@ def test_columns_left_blank(read):
     none, _ = read({}, blank="leave")
     with pytest.raises(ValueError, match="every column is left out"):
         none.plan()
+
+
+def test_a_person_that_was_left_blank_is_not_edited_by_being_chosen(read):
+    """Its words follow from the choice: after a look at the blank the same order lost its claim."""
+    rest = {name: words for name, words in COLUMNS.items() if name != "id"}
+    order, _ = read(rest, person="id")
+    seen = replace(order, file=order.file.looked_at([*COLUMNS]))
+    assert "id" in seen.file.looked
+    assert seen.plan().ledger.claims_privacy
+    words = {**seen.file.columns, "age": {"sdtype": "numerical", "range_min": 1, "range_max": 98}}
+    assert not replace(seen, file=replace(seen.file, columns=words)).plan().ledger.claims_privacy
 
 
 def test_a_person_is_no_blank_and_a_vote_goes_with_one(read):

@@ -103,14 +103,16 @@ def test_a_file_that_is_replaced_leaves_its_looks(table, tmp_path, capsys):
     assert "Kept from the file that it replaces: age, sex were looked at" in said
     assert json.loads(output.read_text())["looked"] == looked
     assert read_domain_file(output).edited == ("age",)
-    # Of other columns, and of what is no domain file, nothing is kept.
+    # Of other columns nothing is kept; what cannot be read may hold a record.
     other = tmp_path / "other.csv"
     other.write_text("income\n1\n")
     assert main(["declare", str(other), "-o", str(output), "--overwrite"]) == 0
     assert "Kept from" not in capsys.readouterr().out
     assert "looked" not in json.loads(output.read_text())
     output.write_text("[]")
-    assert main(["declare", str(other), "-o", str(output), "--overwrite"]) == 0
+    assert main(["declare", str(other), "-o", str(output), "--overwrite"]) == 2
+    assert "may hold a record of looks" in capsys.readouterr().err
+    assert output.read_text() == "[]"
 
 
 def test_a_look_while_a_domain_is_learned_is_kept(tmp_path, monkeypatch, capsys):

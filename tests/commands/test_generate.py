@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -60,11 +62,26 @@ def test_mistakes(description, tmp_path, capsys, more, said):
     assert said in capsys.readouterr().err
 
 
-def test_a_file_that_is_no_secret(description, tmp_path, capsys):
-    (tmp_path / "s").write_text("hello", encoding="ascii")
+@pytest.mark.parametrize("text", ["hello", "", "00" * 31])
+def test_a_file_that_is_no_secret(text, description, tmp_path, capsys):
+    (tmp_path / "s").write_text(text, encoding="ascii")
     more = ["--recipient", "Ann", "--secret", str(tmp_path / "s")]
     assert main(["generate", str(description), "-o", str(tmp_path / "o.csv"), *more]) == 2
-    assert "holds no secret" in capsys.readouterr().err
+    assert f"{tmp_path / 's'} holds no secret" in capsys.readouterr().err
+
+
+def test_a_secret_is_written_whole_or_not_at_all(description, tmp_path, monkeypatch):
+    """An empty file was left by a full disk, and every later call refused it."""
+    more = ["--recipient", "Ann", "--secret", str(tmp_path / "s")]
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", full)
+        assert main(["generate", str(description), "-o", str(tmp_path / "o.csv"), *more]) != 0
+    assert not (tmp_path / "s").exists()
+    assert main(["generate", str(description), "-o", str(tmp_path / "o.csv"), *more]) == 0
 
 
 def test_rows_do_not_replace_the_secret(description, tmp_path, capsys):

@@ -6,6 +6,7 @@ import json
 import pickle
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
@@ -14,7 +15,7 @@ from sdv_plausible.declaring import files
 from sdv_plausible.declaring.files import note_look, read_domain_file, record_look
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.table.domain import Domain
-from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.domain_file import SCHEMA, DomainFile
 
 COLUMNS = {
     "age": {"sdtype": "numerical", "range_min": 0, "range_max": 90},
@@ -362,3 +363,80 @@ def test_a_look_is_read_and_written_under_the_files_lock(domain, monkeypatch):
     monkeypatch.setattr(files.DomainFile, "save", save)
     record_look(domain, ["sex"])
     assert happened == ["read", ("locked", domain.resolve()), "read", "written", "unlocked"]
+
+
+@pytest.mark.parametrize("damage", ["mark", "comma", "schema", "list"])
+def test_a_record_that_cannot_be_read_is_not_replaced(damage, tmp_path):
+    """A byte-order mark of an editor was enough: the looks were gone, and what they had shown made a claim."""
+    path = tmp_path / "domain.json"
+    file = DomainFile(columns={"age": {"sdtype": "numerical", "range_min": 0, "range_max": 99}})
+    file.looked_at(["age"]).save(path)
+    honest = path.read_text()
+    damaged = {
+        "mark": "\ufeff" + honest, "comma": honest.rstrip().rstrip("}") + ",}",
+        "schema": honest.replace(SCHEMA, SCHEMA + "0"), "list": "[]",
+    }[damage]  # fmt: skip
+    path.write_text(damaged)
+    with pytest.raises(ValueError, match="may hold a record of looks at the rows"):
+        files.replace_file(path, file, (), {})
+    assert path.read_text() == damaged
+    path.write_text(honest)
+    assert files.replace_file(path, file, (), {}) == ["age"]
+
+
+@pytest.mark.parametrize("method", ["validate", "auto_assign_transformers"])
+def test_sdvs_own_comparisons_are_looks(method, tmp_path):
+    """They quote cells that do not fit: edited after it, the words repeat what was seen."""
+    path, words = tmp_path / "domain.json", {"sdtype": "numerical", "range_min": 0, "range_max": 99}
+    DomainFile(columns={"age": words}).save(path)
+    rows = pd.DataFrame({"age": [*range(50), "refused"]}, dtype=object)
+    with pytest.raises(Exception, match="refused"):
+        getattr(PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path), method)(rows)
+    assert list(read_domain_file(path).looked) == ["age"]
+    replace(read_domain_file(path), columns={"age": {**words, "special_values": ["refused"]}}).save(path)
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path)
+    assert not synth.plan().ledger.claims_privacy
+    same = tmp_path / "same.json"
+    DomainFile(columns={"age": words}).save(same)
+    honest = PlausibleDeniabilitySynthesizer(metadata_of(same), domain=same)
+    honest.fit(rows[:50].astype(int))
+    assert honest.privacy_ledger().claims_privacy
+    assert not read_domain_file(same).looked or "age" in read_domain_file(same).looked
+
+
+def test_what_was_learned_is_kept_where_its_file_cannot_be_replaced(tmp_path, capsys, monkeypatch):
+    """It was paid for; and whoever may not take the file's lock is told before that."""
+    from sdv_plausible.commands import declare
+    from sdv_plausible.release.budget import Budget
+
+    rows, output, budget = tmp_path / "t.csv", tmp_path / "d.json", tmp_path / "b"
+    rows.write_text("age\n" + "\n".join(str(i % 90) for i in range(900)))
+    words = tmp_path / "words.json"
+    for path in (words, output):
+        DomainFile(columns={"age": {"sdtype": "numerical"}}).save(path)
+    command = [
+        "declare",
+        str(rows),
+        "-o",
+        str(output),
+        "--domain",
+        str(words),
+        "--overwrite",
+        "--private",
+        "0.5",
+    ]
+    command += ["--budget", "1", "1e-8", str(budget)]
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(declare, "locked", refuse)
+        assert main(command) != 0
+    assert not budget.exists() or Budget(1, 1e-8, budget).charged()["epsilon"] == 0
+    monkeypatch.setattr(declare, "replace_file", refuse)
+    assert main(command) != 0
+    (kept,) = tmp_path.glob("sdv-plausible-*/d.json")
+    assert str(kept) in capsys.readouterr().err
+    assert read_domain_file(kept).learned is not None

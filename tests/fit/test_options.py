@@ -209,8 +209,9 @@ def test_every_refusal_names_its_field(name):
 def test_a_refusal_holds_no_cell():
     """A table given in the wrong place is in no part of the error: neither its text, nor an attribute."""
     secret = pd.DataFrame({"name": ["NAME-1234567", "NAME-7654321"]})
-    for value in (secret, secret["name"], secret.to_numpy()):
-        for name in ("epsilon", "locales", "person", "max_bins"):
+    records = secret.to_dict("records")
+    for value in (secret, secret["name"], secret.to_numpy(), {"table": secret}, records, [secret]):
+        for name in ("epsilon", "locales", "person", "max_bins", "rules", "model", "enforce_rounding"):
             with pytest.raises(Refused) as refused:
                 PlausibleDeniabilitySynthesizer(METADATA, **{name: value})
             assert (

@@ -10,6 +10,7 @@ import inspect
 import json
 import warnings
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from sdv.errors import InvalidDataError
 from tables import ENGINES, held
 
 from sdv_plausible import (
+    AdaptiveNetwork,
+    Attribute,
     PaperNetwork,
     Person,
     PlausibleDeniabilitySynthesizer,
@@ -680,3 +683,88 @@ def test_numpys_numbers_in_values_are_in_the_file(tmp_path):
 def test_ranges_beyond_steps_of_rounding_end_no_fit(words):
     rows = pd.DataFrame({"x": [float(i) for i in range(300)]})
     assert fit_source(rows, domain={"x": {"sdtype": "numerical", **words}}).ledger.claims_privacy
+
+
+DAY = pd.Timestamp("2020-01-01").value
+LOST: dict[str, tuple[str, dict[str, Any]]] = {  # what no file holds, and what is said of it
+    **{
+        f"a value that is {value!r}": ("fits in no release file", {"domain": {**DOMAIN, "sex": Attribute(
+            name="sex", kind="categorical", values=("m", "f", value)
+        )}})
+        for value in (b"x", ("x", 1), float("inf"), 10**101, Decimal("Infinity"))
+    },
+    "bins wider than a double": ("fits in no release file", {"domain": {**DOMAIN, "age": Attribute(
+        name="age", kind="float", lower=(-1e300,), upper=(1e300,), decimals=15
+    )}}),
+    "a zone of a file": ("fits in no release file", {"domain": {**DOMAIN, "day": Attribute(
+        name="day", kind="datetime", lower=(DAY,), upper=(DAY + 10**15,), time_zone="dateutil/Europe/Zurich"
+    )}}),
+    "a column by another name": ("has the name 'zzz'", {"domain": {**DOMAIN, "sex": Attribute(
+        name="zzz", kind="categorical", values=("m", "f")
+    )}}),
+    "a hundred and one locales": ("a setting fits in no release file", {"locales": ["en_US"] * 101}),
+    "bins without end": ("max_bins", {"max_bins": 2**63}),
+    "rows of a person without end": ("fits in no release file", {"person": Person("home", rows=2**63)}),
+    "an option of the model without end": (
+        "a setting fits in no release file", {"model": AdaptiveNetwork(max_cost=10**400)}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("what", LOST)
+def test_what_is_known_of_a_release_is_written_and_read_before_the_draw(door, what, tmp_path):
+    """Each was paid for, and then no release could be written, or none be read."""
+    said, options = LOST[what]
+    if door == "synthesizer" and "domain" in options:
+        options = {"domain": {n: one for n, one in options["domain"].items() if isinstance(one, Attribute)}}
+    if door == "source" and "person" in options:
+        options = {**options, "scratch": tmp_path}
+    budget = Budget(2.0, 1e-8, tmp_path / "b")
+    with pytest.raises(ValueError, match=said):
+        DOORS[door][0](budget, table(), **options)
+    assert charged(budget) == 0
+
+
+def test_planted_without_the_trial_it_is_paid_and_lost(tmp_path, monkeypatch):
+    monkeypatch.setattr("sdv_plausible.fit.run.check_settings", lambda _: None)
+    budget = Budget(2.0, 1e-8, tmp_path / "b")
+    release = fit_source(table(), domain=DOMAIN, model="independent", budget=budget, locales=["en_US"] * 101)
+    assert charged(budget) > 0
+    with pytest.raises(ValueError, match="at most 100 items"):
+        Release.from_bytes(release.to_bytes())
+
+
+def test_columns_that_are_neither_modelled_nor_invented_are_refused_whatever_is_inferred(tmp_path):
+    """The plan knew nothing of the column, and its cells decided which error came after the draw."""
+    columns = {**COLUMNS, "mail": {"sdtype": "email", "pii": False}}
+    budget = Budget(2.0, 1e-8, tmp_path / "b")
+    with pytest.raises(ValueError, match="neither modelled nor invented"):
+        by_synthesizer(
+            budget,
+            table().assign(mail="u@x.org"),
+            metadata=metadata_from_columns(columns),
+            undeclared="infer",
+        )
+    assert charged(budget) == 0
+
+
+@pytest.mark.parametrize(
+    "words", [{"special_values": [2**62]}, {"special_values": [10**17], "decimal_places": 2}]
+)
+def test_special_values_beyond_the_range_are_no_fault(words, tmp_path):
+    """Rounding is asked of numbers that are small enough: of the special ones, too."""
+    wide = {"sdtype": "numerical", "range_min": 0, "range_max": 10**6, **words}
+    rows = table().assign(age=lambda t: t["age"] * 997)
+    assert len(fit_source(rows, domain={**DOMAIN, "age": wide}, model="independent").sample(5)) == 5
+
+
+def test_a_domain_that_was_learned_at_a_larger_delta_is_refused():
+    """Its losses have no epsilon at the fit's: the total was infinite, under a claim."""
+    columns = {name: spec for name, spec in COLUMNS.items() if name == "age"}
+    metadata, rows = metadata_from_columns(columns), table()[["age"]]
+    first = PlausibleDeniabilitySynthesizer(metadata, delta=1e-4, model="independent")
+    first.fit(rows)
+    synth = PlausibleDeniabilitySynthesizer(metadata, domain=first.get_domain(), delta=1e-9, model="random")
+    with pytest.raises(ValueError, match="delta .* is too small for a domain that was learned"):
+        synth.plan()

@@ -54,7 +54,7 @@ def test_reading_value_sets_off_the_rows_warns() -> None:
 
 @pytest.mark.skipif(not sdv_compat.TAKES_DICT, reason="SDV 1 has no declared ranges in its metadata")
 def test_ranges_in_the_metadata_need_the_callers_word() -> None:
-    with pytest.raises(ValueError, match=r'domain \("metadata"\) must be "written", your word'):
+    with pytest.raises(ValueError, match=r"domain \('metadata'\) must be \"written\", your word"):
         make(domain="metadata")
     with pytest.raises(TypeError, match='^source: give domain="written"$'):
         make(domain="metadata", source="written")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -371,14 +372,21 @@ def test_what_costs_something_is_a_line_of_the_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "other"), [("default", {"neighbours": "replace_one"}), ("split", {"model": "bayesian_network"})]
+    ("kind", "other", "wrong"),
+    [
+        ("default", {"neighbours": "replace_one"}, {"neighbours": "replace_one"}),
+        ("split", {"model": "bayesian_network"}, {"split": None}),
+    ],
 )
-def test_parameters_of_another_fit_are_in_no_file(kind: str, other: dict[str, Any]) -> None:
+def test_parameters_of_another_fit_are_in_no_file(
+    kind: str, other: dict[str, Any], wrong: dict[str, Any]
+) -> None:
     release = Release.load(STORED / f"{kind}.release")
     assert PlausibleDeniabilitySynthesizer.from_release(release).release().ledger.total() == total_of(kind)
-    again = PlausibleDeniabilitySynthesizer.from_release(release, **other)
+    again = PlausibleDeniabilitySynthesizer.from_release(release, **other)  # for a fit to come
+    assert again.release().settings == release.settings
     with pytest.raises(ValueError, match="for other ones, fit anew"):
-        again.release()
+        replace(release, settings={**release.settings, **wrong})
 
 
 def unpaid(model: str) -> Any:

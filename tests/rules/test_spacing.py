@@ -169,3 +169,16 @@ def test_an_order_of_numbers_holds_to_the_last_digit() -> None:
     apart = Attribute(name="b - a", kind="float", lower=(0.0,), upper=(200.0,))
     cells = list(np.random.default_rng(0).uniform(0, 200, 500))
     made_of(cells, [0.0] * 500, rule, words, [low, apart])
+
+
+def test_a_learned_end_beyond_what_the_format_writes_is_no_end() -> None:
+    """Noise may put it there; `%y` writes years up to 2068, and the bin would have ended before it began."""
+    words = {n: {"sdtype": "datetime", "datetime_format": "%d.%m.%y"} for n in ("low", "high")}
+    rule, day = Inequality("low", "high", most=30), NANOSECONDS["D"]
+    first = pd.Timestamp("2090-01-01").value
+    low = Attribute(
+        name="low", kind="datetime", lower=(first,), upper=(first + 9 * day,), datetime_format="%d.%m.%y"
+    )
+    apart = Attribute(name=rule.distance, kind="integer", lower=(0,), upper=(30,))
+    (made,) = rule.attributes({"low": low, rule.distance: apart}, words, {})
+    assert made.lower[0] <= made.upper[0]

@@ -161,7 +161,7 @@ def test_unknown_columns_and_values(fitted, condition, words):
     ("conditions", "words"),
     [
         (5, "conditions (int) must be a list"),
-        (["sex"], "'sex' must be an sdv.sampling.Condition"),
+        (["sex"], "a str must be an sdv.sampling.Condition"),
         ([Condition({}, num_rows=2)], "a Condition has no column"),
         ([Condition({"sex": ["f"]}, num_rows=1)], "column 'sex': the condition ['f'] must be a single value"),
         ([DataFrameCondition(pd.DataFrame())], "a DataFrameCondition has no column"),
@@ -196,7 +196,7 @@ def test_known_columns_that_are_none(fitted, known, words):
     [
         (["sex", "sex"], "several columns named ['sex']"),
         ([0, "0"], "several columns named ['0'] (0 and '0' are one name)"),
-        (["", "sex"], "the name of column 1 ('') must be text or a whole number, and not empty"),
+        (["", "sex"], "the name of column 1 ('') must be text or a whole number below 2^63, and not empty"),
         (["sex", None], "the name of column 2 (None)"),
         (["sex", ("a", "b")], "the name of column 2 (('a', 'b'))"),
         (["sex", 1.5], "the name of column 2 (1.5)"),

@@ -7,6 +7,7 @@ import json
 import pandas as pd
 import pytest
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.sdv.schema import SCHEMA_KEYS, without_details
 from sdv_plausible.sdv.versions import detect_metadata
 from sdv_plausible.table.column_types import metadata_columns
@@ -63,7 +64,12 @@ def test_details_that_a_user_wrote_are_no_schema_either():
         assert given.document == document
 
 
-@pytest.mark.parametrize("thing", [None, 3, {"columns": {}}])
+@pytest.mark.parametrize("thing", [None, {"columns": {}}])
 def test_what_is_no_metadata_is_left_to_sdv(thing):
     assert without_details(thing) is thing
     assert metadata_columns(thing) == {}
+
+
+def test_metadata_of_another_kind_is_named_with_the_way_out():
+    with pytest.raises(Refused, match=r"metadata \(int\) must be SDV's Metadata .* metadata_of\(domain\)"):
+        metadata_columns(3)
