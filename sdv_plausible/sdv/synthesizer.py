@@ -24,8 +24,7 @@ from sdv_plausible.intervals.margins import margins, number_of_rows
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
 from sdv_plausible.models.paper.learner import given_structure
-from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, truth
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
@@ -189,8 +188,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         given = locals()
         refuse_moved(type(self).__name__, moved)
         check_budget(budget)
-        check.truth("enforce_min_max_values", enforce_min_max_values)  # SDV would show what was given instead
-        check.truth("enforce_rounding", enforce_rounding)
+        truth("enforce_min_max_values", enforce_min_max_values)  # SDV would show what was given instead
+        truth("enforce_rounding", enforce_rounding)
         sdv_sets = ("metadata", "enforce_min_max_values", "enforce_rounding", "locales")
         for name in PARAMETERS:
             if name not in sdv_sets:
