@@ -725,7 +725,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _before_look(self) -> None:
         call = call_of(self)
         if call is None or not call.fits:  # a fit's own: it makes no claim where SDV sees rows
-            self._noted(self._modelled_specs())
+            self._noted(self._column_specs())  # the table's: the model has others in the place of some
 
     def _noted(
         self, names: Collection[str], rules: Collection[str] | None = None, known: Collection[str] = ()
