@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.release_file.ledger import write_learned
 from sdv_plausible.table.cell_texts import Spelling
@@ -22,7 +23,7 @@ def with_voted(
 
     Epsilon and delta are of the whole release: the vote takes a tenth.
     """
-    _check(document, list(texts.columns))
+    _check(document, list(texts.columns), epsilon, delta)
     voted, ledger = vote_types(texts, spelling, TYPES_SHARE * epsilon, TYPES_SHARE * delta)
     return _with(document, voted, ledger)
 
@@ -31,13 +32,15 @@ def before_the_vote(
     document: Mapping[str, Any], names: Collection[str], epsilon: float, delta: float
 ) -> dict[str, Any]:
     """The same before any row is looked at, for a plan: as if the columns were categories."""
-    _check(document, names)
+    _check(document, names, epsilon, delta)
     ledger = PrivacyLedger(delta=TYPES_SHARE * delta, covers=COVERS)
     ledger.charge(vote_entry(len(names), TYPES_SHARE * epsilon, TYPES_SHARE * delta))
     return _with(document, {name: {"sdtype": "categorical"} for name in names}, ledger)
 
 
-def _check(document: Mapping[str, Any], names: Collection[str]) -> None:
+def _check(document: Mapping[str, Any], names: Collection[str], epsilon: float, delta: float) -> None:
+    check.positive("epsilon", epsilon, "try 1.0")  # as it was given: of a share it would be told otherwise
+    check.delta("delta", delta, "try 1e-9")
     if document.get("learned") is not None:
         raise ValueError(
             f"columns {list(names)} have no sdtype in the domain file, which was learned: give it them, or "

@@ -152,3 +152,11 @@ def test_an_error_of_others_in_the_vote_quotes_no_cell(command, people, monkeypa
         str(people.with_name("out.json" if command == "describe" else "out.csv")),
     ]
     check_unquoted(words, "secret-text", capsys)
+
+
+@pytest.mark.parametrize(("option", "value"), [("epsilon", "-1.0"), ("delta", "2.0")])
+def test_a_total_is_refused_as_it_was_given(option, value, people, capsys):
+    """Before, the vote's share of it was: epsilon (-0.1)."""
+    words = ["synthesize", str(people), "-o", str(people.with_name("out.csv")), f"--{option}", value]
+    assert main(words) == 2
+    assert f"{option} ({value}) must" in capsys.readouterr().err
