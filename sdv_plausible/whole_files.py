@@ -65,8 +65,8 @@ def locked(path: Path) -> Iterator[None]:
     is_new = not lock.exists()
     with lock.open("ab") as file:
         if is_new and path.exists():
-            with suppress(OSError):  # whoever may write the file may lock it
-                lock.chmod(path.stat().st_mode & 0o777)
+            with suppress(OSError):  # whoever may write the file may lock it, and its owner in any case
+                lock.chmod(path.stat().st_mode & 0o777 | 0o600)
         _wait_for_lock(file.fileno())
         yield
 

@@ -77,6 +77,17 @@ def test_what_shows_real_rows_is_for_its_owner_alone(tmp_path):
 
 
 @posix
+@pytest.mark.parametrize(("mode", "of_lock"), [(0o664, 0o664), (0o600, 0o600), (0o444, 0o644)])
+def test_who_may_write_a_file_may_lock_it_and_its_owner_always(tmp_path, mode, of_lock):
+    path = tmp_path / "people.json"
+    path.write_text("old")
+    path.chmod(mode)
+    for _ in range(2):  # the lock stays
+        with locked(path):
+            assert stat.S_IMODE((tmp_path / ".people.json.lock").stat().st_mode) == of_lock
+
+
+@posix
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
 def test_a_file_written_anew_is_for_those_who_could_read_the_old_one(tmp_path, mode):
     path, written = tmp_path / "people.budget", 1_000_000_000

@@ -214,4 +214,4 @@ def in_lines(rules: Sequence[Any]) -> str:
 def place_of(error: Exception) -> str:
     """The field that a refusal is about; empty if it is about none."""
     field = getattr(error, "field", "")
-    return {"num_rows": "rows", "rule": "rules"}.get(field, field if field in USUAL else "")
+    return "rows" if field == "num_rows" else field if field in USUAL else ""

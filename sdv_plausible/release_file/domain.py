@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from json import dumps, loads
 from typing import Any
 
 import pandas as pd
@@ -14,7 +13,7 @@ from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.release_file.ledger import write_learned
-from sdv_plausible.release_file.reading import Part
+from sdv_plausible.release_file.reading import Part, check_writable
 from sdv_plausible.table.column_document import ATTRIBUTE
 from sdv_plausible.table.domain import Attribute, Domain, read_attribute, write_attribute
 
@@ -45,9 +44,7 @@ def write_domain(domain: Domain) -> list[dict[str, Any]]:
 def read_domain(part: Part) -> Domain:
     """Domain of a section."""
     items = part.items(100_000)
-    attributes = tuple(map(read_column, items))
-    for item, attribute in zip(items, attributes, strict=True):
-        _check_arithmetic(item, attribute)
+    attributes = tuple(map(_read_modelled, items))
     if not attributes:
         raise part.refuse("must have a column at least")
     return part.checked(lambda: Domain(attributes))
@@ -63,16 +60,17 @@ def read_column(part: Part) -> Attribute:
 
 
 def check_column(name: str, attribute: Attribute) -> None:
-    """Refuse a column that no release file can hold, by writing and reading it: before a fit is paid."""
-    try:
-        part = Part(loads(dumps(write_attribute(attribute), allow_nan=False)), "it")
-        _check_arithmetic(part, read_column(part))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise Refused.saying(
-            "domain", f"domain of column {name!r} fits in no release file: {error}"
-        ) from None
+    """Refuse a column that no release file can hold, before a fit is paid."""
+    what = f"domain of column {name!r}"
+    check_writable("domain", what, lambda: write_attribute(attribute), _read_modelled)
     if attribute.name != name:
-        raise Refused.saying("domain", f"domain of column {name!r} has the name {attribute.name!r:.60}")
+        raise Refused.saying("domain", f"{what} has the name {attribute.name!r:.60}")
+
+
+def _read_modelled(part: Part) -> Attribute:
+    attribute = read_column(part)
+    _check_arithmetic(part, attribute)
+    return attribute
 
 
 def _check_arithmetic(part: Part, attribute: Attribute) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping
+from json import dumps, loads
 from typing import Any, TypeVar
 
 import numpy as np
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.release_file.arrays import decode
 from sdv_plausible.table.forms import LONGEST_NAME, LONGEST_TEXT, is_text
 from sdv_plausible.table.values import read_value
@@ -25,6 +27,16 @@ Read = TypeVar("Read")
 
 class RefusedError(ValueError):
     """A value of a document breaks a rule."""
+
+
+def check_writable(
+    field: str, what: str, written: Callable[[], Any], read: Callable[[Part], object], place: str = "it"
+) -> None:
+    """Refuse what no release file can hold, by writing and reading it: before a fit is paid for it."""
+    try:
+        read(Part(loads(dumps(written(), allow_nan=False)), place))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Refused.saying(field, f"{what} fits in no release file: {error}") from None
 
 
 class Part:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from json import dumps, loads
+from json import dumps
 from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.release_file.domain import read_column
-from sdv_plausible.release_file.reading import Part
+from sdv_plausible.release_file.reading import Part, check_writable
 from sdv_plausible.rules.files import KINDS, rule_from_dict
 from sdv_plausible.rules.rule import MakingRule, Rule, attribute_words, date_formats
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
@@ -40,13 +39,7 @@ def read_rules(part: Part, domain: Domain) -> FittedRules:
     known = {attribute.name: attribute for attribute in domain}
     for item in part.items(10_000):
         f = item.fields(("rule", "made"))
-        if "rule" not in f["rule"].entries():
-            raise f["rule"].refuse(f"must have a 'rule' among {', '.join(sorted(KINDS))}")
-        f["rule"].entries()["rule"].choice(KINDS)
-        plain = _read(f["rule"])
-        rule = f["rule"].checked(lambda plain=plain: rule_from_dict(plain))  # type: ignore[misc]
-        if dumps(_write(rule.to_dict()), sort_keys=True) != dumps(f["rule"].value, sort_keys=True):
-            raise f["rule"].refuse("must be written as a rule is saved")
+        rule = _read_rule(f["rule"])
         found = {attribute.name: attribute for attribute in map(read_column, f["made"].items(10_000))}
         if tuple(found) != (rule.made if isinstance(rule, MakingRule) else ()):
             raise f["made"].refuse("must be the columns that the rule makes, in order")
@@ -87,21 +80,20 @@ def _write(value: Any) -> Any:
 
 
 def check_written(rules: RuleSet) -> None:
-    """Refuse rules that no release file could hold, by writing and reading them: before the fit is paid.
-
-    Raises
-    ------
-    ValueError
-        Naming the rule.
-    """
+    """Refuse rules that no release file can hold, before a fit is paid."""
     for rule in rules.rules:
-        try:
-            text = dumps(_write(rule.to_dict()), sort_keys=True, allow_nan=False)
-            again = rule_from_dict(_read(Part(loads(text), "it")))
-            if dumps(_write(again.to_dict()), sort_keys=True) != text:
-                raise ValueError("it is read as another one")
-        except ValueError as error:
-            raise Refused.saying("rules", f"rule '{rule}' fits in no release file: {error}") from None
+        check_writable("rules", f"rule '{rule}'", partial(_write, rule.to_dict()), _read_rule)
+
+
+def _read_rule(part: Part) -> Rule:
+    if "rule" not in part.entries():
+        raise part.refuse(f"must have a 'rule' among {', '.join(sorted(KINDS))}")
+    part.entries()["rule"].choice(KINDS)
+    plain = _read(part)
+    rule: Rule = part.checked(lambda: rule_from_dict(plain))
+    if dumps(_write(rule.to_dict()), sort_keys=True) != dumps(part.value, sort_keys=True):
+        raise part.refuse("must be written as a rule is saved")
+    return rule
 
 
 def _read(part: Part) -> Any:

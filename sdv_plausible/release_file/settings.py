@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
-from json import dumps, loads
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours, per
 from sdv_plausible.release.privacy_tests import PrivacyTest, option_names
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.release.settings import TESTS, Settings
-from sdv_plausible.release_file.reading import Part
+from sdv_plausible.release_file.reading import Part, check_writable
 from sdv_plausible.table.forms import LONGEST_NAME
 
 NEWER = ("max_plausible", "max_check_plausible", "hidden_omega", "threshold_noise", "accounting", "noise")
@@ -114,11 +113,8 @@ def write_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
-    """Refuse settings that no release file can hold, by writing and reading them: before a fit is paid."""
-    try:
-        read_settings(Part(loads(dumps(write_settings(settings), allow_nan=False)), ""))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"a setting fits in no release file: {error}") from None
+    """Refuse settings that no release file can hold, before a fit is paid."""
+    check_writable("settings", "a setting", lambda: write_settings(settings), read_settings, place="")
 
 
 def _sorted(value: Any) -> Any:

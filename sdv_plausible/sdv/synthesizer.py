@@ -25,8 +25,7 @@ from sdv_plausible.intervals.margins import margins, number_of_rows
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
 from sdv_plausible.models.paper.learner import given_structure
-from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, truth
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
@@ -190,8 +189,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         given = locals()
         refuse_moved(type(self).__name__, moved)
         check_budget(budget)
-        check.truth("enforce_min_max_values", enforce_min_max_values)  # SDV would show what was given instead
-        check.truth("enforce_rounding", enforce_rounding)
+        truth("enforce_min_max_values", enforce_min_max_values)  # SDV would show what was given instead
+        truth("enforce_rounding", enforce_rounding)
         sdv_sets = ("metadata", "enforce_min_max_values", "enforce_rounding", "locales")
         for name in PARAMETERS:
             if name not in sdv_sets:
@@ -772,7 +771,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _before_look(self) -> None:
         call = call_of(self)
         if call is None or not call.fits:  # a fit's own: it makes no claim where SDV sees rows
-            self._noted(self._modelled_specs())
+            self._noted(self._column_specs())  # the table's: the model has others in the place of some
 
     def _noted(
         self, names: Collection[str], rules: Collection[str] | None = None, known: Collection[str] = ()

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from quoting import check_unquoted
 
 from sdv_plausible import Budget, metadata_of
 from sdv_plausible.cli import main
@@ -212,9 +213,12 @@ def test_an_error_of_others_in_the_vote_quotes_no_cell(command, people, monkeypa
         "-o",
         str(people.with_name("out.json" if command == "describe" else "out.csv")),
     ]
+    check_unquoted(words, "secret-text", capsys)
+
+
+@pytest.mark.parametrize(("option", "value"), [("epsilon", "-1.0"), ("delta", "2.0")])
+def test_a_total_is_refused_as_it_was_given(option, value, people, capsys):
+    """Before, the vote's share of it was: epsilon (-0.1)."""
+    words = ["synthesize", str(people), "-o", str(people.with_name("out.csv")), f"--{option}", value]
     assert main(words) == 2
-    said = capsys.readouterr().err
-    assert "its text may quote cells" in said
-    assert "secret-text" not in said
-    assert main([*words, "--debug"]) == 2
-    assert "secret-text" in capsys.readouterr().err
+    assert f"{option} ({value}) must" in capsys.readouterr().err
