@@ -10,7 +10,8 @@ import numpy as np
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sdv_plausible.audit.count_tables import Counts
 from sdv_plausible.audit.transition_matrix import FloatArray, TransitionMatrix
 from sdv_plausible.privacy.accounting.composition import composed_delta
-from sdv_plausible.privacy.accounting.losses import Loss
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 from sdv_plausible.privacy.ledger import PrivacyLedger
 
 ROUNDING = 1e-9  # relative: the accountant computes with doubles
@@ -87,7 +87,7 @@ def compare(
 def claimed_deltas(claim: PrivacyLedger | Iterable[Loss], epsilons: FloatArray) -> FloatArray:
     """Composed delta of a claim at every epsilon."""
     if isinstance(claim, PrivacyLedger):
-        claim = [loss for entry in claim.entries for loss in entry.losses]
+        claim = claim.losses if claim.claims_privacy else [InfiniteLoss()]
     delta = composed_delta(claim)
     return np.array([delta(float(epsilon)) for epsilon in epsilons])
 

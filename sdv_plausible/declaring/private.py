@@ -15,7 +15,8 @@ import pandas as pd
 
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins

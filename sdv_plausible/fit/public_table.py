@@ -12,7 +12,7 @@ import pandas as pd
 from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.adaptive.public import PublicCodes
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.cells import plain_cells, unhashable_types
 from sdv_plausible.table.codec import ColumnCodec
@@ -136,8 +136,10 @@ def with_public(learner: Any, public: pd.DataFrame, domain: Domain, rules: RuleS
     frame = plain_cells(with_texts(public.set_axis(public.columns.astype(str), axis=1))).reset_index(
         drop=True
     )
+    # a column that the table lacks, and whose type was voted for, says nothing of its stand-ins
+    making = tuple(rule for rule in rules.making if {*rule.columns} <= {*frame, *rules.added})
     if rules:
-        frame = rules.fold(frame)
+        frame = replace(rules, making=making).fold(frame)
     codes = np.full((len(frame), len(domain)), -1, dtype=np.int32, order="F")
     for j, attribute in enumerate(domain):
         if attribute.name in frame:

@@ -16,12 +16,12 @@ import pandas as pd
 from sdv_plausible.declaring.private import Earlier
 from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.telling import Teller
-from sdv_plausible.fit.voting import CATEGORY, MOMENT, TYPES_SHARE, Most, Told
+from sdv_plausible.fit.voting import CATEGORY, MOMENT, Told, envelope_entry
 from sdv_plausible.models.paper.learner import given_structure
 from sdv_plausible.models.paper.structure import check_structure, check_tables
-from sdv_plausible.privacy.accounting.filters import PrivacyFilter, SumFilter
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
@@ -43,7 +43,7 @@ from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.declarations import Declarations, Specs
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.private_domain import DomainPlan
-from sdv_plausible.table.type_votes import read_again
+from sdv_plausible.table.type_votes import TYPES_SHARE, read_again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,19 +84,10 @@ class Opened:
         Empty so far.
     charge : mapping, optional
         In the budget it was drawn from.
-    most : Most, optional
-        What was drawn where a vote decides what the rest costs.
     """
 
     ledger: PrivacyLedger
     charge: Mapping[str, str] | None = None
-    most: Most | None = None
-
-    def keep_to(self, planned: PrivacyLedger) -> None:
-        """Allow what the vote's outcome costs, which is within what was drawn, and nothing else."""
-        if self.most is not None:
-            self.most.check(planned)
-            self.ledger.before_charge = only_planned(planned)
 
     def closed(self) -> PrivacyLedger:
         """The ledger of a fit that is done, without what watched over it, nor a trace of a budget."""
@@ -137,6 +128,8 @@ class Fit:
         Whether numbers keep to the digits of the domain.
     public : DataFrame, optional
         A published table that the model starts from.
+    envelope : LedgerEntry, optional
+        After a vote: what stood for every outcome of it.
     """
 
     told: Told
@@ -152,6 +145,7 @@ class Fit:
     as_declared: bool = True
     rounding: bool = True
     public: pd.DataFrame | None = None
+    envelope: LedgerEntry | None = None
 
     def plan(
         self, epsilon: float | None = None, num_rows: int | None = None, table_rows: int | None = None
@@ -178,6 +172,7 @@ class Fit:
         extra = (
             *self.earlier.entries,
             *self.told.entries(settings),
+            *self._envelope(settings),
             *private.entries(),
             *domain_entries(domain, self.declared),
             *rule_entries(self.rules),
@@ -217,19 +212,31 @@ class Fit:
         left = 1 - TYPES_SHARE if self.told.open else 1.0
         return self.declared.plan_private(self.specs, left * s.epsilon, left * s.model_delta, s.neighbours)
 
+    def _envelope(self, settings: Settings) -> list[LedgerEntry]:
+        """What stands for domain and model whatever a vote finds."""
+        if not self.told.open:
+            return []
+        if self.envelope is not None:
+            return [self.envelope]
+        fits = (self, self._read_as(dict.fromkeys(self.told.open, MOMENT)))
+        domains = [one.declared.planned(one.specs, one._private(settings).columns) for one in fits]
+        before = (*self.earlier.entries, *self.told.entries(settings))
+        spent = [loss for entry in before if entry.status == "charged" for loss in entry.losses]
+        return [envelope_entry(settings, self.learner, domains, spent)]
+
     def with_types(self, found: Specs) -> Fit:
-        """The fit once the types are known that were open: what it charges, and what of it still applies."""
+        """The fit once the types are known that were open, within what was kept for any of them."""
+        (envelope,) = self._envelope(self.settings)
+        return replace(self._read_as(found), envelope=envelope)
+
+    def _read_as(self, found: Specs) -> Fit:
+        """The fit with these types, and what of it still applies."""
         declared, rules, specs = self.told.read(found)
         public = self.public
         if public is not None:
             public = read_again(public.rename(columns=str), column_types(found), self.told.spelling)
         settings = self.settings.among(len(specs))
         return replace(self, declared=declared, rules=rules, specs=specs, public=public, settings=settings)
-
-    def most(self, counts: PrivacyFilter) -> Most:
-        """What no outcome of the vote exceeds."""
-        moments = self.with_types(dict.fromkeys(self.told.open, MOMENT)).plan().ledger
-        return Most.of(self.settings, (self.plan().ledger, moments), counts)
 
     def opened(
         self, budget: Budget | None = None, watch: Callable[[PrivacyLedger], object] | None = None
@@ -248,22 +255,20 @@ class Fit:
         BudgetExceededError
             If the budget does not hold it.
         """
-        ledger, planned, charge, most = self.settings.empty_ledger(), self.plan().ledger, None, None
+        ledger, planned, charge = self.settings.empty_ledger(), self.plan().ledger, None
         check_texts(planned)
         self._check_written()
-        if self.told.open and planned.claims_privacy:
-            s = self.settings
-            most = self.most(SumFilter(epsilon=s.epsilon, delta=s.delta) if budget is None else budget.filter)
+        if self.told.open:
+            self.with_types(dict.fromkeys(self.told.open, MOMENT)).plan()  # the most columns are within, too
         if budget is not None:
             what = f"{self.name}, epsilon {rounded_up(self.settings.epsilon)}"
-            wanted = self.earlier.not_in(budget, planned) if most is None else most.ledger  # with all earlier
-            drawn = budget.draw(wanted, what)
+            drawn = budget.draw(self.earlier.not_in(budget, planned), what)
             charge = {"when": drawn.when, "what": drawn.what}
         if planned.claims_privacy:
             ledger.before_charge = only_planned(planned)
         if watch is not None:
             ledger.after_charge = watch
-        return Opened(ledger=ledger, charge=charge, most=most)
+        return Opened(ledger=ledger, charge=charge)
 
     def run(self, rows: Rows, opened: Opened, coins: Coins, teller: Teller) -> Found:
         """Choose each person's rows; vote on types, learn value sets, then the model; put the test in front.
@@ -295,7 +300,7 @@ class Fit:
             return self._learned(rows, opened, coins, teller)
         types = self._voted(rows, opened, coins.spawn("types"))
         fit = self.with_types(types)
-        opened.keep_to(fit.plan().ledger)
+        opened.ledger.charge(*fit._envelope(fit.settings))
         teller.tell_of_omega(self.settings.test.user_omega, len(fit.specs))
         rows = rows.read_again(column_types(types), self.told.spelling, fit.rules)
         return replace(fit._learned(rows, opened, coins, teller), types=types)

@@ -20,7 +20,8 @@ from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import check_number_of_columns
 from sdv_plausible.models.paper.learner import given_structure
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import Budget, check_budget

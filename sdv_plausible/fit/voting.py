@@ -11,11 +11,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sdv_plausible.models.base import ModelBudget, planned_entries
 from sdv_plausible.models.paper.learner import given_structure
-from sdv_plausible.privacy.accounting.filters import PrivacyFilter
-from sdv_plausible.privacy.accounting.losses import ApproxDP
+from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
+from sdv_plausible.privacy.accounting.filters import gaussian_cost
+from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.rules.files import read_rules
@@ -31,14 +33,12 @@ from sdv_plausible.table.declarations import (
     domain_document,
     read_declarations,
 )
-from sdv_plausible.table.domain import MAX_BINS
+from sdv_plausible.table.domain import MAX_BINS, Domain
 from sdv_plausible.table.domain_file import DomainFile, is_blank
-from sdv_plausible.table.private_domain import FAILURE_SHARE, listed
-from sdv_plausible.table.type_votes import vote_entry, vote_failure, vote_types
+from sdv_plausible.table.private_domain import FAILURE_SHARE, largest_losses, listed
+from sdv_plausible.table.type_votes import TYPES_SHARE, vote_entry, vote_failure, vote_types
 from sdv_plausible.table.words import MODELLED_SDTYPES
 
-TYPES_SHARE = 0.1  # of epsilon and of the model's delta; domain and model keep to what is left
-FUZZ = 1e-6  # within which compositions of a plan agree
 CATEGORY = {"sdtype": "categorical"}
 MOMENT = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %H:%M:%S"}  # which becomes two columns
 Words = Mapping[str, Any]
@@ -78,8 +78,8 @@ class Told:
         if not self.open:
             return []
         return [
-            f"the types of {listed(self.open)} are not known yet, and are planned as categories: the total "
-            "can come out a little different, and never above epsilon and what the test costs"
+            f"the types of {listed(self.open)} are not known yet, and are planned as categories; the total "
+            "is the same whatever they are"
         ]
 
     def found(self, cells: Queryable, s: Settings) -> dict[str, dict[str, Any]]:
@@ -150,49 +150,30 @@ def check_vote(told: Told, s: Settings, learner: Any) -> None:
             )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Most:
-    """What stands for every outcome of a vote: drawn before it, and never exceeded."""
+def envelope_entry(
+    s: Settings, learner: Any, domains: Iterable[Domain], spent: Collection[Loss]
+) -> LedgerEntry:
+    """What stands for domain and model whatever a vote finds (proof page, Lemma 3); after what was spent.
 
-    ledger: PrivacyLedger  # with losses that dominate (proof page, Lemma 3)
-    filter: PrivacyFilter  # in whose units that is so: the budget's, or the sum
-
-    @classmethod
-    def of(cls, s: Settings, planned: Collection[PrivacyLedger], counts: PrivacyFilter) -> Most:
-        """Make it of the settings, and of the plans for the fewest and the most columns."""
-        failure = FAILURE_SHARE * s.model_delta + max(map(_failure_of_model, planned))
-        learning = LedgerEntry(
-            name="model",
-            mechanism="types, domain and model, whatever the types",
-            losses=counts.most(s.epsilon, s.model_delta, failure),
-            scope="the model",
-            parts=("domain",),
-        )
-        most = s.empty_ledger()
-        beside = (entry for entry in next(iter(planned)).entries if "seeds" in entry.parts)
-        most.charge(learning, *beside)
-        found = cls(ledger=most, filter=counts)
-        for one in planned:
-            found.check(one)
-        return found
-
-    def check(self, planned: PrivacyLedger) -> None:
-        """Refuse a plan that costs more in a unit, as of a learner that does not keep to epsilon."""
-        # The filter refuses what it cannot count.
-        cost, drawn = (self.filter.cost(one.losses, one.delta) for one in (planned, self.ledger))
-        if any(amount > drawn[unit] * (1 + FUZZ) for unit, amount in cost.items()):
-            raise BudgetExceededError(
-                'types ("voted"): this learner charges more than epsilon, so that no total can be said '
-                "before the types are known: declare them, or use another model"
-            )
-
-
-def _failure_of_model(planned: PrivacyLedger) -> float:
-    """What the learner's own bounds may fail with."""
-    return math.fsum(
-        loss.count * loss.delta
-        for entry in planned.entries
-        if {"structure", "parameters"} & {*entry.parts}
-        for loss in entry.losses
-        if isinstance(loss, ApproxDP) and loss.epsilon == 0
+    ``domains`` are those of the outcomes with fewest and most columns.
+    """
+    epsilon, delta = ((1 - TYPES_SHARE) * total for total in (s.epsilon, s.model_delta))
+    trial = ModelBudget(epsilon=s.epsilon, delta=s.model_delta, neighbours=s.neighbours)
+    entries = [planned_entries(learner, domain, trial) for domain in domains]
+    costs = [gaussian_cost([loss for entry in one for loss in entry.losses]) for one in entries]
+    losses: tuple[Loss, ...] = (ApproxDP(epsilon=epsilon, delta=delta),)
+    if None not in costs:
+        failure = FAILURE_SHARE * delta + max(cost[1] for cost in costs if cost is not None)
+        if any(cost[0] for cost in costs if cost is not None):
+            mu = calibrate_gaussian(s.epsilon, s.model_delta - failure, tuple(spent))
+            losses = (GaussianLoss(sensitivity_over_sigma=mu), ApproxDP(epsilon=0.0, delta=failure))
+        else:
+            losses = largest_losses(epsilon, delta)  # a model that asks nothing: the domain alone
+    return LedgerEntry(
+        name="learning",
+        mechanism="domain and model, the most that they may cost whatever the types: what follows is within",
+        losses=losses,
+        scope="domain and model",
+        parts=("domain", "structure", "parameters"),
+        envelope=True,
     )

@@ -18,7 +18,7 @@ import numpy as np
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, Loss
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.privacy.ledger import LedgerEntry, Part
+from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
@@ -54,17 +54,22 @@ class ModelBudget:
         delta).
     neighbours : Neighbours
         Whom the total protects. What is charged does not depend on it: answers get the noise that it needs.
+    left : float, optional
+        Gaussian parameter mu that is left, where it was fixed before.
     """
 
     epsilon: float
     delta: float
     spent: tuple[Loss, ...] = ()
     neighbours: Neighbours = ONE_ROW
+    left: float | None = None
 
     def gaussian(self, failure: float = 0.0) -> float:
         """Largest Gaussian parameter mu for learning, next to what was spent and a failure probability."""
         if math.isinf(self.epsilon):
             return math.inf
+        if self.left is not None:
+            return self.left
         return calibrate_gaussian(self.epsilon, self.delta - failure, self.spent)
 
     def entry(self, what: str) -> LedgerEntry:

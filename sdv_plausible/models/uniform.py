@@ -10,7 +10,7 @@ import numpy as np
 from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork, topological_order
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.domain import Domain

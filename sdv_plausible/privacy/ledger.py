@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.privacy.accounting.attackers import Attackers, attackers
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 from sdv_plausible.privacy.accounting.split import RandomSplit
+from sdv_plausible.privacy.entries import (
+    TOLERANCE,
+    LedgerEntry,
+    Part,
+    check_envelope,
+    counted,
+    envelope_of,
+    within,
+)
 from sdv_plausible.privacy.ledger_record import PUBLIC, LedgerRecord, rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
 if TYPE_CHECKING:
     from sdv_plausible.privacy.registry import HasAttributes
 
-Status = Literal["charged", "declared", "no claim"]
-Part = Literal["domain", "structure", "parameters", "seeds"]
-"""What of a release an entry may pay for."""
-TOLERANCE = 1e-6
-"""Relative: so far may two accounts of the same losses differ, by the machine and the libraries."""
 SAID = ("plausible deniability", "as printed")
 """Names of entries without a loss that are sentences of the ledger, and no lines of its table."""
 NOT_COVERED = (
@@ -41,59 +44,6 @@ SEVERAL_NAMES = "a person whose rows are under several values of {person}"
 
 class BudgetExceededError(ValueError):
     """A charge would push a total over its budget. It was not made."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LedgerEntry:
-    """One use of the rows.
-
-    Parameters
-    ----------
-    name : str
-        What was learned or released, such as "structure".
-    mechanism : str
-        How, with its parameters.
-    losses : tuple of Loss
-        What it costs; empty for something declared by the user; :class:`InfiniteLoss` ends the claim.
-    scope : str
-        What the cost covers, such as "any number of rows".
-    note : str
-        Remarks; for an infinite loss the way out.
-    parts : tuple of {"domain", "structure", "parameters", "seeds"}
-        What of the release the entry pays for: only what is named here may be shown as covered.
-
-    Raises
-    ------
-    ValueError
-        If ``parts`` holds anything else.
-    """
-
-    name: str
-    mechanism: str
-    losses: tuple[Loss, ...]
-    scope: str
-    note: str = ""
-    parts: tuple[Part, ...] = ()
-
-    def __post_init__(self) -> None:
-        known = get_args(Part)
-        if not isinstance(self.parts, tuple) or not set(self.parts) <= set(known):
-            raise ValueError(
-                f"parts ({self.parts!r}) of entry {self.name!r} must be a tuple of {known}, or empty"
-            )
-
-    @property
-    def status(self) -> Status:
-        """Whether the entry is charged, free because declared, or ends the privacy claim."""
-        if any(isinstance(loss, InfiniteLoss) for loss in self.losses):
-            return "no claim"
-        return "charged" if self.losses else "declared"
-
-    def epsilon(self, delta: float) -> float:
-        """Loss of this entry alone at the given delta; infinity for an infinite loss."""
-        if not self.losses:
-            return 0.0
-        return math.inf if self.status == "no claim" else compose(self.losses, delta)
 
 
 class PrivacyLedger:
@@ -142,9 +92,18 @@ class PrivacyLedger:
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Finite losses charged so far: what later stages must leave room for."""
-        found = (loss for entry in self._entries for loss in entry.losses)
-        return tuple(loss for loss in found if not isinstance(loss, InfiniteLoss))
+        """Finite losses of the total: of entries within an envelope there are none."""
+        return tuple(loss for loss in _losses(self._entries) if not isinstance(loss, InfiniteLoss))
+
+    @property
+    def envelope(self) -> LedgerEntry | None:
+        """The entry that stands for later ones, if there is one."""
+        return envelope_of(self._entries)
+
+    @property
+    def within(self) -> tuple[Loss, ...]:
+        """Losses of the entries that the envelope stands for."""
+        return tuple(loss for entry in within(self._entries) for loss in entry.losses)
 
     def charge(self, *entries: LedgerEntry) -> None:
         """Add entries, all or none, before what they describe is done.
@@ -153,8 +112,11 @@ class PrivacyLedger:
         ------
         BudgetExceededError
             If the new total would exceed the limit; the ledger is then unchanged.
+        ValueError
+            If they cost more than the envelope that stands for them.
         """
         extended = (*self._entries, *entries)
+        check_envelope(extended)
         if self.epsilon is not None and math.isfinite(self.epsilon):
             total = _total(extended, self.delta)
             if total > self.epsilon * (1 + TOLERANCE):
@@ -165,7 +127,7 @@ class PrivacyLedger:
                     "spend less on the parts. Nothing was spent."
                 )
         if self.before_charge is not None:
-            self.before_charge(tuple(loss for entry in extended for loss in entry.losses))
+            self.before_charge(tuple(_losses(extended)))
         self._entries = extended
         if self.after_charge is not None:
             self.after_charge(self)
@@ -175,7 +137,7 @@ class PrivacyLedger:
         at = self.delta if delta is None else delta
         whole = _total(self._entries, at)
         if self.split is not None and not math.isinf(whole):
-            whole = min(whole, self.split.total([(e.parts, e.losses) for e in self._entries], at))
+            whole = min(whole, self.split.total([(e.parts, e.losses) for e in counted(self._entries)], at))
         return max(whole, self.stated) if at == self.delta else whole
 
     def said(self, name: str) -> str:
@@ -213,7 +175,7 @@ class PrivacyLedger:
 
     def attackers(self) -> Attackers:
         """Bounds on how well anyone can tell from the release whether a unit was in the data."""
-        return attackers([loss for entry in self._entries for loss in entry.losses])
+        return attackers(_losses(self._entries))
 
     def meaning(self) -> str:
         """Return what the total means for an attacker, in one more sentence; empty without a claim."""
@@ -342,8 +304,13 @@ class PrivacyLedger:
     __repr__ = __str__
 
 
-def _total(entries: Iterable[LedgerEntry], delta: float) -> float:
-    losses = [loss for entry in entries for loss in entry.losses]
+def _losses(entries: Sequence[LedgerEntry]) -> list[Loss]:
+    """Losses of the total."""
+    return [loss for entry in counted(entries) for loss in entry.losses]
+
+
+def _total(entries: Sequence[LedgerEntry], delta: float) -> float:
+    losses = _losses(entries)
     if any(isinstance(loss, InfiniteLoss) for loss in losses):
         return math.inf
     return compose(losses, delta) if losses else 0.0

@@ -20,7 +20,8 @@ from sdv_plausible.privacy.accounting.losses import (
     ReleaseLoss,
 )
 from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
-from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import BudgetExceededError
 from sdv_plausible.privacy.neighbours import Neighbours
 
 _ROUNDING = 1e-9  # relative: shares that add up to the whole may miss it by rounding

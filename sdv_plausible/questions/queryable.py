@@ -16,7 +16,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins

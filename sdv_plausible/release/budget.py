@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Literal
 
-from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, PrivacyFilter, add_up
+from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, add_up
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, conclusions
@@ -67,11 +67,6 @@ class Budget:
                 self._read()
             else:
                 State(filter=self._filter).write(self._path)
-
-    @property
-    def filter(self) -> PrivacyFilter:
-        """How fits add up."""
-        return self._filter
 
     @property
     def path(self) -> Path:

@@ -13,7 +13,7 @@ from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism

@@ -47,7 +47,7 @@ def fit_release(
     test, factor = settings.test, settings.test.likelihood_factor
     settings.check_model(makes(learner))
     parts = split_rows(rows, settings.split, coins)
-    budget = settings.model_budget(ledger.losses)
+    budget = settings.model_budget(ledger)
     charge = test.charge(plausible_gamma(learner, factor), far_share(learner, factor))
     transcript = transcript or Transcript()
     seeds = Queryable(

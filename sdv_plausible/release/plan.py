@@ -12,7 +12,8 @@ from sdv_plausible.models.base import far_share, makes, planned_entries, plausib
 from sdv_plausible.models.forecast import Forecast, Forecaster, looks_numeric, rows_needed
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.crossing import largest_within
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.release.said import sentences
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Domain
@@ -93,7 +94,7 @@ def plan(
     if (split := settings.random_split(learner)) is not None:
         ledger.split = split
     ledger.charge(*extra)
-    budget = settings.model_budget(ledger.losses)
+    budget = settings.model_budget(ledger)
     factor = settings.test.likelihood_factor
     ledger.charge(*settings.test.charge(plausible_gamma(learner, factor), far_share(learner, factor)))
     ledger.charge(*planned_entries(learner, domain, budget))

@@ -16,7 +16,7 @@ from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLos
 from sdv_plausible.privacy.accounting.one_row import rows_loss
 from sdv_plausible.privacy.accounting.release_test import size_lower_bound_margin
 from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, floor_by_construction, theorem1_best
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise import mechanisms as noise

@@ -19,7 +19,8 @@ from sdv_plausible.privacy.accounting.paper_formulas import (
     paper_structure_loss,
 )
 from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
-from sdv_plausible.privacy.ledger import SAID, LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import SAID
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.release.settings import Settings
@@ -85,7 +86,7 @@ def as_printed(settings: Settings, learner: PaperNetwork, domain: Domain) -> str
 def _printed_model(settings: Settings, learner: PaperNetwork, domain: Domain) -> str:
     if math.isinf(settings.epsilon) or not len(domain):
         return "no epsilon for the model"
-    budget = settings.model_budget(())
+    budget = settings.model_budget(settings.empty_ledger())
     plan, m = learner.printed_plan(domain, budget), len(domain)
     assert plan.shares is not None  # epsilon is finite and there are columns
     parameters = paper_parameter_loss(m, plan.shares.counts, budget.delta)

@@ -11,7 +11,7 @@ from sdv_plausible.models.base import ModelBudget, SeedModel, makes
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.models.paper.learner import PaperNetwork, check_split
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.accounting.losses import Loss
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, Loss
 from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -129,10 +129,21 @@ class Settings:
         """Ledger of a release, with nothing charged yet."""
         return PrivacyLedger(delta=self.delta, covers=self.test.covers, neighbours=self.neighbours)
 
-    def model_budget(self, spent: tuple[Loss, ...]) -> ModelBudget:
-        """What a model may spend next to what was spent before."""
-        who = self.neighbours
-        return ModelBudget(epsilon=self.epsilon, delta=self.model_delta, spent=spent, neighbours=who)
+    def model_budget(self, ledger: PrivacyLedger) -> ModelBudget:
+        """What a model may spend next to what was charged before; after a vote, within its envelope."""
+        who, envelope, spent = self.neighbours, ledger.envelope, ledger.within
+        if envelope is None:
+            return ModelBudget(
+                epsilon=self.epsilon, delta=self.model_delta, spent=ledger.losses, neighbours=who
+            )
+        if (noise := _squares(envelope.losses)) == 0:
+            (pair,) = (loss.pair() for loss in envelope.losses)
+            assert pair is not None
+            return ModelBudget(epsilon=pair.epsilon, delta=pair.delta, spent=spent, neighbours=who)
+        left = math.sqrt(max(noise - _squares(spent), 0.0))
+        return ModelBudget(
+            epsilon=self.epsilon, delta=self.model_delta, spent=spent, neighbours=who, left=left
+        )
 
     def random_split(self, learner: Any) -> RandomSplit | None:
         """How the split lowers the total, for single rows; which parts a learner asks must be known."""
@@ -140,3 +151,9 @@ class Settings:
             return None
         # Each entry of the paper's learner pays for one part's rows alone; of others that is not known.
         return RandomSplit.of(self.split, apart=type(learner) is PaperNetwork)
+
+
+def _squares(losses: Sequence[Loss]) -> float:
+    """Sum of squares of Gaussian noise's sensitivities over sigma, the discrete's own."""
+    noise = (loss for loss in losses if isinstance(loss, GaussianLoss))
+    return math.fsum(loss.count * loss.sensitivity_over_sigma**2 for loss in noise)

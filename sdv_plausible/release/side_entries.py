@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 
 Types = Literal["declared", "voted", "detected"]
 """Where a table's semantic types and date formats are from: the user, a vote in the fit, or the rows."""

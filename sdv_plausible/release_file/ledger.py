@@ -16,8 +16,9 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting import losses as known_losses
 from sdv_plausible.privacy.accounting import sampled_gaussian
 from sdv_plausible.privacy.accounting.losses import Loss
-from sdv_plausible.privacy.ledger import TOLERANCE, LedgerEntry, PrivacyLedger
-from sdv_plausible.privacy.ledger import Part as Known
+from sdv_plausible.privacy.entries import TOLERANCE, LedgerEntry
+from sdv_plausible.privacy.entries import Part as Known
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours, person_of
 from sdv_plausible.release.release_level import ReleaseTest
@@ -85,7 +86,9 @@ def write_learned(ledger: PrivacyLedger, charge: Mapping[str, str] | None = None
 
 def _write_entry(entry: LedgerEntry) -> dict[str, Any]:
     plain = {name: getattr(entry, name) for name in ("name", "mechanism", "scope", "note")}
-    return {**plain, "parts": list(entry.parts), "losses": [_write_loss(loss) for loss in entry.losses]}
+    envelope = {"envelope": True} if entry.envelope else {}
+    losses = [_write_loss(loss) for loss in entry.losses]
+    return {**plain, "parts": list(entry.parts), "losses": losses, **envelope}
 
 
 def _write_loss(loss: Loss) -> dict[str, Any]:
@@ -118,7 +121,7 @@ def read_ledger(part: Part, settings: Mapping[str, Any] | None = None) -> tuple[
     entries = tuple(_read_entry(item) for item in f["entries"].items(10_000))
     if not entries or sum(len(entry.losses) for entry in entries) > MOST_LOSSES:
         raise f["entries"].refuse(f"must be at least one entry, with at most {MOST_LOSSES} losses in all")
-    ledger.charge(*entries)  # it has been charged: no limit now
+    f["entries"].checked(lambda: ledger.charge(*entries))  # it has been charged: no limit now
     ledger.epsilon = f["limit"].maybe(lambda p: p.number(0))
     if (said.epsilon is not None) != ledger.claims_privacy:
         raise f["epsilon"].refuse("must be a number where every entry has a finite loss, and null elsewhere")
@@ -194,7 +197,8 @@ def _read_neighbours(part: Part) -> Neighbours:
 
 
 def _read_entry(part: Part) -> LedgerEntry:
-    f = part.fields(_ENTRY)
+    envelope = "envelope" in part.entries()  # written where it is one
+    f = part.fields((*_ENTRY, *(["envelope"] if envelope else [])))
     return part.checked(
         lambda: LedgerEntry(
             name=f["name"].text(LONGEST_NAME),
@@ -203,6 +207,7 @@ def _read_entry(part: Part) -> LedgerEntry:
             scope=f["scope"].text(),
             note=f["note"].text(),
             parts=tuple(item.choice(get_args(Known)) for item in f["parts"].items(100)),
+            envelope=envelope and f["envelope"].flag(),
         )
     )
 

@@ -82,7 +82,9 @@ _DEFS: dict[str, Form] = {
             "scope": _TEXT,
             "note": _TEXT,
             "parts": list_of({"enum": _PARTS_OF_COST}),
+            "envelope": {"const": True, "description": "Stands for all later entries of its parts."},
         },
+        optional=("envelope",),
         description="One use of the rows.",
     ),
     "axis": object_of(

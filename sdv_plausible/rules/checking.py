@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.rules.moments import DateAndTime
 from sdv_plausible.rules.rule import MakingRule, Rule
 from sdv_plausible.rules.rule_set import RuleSet

@@ -16,7 +16,7 @@ from sdv_plausible.models.gaussian_copula.correlations import factors
 from sdv_plausible.models.gaussian_copula.model import CopulaModel
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv.versions import from_native, metadata_from_columns, to_native

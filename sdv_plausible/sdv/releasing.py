@@ -182,6 +182,8 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
                 "types out, or make a new synthesizer with what you know",
             )
         given["domain"] = _with_types(given["domain"], release, voted)
+        # moments that were voted for are split again if they are found again
+        given["rules"] = [rule for rule in given["rules"] if not {*voted} & {*getattr(rule, "columns", ())}]
     given |= parameters
     metadata = _metadata(release)
     synth = made(metadata, **given)

@@ -26,7 +26,8 @@ from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
 from sdv_plausible.models.paper.learner import given_structure
 from sdv_plausible.privacy.checks import Refused, truth
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import Budget, check_budget
@@ -825,7 +826,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """
         self._fitted_sampler()
         assert self._ledger is not None
-        return with_charges(self._codec.domain, self._ledger, self._charge)
+        return with_charges(self._codec.domain, self._ledger, self._settings, self._charge)
 
     def get_structure(self) -> dict[str, list[str]]:
         """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pandas as pd
 
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.table.distinct import as_objects, is_arrow

@@ -25,7 +25,7 @@ from scipy.stats import norm
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.budget import Allowance
@@ -80,6 +80,17 @@ NO_NOISE = "the value sets were learned without noise (epsilon is infinite); giv
 Names = Mapping[str, str]
 
 
+def largest_losses(epsilon: float, delta: float) -> tuple[Loss, ...]:
+    """What domains cost at most that are learned within a share of (epsilon, delta), whatever the columns."""
+    mu = _mu(epsilon, delta, max(BOUNDED_WEIGHT, *WEIGHTS.values()))
+    return GaussianLoss(sensitivity_over_sigma=mu), ApproxDP(epsilon=0.0, delta=FAILURE_SHARE * delta)
+
+
+def _mu(epsilon: float, delta: float, weight: float) -> float:
+    """Gaussian parameter of learning domains of columns of this mean weight."""
+    return calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)) * math.sqrt(DOMAIN_SHARE * weight)
+
+
 @dataclass(frozen=True, kw_only=True)
 class DomainPlan:
     """Budget of learning the domains of some columns, decided from their semantic types alone."""
@@ -108,8 +119,7 @@ class DomainPlan:
         mu, failure = math.inf, 0.0
         if math.isfinite(epsilon):
             weights = sum(_weight(name, sdtype, bounds) for name, sdtype in columns.items())
-            share = DOMAIN_SHARE * weights / (len(columns) + declared)
-            mu = calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)) * math.sqrt(share)
+            mu = _mu(epsilon, delta, weights / (len(columns) + declared))
             failure = FAILURE_SHARE * delta / max(1, _thresholded(columns, bounds))
         return cls(
             columns=dict(columns), mu=mu, failure=failure, never_missing=never_missing,

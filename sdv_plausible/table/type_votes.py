@@ -20,7 +20,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Asked
@@ -44,6 +44,7 @@ CATEGORY = 0.5  # share of the cells that frequent values must have for a catego
 COMMON = 0.1  # share of the cells: where noise hides values so frequent, there are no lengths but a category
 CLEAR = 4.0  # deviations of the noise that a count must have to be seen
 FAILURE_SHARE = 0.1  # of delta: thresholds of frequent values
+TYPES_SHARE = 0.1  # of epsilon and of the model's delta; domain and model keep to what is left
 FIRST_YEAR = 1000  # earlier ones are written with fewer digits
 _PROOF = "docs/explanation/proofs/type_votes.md"
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]")  # a code, not a number

@@ -9,7 +9,8 @@ from sdv_plausible.audit.claims import compare
 from sdv_plausible.audit.count_synthesizers import discrete_gaussian, laplace
 from sdv_plausible.audit.figures import plot_curves
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, PureDP
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 
 EPSILONS = np.linspace(0, 3, 7)
 

@@ -17,7 +17,7 @@ from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions import queryable
 from sdv_plausible.questions.counts import Axis, CountTable

@@ -11,7 +11,7 @@ from sdv_plausible import Release
 from sdv_plausible.cli import main
 from sdv_plausible.evaluation.page.pages import UNPROTECTED
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 
 
 @pytest.fixture

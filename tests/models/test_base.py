@@ -28,7 +28,7 @@ from sdv_plausible.models.base import (
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, PureDP
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.table.domain import Attribute, Domain

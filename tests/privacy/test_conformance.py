@@ -12,7 +12,8 @@ from markdown_it import MarkdownIt
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.conformance import Item
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,8 @@ import pytest
 
 import sdv_plausible
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, PureDP
-from sdv_plausible.privacy.ledger import SAID, LedgerEntry, Part, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry, Part
+from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer

@@ -30,7 +30,8 @@ from sdv_plausible.privacy.accounting.losses import (
     GaussianLoss,
     ReleaseLoss,
 )
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise

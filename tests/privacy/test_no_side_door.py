@@ -22,7 +22,7 @@ import pytest
 from sdv.single_table import base as sdv_base
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.release import fitting as releasing

@@ -17,7 +17,8 @@ import pytest
 
 from sdv_plausible.privacy.accounting.losses import ApproxDP, BoundedRangeLoss, GaussianLoss
 from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls

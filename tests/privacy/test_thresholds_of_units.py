@@ -20,7 +20,8 @@ from cases import fast_and_nightly
 from sdv_plausible.audit import exact
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, ReleaseLoss
 from sdv_plausible.privacy.accounting.release_test import release_margin, size_lower_bound_margin
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins

@@ -18,7 +18,8 @@ from sdv_plausible.privacy.accounting.losses import (
     PureDP,
     ReleaseLoss,
 )
-from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import BudgetExceededError
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.budget import Allowance, Meter
 

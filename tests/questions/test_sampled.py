@@ -8,7 +8,8 @@ from scipy.stats import binom
 
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
-from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls

@@ -14,7 +14,8 @@ from sdv_plausible.models.base import SeedModel, planned_entries
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, PureDP
-from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.codes import CodeArray

@@ -16,7 +16,8 @@ from sdv_plausible.models.base import SeedModel
 from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.plan import HARDLY_ANY, TRIED_EPSILONS, epsilon_for, plan
 from sdv_plausible.release.settings import Settings

@@ -17,7 +17,8 @@ import pytest
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, PrivacyLedger, Release, fit_source
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss
-from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import BudgetExceededError
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.release import budget as budget_module
 from sdv_plausible.release.budget import only_planned

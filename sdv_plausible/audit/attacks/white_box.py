@@ -21,7 +21,8 @@ from sdv_plausible.audit.membership import FloatArray
 from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import Learner, ModelBudget, planned_entries
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axes, CountTable, NumberOfRows, Question

@@ -31,7 +31,7 @@ from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.forecast import Forecast
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.counts import NumberOfRows

@@ -16,7 +16,7 @@ from sdv_plausible.models.datasynthesizer.candidates import Levels, MutualInform
 from sdv_plausible.models.datasynthesizer.shares import GreedyPlan
 from sdv_plausible.models.paper.parameters import clean_counts, clean_margin, dirichlet_table
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axes, Axis, NumberOfRows
 from sdv_plausible.questions.queryable import Queryable

@@ -13,7 +13,7 @@ from sdv_plausible.privacy.accounting.losses import (
     InfiniteLoss,
     Loss,
 )
-from sdv_plausible.privacy.ledger import LedgerEntry, Part
+from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.table.domain import Domain
 

@@ -17,7 +17,7 @@ from sdv_plausible.models.gaussian_copula.model import CopulaModel
 from sdv_plausible.models.paper.parameters import clean_margin
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis

@@ -17,7 +17,7 @@ from sdv_plausible.models.paper.parameters import clean_margin
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.accounting.sampled_gaussian import calibrate_sampled
-from sdv_plausible.privacy.ledger import LedgerEntry, Part
+from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins

@@ -34,7 +34,7 @@ from sdv_plausible.models.paper.printed import (
 from sdv_plausible.models.paper.shares import LearningPlan, Structure
 from sdv_plausible.models.paper.structure import check_structure, correlation_feature_selection, within_memory
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis, NumberOfRows

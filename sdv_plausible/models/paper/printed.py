@@ -21,7 +21,7 @@ from sdv_plausible.privacy.accounting.paper_formulas import (
     paper_shares,
 )
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.privacy.ledger import LedgerEntry, Part
+from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.counts import CountTable, NumberOfRows

@@ -9,7 +9,7 @@ from typing import Literal
 
 from sdv_plausible.models.base import NO_NOISE, ModelBudget
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss
-from sdv_plausible.privacy.ledger import LedgerEntry, Part
+from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.table.domain import Domain
 

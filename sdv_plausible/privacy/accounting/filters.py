@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
+from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.crossing import largest_within, smallest_within
 from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss
@@ -51,13 +51,6 @@ class PrivacyFilter(ABC):
         """Cost of one fit that charges these losses, none of it infinite, and states its total at delta."""
 
     @abstractmethod
-    def most(self, epsilon: float, delta: float, failure: float) -> tuple[Loss, ...]:
-        """Losses that cost here what any fit costs at most that keeps to (epsilon, delta).
-
-        Its thresholds, all together, fail with a probability of at most ``failure``.
-        """
-
-    @abstractmethod
     def left(self, costs: Iterable[Cost], delta: float) -> float:
         """Epsilon that a further fit with Gaussian noise alone may ask for at its delta; 0 for none."""
 
@@ -91,10 +84,6 @@ class SumFilter(PrivacyFilter):
             return {"epsilon": 0.0, "delta": 0.0}
         return {"epsilon": compose(losses, delta), "delta": delta}
 
-    def most(self, epsilon: float, delta: float, failure: float) -> tuple[Loss, ...]:  # noqa: ARG002
-        """The pair itself, whatever it is made of."""
-        return (ApproxDP(epsilon=epsilon, delta=delta),)
-
     def left(self, costs: Iterable[Cost], delta: float) -> float:
         """What is left of epsilon, if so much is left of delta."""
         rest = self._rest(costs)
@@ -123,24 +112,14 @@ class RhoFilter(PrivacyFilter):
     def cost(self, losses: Sequence[Loss], delta: float) -> Cost:  # noqa: ARG002  rho has none
         """Sums over Gaussian noise and over thresholds."""
         _refuse_infinite(losses)
-        rho, failure = [], []
-        for loss in losses:
-            if isinstance(loss, GaussianLoss):
-                rho.append(loss.count * loss.mu**2 / 2)
-            elif isinstance(loss, ApproxDP) and loss.epsilon == 0:
-                failure.append(loss.count * loss.delta)
-            else:
-                raise ValueError(
-                    f"filter ('rho') counts Gaussian noise and thresholds, and this fit also has a "
-                    f"{type(loss).__name__}: use a budget with filter='sum', or test='release' with "
-                    "omega='all'"
-                )
-        return {"rho": math.fsum(rho), "failure": math.fsum(failure)}
-
-    def most(self, epsilon: float, delta: float, failure: float) -> tuple[Loss, ...]:
-        """Gaussian noise that takes all of both, and thresholds besides."""
-        mu = calibrate_gaussian(epsilon, delta)
-        return (GaussianLoss(sensitivity_over_sigma=mu), ApproxDP(epsilon=0.0, delta=failure))
+        found = gaussian_cost(losses)
+        if found is None:
+            others = [type(loss).__name__ for loss in losses if gaussian_cost([loss]) is None]
+            raise ValueError(
+                f"filter ('rho') counts Gaussian noise and thresholds, and this fit also has a {others[0]}: "
+                "use a budget with filter='sum', or test='release' with omega='all'"
+            )
+        return {"rho": found[0] / 2, "failure": found[1]}
 
     def left(self, costs: Iterable[Cost], delta: float) -> float:
         """Epsilon of what is left of rho, at this delta."""
@@ -153,6 +132,19 @@ class RhoFilter(PrivacyFilter):
 
 
 FILTERS: dict[str, type[PrivacyFilter]] = {made.name: made for made in (SumFilter, RhoFilter)}
+
+
+def gaussian_cost(losses: Sequence[Loss]) -> tuple[float, float] | None:
+    """Sum of squares of mu, and of probabilities to fail; None where a loss is neither noise nor failure."""
+    squares, failure = [], []
+    for loss in losses:
+        if isinstance(loss, GaussianLoss):
+            squares.append(loss.count * loss.mu**2)
+        elif isinstance(loss, ApproxDP) and loss.epsilon == 0:
+            failure.append(loss.count * loss.delta)
+        else:
+            return None
+    return math.fsum(squares), math.fsum(failure)
 
 
 def add_up(costs: Iterable[Cost]) -> dict[str, Fraction]:

@@ -19,7 +19,7 @@ from sdv_plausible.models.gaussian_copula.learner import GaussianCopula
 from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.losses import DiscreteLaplaceLoss, GaussianLoss
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.questions.counts import Axis, Distances
 from sdv_plausible.table.domain import Attribute, Domain

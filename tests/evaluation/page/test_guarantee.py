@@ -9,7 +9,8 @@ import pytest
 
 from sdv_plausible.evaluation.page.guarantee import NO_GUARANTEE, Guarantee
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 
 
 def test_no_ledger_is_no_guarantee():

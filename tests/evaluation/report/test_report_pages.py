@@ -14,7 +14,8 @@ from report_cases import DIAGNOSTICS, QUICK, STRUCTURE, Ledger, html_of, words_o
 from sdv_plausible.evaluation import PlausibleDeniabilityReport
 from sdv_plausible.evaluation.page import rendering
 from sdv_plausible.evaluation.page.guarantee import NO_GUARANTEE
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 
 
 @pytest.mark.parametrize("publishable", [False, True])

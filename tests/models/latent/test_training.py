@@ -13,7 +13,8 @@ from sdv_plausible.models.latent.network import WEIGHTS
 from sdv_plausible.models.latent.training import Training, untrained, with_weights
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
-from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.codes import CodeArray

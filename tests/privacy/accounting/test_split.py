@@ -10,7 +10,8 @@ from theory.random_split import random_split
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss, PureDP
 from sdv_plausible.privacy.accounting.split import RandomSplit, split_total
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 
 DELTA = 1e-9
 PARTS: list[tuple[float, list[Loss]]] = [

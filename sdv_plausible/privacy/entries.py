@@ -1,0 +1,132 @@
+"""Entries of a ledger, each a use of the rows; and envelopes, which stand for whatever follows them.
+
+What a vote on types finds decides what domain and model cost after it: a total of their own losses would hang
+on the rows. One pair of distributions that dominates them, whatever was found, is in the total instead
+(docs/explanation/proofs/type_votes.md, Lemma 3).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.filters import gaussian_cost
+from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss
+
+Status = Literal["charged", "declared", "no claim"]
+Part = Literal["domain", "structure", "parameters", "seeds"]
+"""What of a release an entry may pay for."""
+TOLERANCE = 1e-6
+"""Relative: so far may two accounts of the same losses differ, by the machine and the libraries."""
+ROUNDING = 1e-9  # relative: of sums of the same losses
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerEntry:
+    """One use of the rows.
+
+    Parameters
+    ----------
+    name : str
+        What was learned or released, such as "structure".
+    mechanism : str
+        How, with its parameters.
+    losses : tuple of Loss
+        What it costs; empty for something declared by the user; :class:`InfiniteLoss` ends the claim.
+    scope : str
+        What the cost covers, such as "any number of rows".
+    note : str
+        Remarks; for an infinite loss the way out.
+    parts : tuple of {"domain", "structure", "parameters", "seeds"}
+        What of the release the entry pays for: only what is named here may be shown as covered.
+    envelope : bool
+        Whether it stands for all later entries of its parts, whose losses hang on answers: they are within
+        it, and not in the total.
+
+    Raises
+    ------
+    ValueError
+        If ``parts`` holds anything else.
+    """
+
+    name: str
+    mechanism: str
+    losses: tuple[Loss, ...]
+    scope: str
+    note: str = ""
+    parts: tuple[Part, ...] = ()
+    envelope: bool = False
+
+    def __post_init__(self) -> None:
+        known = get_args(Part)
+        if not isinstance(self.parts, tuple) or not set(self.parts) <= set(known):
+            raise ValueError(
+                f"parts ({self.parts!r}) of entry {self.name!r} must be a tuple of {known}, or empty"
+            )
+
+    @property
+    def status(self) -> Status:
+        """Whether the entry is charged, free because declared, or ends the privacy claim."""
+        if any(isinstance(loss, InfiniteLoss) for loss in self.losses):
+            return "no claim"
+        return "charged" if self.losses else "declared"
+
+    def epsilon(self, delta: float) -> float:
+        """Loss of this entry alone at the given delta; infinity for an infinite loss."""
+        if not self.losses:
+            return 0.0
+        return math.inf if self.status == "no claim" else compose(self.losses, delta)
+
+
+def envelope_of(entries: Sequence[LedgerEntry]) -> LedgerEntry | None:
+    """The entry that stands for later ones, if there is one."""
+    return next((entry for entry in entries if entry.envelope), None)
+
+
+def within(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+    """Entries that an envelope stands for: the later ones of its parts. What ends a claim ends it."""
+    envelope = envelope_of(entries)
+    if envelope is None:
+        return []
+    later = entries[entries.index(envelope) + 1 :]
+    return [e for e in later if e.status == "charged" and e.parts and {*e.parts} <= {*envelope.parts}]
+
+
+def counted(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+    """Entries whose losses make the total: all but those that an envelope stands for."""
+    inside = within(entries)
+    return [entry for entry in entries if not any(entry is one for one in inside)]
+
+
+def check_envelope(entries: Sequence[LedgerEntry]) -> None:
+    """Raise ValueError where entries cost more than the envelope that stands for them, or there are two."""
+    envelope, inside = envelope_of(entries), [loss for entry in within(entries) for loss in entry.losses]
+    if sum(entry.envelope for entry in entries) > 1:
+        raise ValueError("entries: one envelope at most may stand for those after it")
+    if envelope is not None and inside and not _dominates(envelope.losses, inside):
+        raise ValueError(
+            f"entry {envelope.name!r} must stand for all that is charged after it for "
+            f"{', '.join(envelope.parts)}, and these losses are larger"
+        )
+
+
+def _dominates(envelope: Sequence[Loss], inside: Sequence[Loss]) -> bool:
+    """Whether these losses stand for those: of Gaussian noise and failures, or one pair for anything."""
+    most, spent = _gaussian(envelope), _gaussian(inside)
+    if most is None:
+        pairs = [loss for loss in envelope if isinstance(loss, ApproxDP) and loss.count == 1]
+        if len(envelope) != 1 or not pairs:
+            return False
+        most, spent = (pairs[0].epsilon,), (compose(inside, pairs[0].delta),)
+    return spent is not None and all(x <= y * (1 + ROUNDING) for x, y in zip(spent, most, strict=True))
+
+
+def _gaussian(losses: Sequence[Loss]) -> tuple[float, ...] | None:
+    """Squares of mu, failures, and rho of Gaussian noise: each adds up; None of other losses."""
+    cost = gaussian_cost(losses)
+    if cost is None:
+        return None
+    return (*cost, math.fsum(found.rho for loss in losses if (found := loss.zcdp()) is not None))
