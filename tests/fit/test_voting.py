@@ -20,6 +20,7 @@ from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.fit.voting import CATEGORY, MOMENT
 from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.privacy.accounting.filters import FILTERS
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise.coins import Coins
@@ -393,6 +394,46 @@ def test_the_domain_of_a_vote_costs_the_same_whatever_the_types(model: str) -> N
         )
         assert later.plan().ledger.total() <= 9.0
     assert len(costs) == 1
+
+
+def with_moments(n: int = 1500) -> pd.DataFrame:
+    when = pd.Timestamp("2020-01-01 00:00:01") + pd.to_timedelta(np.arange(n) * 7919, unit="s")
+    return table(n)[["age", "sex"]].assign(when=when)
+
+
+def test_moments_that_were_voted_for_are_split_again_by_a_fit_anew() -> None:
+    """Before, the rule that the vote had made was taken for one that somebody knew."""
+    frame = with_moments()
+    synth = made(frame)
+    synth.fit(frame)
+    back = PlausibleDeniabilitySynthesizer.from_release(synth.release())
+    assert back.plan().ledger.losses == synth.plan().ledger.losses
+    assert len(back.sample(3)) == 3
+    back.fit(frame.assign(when=frame["age"]))
+    assert types_of(back)["when"] == "numerical"
+
+
+def test_a_published_table_may_lack_a_moment_that_is_voted_for() -> None:
+    frame = with_moments()
+    synth = made(frame, public=frame[["age", "sex"]].iloc[::2])
+    synth.fit(frame)
+    assert types_of(synth)["when"] == "datetime"
+    assert pd.to_datetime(synth.sample(200)["when"]).nunique() > 50
+
+
+@pytest.mark.parametrize("filter_", FILTERS)
+def test_a_vote_beside_a_domain_that_was_learned_before(filter_: str, tmp_path: Any) -> None:
+    frame = with_moments()
+    first = made(frame[["age"]], epsilon=1.0)
+    first.fit(frame[["age"]])
+    budget = Budget(9.0, 1e-6, tmp_path / "b", filter=filter_)
+    synth = made(frame, domain=first.get_domain(), epsilon=6.0, delta=1e-8, budget=budget)
+    synth.fit(frame)
+    ledger = synth.privacy_ledger()
+    assert [entry.name for entry in ledger.entries if entry.losses][:4] == ["types", "learning"] * 2
+    assert [entry.envelope for entry in ledger.entries if entry.losses][:4] == [False, False, False, True]
+    assert 0.99 * 6 < ledger.total() <= 6.0
+    assert budget.covers(ledger)
 
 
 def test_the_budget_pays_before_the_first_question(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
