@@ -171,7 +171,7 @@ def envelope_entry(
             losses = largest_losses(epsilon, delta)  # a model that asks nothing: the domain alone
     return LedgerEntry(
         name="learning",
-        mechanism="domain and model, the most that they may cost whatever the types; their own lines are within",
+        mechanism="the most that domain and model may cost whatever the types; their own lines are within",
         losses=losses,
         scope="domain and model",
         parts=("domain", "structure", "parameters"),
