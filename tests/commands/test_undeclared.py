@@ -74,7 +74,7 @@ def test_the_vote_goes_with_whatever_a_fit_goes_with(people, tmp_path, capsys):
         assert "age" in said["types_voted"]
         assert said["types_detected"] == []
         assert claimed(said) == has_claim
-    assert Budget(5, 1e-8, path).charged()["epsilon"] == 1
+    assert 0.99 < Budget(5, 1e-8, path).charged()["epsilon"] <= 1
     refused = ["synthesize", str(people), "-o", str(tmp_path / "b.csv"), "--budget", str(path), "5", "1e-8"]
     assert main([*refused, "--epsilon", "4.5"]) == 2
     assert "would exceed it" in capsys.readouterr().err

@@ -19,8 +19,7 @@ from typing import Any
 import guarded
 import pytest
 
-from sdv_plausible.fit.run import Fit, Opened
-from sdv_plausible.fit.voting import Most
+from sdv_plausible.fit.run import Fit
 from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.datasynthesizer import learner as greedy_learner
@@ -28,8 +27,8 @@ from sdv_plausible.models.gaussian_copula.learner import GaussianCopula
 from sdv_plausible.models.latent import gradients
 from sdv_plausible.models.latent.network import WEIGHTS
 from sdv_plausible.models.paper import learner as paper_learner
-from sdv_plausible.privacy.accounting import one_row
-from sdv_plausible.privacy.accounting.filters import RhoFilter
+from sdv_plausible.privacy import entries
+from sdv_plausible.privacy.accounting import filters, one_row
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.counts import CountTable, Distances
 from sdv_plausible.questions.queryable import Queryable
@@ -151,13 +150,19 @@ MUTANTS = {
         owner=Fit, name="run", old="rows = rows.of_persons(", new="_ = rows.of_persons(",
         caught_by=(("fit/test_voting.py", "test_the_rows_that_vote_are_those_chosen", ()),),
     ),
-    "what is drawn before a vote is the plan of categories": Mutant(
-        owner=Most, name="of", old="losses=counts.most(s.epsilon, s.model_delta, failure)", new="losses=next(iter(planned)).losses",
-        caught_by=(("fit/test_voting.py", "test_what_is_drawn_bounds_every_outcome", (5, "bayesian_network", "rho", False)),),
+    "after a vote the total is that of the types found": Mutant(
+        owner=entries, name="counted", old="if not any(entry is one for one in inside)", new="if not entry.envelope",
+        caught_by=(
+            ("fit/test_voting.py", "test_the_total_is_the_same_whatever_the_types", (5, "bayesian_network", ReleaseTest())),
+            ("privacy/test_entries.py", "test_what_is_within_an_envelope_is_no_part_of_the_total", ()),
+        ),
     ),
-    "after a vote the ledger takes what was not drawn": Mutant(
-        owner=Opened, name="keep_to", old="self.most.check(planned)", new="pass",
-        caught_by=(("fit/test_voting.py", "test_what_the_bound_does_not_hold_is_never_charged", ()),),
+    "an envelope pays for more than it holds": Mutant(
+        owner=entries, name="check_envelope", old="inside and not _dominates(envelope.losses, inside)", new="False",
+        caught_by=(
+            ("fit/test_voting.py", "test_what_was_not_kept_is_never_charged", ()),
+            ("privacy/test_entries.py", "test_an_envelope_that_is_too_small_is_refused", ("noise",)),
+        ),
     ),
     "a person counts as a row in tables of three or more columns": Mutant(
         owner=CountTable, name="sensitivity", old="return neighbours.histogram_l2",
@@ -168,11 +173,11 @@ MUTANTS = {
         ),
     ),
     "of several thresholds of a fit a budget in rho counts one": Mutant(
-        owner=RhoFilter, name="cost", old='"failure": math.fsum(failure)', new='"failure": max(failure, default=0.0)',
+        owner=filters, name="gaussian_cost", old="math.fsum(failure)", new="max(failure, default=0.0)",
         caught_by=(("privacy/accounting/test_filters.py", "test_every_loss_of_a_fit_counts", ()),),
     ),
     "of several Gaussians of a fit a budget in rho counts one": Mutant(
-        owner=RhoFilter, name="cost", old='"rho": math.fsum(rho)', new='"rho": max(rho, default=0.0)',
+        owner=filters, name="gaussian_cost", old="math.fsum(squares)", new="max(squares, default=0.0)",
         caught_by=(("privacy/accounting/test_filters.py", "test_every_loss_of_a_fit_counts", ()),),
     ),
     "rows are charged as if a unit that is replaced were in both tables": Mutant(
