@@ -50,11 +50,8 @@ class PublicTable:
             rule = "must be a DataFrame with rows, of a table that was published"
             raise Refused.saying("public", f"public ({kind}) {rule}")
         if source is not None and (not is_text(source, LONGEST_SOURCE) or not source.strip()):
-            raise Refused.saying(
-                "public",
-                f"public: its source ({source!r}) must be a text of up to {LONGEST_SOURCE} characters that "
-                "says who published it",
-            )
+            rule = f"must be a text of up to {LONGEST_SOURCE} characters that says who published it"
+            raise Refused("source", source, rule)
 
     @classmethod
     def read(cls, public: Any) -> PublicTable | None:

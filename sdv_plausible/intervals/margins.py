@@ -16,6 +16,7 @@ import pandas as pd
 
 from sdv_plausible.intervals.half_widths import check_level, gaussian_half_width, sum_half_width
 from sdv_plausible.intervals.proportions import proportion_limits
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.questions.transcript import ALL_ROWS, NoisyAnswer
 from sdv_plausible.table.domain import Attribute, Domain
@@ -75,10 +76,10 @@ def margins(
 def _numbers(names: Sequence[str], domain: Domain) -> tuple[int, ...]:
     unknown = [name for name in names if name not in domain]
     if unknown or len(set(names)) != len(names):
-        raise ValueError(
-            f"columns ({names[:6]!r}) must be different modelled columns, of {list(domain.names)[:20]}: ids, "
-            "personal data and columns that rules make are not measured"
-        )
+        known = list(domain.names)[:20]
+        rule = f"must be different modelled columns, of {known}: ids, personal data and columns that rules"
+        named = names if all(isinstance(name, str) for name in names) else list
+        raise Refused("columns", named, f"{rule} make are not measured")
     return tuple(domain.names.index(name) for name in names)
 
 

@@ -66,8 +66,8 @@ def check_model(model: SeedModel, cardinalities: Sequence[int]) -> None:
     """
     if math.prod(cardinalities) > MOST_CANDIDATES:
         raise ValueError(
-            f"cardinalities ({tuple(cardinalities)}) give {math.prod(cardinalities):,} candidates, above "
-            f"{MOST_CANDIDATES:,}: fit the model to fewer or smaller columns for this check"
+            f"cardinalities (of {len(cardinalities)} columns) give {math.prod(cardinalities):,} candidates, "
+            f"above {MOST_CANDIDATES:,}: fit the model to fewer or smaller columns for this check"
         )
     assert isinstance(model, SeedModel), (
         f"a model must derive from SeedModel or PrefixModel, not {type(model).__name__}"

@@ -15,6 +15,7 @@ import numpy as np
 
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.privacy.checks import Refused
 
 Arrays = Mapping[str, np.ndarray]
 NETWORK = "bayesian_network"
@@ -64,11 +65,9 @@ def register_model_type(
     >>> register_model_type("chain", Chain, Chain.to_arrays, Chain.from_arrays)     # doctest: +SKIP
     """
     if not isinstance(name, str) or not name:
-        raise ValueError(f"name ({name!r}) must be a text: it is what files call the model type")
+        raise Refused("name", name, "must be a text: it is what files call the model type")
     if not (isinstance(made, type) and issubclass(made, PrefixModel)):
-        raise ValueError(
-            f"made ({made!r}) must be a class derived from PrefixModel: only such models have release files"
-        )
+        raise Refused("made", made, "must be a class derived from PrefixModel: only they have release files")
     taken = _TYPES.get(name) if made.__module__ == _home(name) else type_named(name)
     if name == NETWORK or made is BayesianNetwork or (taken is not None and taken.made is not made):
         raise ValueError(

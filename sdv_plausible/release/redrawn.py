@@ -62,7 +62,7 @@ def redrawn_models(
     # Those of the "population" vary as another sample of rows would have them vary, besides the noise.
     check.whole("num_tables", num_models, 2, "one table shows no variance: try 20")
     if about not in get_args(About):
-        raise ValueError(f'about ({about!r}) must be "population" or "table"')
+        raise check.Refused("about", about, 'must be "population" or "table"')
     asked = about_codes(answers)
     if (
         not isinstance(learner, Refitter)

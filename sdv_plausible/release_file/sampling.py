@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.models.base import PrefixModel
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release_file.invented import Place, invent
@@ -91,9 +92,7 @@ def _uniform(names: Sequence[str], given: Mapping[str, Any], domain: Domain) -> 
     """Numbers of the columns that are drawn uniformly ([DS], Algorithm 2: A_U)."""
     unknown = sorted(set(names) - set(domain.names))
     if isinstance(names, str) or unknown:
-        raise ValueError(
-            f"uniform ({names!r}) must be a list of modelled columns, some of {list(domain.names)}"
-        )
+        raise Refused("uniform", names, f"must be a list of modelled columns, some of {list(domain.names)}")
     both = sorted(set(names) & set(given))
     if both:
         raise ValueError(f"uniform and given both name {both}: a column is either given or drawn")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import pickle
 import warnings
 from collections.abc import Iterator
@@ -373,6 +374,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         """
         from sdv.utils import load_synthesizer
 
+        if not isinstance(filepath, (str, os.PathLike)):
+            raise check.Refused("filepath", type(filepath), "must be the path of a file that save() wrote")
         try:
             loaded = load_synthesizer(str(filepath))
         except OSError:

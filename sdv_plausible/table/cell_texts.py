@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.forms import canonical
@@ -41,9 +42,7 @@ class Spelling:
             if mark is not None and not (
                 isinstance(mark, str) and len(mark) == 1 and mark not in "0123456789+-eE"
             ):
-                raise ValueError(
-                    f"{name} ({mark!r}) must be one character that is no digit, sign or e; try ','"
-                )
+                raise Refused(name, mark, "must be one character that is no digit, sign or e", "try ','")
         if self.decimal is None or self.decimal == self.thousands:
             raise ValueError(
                 f"decimal ({self.decimal!r}) and thousands ({self.thousands!r}) must be two characters"
@@ -55,7 +54,7 @@ class Spelling:
                 or not isinstance(texts, Iterable)
                 or not all(isinstance(t, str) for t in texts)
             ):
-                raise ValueError(f"{name} ({texts!r}) must be a list of texts, such as ['', 'NA']")
+                raise Refused(name, texts, "must be a list of texts, such as ['', 'NA']")
             object.__setattr__(self, name, tuple(texts))
         true, false = (set(map(_fold, texts)) for texts in (self.true_values, self.false_values))
         both = sorted((true & false) | (self._missing & (true | false)))

@@ -19,6 +19,7 @@ import numpy as np
 
 from sdv_plausible import fragments
 from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table import domain_words
 from sdv_plausible.table.cells import is_number
 from sdv_plausible.table.column_document import (
@@ -159,7 +160,7 @@ class Attribute:
 
     def _check_types(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise ValueError(f"the name of a column ({self.name!r}) must be text, and not empty")
+            raise Refused("name", self.name, "must be a text, and not empty: it is that of a column")
         if not isinstance(self.nullable, (bool, np.bool_)):
             raise ValueError(f"column {self.name!r}: nullable ({self.nullable!r}) must be true or false")
         for name in ("values", "lower", "upper"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import difflib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -109,7 +110,9 @@ def _read(name: str, key: str, value: Any) -> Any:
 
 
 def _quoted(value: Any) -> str:
-    text = repr(value)
+    """What stands there, cut short; of what could be a table its type alone, as an error holds no cell."""
+    named = isinstance(value, (str, bool, int, float, list, tuple, dict, dt.date, type(None)))
+    text = repr(value) if named else type(value).__name__
     return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
 
 

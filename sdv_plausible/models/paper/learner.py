@@ -107,10 +107,9 @@ class PaperNetwork:
         if self.parameters not in ("mean", "posterior"):
             raise check.Refused("parameters", self.parameters, 'must be "mean" or "posterior"')
         if self.conditionals not in ("table", "normal"):
-            raise ValueError(
-                f'conditionals ({self.conditionals!r}) must be "table" or "normal"; a linear regression on '
-                "parents is not offered: the paper names it without its statistics or their sensitivity"
-            )
+            rule = 'must be "table" or "normal"; a linear regression on parents is not offered'
+            why = "the paper names it without its statistics or their sensitivity"
+            raise check.Refused("conditionals", self.conditionals, rule, why)
         if self.noise not in ("calibrated", "paper"):
             raise check.Refused("noise", self.noise, 'must be "calibrated" or "paper"')
         if self.accounting not in ("proved", "paper"):
@@ -265,10 +264,10 @@ def given_structure(learner: Any) -> Mapping[str, Sequence[str]] | None:
 def _listed(child: str, parents: Any) -> list[str]:
     """Parents as a list, which files hold."""
     if isinstance(parents, (str, bytes)) or not isinstance(parents, Iterable):
+        shown = repr(parents) if isinstance(parents, str) else type(parents).__name__
         raise check.Refused.saying(
             "structure",
-            f"structure: the parents of {child!r} ({parents!r}) must be a list of columns, such as "
-            f"[{parents!r}]",
+            f"structure: the parents of {child!r} ({shown}) must be a list of columns, such as ['a']",
         )
     return sorted(parents) if isinstance(parents, (set, frozenset)) else list(parents)
 

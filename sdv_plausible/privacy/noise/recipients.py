@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.noise.coins import Coins
 
 SECRET_BYTES = 32
@@ -24,7 +25,7 @@ def recipient_coins(secret: bytes | None, recipient: str | None, release: str) -
     # The secret is from :func:`new_secret`; the recipient is to be spelled the same every time, ``release``
     # is a digest.
     if not (isinstance(recipient, str) and recipient.strip()):
-        raise ValueError(f"recipient ({recipient!r}) must name who gets the rows, as a secret was given")
+        raise Refused("recipient", recipient, "must name who gets the rows, as a secret was given")
     if not (isinstance(secret, bytes) and len(secret) == SECRET_BYTES):
         raise ValueError(
             f"secret must be the {SECRET_BYTES} bytes of a new_secret() that you keep, where a recipient is "
