@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -206,14 +207,22 @@ class Queryable:
         ----------
         question : Question
             One score for each candidate; its ``sensitivity`` is the most that any one of them moves, whole.
+
+        Raises
+        ------
+        ValueError
+            If that is no whole number. Nothing is looked at then.
         """
+        moved = question.sensitivity(self.neighbours)
+        whole = int(moved) if float(moved).is_integer() else moved
+        sensitivity = check.whole("sensitivity", whole, 1, "round up what any score moves by")
         self._meter.spend_choice()
         scores = question.exact(self._rows)
         if not self.allowance.is_private:
             return int(np.argmax(scores))
         chosen = noise.exponential_choice(
             scores,
-            sensitivity=int(question.sensitivity(self.neighbours)),
+            sensitivity=sensitivity,
             epsilon=self.allowance.choice,
             coins=self._coins.spawn("choice", self._meter.next_answer()),
         )

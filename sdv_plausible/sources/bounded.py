@@ -21,7 +21,7 @@ import pandas as pd
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.sources.source import LocalSource, Source, with_objects
+from sdv_plausible.sources.source import LocalSource, Source, quietly, with_objects
 from sdv_plausible.table.persons import identities, numbered, smallest, without_names
 from sdv_plausible.table.storage import PERSON, check_storage
 
@@ -168,10 +168,16 @@ def _parts(frames: Iterable[pd.DataFrame], rows: int) -> Iterator[pd.DataFrame]:
         for frame in alike:
             held.append(frame)
             if sum(map(len, held)) >= rows:
-                yield pd.concat(held, ignore_index=True)
+                yield _joined(held)
                 held = []
         if held:
-            yield pd.concat(held, ignore_index=True)
+            yield _joined(held)
+
+
+def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    # pandas looks at the first cell of each, and an error would quote it
+    joined: pd.DataFrame = quietly(lambda: pd.concat(frames, ignore_index=True))
+    return joined
 
 
 def _read(path: Path) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:

@@ -60,11 +60,12 @@ class DaskSource(SeesRows):
 
 def _count(work: Work[T], part: pd.DataFrame, types: pd.Series[Any], number: int) -> T:
     part = part.reset_index(drop=True)
-    for name in part.columns:  # the schema was checked; what is stored otherwise is read cell by cell
-        if (column := part[name]).dtype != types[name]:
-            part[name] = pd.Series(list(column), dtype=object)
-            if isinstance(types[name], pd.StringDtype):  # what Dask makes of the objects of other partitions
-                part[name] = part[name].astype(types[name])
+    otherwise = [name for name in part.columns if part[name].dtype != types[name]]
+    part = plain_cells(part)  # first: some moments have no object
+    for name in otherwise:  # the schema was checked; what is stored otherwise is read cell by cell
+        part[name] = pd.Series(list(part[name]), dtype=object)
+        if isinstance(types[name], pd.StringDtype):  # what Dask makes of the objects of other partitions
+            part[name] = part[name].astype(types[name])
     return work.count(plain_cells(with_texts(part)), number)
 
 

@@ -14,10 +14,11 @@ from sdv_plausible.table.distinct import distinct_values
 from sdv_plausible.table.values import ZONE
 
 NANOSECONDS = {"D": 86_400 * 10**9, "h": 3_600 * 10**9, "min": 60 * 10**9, "s": 10**9, "ns": 1}
-_YEARS = {  # 1 to 9999, of moments without a time zone and of those with one
-    None: ("0001-01-01", "9999-12-31 23:59:59.999999"),
-    "UTC": ("0001-01-01 14:00", "9999-12-31 09:59:59"),
-}
+_YEARS = ("0001-01-01", "9999-12-31 23:59:59.999999")
+# Where there is a time zone it may be another year there, or a moment that 64 bits of nanoseconds do not
+# hold. Zones are at most 14 hours ahead, and before there was a common time up to 16 from Greenwich.
+_YEARS_OF_ZONES = ("0001-01-02", "9999-12-31 09:59:59")
+_NANOSECONDS_OF_ZONES = (pd.Timestamp.min + pd.Timedelta(days=1), pd.Timestamp.max - pd.Timedelta(days=1))
 _READ = (str, int, float, dt.date, pd.Timestamp)
 
 
@@ -69,14 +70,15 @@ def _alone(text: str, form: str) -> Any:
 
 
 def within_years(column: pd.Series[Any]) -> pd.Series[Any]:
-    """A column whose moments beyond the years 1 to 9999 are missing: one by one pandas ends the process."""
-    # Where there is a time zone, 14 hours at either end are beyond them too: the year may be another one
-    # there.
+    """A column whose moments beyond the years 1 to 9999, also where they are, are missing."""
+    # One by one pandas ends the fit or the process with them.
     if not holds_dates(column) and not _holds_days(column):
         return column
     moments = _of_numpy(column)
-    zone = "UTC" if isinstance(moments.dtype, pd.DatetimeTZDtype) else None
-    first, last = (pd.Timestamp(end, tz=zone) for end in _YEARS[zone])
+    zone, ends = None, _YEARS
+    if isinstance(moments.dtype, pd.DatetimeTZDtype):
+        zone, ends = "UTC", _NANOSECONDS_OF_ZONES if moments.dtype.unit == "ns" else _YEARS_OF_ZONES
+    first, last = (pd.Timestamp(end).tz_localize(zone) for end in ends)
     beyond = ((moments < first) | (moments > last)).to_numpy()
     return column.where(~beyond) if beyond.any() else column
 

@@ -15,7 +15,7 @@ import pandas as pd
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.cell_texts import FALSE_VALUES, TRUE_VALUES, CellReader, Spelling
 from sdv_plausible.table.column_types import ColumnType, column_types
-from sdv_plausible.table.dates import of_arrow
+from sdv_plausible.table.dates import of_arrow, within_years
 from sdv_plausible.table.distinct import as_objects
 from sdv_plausible.table.forms import canonical
 from sdv_plausible.table.reading import PathLike
@@ -139,7 +139,7 @@ def _column(
     if column.sdtype == "numerical" and number:
         return _numbers(cells)
     if column.sdtype == "datetime" and (is_.is_timestamp(kind) or is_.is_date(kind)):
-        return of_arrow(cells)
+        return within_years(of_arrow(cells))
     text = is_.is_string(kind) or is_.is_large_string(kind) or is_.is_null(kind)
     single = text or number or is_.is_timestamp(kind) or is_.is_date(kind)
     if column.is_modelled and not (text or (single and column.sdtype not in ("numerical", "datetime"))):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import io
 import json
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import mkdtemp
+from textwrap import dedent
 from typing import Any
 
 import numpy as np
@@ -142,6 +145,44 @@ def test_no_column_is_named_where_the_look_cannot_be_written_down(door, tmp_path
     assert "the disk is full" in text
     assert "age" not in text
     assert told(door, table(first=2), tmp_path)[0] == []
+
+
+def said_to_the_holder_alone() -> dict[str, list[str]]:
+    """Of every warning of a fit what it says before "for you, not for publication"; of others nothing."""
+    found: dict[str, list[str]] = {}
+    for name, method in vars(telling.Teller).items():
+        if name.startswith("tell_of_"):
+            texts = ast.walk(ast.parse(dedent(inspect.getsource(method))))
+            pieces = [text.values for text in texts if isinstance(text, ast.JoinedStr)]
+            marks = [
+                (said, i) for said in pieces for i in range(1, len(said)) if "FOR_YOU" in ast.dump(said[i])
+            ]
+            constants = [said[i - 1] for said, i in marks]
+            phrases = [str(one.value).strip(" (") for one in constants if isinstance(one, ast.Constant)]
+            found[name] = [phrase for phrase in phrases if phrase]
+    return found
+
+
+def not_listed(page: str) -> list[str]:
+    """Warnings that hang on the rows, and of which the promise's list does not hold the words."""
+    text = " ".join(page.partition("## Out of scope")[2].split())
+    told = said_to_the_holder_alone()
+    free = [name for name in told if "are no secret" in getattr(telling.Teller, name).__doc__]
+    assert not any(told[name] for name in free)
+    return [
+        name
+        for name, phrases in told.items()
+        if name not in free and not (phrases and all(f'"{phrase}"' in text for phrase in phrases))
+    ]
+
+
+def test_the_promise_lists_every_warning_that_hangs_on_the_rows():
+    """Planted: a page that lacks any one of them."""
+    page = (Path(__file__).parents[2] / "docs/explanation/privacy_promise.md").read_text("utf-8")
+    assert not_listed(page) == []
+    for name, phrases in said_to_the_holder_alone().items():
+        for phrase in phrases:
+            assert not_listed(" ".join(page.split()).replace(phrase, "")) == [name]
 
 
 @pytest.mark.parametrize("door", DOORS)

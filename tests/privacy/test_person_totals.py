@@ -35,6 +35,7 @@ from sdv_plausible.sdv.versions import metadata_from_columns
 from tests.flat import values
 
 PAGE = Path(__file__).parents[2] / "docs/explanation/privacy_promise.md"
+LIMITATIONS = PAGE.with_name("limitations.md")
 DELTA, EPSILON0, ROWS_OF_ONE = 1e-9, 1.0, (1, 2, 5, 10)
 COLUMNS: dict[str, dict[str, Any]] = {
     "home": {"sdtype": "id"},
@@ -143,6 +144,12 @@ def test_the_promise_pages_table(case: str) -> None:
     made, bounded = printed()[case]
     assert made == [as_printed(made_for_one_row(case, rows)) for rows in ROWS_OF_ONE]
     assert bounded == [as_printed(synth(case, rows).plan().ledger.total()) for rows in ROWS_OF_ONE]
+
+
+def test_the_page_of_limitations_says_the_same() -> None:
+    few, many = (printed()[case][0][0] for case in ("1,000 released", "10,000 rows released"))
+    text = re.sub(r"\s+", " ", LIMITATIONS.read_text(encoding="utf-8"))
+    assert f"({few} for 1,000 rows, {many} for 10,000, of a table of 735,000, at k 50 and epsilon0 1" in text
 
 
 def test_the_pages_other_figures() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from sdv_plausible.privacy.accounting.losses import (
     ApproxDP,
+    BoundedRangeLoss,
     GaussianLoss,
     InfiniteLoss,
     Loss,
@@ -151,6 +152,33 @@ def test_an_answer_is_given_once_for_the_whole_budget(what):
         ASKING[what](rows)
     assert (rows._meter.share, rows._meter.epsilon, rows._meter.failure) == spent
     assert rows.spent_share == spent[0]
+
+
+class Moved:
+    """Scores, each of which a unit moves by as much as is said."""
+
+    def __init__(self, by):
+        self.by = by
+
+    def exact(self, rows):
+        return next(iter(rows.tables([[FIRST]])))
+
+    def sensitivity(self, neighbours):
+        return self.by
+
+
+@pytest.mark.parametrize("by", [1.9, 0.5, 0.0, math.inf, math.nan])
+def test_a_choice_is_not_made_with_less_noise_than_scores_move_by(by):
+    """A learner's own question of 1.9 got the noise of 1. Control: whole doubles are whole."""
+    paid = (BoundedRangeLoss(epsilon=1.0),)
+    refused = door(*paid, rows=Untouchable())
+    with pytest.raises(ValueError, match=r"^sensitivity \(.*\) must be a whole number of at least 1"):
+        refused.choose(Moved(by))
+    with pytest.raises(LookedAtError):
+        refused.choose(Moved(2.0))  # nothing was paid for the other
+    with record_calls() as calls:
+        door(*paid).choose(Moved(2.0))
+    assert [call.sensitivity for call in calls] == [2.0]
 
 
 def test_parts_share_one_budget_and_one_count_of_answers():

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from tables import COLUMNS, DECLARED, SEED, table
@@ -111,3 +112,21 @@ def test_a_partition_that_is_stored_otherwise_is_read_cell_by_cell(stored: str, 
     codes = pd.Series([1, 2, 2, 3, 3, 0])
     with dask.config.set({"dataframe.convert-string": texts}):
         assert counted(codes, stored) == counted(codes)
+
+
+@pytest.mark.parametrize("promised", ["object", "datetime64[us, Asia/Tokyo]"])
+def test_far_moments_of_such_a_partition_are_missing(promised: str) -> None:
+    """Python has no object for them: of 64 bits of nanoseconds another moment was made, and of seconds none."""
+    import dask
+    import dask.dataframe as dd
+
+    for unit in ("ns", "s"):  # the latter ended the process: it is not come to where the former is wrong
+        far = pd.Series(np.array([0, 2**63 - 1, -(2**63) + 1]).view(f"M8[{unit}]")).dt.tz_localize("UTC")
+        frame = pd.DataFrame({"code": far.dt.tz_convert("Asia/Tokyo")})
+        first = frame.iloc[:1].astype(promised)
+        parts = [dask.delayed(part) for part in (first, frame)]
+        table = dd.from_delayed(parts, meta=first.iloc[:0], verify_meta=False)
+        values, counts, missing = SourceColumns(DaskSource(table), RuleSet(), ["code"]).value_counts("code")
+        assert all("1970-01-01" in str(value) for value in values)
+        assert missing == 2
+        assert counts.sum() == 2

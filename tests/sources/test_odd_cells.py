@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tables import ENGINES, held
+from tables import ENGINES, SEED, document, held
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.cli import main
 from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sources.source import SourceError
 from sdv_plausible.table import parquet
 
 pytestmark = pytest.mark.filterwarnings("ignore:most cells of:UserWarning")  # the usual ones too
@@ -36,6 +38,10 @@ ROWS, PLACE = 24, 7
 TYPED = [
     engine for engine in ENGINES if engine not in ("csv", "dask parquet")
 ]  # Dask reads those files itself
+
+
+ZONES = ("Asia/Tokyo", "Asia/Manila")  # the latter was sixteen hours behind Greenwich, in its first years
+COARSEST = {"polars": "ms", "polars lazy": "ms", "parquet": "ms", "duckdb": "us"}  # it holds or casts to
 
 
 class Word(str):
@@ -274,6 +280,48 @@ def test_what_the_first_of_equal_cells_is_changes_no_byte(door: str, usual: Any,
     for first in firsts:
         missing = type(first) in (list, np.timedelta64)
         assert learned(first, usual, door) == (learned(None, usual, door) if missing else same)
+
+
+def of_moments(engine: str, *, far: bool) -> pa.Table:
+    """A row of each person; two moments of every unit and zone are far off, or missing in their places."""
+    units = ["s", "ms", "us", "ns"]
+    units = units[units.index(COARSEST.get(engine, "s")) :]
+    columns: dict[str, Any] = {}
+    for i, (unit, zone) in enumerate(product(units, ZONES)):
+        cells = [0] * ROWS
+        cells[2 * i : 2 * i + 2] = (2**63 - 1, -(2**63) + 1)
+        seconds = pa.array(cells, pa.int64(), mask=None if far else np.array(cells) != 0)
+        columns[f"{unit} {zone}"] = seconds.view(pa.timestamp(unit, zone))
+    return pa.table(columns | {"whose": list(range(ROWS)), "sex": ["f", "m"] * (ROWS // 2)})
+
+
+def fit_moments(engine: str, folder: Path, *, far: bool) -> dict[str, bytes]:
+    """A release of people, a cell of each of whom is the first of what is kept of them."""
+    table = of_moments(engine, far=far)
+    moments = table.column_names[:-2]
+    kinds: dict[str, Any] = {"whose": {"sdtype": "id"}, "sex": {"sdtype": "categorical"}}
+    kinds |= {name: {"sdtype": "datetime"} for name in moments}
+    days = {"range_min": "1970-01-01", "range_max": "1970-01-02", "range_is_nullable": True}
+    said = {"sex": {"range_values": ["f", "m"]}} | dict.fromkeys(moments, days)
+    source = table if engine == "arrow" else held(engine, table.to_pandas(types_mapper=pd.ArrowDtype), folder)
+    options: dict[str, Any] = {"person": "whose", "scratch": folder, "model": "independent"}
+    options |= {"random_state": SEED, "allow_no_claim": True}
+    return document(fit_source(source, kinds, said, **options))
+
+
+@pytest.mark.parametrize("engine", [engine for engine in TYPED if engine != "dask"])
+def test_a_moment_that_no_clock_of_its_zone_shows_is_missing_at_every_door(
+    engine: str, tmp_path: Path
+) -> None:
+    """pandas has no object for it, and looked at the first cell of what each person's rows are joined of."""
+    assert fit_moments(engine, tmp_path, far=True) == fit_moments(engine, tmp_path, far=False)
+
+
+def test_moments_let_in_as_they_are_would_be_caught(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Planted: far moments stay; what joins the rows then says no word of the cell."""
+    monkeypatch.setattr(parquet, "within_years", lambda column: column)
+    with pytest.raises(SourceError, match=r"ended the pass \(OutOfBoundsDatetime\)\. If it takes"):
+        fit_moments("arrow", tmp_path, far=True)
 
 
 def test_cells_let_in_as_they_are_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from zoneinfo import ZoneInfo
+
 import numpy as np
 import pandas as pd
 import pytest
+from dateutil.tz import gettz
 
-from sdv_plausible.table.dates import NANOSECONDS, as_nanoseconds, date_style, format_unit
+from sdv_plausible.table.dates import NANOSECONDS, as_nanoseconds, date_style, format_unit, within_years
 
 MISSING = np.iinfo(np.int64).min
 
@@ -79,3 +82,21 @@ def test_a_format_shows_what_differs_by_its_unit_and_no_less(form):
 
 def test_dates_that_are_no_text_have_all_digits():
     assert format_unit(None) == 1
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "Asia/Manila", "America/Juneau", "America/New_York"])
+@pytest.mark.parametrize("of", [str, ZoneInfo, gettz])
+def test_of_moments_of_zones_those_are_kept_that_have_objects(of, zone):
+    """By hand: 64 bits end on 2262-04-11 and 1677-09-21. A sixteen hours' lag was let in, and ended the process."""
+    kept = ["0001-01-02", "2262-04-12", "9999-12-31"]
+    gone = ["0001-01-01 15:00", "9999-12-31 10:00", "10000-01-01"]
+    fine = ["1677-09-23", "2262-04-10"], ["2262-04-11 23:47:16", "1677-09-21 00:12:44"]
+    for unit, (stay, leave) in {"s": (kept, gone), "us": (kept, gone), "ns": fine}.items():
+        moments = pd.Series(np.array([*stay, *leave], dtype=f"M8[{unit}]"))
+        column = within_years(moments.dt.tz_localize("UTC").dt.tz_convert(of(zone)))
+        missing = column.isna().tolist()  # what pytest would print of a column ends the process too
+        assert missing == [False] * len(stay) + [True] * len(leave)
+        objects = [column.iloc[i] for i in range(len(column))]
+        assert [cell.tz_convert("UTC").tz_localize(None) for cell in objects[: len(stay)]] == [
+            *moments[: len(stay)]
+        ]
