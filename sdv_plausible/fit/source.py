@@ -140,7 +140,9 @@ def fit_source(
     known_locales = check_locales(locales)
     told, open_ = domain, tuple[str, ...]()
     if types == "voted":
-        words, told, open_ = left_open(_names_of(source, metadata, rows), domain, neighbour.person)
+        words, told, open_ = left_open(
+            _names_of(source, metadata, domain, neighbour.person, rows), domain, neighbour.person
+        )
         columns = with_id(column_types(words), neighbour.person)
     else:
         columns = with_id(column_types(domain, metadata), neighbour.person)
@@ -234,7 +236,7 @@ def read_fit(
     )  # fmt: skip
 
 
-def _names_of(source: Any, metadata: Any, rows: int) -> list[str]:
+def _names_of(source: Any, metadata: Any, domain: Any, person: str | None, rows: int) -> list[str]:
     """Columns of a source, all of which are modelled or invented; of metadata nothing is used."""
     if metadata is not None:
         raise check.Refused.saying(
@@ -242,7 +244,8 @@ def _names_of(source: Any, metadata: Any, rows: int) -> list[str]:
             'types ("voted"): metadata plays no part, as its types may have been detected: declare what you '
             "know in domain={...}, and leave metadata out",
         )
-    return list(open_source(source, {}, rows).names)
+    words, file, _ = left_open(() if person is None else (person,), domain, person)
+    return list(open_source(source, column_types(words) | column_types(file), rows).names)
 
 
 def _check_dates(table: Source, types: Mapping[str, ColumnType]) -> None:

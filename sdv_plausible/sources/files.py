@@ -78,9 +78,8 @@ class CsvSource(LocalSource):
     ) -> None:
         super().__init__(rows, progress=progress)
         self._paths, self._types = paths, types
-        self._names = csv_columns(paths[0])
-        for path in paths[1:]:  # every header: what only a pass would find has been paid for
-            csv_columns(path, declared=types)
+        # every header: what only a pass would find has been paid for
+        self._names, *_ = [csv_columns(path, declared=types) for path in paths]
 
     @property
     def names(self) -> Sequence[str]:
