@@ -37,6 +37,7 @@ from sdv_plausible.release_file.schema import Column, TableSchema
 from sdv_plausible.release_file.settings import check_locales, said, versions_of
 from sdv_plausible.sources.bounded import check_person
 from sdv_plausible.sources.coded import check_places
+from sdv_plausible.sources.files import CsvSource
 from sdv_plausible.sources.kept import check_scratch
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.rows import SourceRows
@@ -167,6 +168,8 @@ def fit_source(
     if settings.parts_rows and scratch is None:  # codes that are made once keep their places
         check_places(table)
     _ask(fit.plan().ledger, allow_no_claim=allow_no_claim)
+    if budget is not None and isinstance(table, CsvSource):
+        table.check_form()
     coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
     modelled = [name for name, column in columns.items() if column.is_modelled]
     teller = Teller(partial(told_of_look, domain))

@@ -15,7 +15,7 @@ from sdv_plausible.sources.source import PART_ROWS, LocalSource, SourceError, qu
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.parquet import frame_of
-from sdv_plausible.table.reading import csv_blocks, csv_columns
+from sdv_plausible.table.reading import check_csv, csv_blocks, csv_columns
 from sdv_plausible.table.text_files import UNPACKERS
 
 Batches = Callable[[Sequence[str], int], Iterator[Any]]
@@ -80,6 +80,11 @@ class CsvSource(LocalSource):
         self._paths, self._types = paths, types
         # every header: what only a pass would find has been paid for
         self._names, *_ = [csv_columns(path, declared=types) for path in paths]
+
+    def check_form(self) -> None:
+        """Raise ValueError if a file is not well formed: one pass, before anything is paid for."""
+        for path in self._paths:
+            check_csv(path)
 
     @property
     def names(self) -> Sequence[str]:

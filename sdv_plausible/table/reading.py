@@ -12,6 +12,7 @@ import itertools
 import math
 import os
 import re
+import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ from sdv_plausible.table.text_files import DAMAGED, open_text
 from sdv_plausible.table.type_votes import FORMATS, kind_of
 
 LONGEST_CELL = 2**31 - 1  # letters
+_LIMIT = threading.Lock()  # of those who set the length of cells
 BLOCK = 2_000  # records that are held as text at a time
 _NUMBERS = (Spelling(thousands=","), Spelling(decimal=",", thousands="."))  # however a file writes them
 OTHER_SEPARATORS = (";", "\t", "|", ",")
@@ -107,6 +109,12 @@ def csv_blocks(path: PathLike, types: Mapping[str, ColumnType], rows: int) -> It
             name: np.concatenate([reader.read(texts) for texts in parts]) for (name, reader), parts in columns
         }
         yield pd.DataFrame({name: pd.Series(v, dtype=v.dtype) for name, v in values.items()})
+
+
+def check_csv(path: PathLike) -> None:
+    """Raise ValueError if a file is not as :func:`csv_blocks` needs it; what its cells hold has no say."""
+    for _ in _lines(path, "utf-8", ",", '"'):
+        pass
 
 
 def count_unreadable(
@@ -243,11 +251,15 @@ def _lines(path: PathLike, encoding: str, separator: str, quote: str) -> Any:
 
 def _records(path: PathLike, encoding: str, separator: str, quote: str) -> Iterator[list[str]]:
     with open_text(path, encoding) as file:
-        csv.field_size_limit(LONGEST_CELL)  # the module's own: one long cell would end a fit
         reader, width = csv.reader(file, delimiter=separator, quotechar=quote, strict=True), None
         while True:
             try:
-                record = next(reader, None)
+                with _LIMIT:  # the process's: one long cell would end a fit
+                    limit = csv.field_size_limit(LONGEST_CELL)
+                    try:
+                        record = next(reader, None)
+                    finally:
+                        csv.field_size_limit(limit)
             except csv.Error as error:
                 raise ValueError(f"{path}: line {reader.line_num} is not CSV: {error}") from error
             except DAMAGED as error:

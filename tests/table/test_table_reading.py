@@ -405,6 +405,22 @@ def test_malformed_files_are_refused_without_a_value(tmp_path, content, words):
     assert "SECRET" not in str(caught.value)
 
 
+def test_long_cells_are_read_and_the_limit_of_others_stays(tmp_path, monkeypatch):
+    """One long cell ends no fit; whatever else reads CSV in the process keeps its limit, also in between."""
+    monkeypatch.setattr(reading, "BLOCK", 1)
+    before, types = csv.field_size_limit(1000), column_types({"name": {"sdtype": "id"}})
+    path = write(tmp_path, f"age,name\n3,{'S' * 200_000}\n3,T\nSECRET\n")
+    try:
+        blocks = reading.csv_blocks(path, types, 1)
+        assert len(next(blocks)["name"][0]) == 200_000
+        assert csv.field_size_limit() == 1000
+        with pytest.raises(ValueError, match="line 4 has 1 cells"):
+            list(blocks)
+        assert csv.field_size_limit() == 1000
+    finally:
+        csv.field_size_limit(before)
+
+
 DATES = [dt.datetime(2020, 1, 3, 4, 5).strftime(form) for form in FORMATS]
 
 
