@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -118,8 +118,9 @@ def marks_of(texts: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def opened(path: Path, marks: Mapping[str, Any]) -> Table:
+def opened(path: Path, marks: Mapping[str, Any], known: Collection[str] = ()) -> Table:
     """Return a table after a look at its form, not at what is in its cells; else a :class:`NoTableError`."""
+    # ``known`` are names of columns that were declared.
     if not path.is_file():
         raise NoTableError(f"there is no file {path}: give the whole path, such as /home/me/people.csv")
     if path.suffix.lower() not in ENDINGS:
@@ -127,7 +128,7 @@ def opened(path: Path, marks: Mapping[str, Any]) -> Table:
     if path.stat().st_size == 0:
         raise NoTableError(f"{path.name} is empty: choose the file that holds the table")
     try:
-        names = parquet_columns(path) if path.suffix.lower() == ".parquet" else _csv_names(path, marks)
+        names = parquet_columns(path) if path.suffix.lower() == ".parquet" else _csv_names(path, marks, known)
     except (ValueError, OSError) as error:
         raise NoTableError(" ".join(str(error).replace(str(path), path.name).split())) from None
     if path.suffix.lower() == ".parquet":
@@ -135,7 +136,7 @@ def opened(path: Path, marks: Mapping[str, Any]) -> Table:
     return Table(path, names, marks)
 
 
-def _csv_names(path: Path, marks: Mapping[str, Any]) -> list[str]:
+def _csv_names(path: Path, marks: Mapping[str, Any], known: Collection[str]) -> list[str]:
     """Names in the header line, after every line was counted through."""
     with path.open("rb") as file:
         start = file.read(_LOOKED_AT)
@@ -143,7 +144,7 @@ def _csv_names(path: Path, marks: Mapping[str, Any]) -> list[str]:
         raise NoTableError(
             f"{path.name} is no text, though its name ends in {path.suffix}: save the table as CSV (UTF-8)"
         )
-    names = csv_columns(path, **{key: marks[key] for key in OF_CSV})
+    names = csv_columns(path, known=known, **{key: marks[key] for key in OF_CSV})
     if len(names) == 1:
         _check_single(path, names[0], marks["separator"])
     rows = read_csv(path, {names[0]: {"sdtype": "categorical"}}, **{key: marks[key] for key in OF_CSV})
@@ -164,12 +165,14 @@ def _check_single(path: Path, name: str, separator: str) -> None:
 def review_of(work: Path, sent: Upload) -> tuple[Review, tuple[str, ...]]:
     """The table that was sent, or that a path names, with what is said of its columns elsewhere."""
     # Second is what of a code book could not be read. Files that were sent go to the folder ``work``.
-    table = _table(work, sent)
-    file, messages = _declared(work, sent, table)
+    domain = sent.keep("domain", work / "given")
+    given = None if domain is None else read_domain_file(domain)
+    table = _table(work, sent, () if given is None else given.columns)
+    file, messages = _declared(work, sent, table, given)
     return Review(file, table, work / DOMAIN, _no_planner, is_saved=False), messages
 
 
-def _table(work: Path, sent: Upload) -> Table:
+def _table(work: Path, sent: Upload, known: Collection[str]) -> Table:
     """The table that was sent, or that a path names."""
     path = sent.keep("table", work / "table")
     named = sent.texts.get("path", "").strip()
@@ -177,20 +180,20 @@ def _table(work: Path, sent: Upload) -> Table:
         raise NoTableError("choose a file, or give the path of one on this machine")
     if path is not None and named:
         raise NoTableError("a file and a path were given: leave one of them out")
-    return opened(path or Path(named).expanduser(), marks_of(sent.texts))
+    return opened(path or Path(named).expanduser(), marks_of(sent.texts), known)
 
 
-def _declared(work: Path, sent: Upload, table: Table) -> tuple[DomainFile, tuple[str, ...]]:
+def _declared(
+    work: Path, sent: Upload, table: Table, given: DomainFile | None
+) -> tuple[DomainFile, tuple[str, ...]]:
     """What a domain file and a code book say of the columns, and what could not be read."""
     book = sent.keep("codebook", work / "codebook")
     found = Codebook(columns={}) if book is None else read_codebook(book).of_table(table.names)
     messages = tuple(message.replace(str(book), book.name if book else "") for message in found.messages)
     file = drafted(table.names, found.columns)
-    domain = sent.keep("domain", work / "given")
-    if domain is None:
+    if given is None:
         return file, messages
-    start = read_domain_file(domain)
-    return DomainFile.of({**start.to_dict(), "columns": {**file.columns, **start.columns}}), messages
+    return DomainFile.of({**given.to_dict(), "columns": {**file.columns, **given.columns}}), messages
 
 
 def _no_planner(*_: Any) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -174,7 +174,7 @@ def metadata_and_detected(
     """SDV's metadata, and detected types of columns that nobody declared: of the table, unless of rows."""
     from sdv_plausible.sdv.versions import load_metadata, metadata_of
 
-    rest = [name for name in names_of(options) if name not in types and not options.only_declared]
+    rest = [name for name in names_of(options, types) if name not in types and not options.only_declared]
     detected = _detected(options, rest, rows) if rest else {}
     if options.metadata is None:
         return metadata_of(in_order(options, {**types, **detected})), detected
@@ -183,18 +183,20 @@ def metadata_and_detected(
 
 def in_order(options: argparse.Namespace, columns: Mapping[str, Kind]) -> dict[str, Kind]:
     """Columns as the table has them; those that it lacks come last."""
-    return {name: columns[name] for name in names_of(options) if name in columns} | dict(columns)
+    return {name: columns[name] for name in names_of(options, columns) if name in columns} | dict(columns)
 
 
-def names_of(options: argparse.Namespace, path: Path | None = None) -> Sequence[str]:
-    """Column names of the table, or of another one."""
+def names_of(
+    options: argparse.Namespace, known: Collection[str] = (), path: Path | None = None
+) -> Sequence[str]:
+    """Column names of the table, or of another one, of which some may be known."""
     from sdv_plausible.table.parquet import parquet_columns
     from sdv_plausible.table.reading import csv_columns
 
     path = path or options.data
     if is_parquet(path):
         return parquet_columns(path)
-    return csv_columns(path, **how(options, *HOW_READ))
+    return csv_columns(path, known=known, **how(options, *HOW_READ))
 
 
 def _detected(

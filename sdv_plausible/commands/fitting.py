@@ -115,7 +115,7 @@ def fitted(
     begin()
     columns = columns_of(options)
     if options.public is not None:  # its columns are the table's, or some of them
-        names = files.names_of(options, options.public)
+        names = files.names_of(options, columns.types, options.public)
         shared = {name: kind for name, kind in columns.types.items() if name in names}
         known["public"] = files.read(options, shared, options.public)
     synth = synthesizer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
@@ -36,8 +37,7 @@ def run(options: argparse.Namespace) -> None:
     files.check_there(options.real, options.synthetic, options.rules)
     files.check_output(options.output, options.overwrite, (".html",))
     options.rows_were_read = True
-    page = inspected(options)
-    names = files.names_of(options, options.real)
+    page, names = inspected(options)
     notes = note_rows_shown(options.domain, options.rules, names)  # before anything is shown
     write_whole(options.output, page, owner_only=True)
     say(
@@ -47,13 +47,14 @@ def run(options: argparse.Namespace) -> None:
     )
 
 
-def inspected(options: argparse.Namespace) -> str:
-    """The page. NOT private: types are detected in the real rows, which are shown."""
+def inspected(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
+    """The page, and its columns. NOT private: types are detected in the real rows, which are shown."""
     types = column_types(without_blanks(options.domain))
-    rest = [name for name in files.names_of(options, options.real) if name not in types]
+    names = files.names_of(options, types, options.real)
+    rest = [name for name in names if name not in types]
     known = {name: kind.words for name, kind in types.items()}
     if rest:
         texts = files.read(options, {name: {"sdtype": "categorical"} for name in rest}, options.real)
         known |= detect_types(texts, Spelling(**files.how(options, *files.HOW_SPELLED)))
     real, synthetic = (files.read(options, known, path) for path in (options.real, options.synthetic))
-    return inspection_page(prepare(real, synthetic, metadata_of(known)), date.today().isoformat())
+    return inspection_page(prepare(real, synthetic, metadata_of(known)), date.today().isoformat()), names

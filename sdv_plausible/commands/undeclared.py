@@ -77,7 +77,7 @@ def columns_of(options: argparse.Namespace) -> Columns:
     """What the columns of the command's table are; some may have no type, unless all are to be declared."""
     options.domain = without_blanks(options.domain)
     types = declared_types(options)
-    left = [] if options.only_declared else [name for name in names_of(options) if name not in types]
+    left = [] if options.only_declared else [name for name in names_of(options, types) if name not in types]
     if left and wanted(options) == "voted":
         return voted_on(options, types, left)
     if left and wanted(options) == "declared":

@@ -37,6 +37,7 @@ from sdv_plausible.release_file.schema import Column, TableSchema
 from sdv_plausible.release_file.settings import check_locales, said, versions_of
 from sdv_plausible.sources.bounded import check_person
 from sdv_plausible.sources.coded import check_places
+from sdv_plausible.sources.files import CsvSource
 from sdv_plausible.sources.kept import check_scratch
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.rows import SourceRows
@@ -140,7 +141,9 @@ def fit_source(
     known_locales = check_locales(locales)
     told, open_ = domain, tuple[str, ...]()
     if types == "voted":
-        words, told, open_ = left_open(_names_of(source, metadata, rows), domain, neighbour.person)
+        words, told, open_ = left_open(
+            _names_of(source, metadata, domain, neighbour.person, rows), domain, neighbour.person
+        )
         columns = with_id(column_types(words), neighbour.person)
     else:
         columns = with_id(column_types(domain, metadata), neighbour.person)
@@ -165,6 +168,8 @@ def fit_source(
     if settings.parts_rows and scratch is None:  # codes that are made once keep their places
         check_places(table)
     _ask(fit.plan().ledger, allow_no_claim=allow_no_claim)
+    if budget is not None and isinstance(table, CsvSource):
+        table.check_form()
     coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
     modelled = [name for name, column in columns.items() if column.is_modelled]
     teller = Teller(partial(told_of_look, domain))
@@ -234,7 +239,7 @@ def read_fit(
     )  # fmt: skip
 
 
-def _names_of(source: Any, metadata: Any, rows: int) -> list[str]:
+def _names_of(source: Any, metadata: Any, domain: Any, person: str | None, rows: int) -> list[str]:
     """Columns of a source, all of which are modelled or invented; of metadata nothing is used."""
     if metadata is not None:
         raise check.Refused.saying(
@@ -242,7 +247,8 @@ def _names_of(source: Any, metadata: Any, rows: int) -> list[str]:
             'types ("voted"): metadata plays no part, as its types may have been detected: declare what you '
             "know in domain={...}, and leave metadata out",
         )
-    return list(open_source(source, {}, rows).names)
+    words, file, _ = left_open(() if person is None else (person,), domain, person)
+    return list(open_source(source, column_types(words) | column_types(file), rows).names)
 
 
 def _check_dates(table: Source, types: Mapping[str, ColumnType]) -> None:

@@ -15,7 +15,7 @@ from sdv_plausible.sources.source import PART_ROWS, LocalSource, SourceError, qu
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.parquet import frame_of
-from sdv_plausible.table.reading import csv_blocks, csv_columns
+from sdv_plausible.table.reading import check_csv, csv_blocks, csv_columns
 from sdv_plausible.table.text_files import UNPACKERS
 
 Batches = Callable[[Sequence[str], int], Iterator[Any]]
@@ -78,9 +78,13 @@ class CsvSource(LocalSource):
     ) -> None:
         super().__init__(rows, progress=progress)
         self._paths, self._types = paths, types
-        self._names = csv_columns(paths[0])
-        for path in paths[1:]:  # every header: what only a pass would find has been paid for
-            csv_columns(path, declared=types)
+        # every header: what only a pass would find has been paid for
+        self._names, *_ = [csv_columns(path, declared=types) for path in paths]
+
+    def check_form(self) -> None:
+        """Raise ValueError if a file is not well formed: one pass, before anything is paid for."""
+        for path in self._paths:
+            check_csv(path)
 
     @property
     def names(self) -> Sequence[str]:
@@ -105,22 +109,39 @@ class CsvSource(LocalSource):
 def files_of(path: str | os.PathLike[str]) -> list[Path]:
     """Files that a path names: itself, those of a folder, or those that a pattern fits, sorted.
 
+    Hidden names below a folder, or where a pattern has a wildcard, are copies that programs keep.
+
     Raises
     ------
     ValueError
-        If there is none.
+        If there is none, or two are one: its rows would count twice, and the ledger speaks of one row.
     """
-    text = os.fspath(path)
-    found = [Path(text)] if Path(text).is_file() else []
-    if Path(text).is_dir():
-        found = sorted(p for p in Path(text).rglob("*") if p.suffix in (".parquet", ".csv", *UNPACKERS))
+    text, folder = os.fspath(path), Path(path)
+    found = {folder} if folder.is_file() else set[Path]()
+    if folder.is_dir():
+        kinds = (".parquet", ".csv", *UNPACKERS)
+        below = ((one, one.relative_to(folder).parts) for one in folder.rglob("*") if not one.is_dir())
+        found = {
+            one
+            for one, parts in below
+            if one.suffix.lower() in kinds and not any(part.startswith(".") for part in parts)
+        }
     elif not found:
-        found = sorted(Path(p) for p in glob.glob(text, recursive=True) if Path(p).is_file())  # noqa: PTH207  absolute patterns too
+        found = {Path(p) for p in glob.glob(text, recursive=True) if Path(p).is_file()}  # noqa: PTH207  absolute patterns too
     if not found:
         raise ValueError(
             f"source ({text!r}) names no file: give a file, a folder, or a pattern such as 'd/*.parquet'"
         )
-    return found
+    seen: dict[tuple[int, int], Path] = {}
+    for one in sorted(found):
+        about = one.stat()  # of what a link leads to
+        first = seen.setdefault((about.st_dev, about.st_ino), one)
+        if first != one:
+            raise ValueError(
+                f"source ({text!r}): {first} and {one} are the same file, whose rows would count twice: "
+                "remove one, or give a pattern that fits one of them"
+            )
+    return sorted(found)
 
 
 def parquet_source(

@@ -9,7 +9,9 @@ from __future__ import annotations
 import codecs
 import csv
 import itertools
+import math
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,10 +22,13 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.cell_texts import FALSE_VALUES, TRUE_VALUES, CellReader, Spelling
 from sdv_plausible.table.column_types import ColumnType, column_types
 from sdv_plausible.table.text_files import DAMAGED, open_text
+from sdv_plausible.table.type_votes import FORMATS, kind_of
 
 LONGEST_CELL = 2**31 - 1  # letters
 BLOCK = 2_000  # records that are held as text at a time
+_NUMBERS = (Spelling(thousands=","), Spelling(decimal=",", thousands="."))  # however a file writes them
 OTHER_SEPARATORS = (";", "\t", "|", ",")
+_SEPARATED = re.compile("[;\t|]")
 PathLike = str | os.PathLike[str]
 
 
@@ -69,8 +74,8 @@ def read_csv(
     Raises
     ------
     ValueError
-        If a declaration or option cannot be, or the file has no header line, lacks a declared column, names
-        two the same, or has a record with more or fewer cells than the header line: its line is named, no
+        If a declaration or option cannot be, or the file has no line, lacks a declared column in the first
+        one, names two the same, or has a record with more or fewer cells than that: its line is named, no
         value is quoted.
 
     Notes
@@ -102,6 +107,12 @@ def csv_blocks(path: PathLike, types: Mapping[str, ColumnType], rows: int) -> It
             name: np.concatenate([reader.read(texts) for texts in parts]) for (name, reader), parts in columns
         }
         yield pd.DataFrame({name: pd.Series(v, dtype=v.dtype) for name, v in values.items()})
+
+
+def check_csv(path: PathLike) -> None:
+    """Raise ValueError if a file is not as :func:`csv_blocks` needs it; what its cells hold has no say."""
+    for _ in _lines(path, "utf-8", ",", '"'):
+        pass
 
 
 def count_unreadable(
@@ -142,11 +153,17 @@ def csv_columns(
     separator: str = ",",
     quote: str = '"',
     declared: Collection[str] = (),
+    known: Collection[str] = (),
 ) -> list[str]:
-    """Column names in the header line of a CSV file, with those declared; else as for :func:`read_csv`."""
+    """Column names in the header line of a CSV file, with those declared; else as for :func:`read_csv`.
+
+    Unless one of them is ``known``, a number or a date in the line is refused: it may be a record.
+    """
     lines = _lines(path, encoding, separator, quote)
     header = _header(path, lines, separator, declared)
     lines.close()
+    if not {*known, *declared}.intersection(header):
+        _check_no_record(path, header)
     return header
 
 
@@ -203,6 +220,22 @@ def _header(path: PathLike, lines: Any, separator: str, declared: Collection[str
     return header
 
 
+def _check_no_record(path: PathLike, header: Sequence[str]) -> None:
+    """Raise ValueError for a number or a date in a header line, by whatever separator."""
+    for i, name in enumerate(header, start=1):
+        if any(_is_value(part) for part in (name, *_SEPARATED.split(name))):
+            raise ValueError(
+                f"{path}: column {i} of the header line is a number or a date, as in a record: the first "
+                "line must name the columns: put such a line first; or, if columns are called so, declare "
+                "one that the line names (domain)"
+            )
+
+
+def _is_value(text: str) -> bool:
+    is_number = any(not math.isnan(way.number(text)) for way in _NUMBERS)
+    return is_number or kind_of(text, Spelling()) in FORMATS
+
+
 def _lines(path: PathLike, encoding: str, separator: str, quote: str) -> Any:
     """Records of a CSV file, the header line first; all have as many cells as it has."""
     for name, mark in (("separator", separator), ("quote", quote)):
@@ -216,7 +249,7 @@ def _lines(path: PathLike, encoding: str, separator: str, quote: str) -> Any:
 
 def _records(path: PathLike, encoding: str, separator: str, quote: str) -> Iterator[list[str]]:
     with open_text(path, encoding) as file:
-        csv.field_size_limit(LONGEST_CELL)  # the module's own: one long cell would end a fit
+        csv.field_size_limit(LONGEST_CELL)  # the process's own: one long cell would end a fit
         reader, width = csv.reader(file, delimiter=separator, quotechar=quote, strict=True), None
         while True:
             try:

@@ -23,6 +23,7 @@ DUCKS = b"PAR1 but no Parquet PAR1"
         ("t.csv", LATIN, "cp1252"),
         ("t.csv", b"town,town\nBern,Bern\n", "columns 1 and 2 of the header line have the same name"),
         ("t.csv", b"town,\nBern,1\n", "column 2 of the header line has no name"),
+        ("t.csv", b"Bern,31\nChur,47\n", "column 2 of the header line is a number or a date"),
         ("t.csv", b"town,age\nBern,31\nBern\n", "line 3 has 1 cells"),
         ("t.csv", b"town;age\nBern;31\n", "separator semicolon"),
         ("t.parquet", DUCKS, "cannot be read as Parquet"),
@@ -80,6 +81,9 @@ def test_with_a_domain_file_and_a_code_book(place):
     browser.open(content=GOOD, domain=("d.json", domain))
     assert browser.session.review.file.columns["age"]["range_max"] == 99
     assert browser.session.review.file.columns["town"] == {"sdtype": None}
+    years = b"2019,2020\n1,2\n"
+    browser.open(content=years, domain=("d.json", domain.replace(b"age", b"2019")))
+    assert browser.session.review.table.names == ["2019", "2020"]  # as one is declared
     answer = browser.open(content=GOOD, codebook=("book.xyz", book))
     assert "nothing reads code books" in answer.text
     assert (

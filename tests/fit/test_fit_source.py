@@ -238,6 +238,25 @@ def test_a_nested_column_is_refused_before_a_budget_pays(engine: str, sdtype: st
     fit_source(source, COLUMNS, DECLARED, budget=budget)
 
 
+@pytest.mark.parametrize(
+    "line", [b"44", b"44,f,3,4,5,6,7,8,9", b'44,"f', b'44,"f"x', b"44,\xff"],
+    ids=["short", "long", "open", "behind", "no text"],
+)  # fmt: skip
+def test_a_malformed_csv_file_is_refused_before_a_budget_pays(line: bytes, tmp_path: Path) -> None:
+    whole = FRAME.to_csv(index=False).encode()
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    (folder / "a.csv").write_bytes(whole)
+    (folder / "b.csv").write_bytes(whole + line + b"\n")
+    budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
+    with pytest.raises(ValueError, match=r"b\.csv: (after )?line") as raised:
+        fit_source(folder, COLUMNS, DECLARED, budget=budget)
+    assert "44" not in str(raised.value).replace(str(tmp_path), "")
+    assert budget.charged()["epsilon"] == 0
+    (folder / "b.csv").write_bytes(whole)
+    fit_source(folder, COLUMNS, DECLARED, budget=budget)
+
+
 @pytest.mark.filterwarnings("ignore:most cells of tags are outside")
 @pytest.mark.parametrize("cell", [["a"], {"a": 1}, {"a"}])
 def test_nested_cells_among_objects_are_missing(cell: Any) -> None:

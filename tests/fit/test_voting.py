@@ -14,6 +14,7 @@ import pytest
 from voting import held_vote
 
 from sdv_plausible import Budget, Person, PlausibleDeniabilitySynthesizer, fit_source
+from sdv_plausible.cli import main
 from sdv_plausible.fit import run as run_module
 from sdv_plausible.fit import voting
 from sdv_plausible.fit.run import Fit
@@ -160,6 +161,30 @@ def test_a_table_in_parts_votes_as_one_in_memory(tmp_path: Any) -> None:
     assert release.ledger.total() <= 9.0
     with pytest.raises(ValueError, match="leave metadata out"):
         fit_source(frame, metadata(frame), types="voted")
+
+
+def test_a_record_in_the_place_of_the_header_line_is_published_by_no_door(tmp_path: Any, capsys: Any) -> None:
+    """Names are in the release: without a header line they would be the first person's cells."""
+    path, budget = tmp_path / "t.csv", Budget(9.0, 1e-8, tmp_path / "b")
+    table(500)[["home", "sex"]].to_csv(path, index=False, header=["SECRET", "2019"])
+    with pytest.raises(ValueError, match="the first line must name the columns") as raised:
+        fit_source(path, types="voted", budget=budget)
+    assert budget.charged()["epsilon"] == 0
+    output = tmp_path / "o.csv"
+    assert main(["synthesize", str(path), "-o", str(output)]) == 2
+    for told in (str(raised.value), capsys.readouterr().err):
+        assert str(path) in told
+        for value in ("SECRET", "2019"):
+            assert value not in told.replace(str(path), "")
+    assert not output.exists()
+    domain = tmp_path / "domain.json"
+    domain.write_text('{"2019": {"sdtype": "categorical"}}')
+    release = fit_source(path, types="voted", domain=domain, model="independent")
+    assert {column.name for column in release.schema.columns} == {"SECRET", "2019"}
+    release = fit_source(path, types="voted", person="SECRET", model="independent", scratch=tmp_path)
+    assert {column.name for column in release.schema.columns} == {"SECRET", "2019"}
+    told = ["--domain", str(domain), "--model", "independent", "--rows", "9"]
+    assert main(["synthesize", str(path), "-o", str(output), *told]) == 0
 
 
 def test_what_metadata_says_plays_no_part() -> None:

@@ -31,6 +31,33 @@ def test_files_are_found_in_order(tmp_path: Path) -> None:
         files_of(tmp_path / "*.parquet")
 
 
+def test_no_row_counts_twice_by_a_link_or_a_hidden_copy(tmp_path: Path) -> None:
+    """The ledger speaks of one row: what a folder holds of it by another name is not one more."""
+    folder = tmp_path / ".of mine"  # what is asked for by name may be hidden
+    (folder / ".ipynb_checkpoints").mkdir(parents=True)
+    (folder / ".sdv-plausible-part-xyz").mkdir()
+    for name in ("a.csv", "B.CSV", ".c.csv", ".ipynb_checkpoints/a.csv", ".sdv-plausible-part-xyz/a.csv"):
+        (folder / name).write_text("x\n1\n")
+    for given in (folder, folder / "**/*.[cC][sS][vV]"):
+        assert [path.name for path in files_of(given)] == ["B.CSV", "a.csv"]
+    (folder / "more.csv").mkdir()
+    (folder / "more.csv" / "part.csv").write_text("x\n1\n")
+    assert [path.name for path in files_of(folder)] == ["B.CSV", "a.csv", "part.csv"]
+
+
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
+def test_one_file_by_two_names_is_refused(tmp_path: Path, link: str) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "people.csv").write_text("age\n30\n")
+    getattr(tmp_path / "sub" / "latest.csv", link)(tmp_path / "people.csv")
+    for given in (tmp_path, tmp_path / "**/*.csv"):
+        with pytest.raises(ValueError, match="are the same file") as raised:
+            fit_source(given, domain={"age": {"range_min": 0, "range_max": 99}}, model="independent")
+        for told in ("people.csv", "latest.csv", "count twice", "remove one"):
+            assert told in str(raised.value)
+    assert len(files_of(tmp_path / "sub")) == 1  # a link alone is a file like any other
+
+
 def test_files_of_other_types_are_refused(tmp_path: Path) -> None:
     FRAME.to_parquet(tmp_path / "a.parquet")
     FRAME.assign(age=FRAME.age.astype(str)).to_parquet(tmp_path / "b.parquet")

@@ -27,6 +27,8 @@ from sdv_plausible.table.cell_texts import CellReader, Spelling
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.outside import count_outside
+from sdv_plausible.table.reading import csv_columns
+from sdv_plausible.table.type_votes import FORMATS
 
 COLUMNS = {
     "age": {"range_min": 0, "range_max": 110},
@@ -401,6 +403,51 @@ def test_malformed_files_are_refused_without_a_value(tmp_path, content, words):
         read_csv(write(tmp_path, content), declared)
     assert words in str(caught.value)
     assert "SECRET" not in str(caught.value)
+
+
+def test_one_long_cell_ends_no_fit(tmp_path):
+    types = column_types({"name": {"sdtype": "id"}})
+    path = write(tmp_path, f"age,name\n3,{'S' * 200_000}\n")
+    assert len(next(reading.csv_blocks(path, types, 1))["name"][0]) == 200_000
+
+
+DATES = [dt.datetime(2020, 1, 3, 4, 5).strftime(form) for form in FORMATS]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "52",
+        "-1.5",
+        "1e3",
+        "00501",
+        " 52 ",
+        '"52,5"',
+        "1.234",
+        '"1,234.5"',
+        "1.234.567",
+        "n;3;x",
+        "n|3",
+        *DATES,
+    ],
+)
+def test_a_record_in_the_place_of_the_header_line_is_refused_without_a_value(tmp_path, cell):
+    """Names are published, and the first person's cells must not become them."""
+    path = write(tmp_path, f"SECRET,{cell},m\nBern,{cell},f\n")
+    with pytest.raises(ValueError, match=r"column 2 of the header line is a number or a date") as caught:
+        csv_columns(path)
+    for value in ("SECRET", cell.strip(' "')):
+        assert value not in str(caught.value).replace(str(path), "")
+    for way_out in ("first line must name the columns", "declare"):
+        assert way_out in str(caught.value)
+    assert len(csv_columns(path, known=["SECRET", "other"])) == 3  # a declared name shows that it is a header
+    with pytest.raises(ValueError, match="is a number or a date"):
+        csv_columns(path, known=["town"])
+
+
+@pytest.mark.parametrize("name", ["age", "2019 Q1", "x1", "1st", "Straße", "a-1", "$", "e5", "nan"])
+def test_names_that_are_no_numbers_or_dates_name_columns(tmp_path, name):
+    assert csv_columns(write(tmp_path, f"{name},other\n1,2\n")) == [name, "other"]
 
 
 @pytest.mark.parametrize(
