@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 from sdv_plausible.commands import files
@@ -171,9 +170,7 @@ def _replaced(output: Path, file: DomainFile, names: Sequence[str], learned: Map
         return replace_file(output, file, names, learned)
     except BaseException:
         if learned:
-            elsewhere = Path(mkdtemp(prefix="sdv-plausible-")) / output.name
-            file.save(elsewhere)
-            to_holder(f"what was learned is kept in {elsewhere}")
+            to_holder(f"what was learned is kept in {files.keep(output.parent, output.name, file.save)}")
         raise
 
 

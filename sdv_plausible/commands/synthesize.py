@@ -40,8 +40,9 @@ def run(options: argparse.Namespace) -> None:
         synth, found = fitted(options, begin, known=row_cap(options, options.rows))
         begin()
         ledger = synth.privacy_ledger()
-        with kept_if_lost(synth, options.output):
+        with kept_if_lost(synth, options.output) as drawn:
             synthetic = synth.sample(options.rows, processes=options.processes)
+            drawn.append(synthetic)
             begin()
             write_whole(options.output, lambda path: write_table(synthetic, path))
             if options.ledger is not None:
