@@ -160,6 +160,63 @@ def test_a_file_is_on_the_disk_before_it_has_its_name_and_then_its_folder(tmp_pa
     assert done == [inodes()[path], "named", inodes()[tmp_path]]
 
 
+def no_links(*_):
+    raise OSError(95, "Operation not supported")
+
+
+@posix
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_new_file_replaces_none(tmp_path, monkeypatch, has_links):
+    path, link, old = tmp_path / "people.release", tmp_path / "link", tmp_path / "old"
+    link.symlink_to("old")
+    if not has_links:  # as on some sticks and shares
+        monkeypatch.setattr(os, "link", no_links)
+    for place, target in ((path, path), (link, old)):
+        write_whole(place, "first", replace=False)
+        with pytest.raises(FileExistsError):
+            write_whole(place, "second", replace=False)
+        assert target.read_text() == "first"
+        assert stat.S_IMODE(target.stat().st_mode) == 0o666 & ~umask()
+    write_whole(tmp_path / "rows", "a real row", owner_only=True, replace=False)
+    assert stat.S_IMODE((tmp_path / "rows").stat().st_mode) == 0o600
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link", "old", "people.release", "rows"]
+
+
+def umask():
+    found = os.umask(0)
+    os.umask(found)
+    return found
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_of_two_new_files_at_once_one_is_there(tmp_path, monkeypatch, has_links):
+    """Both have looked, and seen none, before either is put there. Control: each that may replace does."""
+    if not has_links:
+        monkeypatch.setattr(os, "link", no_links)
+    for replace in (False, True):
+        path, both, told = tmp_path / f"{replace}", threading.Barrier(2), []
+
+        def write(number, path=path, both=both, told=told, replace=replace):
+            def content(place):
+                place.write_text(number)
+                both.wait(60)
+
+            try:
+                write_whole(path, content, replace=replace)
+                told.append(number)
+            except FileExistsError:
+                told.append("")
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in ("1", "2")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert path.read_text() in told
+        assert told.count("") == (0 if replace else 1)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["False", "True"]
+
+
 # --- what the dead leave ------------------------------------------------------------------------------------
 
 

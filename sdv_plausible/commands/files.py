@@ -11,6 +11,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sdv_plausible.whole_files import write_whole
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -124,6 +126,16 @@ def check_output(path: Path, overwrite: bool, endings: Sequence[str]) -> None:
     folder = Path(os.path.realpath(path)).parent  # of a link, what it leads to is written
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise UsageError(f"cannot write to {path}: its folder {folder} is missing or not writable")
+
+
+def write(options: argparse.Namespace, path: Path, content: str | bytes | Callable[[Path], object]) -> None:
+    """Write an output; without --overwrite one that was put there since it was looked for stays."""
+    try:
+        write_whole(path, content, replace=options.overwrite)
+    except FileExistsError:
+        raise UsageError(
+            f"{path} was made meanwhile by another program, and stays; choose another one, or --overwrite"
+        ) from None
 
 
 def keep(near: Path, name: str, save: Callable[[Path], object]) -> Path:

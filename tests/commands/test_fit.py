@@ -10,6 +10,8 @@ import pytest
 
 from sdv_plausible import Budget, Release
 from sdv_plausible.cli import main
+from sdv_plausible.commands import files
+from sdv_plausible.whole_files import write_whole
 
 
 def fit(holder, output, *more):
@@ -122,16 +124,21 @@ def test_what_was_paid_for_is_kept_where_rows_cannot_be_written(holder, tmp_path
     assert not (tmp_path / "rows.csv").exists()
 
 
+def full_disk(monkeypatch, is_full):
+    """Make writes fail at some places."""
+
+    def write(path, *more, **options):
+        if is_full(path):
+            raise OSError(28, "No space left on device")
+        return write_whole(path, *more, **options)
+
+    monkeypatch.setattr(files, "write_whole", write)
+    monkeypatch.setattr("sdv_plausible.release_file.release.write_whole", write)
+
+
 def test_what_is_kept_replaces_nothing(holder, tmp_path, capsys, monkeypatch):
     """Of two fits whose rows cannot be written, both are there: both were paid for."""
-    honest = Release.save
-
-    def save(self, path, *more, **options):
-        if path.name == "p.release":
-            raise OSError(28, "No space left on device")
-        return honest(self, path, *more, **options)
-
-    monkeypatch.setattr(Release, "save", save)
+    full_disk(monkeypatch, lambda path: path.name == "p.release")
     said = ""
     for _ in range(2):
         assert fit(holder, tmp_path / "p.release", "--domain", str(holder / "domain.json")) != 0
@@ -143,15 +150,9 @@ def test_what_is_kept_replaces_nothing(holder, tmp_path, capsys, monkeypatch):
 def test_what_was_paid_for_is_kept_elsewhere_where_nothing_can_be_written_beside_it(
     holder, tmp_path, capsys, monkeypatch
 ):
-    honest, elsewhere = Release.save, tmp_path / "elsewhere"
+    elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-
-    def save(self, path, *more, **options):
-        if tmp_path in path.parents and elsewhere not in path.parents:
-            raise OSError(28, "No space left on device")
-        return honest(self, path, *more, **options)
-
-    monkeypatch.setattr(Release, "save", save)
+    full_disk(monkeypatch, lambda path: elsewhere not in path.parents)
     monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
     assert fit(holder, tmp_path / "p.release", "--domain", str(holder / "domain.json")) != 0
     (kept,) = elsewhere.glob("sdv-plausible-*/p.release.release")
@@ -204,3 +205,31 @@ def test_rows_without_a_claim_are_not_kept(holder, tmp_path, capsys, monkeypatch
     assert main([*words, "--random-state", "1", "-o", str(tmp_path / "rows.csv")]) != 0
     assert "kept" not in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["fit", "synthesize", "describe", "ledger"])
+def test_an_output_that_came_meanwhile_stays_and_the_fit_is_kept(
+    holder, tmp_path, capsys, monkeypatch, command
+):
+    """Two fits at once with one output both ended well, and one of them was gone. Control: --overwrite."""
+    name = {"synthesize": "o.csv", "describe": "o.json"}.get(command, "o.release")
+    output, read, came = tmp_path / name, files.read, tmp_path / ("l.json" if command == "ledger" else name)
+
+    def meanwhile(*given):
+        came.write_text("of another")
+        return read(*given)
+
+    monkeypatch.setattr("sdv_plausible.commands.describe.read", meanwhile)
+    monkeypatch.setattr(files, "read", meanwhile)
+    words = ["fit" if command == "ledger" else command, str(holder / "people.csv"), "-o", str(output)]
+    words += ["--domain", str(holder / "domain.json")]
+    words += ["--ledger", str(came)] if command == "ledger" else []
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert f"{came} was made meanwhile" in said
+    assert came.read_text() == "of another"
+    (kept,) = tmp_path.glob(f"sdv-plausible-*/{name}.release")
+    assert f"kept in {kept}" in said
+    assert Release.load(kept).ledger.claims_privacy
+    assert main([*words, "--overwrite"]) == 0
+    assert came.read_text() != "of another"
