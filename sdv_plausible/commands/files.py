@@ -134,7 +134,8 @@ def write(options: argparse.Namespace, path: Path, content: str | bytes | Callab
         write_whole(path, content, replace=options.overwrite)
     except FileExistsError:
         raise UsageError(
-            f"{path} was made meanwhile by another program, and stays; choose another one, or --overwrite"
+            f"{path} was made meanwhile by another program, and stays; choose another name, or "
+            "add --overwrite"
         ) from None
 
 
