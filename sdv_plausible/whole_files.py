@@ -68,13 +68,17 @@ def locked(path: Path) -> Iterator[None]:
     """Keep other programs and threads that do the same from a file while the block runs."""
     # The lock is on an empty file beside it, which stays: the file itself may be replaced meanwhile. If the
     # program is killed the operating system gives the lock back. Without locks, or the right to write, an
-    # OSError.
+    # OSError; also where the empty file is a link, which somebody else may have put there.
     lock = path.with_name(f".{path.name}.lock")
+    if lock.is_symlink():
+        raise OSError(f"{lock} is a link, and a lock follows none: remove it")
     is_new = not lock.exists()
-    with lock.open("ab") as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+    with os.fdopen(os.open(lock, flags, 0o666), "ab") as file:
         if is_new and path.exists():
             with suppress(OSError):  # whoever may write the file may lock it, and its owner in any case
-                lock.chmod(path.stat().st_mode & 0o777 | 0o600)
+                by = file.fileno() if os.chmod in os.supports_fd else lock
+                os.chmod(by, path.stat().st_mode & 0o777 | 0o600)  # noqa: PTH101
         _wait_for_lock(file.fileno())
         yield
 

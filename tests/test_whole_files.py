@@ -77,6 +77,26 @@ def test_what_shows_real_rows_is_for_its_owner_alone(tmp_path):
 
 
 @posix
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_link_in_the_place_of_a_lock_is_not_followed(tmp_path, is_there):
+    """Whoever may write to the folder could have a file made, or another one's mode changed, elsewhere."""
+    (tmp_path / ".d.json.lock").symlink_to("victim")
+    (tmp_path / "d.json").write_text("{}")
+    if is_there:
+        (tmp_path / "victim").write_text("old")
+        (tmp_path / "victim").chmod(0o600)
+    with pytest.raises(OSError, match=r"\.d\.json\.lock is a link") as caught, locked(tmp_path / "d.json"):
+        raise AssertionError
+    assert "\n" not in str(caught.value)
+    assert (tmp_path / "victim").exists() == is_there
+    if is_there:
+        assert stat.S_IMODE((tmp_path / "victim").stat().st_mode) == 0o600
+    (tmp_path / ".d.json.lock").unlink()
+    with locked(tmp_path / "d.json"):  # control
+        assert (tmp_path / ".d.json.lock").is_file()
+
+
+@posix
 @pytest.mark.parametrize(("mode", "of_lock"), [(0o664, 0o664), (0o600, 0o600), (0o444, 0o644)])
 def test_who_may_write_a_file_may_lock_it_and_its_owner_always(tmp_path, mode, of_lock):
     path = tmp_path / "people.json"
