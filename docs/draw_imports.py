@@ -60,7 +60,7 @@ def read_imports(package: Path) -> tuple[Counter[Edge], dict[str, int]]:
     sys.path.insert(0, str(package.resolve().parent))
     graph = grimp.build_graph(package.name, cache_dir=None)
     imports: Counter[Edge] = Counter()
-    for module in graph.modules - {package.name}:
+    for module in graph.modules - {package.name, f"{package.name}.__main__"}:
         for imported in graph.find_modules_directly_imported_by(module) - {package.name}:
             ends = module.split(".")[1], imported.split(".")[1]
             if ends[0] != ends[1]:
@@ -68,7 +68,7 @@ def read_imports(package: Path) -> tuple[Counter[Edge], dict[str, int]]:
     lines: Counter[str] = Counter()
     for path in package.rglob("*.py"):
         room = path.relative_to(package).parts[0].removesuffix(".py")
-        if room != "__init__":
+        if room not in ("__init__", "__main__"):
             lines[room] += sum(bool(line.strip()) for line in path.read_text().splitlines())
     return imports, dict(lines)
 

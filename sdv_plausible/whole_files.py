@@ -30,13 +30,18 @@ PREFIX = ".sdv-plausible-part-"  # nobody else's: what has it may be removed
 
 
 def write_whole(
-    path: str | Path, content: str | bytes | Callable[[Path], object], *, owner_only: bool = False
+    path: str | Path,
+    content: str | bytes | Callable[[Path], object],
+    *,
+    owner_only: bool = False,
+    replace: bool = True,
 ) -> None:
     """Write a file whole or not at all; it is on the disk when this returns."""
     # One that exists is replaced once the new one is complete, which is for those who could read the old one;
     # of a link, what it leads to. ``content`` may be a function that writes to the path it is given, which
     # has the same file name. ``owner_only`` is for what shows real rows: nobody else may read it, from the
-    # first moment that the file is in its place.
+    # first moment that the file is in its place. Without ``replace`` a file that is there by then stays, and
+    # a FileExistsError says so: of two that are written at once the first one is there.
     path, target = Path(path), Path(os.path.realpath(path))
     with part_folder(target.parent) as folder:
         temporary = folder / path.name
@@ -50,7 +55,10 @@ def write_whole(
             elif target.exists():
                 _give_access_of(target, temporary)
             os.fsync(file.fileno())
-        temporary.replace(target)
+        if replace:
+            temporary.replace(target)
+        else:
+            _put_new(temporary, target)
         with suppress(OSError):  # Windows opens no folder, and some file systems cannot
             _sync_folder(target.parent)
 
@@ -60,13 +68,17 @@ def locked(path: Path) -> Iterator[None]:
     """Keep other programs and threads that do the same from a file while the block runs."""
     # The lock is on an empty file beside it, which stays: the file itself may be replaced meanwhile. If the
     # program is killed the operating system gives the lock back. Without locks, or the right to write, an
-    # OSError.
+    # OSError; also where the empty file is a link, which somebody else may have put there.
     lock = path.with_name(f".{path.name}.lock")
+    if lock.is_symlink():
+        raise OSError(f"{lock} is a link, and a lock follows none: remove it")
     is_new = not lock.exists()
-    with lock.open("ab") as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+    with os.fdopen(os.open(lock, flags, 0o666), "ab") as file:
         if is_new and path.exists():
             with suppress(OSError):  # whoever may write the file may lock it, and its owner in any case
-                lock.chmod(path.stat().st_mode & 0o777 | 0o600)
+                by = file.fileno() if os.chmod in os.supports_fd else lock
+                os.chmod(by, path.stat().st_mode & 0o777 | 0o600)  # noqa: PTH101
         _wait_for_lock(file.fileno())
         yield
 
@@ -150,6 +162,17 @@ def _give_access_of(old: Path, new: Path) -> None:
             os.chown(new, *whose)
     if new.stat().st_gid != was.st_gid:
         new.chmod(stat.S_IMODE(now.st_mode) & ~stat.S_IRWXG)
+
+
+def _put_new(file: Path, target: Path) -> None:
+    """Put a file where there is none, or raise FileExistsError."""
+    try:
+        os.link(file, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without such links: an empty file keeps others out
+        target.open("xb").close()
+        file.replace(target)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -77,6 +77,26 @@ def test_what_shows_real_rows_is_for_its_owner_alone(tmp_path):
 
 
 @posix
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_link_in_the_place_of_a_lock_is_not_followed(tmp_path, is_there):
+    """Whoever may write to the folder could have a file made, or another one's mode changed, elsewhere."""
+    (tmp_path / ".d.json.lock").symlink_to("victim")
+    (tmp_path / "d.json").write_text("{}")
+    if is_there:
+        (tmp_path / "victim").write_text("old")
+        (tmp_path / "victim").chmod(0o600)
+    with pytest.raises(OSError, match=r"\.d\.json\.lock is a link") as caught, locked(tmp_path / "d.json"):
+        raise AssertionError
+    assert "\n" not in str(caught.value)
+    assert (tmp_path / "victim").exists() == is_there
+    if is_there:
+        assert stat.S_IMODE((tmp_path / "victim").stat().st_mode) == 0o600
+    (tmp_path / ".d.json.lock").unlink()
+    with locked(tmp_path / "d.json"):  # control
+        assert (tmp_path / ".d.json.lock").is_file()
+
+
+@posix
 @pytest.mark.parametrize(("mode", "of_lock"), [(0o664, 0o664), (0o600, 0o600), (0o444, 0o644)])
 def test_who_may_write_a_file_may_lock_it_and_its_owner_always(tmp_path, mode, of_lock):
     path = tmp_path / "people.json"
@@ -158,6 +178,63 @@ def test_a_file_is_on_the_disk_before_it_has_its_name_and_then_its_folder(tmp_pa
     monkeypatch.setattr(Path, "replace", lambda *paths: (done.append("named"), replace(*paths)))
     write_whole(path, lambda place: place.write_text("new"))
     assert done == [inodes()[path], "named", inodes()[tmp_path]]
+
+
+def no_links(*_):
+    raise OSError(95, "Operation not supported")
+
+
+@posix
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_new_file_replaces_none(tmp_path, monkeypatch, has_links):
+    path, link, old = tmp_path / "people.release", tmp_path / "link", tmp_path / "old"
+    link.symlink_to("old")
+    if not has_links:  # as on some sticks and shares
+        monkeypatch.setattr(os, "link", no_links)
+    for place, target in ((path, path), (link, old)):
+        write_whole(place, "first", replace=False)
+        with pytest.raises(FileExistsError):
+            write_whole(place, "second", replace=False)
+        assert target.read_text() == "first"
+        assert stat.S_IMODE(target.stat().st_mode) == 0o666 & ~umask()
+    write_whole(tmp_path / "rows", "a real row", owner_only=True, replace=False)
+    assert stat.S_IMODE((tmp_path / "rows").stat().st_mode) == 0o600
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link", "old", "people.release", "rows"]
+
+
+def umask():
+    found = os.umask(0)
+    os.umask(found)
+    return found
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_of_two_new_files_at_once_one_is_there(tmp_path, monkeypatch, has_links):
+    """Both have looked, and seen none, before either is put there. Control: each that may replace does."""
+    if not has_links:
+        monkeypatch.setattr(os, "link", no_links)
+    for replace in (False, True):
+        path, both, told = tmp_path / f"{replace}", threading.Barrier(2), []
+
+        def write(number, path=path, both=both, told=told, replace=replace):
+            def content(place):
+                place.write_text(number)
+                both.wait(60)
+
+            try:
+                write_whole(path, content, replace=replace)
+                told.append(number)
+            except FileExistsError:
+                told.append("")
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in ("1", "2")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert path.read_text() in told
+        assert told.count("") == (0 if replace else 1)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["False", "True"]
 
 
 # --- what the dead leave ------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sdv_plausible.app.fitting import FILES
-from sdv_plausible.app.opening import DOMAIN
 from sdv_plausible.app.sessions import Session
 from sdv_plausible.release_file.card import KNOWN
 from sdv_plausible.release_file.release import Release
@@ -36,11 +35,11 @@ def fields(session: Session) -> list[Field]:
 def write_card(session: Session, typed: Mapping[str, str]) -> None:
     """Make the card anew with what was typed; nothing else on it changes, and no row is looked at."""
     fit = session.fit
-    if fit is None or session.work is None or "card" not in fit.files:
+    if fit is None or "card" not in fit.files:
         return
     told = {name: " ".join(typed.get(f"card-{name}", "").split())[:MOST] for name in KNOWN}
     session.texts |= {f"card-{name}": text for name, text in told.items()}
     release = Release.load(fit.folder / FILES["release"].name)
     known = {name: text for name, text in told.items() if text}
-    card = release.card(domain=session.work / DOMAIN, **known)
+    card = release.card(domain=fit.order.file, **known)  # as it was fitted, whatever is declared by now
     write_whole(fit.folder / FILES["card"].name, card.to_html())

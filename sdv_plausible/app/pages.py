@@ -102,7 +102,7 @@ class App:
         with session.lock:
             work = Path(tempfile.mkdtemp(dir=session.folder))
             try:
-                review, messages = review_of(work, sent)
+                review, messages = review_of(work, sent, session.looks)
             except Exception as error:  # of files that may be anything
                 shutil.rmtree(work)
                 said = f"Nothing was opened: {one_line(error, True)}".replace(f"{work}/", "")

@@ -1,7 +1,8 @@
 """Who is working: each browser has a state and a private folder of its own, and sees no other.
 
 The folder is gone when the browser says so, or when the program ends; if it is killed, when the next one
-begins. What fits have charged is remembered until then: totals add up, whoever opens the rows again.
+begins. What fits have charged and what was looked at are remembered until then: totals add up, and words
+may repeat what was seen, whoever opens the rows again.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from sdv_plausible.app.fitting import Look
 from sdv_plausible.app.running import Fit
 from sdv_plausible.declaring.review import Review
 from sdv_plausible.declaring.web.guard import Keys, is_same
+from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.whole_files import part_folder
 
 MOST = 8  # browsers at once: each may hold a table on disk
@@ -46,6 +48,8 @@ class Session:
     fit: Fit | None = None  # the last one
     # all fits since the program was started, those of other browsers too
     past: list[Past] = field(default_factory=list)
+    # looks at all tables since then, by digest of the table's file: digests of words, as in a domain file
+    looks: dict[str, DomainFile] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def forget(self) -> None:
@@ -96,6 +100,7 @@ class Sessions:
         self.root, self._token = root, token
         self._all: list[Session] = []
         self._past: list[Past] = []
+        self._looks: dict[str, DomainFile] = {}
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -115,7 +120,7 @@ class Sessions:
             if len(self._all) >= MOST:
                 return None
             folder = Path(tempfile.mkdtemp(dir=self.root))
-            session = Session(Keys(self._token()), folder, past=self._past)
+            session = Session(Keys(self._token()), folder, past=self._past, looks=self._looks)
             self._all.append(session)
             return session
 

@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 from sdv_plausible.commands import files
@@ -106,7 +105,7 @@ def run(options: argparse.Namespace) -> None:
         file = _learned(options, file, table)
         learned = {name: file.columns[name] for name in file.private}
     if not options.web:
-        kept = _replaced(options.output, file, names, learned)
+        kept = _written(options, file, names, learned)
     lines, document = _notes(options, names, found, file)
     if kept:
         lines.append(
@@ -165,15 +164,19 @@ def _drafted(options: argparse.Namespace, names: Sequence[str], found: Codebook)
     return replace(start, columns={**file.columns, **start.columns})
 
 
-def _replaced(output: Path, file: DomainFile, names: Sequence[str], learned: Mapping[str, Any]) -> list[str]:
+def _written(
+    options: argparse.Namespace, file: DomainFile, names: Sequence[str], learned: Mapping[str, Any]
+) -> list[str]:
     """Write the file; if it cannot be, what was learned, and so paid for, is kept elsewhere."""
+    output = options.output
     try:
-        return replace_file(output, file, names, learned)
+        if options.overwrite:
+            return replace_file(output, file, names, learned)
+        files.write(options, output, file.paid_for(learned).to_json())
+        return []
     except BaseException:
         if learned:
-            elsewhere = Path(mkdtemp(prefix="sdv-plausible-")) / output.name
-            file.save(elsewhere)
-            to_holder(f"what was learned is kept in {elsewhere}")
+            to_holder(f"what was learned is kept in {files.keep(output.parent, output.name, file.save)}")
         raise
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sdv_plausible.commands.files import UsageError, add_reading, check_outputs, read
+from sdv_plausible.commands.files import UsageError, add_reading, check_outputs, read, write
 from sdv_plausible.commands.fitting import allow_no_claim, check_claim, kept_if_lost
 from sdv_plausible.commands.looking import recorder
 from sdv_plausible.commands.speaking import say
@@ -60,10 +60,11 @@ def run(options: argparse.Namespace) -> None:
     options.rows_were_read = True  # from here on errors of others may quote cells
     synth.fit(read(options, columns.types))
     with kept_if_lost(synth, options.output):
-        digest = synth.release(allow_no_claim=options.allow_no_claim).save(options.output, readable=True)
+        release = synth.release(allow_no_claim=options.allow_no_claim)
+        write(options, options.output, release.to_bytes(readable=True))
     ledger = synth.privacy_ledger()
     say(
         options,
-        f"{ledger}\n\nWrote {options.output}, sha256 {digest}",
-        {"output": options.output, "sha256": digest, "ledger": ledger.to_dict()},
+        f"{ledger}\n\nWrote {options.output}, sha256 {release.digest}",
+        {"output": options.output, "sha256": release.digest, "ledger": ledger.to_dict()},
     )

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Collection, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from sdv_plausible.whole_files import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,6 +126,35 @@ def check_output(path: Path, overwrite: bool, endings: Sequence[str]) -> None:
     folder = Path(os.path.realpath(path)).parent  # of a link, what it leads to is written
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise UsageError(f"cannot write to {path}: its folder {folder} is missing or not writable")
+
+
+def write(options: argparse.Namespace, path: Path, content: str | bytes | Callable[[Path], object]) -> None:
+    """Write an output; without --overwrite one that was put there since it was looked for stays."""
+    try:
+        write_whole(path, content, replace=options.overwrite)
+    except FileExistsError:
+        raise UsageError(
+            f"{path} was made meanwhile by another program, and stays; choose another name, or "
+            "add --overwrite"
+        ) from None
+
+
+def keep(near: Path, name: str, save: Callable[[Path], object]) -> Path:
+    """Save what was paid for, and cannot be where it should, in a new folder; return its path."""
+    # New, so that nothing is replaced, and no link of somebody else is followed.
+    try:
+        return _saved(Path(mkdtemp(prefix="sdv-plausible-", dir=near)), name, save)
+    except Exception:  # the disk is full, or the folder is for others
+        return _saved(Path(mkdtemp(prefix="sdv-plausible-")), name, save)
+
+
+def _saved(folder: Path, name: str, save: Callable[[Path], object]) -> Path:
+    try:
+        save(folder / name)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return folder / name
 
 
 def is_same(path: Path, other: Path) -> bool:

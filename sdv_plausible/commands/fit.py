@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdv_plausible.commands import fitting
-from sdv_plausible.commands.files import UsageError, check_outputs
+from sdv_plausible.commands.files import UsageError, check_outputs, write
 from sdv_plausible.commands.speaking import say, steps
-from sdv_plausible.whole_files import write_whole
 
 if TYPE_CHECKING:
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
@@ -38,15 +37,14 @@ def run(options: argparse.Namespace) -> None:
         begin()
         ledger = synth.privacy_ledger()
         with fitting.kept_if_lost(synth, options.output):
-            digest = synth.release(allow_no_claim=options.allow_no_claim).save(
-                options.output, readable=options.readable
-            )
+            release = synth.release(allow_no_claim=options.allow_no_claim)
+            write(options, options.output, release.to_bytes(readable=options.readable))
             if options.ledger is not None:
-                write_whole(options.ledger, ledger.to_json())
+                write(options, options.ledger, ledger.to_json())
     say(
         options,
-        f"{ledger}{found.hint()}\n\nWrote {options.output}, sha256 {digest}",
-        {"output": options.output, "sha256": digest, **found.to_dict(), "ledger": ledger.to_dict()},
+        f"{ledger}{found.hint()}\n\nWrote {options.output}, sha256 {release.digest}",
+        {"output": options.output, "sha256": release.digest, **found.to_dict(), "ledger": ledger.to_dict()},
     )
 
 

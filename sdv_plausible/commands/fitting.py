@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.commands import files
@@ -15,8 +14,13 @@ from sdv_plausible.commands.looking import recorder
 from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
 from sdv_plausible.commands.speaking import to_holder
 from sdv_plausible.commands.undeclared import Undeclared, columns_of, spelling
+from sdv_plausible.declaring.errors import one_line
+from sdv_plausible.table.writing import write_table
+from sdv_plausible.whole_files import write_whole
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
 ROW_BY_ROW = ("randomized", "deterministic")
@@ -78,20 +82,37 @@ def check_claim(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesi
 
 
 @contextmanager
-def kept_if_lost(synth: PlausibleDeniabilitySynthesizer, output: Path) -> Iterator[None]:
-    """Write a fit's release elsewhere if the block fails: what was paid for is not lost."""
+def kept_if_lost(synth: PlausibleDeniabilitySynthesizer, output: Path) -> Iterator[list[pd.DataFrame]]:
+    """Keep what was paid for elsewhere if the block fails: the release, or where there is none the rows."""
+    # The block puts rows that it draws into the list.
+    drawn: list[pd.DataFrame] = []
     try:
-        yield
+        yield drawn
     except BaseException:
-        for folder in (output.parent, None):  # None: a new one, where nobody else has put a link
-            with suppress(Exception):  # without a claim there is none, and a disk may be full
-                release = synth.release()
-                kept = (folder or Path(mkdtemp(prefix="sdv-plausible-"))) / f"{output.name}.release"
-                if not os.path.lexists(kept):  # nor is a link that leads nowhere followed
-                    release.save(kept)
-                    to_holder(f"the fit is kept in {kept}: 'sdv-plausible sample {kept}' draws its rows")
-                    break
+        if synth.privacy_ledger().claims_privacy:  # else nothing was paid for
+            with suppress(Exception):
+                to_holder(_kept(synth, output, drawn))
         raise
+
+
+def _kept(synth: PlausibleDeniabilitySynthesizer, output: Path, drawn: Sequence[pd.DataFrame]) -> str:
+    """Keep a fit, and say where."""
+    lost = "nothing of this fit could be kept, and what it was charged stays charged"
+    save: Callable[[Path], object]
+    try:
+        release = synth.release()
+    except Exception:  # a row-by-row test keeps records, and SDV's constraints are in no file
+        if not drawn:
+            return f"{lost}: its test keeps rows alone, and none were drawn"
+        name, words = f"{output.stem}.csv", "the rows are kept in {0}"
+        save = partial(write_whole, content=partial(write_table, drawn[0]), owner_only=True)
+    else:
+        name, save = f"{output.name}.release", release.save
+        words = "the fit is kept in {0}: 'sdv-plausible sample {0}' draws its rows"
+    try:
+        return words.format(files.keep(output.parent, name, save))
+    except Exception as error:  # a disk may be full
+        return f"{lost}: {one_line(error, True)}"
 
 
 def fitted(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from sdv_plausible.commands.files import UsageError, check_output
-from sdv_plausible.commands.speaking import rows_bar, say
+from sdv_plausible.commands.speaking import rows_bar, say, to_holder
 from sdv_plausible.privacy.noise.recipients import SECRET_BYTES, new_secret
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.table.writing import write_table
@@ -123,6 +125,9 @@ def _secret(path: Path) -> bytes:
     with locked(path.resolve()):  # of two first uses at once one makes it, whole or not at all
         if not path.exists():
             write_whole(path, new_secret().hex() + "\n", owner_only=True)
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if os.name == "posix" and mode & 0o077:
+        to_holder(f"warning: others may read the secret in {path} (mode {mode:03o}): chmod 600 it")
     with suppress(ValueError):
         secret = bytes.fromhex(path.read_text(encoding="ascii").strip())
         if len(secret) == SECRET_BYTES:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sdv_plausible.commands.files import UsageError, check_outputs
+from sdv_plausible.commands.files import UsageError, check_outputs, write
 from sdv_plausible.commands.fitting import ROW_BY_ROW, add_fitting, fitted, kept_if_lost, row_cap
 from sdv_plausible.commands.speaking import say, steps
 from sdv_plausible.table.writing import write_table
-from sdv_plausible.whole_files import write_whole
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -40,12 +39,13 @@ def run(options: argparse.Namespace) -> None:
         synth, found = fitted(options, begin, known=row_cap(options, options.rows))
         begin()
         ledger = synth.privacy_ledger()
-        with kept_if_lost(synth, options.output):
+        with kept_if_lost(synth, options.output) as drawn:
             synthetic = synth.sample(options.rows, processes=options.processes)
+            drawn.append(synthetic)
             begin()
-            write_whole(options.output, lambda path: write_table(synthetic, path))
+            write(options, options.output, lambda path: write_table(synthetic, path))
             if options.ledger is not None:
-                write_whole(options.ledger, ledger.to_json())
+                write(options, options.ledger, ledger.to_json())
     say(
         options,
         f"{ledger}{found.hint()}\n\nWrote {len(synthetic):,} rows to {options.output}",

@@ -76,7 +76,13 @@ def with_looks(
             f"{replaced} cannot be read as a domain file, and may hold a record of looks at the rows: mend "
             "it, or remove it yourself"
         )
-    before = DomainFile.of(document, str(replaced))
+    return with_earlier(file, DomainFile.of(document, str(replaced)), names)
+
+
+def with_earlier(
+    file: DomainFile, before: DomainFile, names: Collection[str]
+) -> tuple[DomainFile, list[str]]:
+    """The same, of an earlier file that was read."""
     looked = {name: words for name, words in before.looked.items() if name in {*names, *file.columns}}
     rules = file.looked_rules if before.looked_rules is None else before.looked_rules
     return replace(file, looked={**file.looked, **looked}, looked_rules=rules), list(looked)

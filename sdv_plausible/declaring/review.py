@@ -79,10 +79,12 @@ class Review:
         *,
         is_saved: bool,
         learned: Mapping[str, Any] | None = None,
+        on_look: Callable[[DomainFile], object] = lambda _: None,
     ) -> None:
+        # ``on_look`` is told of the file when a look was written down there, before anything is shown
         self.table, self.output = table, output
         self._draft, self._planner, self.is_saved = draft, planner, is_saved
-        self._learned = learned or {}
+        self._learned, self._on_look = learned or {}, on_look
         self._lock = threading.Lock()
 
     @property
@@ -131,6 +133,7 @@ class Review:
                 if check.findings:
                     found[name] = Column(unread.get(name, 0), check.findings, tuple(values))
             notes = note_look(self.output, declared.names)  # whatever a cell is: of others nothing is told
+            self._on_look(self.file)
             return Look(found, tuple(notes))
 
     def note_look(self, names: Collection[str], rules: Collection[str] | None = None) -> None:
@@ -138,6 +141,7 @@ class Review:
         # One that the file no longer declares counts as a blank; ``rules`` are digests of those told of.
         with self._lock:
             record_look(self.output, names, rules)
+            self._on_look(self.file)
 
     def plan(self, columns: Mapping[str, Any], epsilon: float, delta: float, rows: int | None) -> Plan:
         """Say what a budget can carry; no row is looked at."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sdv_plausible.privacy.conformance import conformance_items
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
 from sdv_plausible.release_file.card import KNOWN, PrivacyCard
-from sdv_plausible.table.declarations import domain_document
+from sdv_plausible.table.declarations import domain_document, read_declarations
+from sdv_plausible.table.domain import MAX_BINS, Attribute
+from sdv_plausible.table.private_domain import listed
 
 LONGEST = 2000  # characters of what a person says
 PROVENANCE = {
@@ -125,15 +128,38 @@ def _columns(release: Any, sources: Mapping[str, str]) -> Iterator[dict[str, str
 
 
 def _sources(release: Any, domain: Any) -> dict[str, str]:
-    """The public source that each column's declaration cites."""
+    """The public source that each column's declaration cites, where it is what was released."""
     if domain is None:
         return {}
-    columns = domain_document(domain).columns
-    ours = {column.name for column in release.schema.columns}
-    if not ours & set(columns):
+    file, columns = domain_document(domain), {column.name: column for column in release.schema.columns}
+    if not columns.keys() & set(file.columns):
         raise ValueError("domain has none of this release's columns: give the file that was declared")
-    cited = {name: words.get("source") for name, words in columns.items() if isinstance(words, Mapping)}
-    return {name: str(text)[:LONGEST] for name, text in cited.items() if text and name in ours}
+    found, other = {}, []
+    for attribute in release.rules.whole(release.domain):
+        words = file.columns.get(attribute.name)
+        if not isinstance(words, Mapping) or not words.get("source"):
+            continue
+        if _leads_to(words, attribute, columns[attribute.name].spec, release.settings):
+            found[attribute.name] = str(words["source"])[:LONGEST]
+        else:
+            other.append(attribute.name)
+    if other:
+        warnings.warn(
+            f"no source is cited of {listed(other)}: what the domain file declares is not what was released, "
+            "for it was edited since, or a rule makes the column; give the file that was fitted",
+            stacklevel=4,
+        )
+    return found
+
+
+def _leads_to(words: Any, attribute: Attribute, spec: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether a declaration comes to what was released of its column."""
+    most = settings.get("max_bins", MAX_BINS)
+    try:
+        declared = read_declarations({attribute.name: words}, "private", most, {attribute.name: spec})
+    except ValueError:  # of another type
+        return False
+    return declared.leads_to(attribute)
 
 
 def _error_bars(release: Any) -> tuple[str, ...]:

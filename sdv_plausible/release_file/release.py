@@ -302,7 +302,8 @@ class Release:
         audit : AuditResult or mapping, optional
             An audit of a public or simulated table; others are refused.
         domain : path or mapping, optional
-            The domain file that was declared: which public source each column's declaration cites.
+            The domain file that was declared: which public source each column's declaration cites. A
+            declaration that does not lead to the column as it was released cites none, with a warning.
         **known
             What only a person knows: ``name``, ``holder``, ``purpose``, ``declared_by``,
             ``reviewed_by``, ``date``, ``registry`` (where the registry entry is). What is not given is a

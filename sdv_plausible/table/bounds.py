@@ -116,6 +116,22 @@ class Bounds:
             decimals=lattice.decimals, unit=lattice.unit, rounding=rounding, **style,
         )  # fmt: skip
 
+    def leads_to(self, attribute: Attribute) -> bool:
+        """Whether the bins of an attribute may have been learned in this range."""
+        kind = attribute.kind
+        if kind not in ("integer", "float", "datetime") or not attribute.lower:
+            return False
+        if (kind == "datetime") != (self.plain.kind == "datetime"):
+            return False
+        lattice = Lattice(kind=kind, decimals=attribute.decimals, unit=attribute.unit)
+        points = [*self.ends(lattice), *self.special_points(lattice)]
+        ends = lattice.value(min(points)), lattice.value(max(points))
+        return (
+            ends == (min(attribute.lower), max(attribute.upper))
+            and attribute.values == self.plain.values
+            and self.nullable in (None, attribute.nullable)
+        )
+
 
 def bounds_of(plain: Attribute, spec: Mapping[str, Any]) -> Bounds:
     """Bounds of a declared range: what the declaration leaves open is learned."""

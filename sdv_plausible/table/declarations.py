@@ -115,6 +115,19 @@ class Declarations:
         known = bounds.plain if bounds else self.attributes.get(name)
         return self.marked(known) if known else None
 
+    def leads_to(self, attribute: Attribute) -> bool:
+        """Whether a column's declaration comes to this attribute, or its bins were learned in the range."""
+        known, bounds = self.known(attribute.name), self.bounds.get(attribute.name)
+        if known is None:
+            return False
+        same = replace(
+            known,
+            provenance=attribute.provenance,
+            time_zone=attribute.time_zone,  # how dates are written is the table's schema
+            datetime_format=attribute.datetime_format,
+        )
+        return same == attribute or (bounds is not None and bounds.leads_to(attribute))
+
     def assumed(self, specs: Specs) -> Domain:
         """Domain for a forecast: undeclared columns with a usual number of codes."""
         return Domain(tuple(self.known(name) or _usual(name, spec) for name, spec in specs.items()))

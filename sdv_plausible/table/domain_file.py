@@ -134,7 +134,11 @@ class DomainFile:
         }
 
     def save(self, path: str | Path) -> None:
-        """Write the file, whole or not at all: a line for each column."""
+        """Write the file, whole or not at all."""
+        write_whole(path, self.to_json())
+
+    def to_json(self) -> str:
+        """JSON text of :meth:`to_dict`: a line for each column."""
         plain = self.to_dict()
         for key, value in plain.items():
             if key in ("columns", "looked"):
@@ -143,7 +147,7 @@ class DomainFile:
             else:
                 plain[key] = _json(value)
         parts = [f" {_json(key)}: {text}" for key, text in plain.items()]
-        write_whole(path, "{\n" + ",\n".join(parts) + "\n}\n")
+        return "{\n" + ",\n".join(parts) + "\n}\n"
 
     @classmethod
     def of(cls, document: Mapping[str, Any], what: str = "domain file") -> DomainFile:

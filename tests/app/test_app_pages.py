@@ -146,6 +146,46 @@ def test_a_report_shows_columns_that_were_left_out_after_the_fit(place, people, 
     assert "No differential-privacy claim" in browser.post("planned", epsilon="1", rows="50").text
 
 
+@pytest.mark.parametrize("how", ["fit", "compare"])
+def test_a_look_is_remembered_when_the_same_table_is_opened_again(place, people, monkeypatch, how):
+    """The real range was seen, and typed into the domain file of a second opening: it made a claim."""
+    # Controls: the words that were looked at keep their claim, and another table knows of no look.
+    monkeypatch.setattr(fitting, "_compare", lambda done: done.write("inspection", "age: 18 to 77"))
+
+    def opened(browser, most, content=people):
+        words = {**COLUMNS, "age": {**COLUMNS["age"], "range_max": most}}
+        browser.open(content=content, domain=("domain.json", json.dumps(words).encode()))
+        browser.keep_columns()
+        return browser.session.review.file
+
+    def is_claimed(browser):
+        browser.post("rules", rules="", person="", rows_per_person="1")
+        plan = browser.post("planned", epsilon="1", rows="50").text
+        assert "Total epsilon" in plan or "No differential-privacy claim" in plan
+        return "No differential-privacy claim" not in plan
+
+    browser = place.browser()
+    opened(browser, 99)
+    if how == "fit":
+        browser.post("begin", epsilon="1", rows="50")
+        assert told(browser.session.fit) == ("done", "")
+        assert browser.get("files/inspection").status_code == 200
+    else:
+        browser.keep_columns("compare")
+    seen = browser.session.review.file.looked
+    assert seen
+    other = place.browser()
+    for again in (browser, other):
+        assert opened(again, 77).edited == ("age",)
+        assert not is_claimed(again)
+        assert opened(again, 99).looked == seen
+        assert is_claimed(again)
+    browser.post("forget")
+    assert opened(browser, 77).edited == ("age",)
+    assert not opened(browser, 77, people + people[-40:].split(b"\n", 1)[1]).looked
+    assert is_claimed(browser)
+
+
 def test_refusals_are_beside_their_fields(place, people, domain):
     browser = place.browser()
     browser.open(content=people, domain=domain)

@@ -11,6 +11,7 @@ from reviewing import COLUMNS, write_people
 from sdv_plausible.app import fitting
 from sdv_plausible.app.filing import MOST
 from sdv_plausible.app.running import Fit
+from sdv_plausible.declaring.review import version
 
 
 @pytest.fixture
@@ -40,6 +41,19 @@ def test_what_is_typed_stands_on_the_card(browser):
     digest = re.compile(r"[0-9a-f]{64}")
     assert digest.findall(before) == digest.findall(after)
     assert 'value="Census &lt;people&gt;"' in browser.get("result").text
+
+
+def test_sources_that_are_typed_after_the_fit_are_not_cited(browser):
+    """For other words, or for those that were fitted: nobody had said it then."""
+    review = browser.session.review
+    age = {**COLUMNS["age"], "range_max": 89, "source": "Statistics Office 2020"}
+    town = {**COLUMNS["town"], "source": "typed later"}
+    review.save({**review.file.columns, "age": age, "town": town}, version(review.file))
+    browser.post("card", **{"card-name": "Census"})
+    card = browser.get("files/card").text
+    assert "the law of ages" in card
+    assert "Statistics Office 2020" not in card
+    assert "typed later" not in card
 
 
 def test_a_field_has_an_end(browser):

@@ -55,3 +55,25 @@ def test_mistakes(holder, tmp_path, capsys, content, more, words):
     assert card(holder, tmp_path / "c.html", *more) == 2
     assert words in capsys.readouterr().err
     assert not (tmp_path / "c.html").exists()
+
+
+def test_sources_of_other_words_are_not_cited(holder, declared, tmp_path, capsys):
+    """Control: of words as they were fitted they are; of columns without a source nothing is said."""
+    cited = {
+        name: {**words, "source": f"Book of {name}"} for name, words in declared.items() if name != "sex"
+    }
+    cited["age"] |= {"range_max": 89}
+    (tmp_path / "edited.json").write_text(json.dumps({**declared, **cited}))
+    assert card(holder, tmp_path / "c.json", "--domain", str(tmp_path / "edited.json")) == 0
+    said = [line for line in capsys.readouterr().err.splitlines() if "source" in line]
+    assert len(said) == 1
+    assert "no source is cited of age:" in said[0]
+    columns = {
+        line["column"]: line["source"] for line in json.loads((tmp_path / "c.json").read_text())["columns"]
+    }
+    assert columns == {
+        "age": "",
+        "sex": "",
+        "race": "Book of race",
+        "hours_per_week": "Book of hours_per_week",
+    }

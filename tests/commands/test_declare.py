@@ -155,3 +155,19 @@ def test_the_rules_that_were_compared_stay_on_record(table, capsys):
     replace(read_domain_file(output), looked_rules=()).save(output)
     declared(table, capsys)
     assert read_domain_file(output).looked_rules == ()
+
+
+def test_a_domain_file_that_came_meanwhile_stays_and_what_was_learned_is_kept(tmp_path, monkeypatch, capsys):
+    """Of two at once both were paid for, and one was gone. Control: --overwrite, above."""
+    path, output, start = (tmp_path / name for name in ("people.csv", "domain.json", "start.json"))
+    path.write_text("\n".join(["sex,id", *["f,x", "m,y"] * 300]))
+    start.write_text(json.dumps({"sex": {"sdtype": "categorical"}, "id": {"sdtype": "id"}}))
+    honest = declare._learned
+    monkeypatch.setattr(declare, "_learned", lambda *given: output.write_text("{}") and honest(*given))
+    assert main(["declare", str(path), "-o", str(output), "--domain", str(start), "--private", "0.5"]) == 2
+    said = capsys.readouterr().err
+    assert f"{output} was made meanwhile" in said
+    assert output.read_text() == "{}"
+    (kept,) = tmp_path.glob("sdv-plausible-*/domain.json")
+    assert f"what was learned is kept in {kept}" in said
+    assert read_domain_file(kept).private == ("sex",)

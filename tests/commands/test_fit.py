@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 
 import pytest
 
 from sdv_plausible import Budget, Release
 from sdv_plausible.cli import main
+from sdv_plausible.commands import files
+from sdv_plausible.whole_files import write_whole
 
 
 def fit(holder, output, *more):
@@ -115,61 +119,117 @@ def test_what_was_paid_for_is_kept_where_rows_cannot_be_written(holder, tmp_path
     words = ["synthesize", str(holder / "people.csv"), "--domain", str(holder / "domain.json"), "-n", "5"]
     assert main([*words, "-o", str(tmp_path / "rows.csv")]) != 0
     assert "sdv-plausible sample" in capsys.readouterr().err
-    assert len(Release.load(tmp_path / "rows.csv.release").sample(5)) == 5
+    (kept,) = tmp_path.glob("sdv-plausible-*/rows.csv.release")
+    assert len(Release.load(kept).sample(5)) == 5
     assert not (tmp_path / "rows.csv").exists()
+
+
+def full_disk(monkeypatch, is_full):
+    """Make writes fail at some places."""
+
+    def write(path, *more, **options):
+        if is_full(path):
+            raise OSError(28, "No space left on device")
+        return write_whole(path, *more, **options)
+
+    monkeypatch.setattr(files, "write_whole", write)
+    monkeypatch.setattr("sdv_plausible.release_file.release.write_whole", write)
 
 
 def test_what_is_kept_replaces_nothing(holder, tmp_path, capsys, monkeypatch):
     """Of two fits whose rows cannot be written, both are there: both were paid for."""
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
-    first = tmp_path / "p.release.release"
-    first.write_text("paid for before")
-    honest = Release.save
-
-    def save(self, path, *more, **options):
-        if path.name == "p.release":
-            raise OSError(28, "No space left on device")
-        return honest(self, path, *more, **options)
-
-    monkeypatch.setattr(Release, "save", save)
-    assert fit(holder, tmp_path / "p.release", "--domain", str(holder / "domain.json")) != 0
-    assert first.read_text() == "paid for before"
-    (kept,) = elsewhere.glob("sdv-plausible-*/p.release.release")
-    assert str(kept) in capsys.readouterr().err
-
-
-def test_a_link_where_a_fit_would_be_kept_is_not_followed(holder, tmp_path, monkeypatch):
-    """Also one that leads nowhere yet: somebody else may have put it there."""
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "rows.csv.release").symlink_to("victim")
-    monkeypatch.setattr("sdv_plausible.commands.synthesize.write_table", full)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "elsewhere"))
-    words = ["synthesize", str(holder / "people.csv"), "--domain", str(holder / "domain.json"), "-n", "5"]
-    assert main([*words, "-o", str(tmp_path / "rows.csv")]) != 0
-    assert not (tmp_path / "victim").exists()
-    assert list(tmp_path.glob("elsewhere/sdv-plausible-*/rows.csv.release"))
+    full_disk(monkeypatch, lambda path: path.name == "p.release")
+    said = ""
+    for _ in range(2):
+        assert fit(holder, tmp_path / "p.release", "--domain", str(holder / "domain.json")) != 0
+        said += capsys.readouterr().err
+    kept = list(tmp_path.glob("sdv-plausible-*/p.release.release"))
+    assert len({Release.load(one).digest for one in kept if f"kept in {one}:" in said}) == 2
 
 
 def test_what_was_paid_for_is_kept_elsewhere_where_nothing_can_be_written_beside_it(
     holder, tmp_path, capsys, monkeypatch
 ):
-    honest, elsewhere = Release.save, tmp_path / "elsewhere"
+    elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-
-    def save(self, path, *more, **options):
-        if path.parent == tmp_path:
-            raise OSError(28, "No space left on device")
-        return honest(self, path, *more, **options)
-
-    monkeypatch.setattr(Release, "save", save)
+    full_disk(monkeypatch, lambda path: elsewhere not in path.parents)
     monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
     assert fit(holder, tmp_path / "p.release", "--domain", str(holder / "domain.json")) != 0
     (kept,) = elsewhere.glob("sdv-plausible-*/p.release.release")
     assert str(kept) in capsys.readouterr().err
     assert len(Release.load(kept).sample(5)) == 5
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere"]
+
+
+def synthesize_paid(holder, tmp_path, monkeypatch, *more):
+    """Rows of a test that pays for each, which cannot be written where they should be."""
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sdv_plausible.commands.synthesize.write_table", full)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    words = ["synthesize", str(holder / "people.csv"), "--domain", str(holder / "domain.json"), "-n", "5"]
+    paid = ["--test", "randomized", "--budget", str(tmp_path / "b"), "100", "1e-6"]
+    return main([*words, *paid, "-o", str(tmp_path / "rows.parquet"), *more])
+
+
+def test_rows_that_were_paid_for_are_kept_where_there_is_no_release_to_keep(
+    holder, tmp_path, capsys, monkeypatch
+):
+    assert synthesize_paid(holder, tmp_path, monkeypatch) != 0
+    (kept,) = tmp_path.glob("sdv-plausible-*/rows.csv")
+    assert f"the rows are kept in {kept}" in capsys.readouterr().err
+    assert len(kept.read_text().splitlines()) == 6
+    if os.name == "posix":
+        assert [stat.S_IMODE(path.stat().st_mode) for path in (kept, kept.parent)] == [0o600, 0o700]
+
+
+def test_it_is_said_where_nothing_can_be_kept(holder, tmp_path, capsys, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sdv_plausible.commands.fitting.write_table", full)
+    assert synthesize_paid(holder, tmp_path, monkeypatch) != 0
+    said = capsys.readouterr().err
+    assert "nothing of this fit could be kept" in said
+    assert "No space left" in said
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".b.lock", "b"]
+
+
+def test_rows_without_a_claim_are_not_kept(holder, tmp_path, capsys, monkeypatch):
+    """Nothing was paid for, and they may hold single people's values."""
+    words = ["synthesize", str(holder / "people.csv"), "--domain", str(holder / "domain.json"), "-n", "5"]
+    monkeypatch.setattr("sdv_plausible.commands.synthesize.write_table", None)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert main([*words, "--random-state", "1", "-o", str(tmp_path / "rows.csv")]) != 0
+    assert "kept" not in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["fit", "synthesize", "describe", "ledger"])
+def test_an_output_that_came_meanwhile_stays_and_the_fit_is_kept(
+    holder, tmp_path, capsys, monkeypatch, command
+):
+    """Two fits at once with one output both ended well, and one of them was gone. Control: --overwrite."""
+    name = {"synthesize": "o.csv", "describe": "o.json"}.get(command, "o.release")
+    output, read, came = tmp_path / name, files.read, tmp_path / ("l.json" if command == "ledger" else name)
+
+    def meanwhile(*given):
+        came.write_text("of another")
+        return read(*given)
+
+    monkeypatch.setattr("sdv_plausible.commands.describe.read", meanwhile)
+    monkeypatch.setattr(files, "read", meanwhile)
+    words = ["fit" if command == "ledger" else command, str(holder / "people.csv"), "-o", str(output)]
+    words += ["--domain", str(holder / "domain.json")]
+    words += ["--ledger", str(came)] if command == "ledger" else []
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert f"{came} was made meanwhile" in said
+    assert came.read_text() == "of another"
+    (kept,) = tmp_path.glob(f"sdv-plausible-*/{name}.release")
+    assert f"kept in {kept}" in said
+    assert Release.load(kept).ledger.claims_privacy
+    assert main([*words, "--overwrite"]) == 0
+    assert came.read_text() != "of another"

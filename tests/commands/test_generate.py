@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -44,6 +45,22 @@ def test_the_same_recipient_gets_the_same_rows(description, tmp_path):
     assert not ann.equals(bob)
     assert (tmp_path / "secret.key").stat().st_mode & 0o077 == 0
     assert (tmp_path / "secret.key").read_text(encoding="ascii").strip() not in description.read_text("utf-8")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+@pytest.mark.parametrize(
+    ("mode", "is_warned"), [(0o644, True), (0o640, True), (0o400, False), (0o600, False)]
+)
+def test_a_secret_that_others_may_read_is_told_of(description, tmp_path, capsys, mode, is_warned):
+    """Whoever has it makes any recipient's rows, and knows whose a copy is. One that was just made is not."""
+    given, path = ("-n", "5", "--recipient", "Ann"), tmp_path / "secret.key"
+    run(description, tmp_path, "o", *given, "--secret", str(path))
+    assert capsys.readouterr().err == ""
+    path.chmod(mode)
+    run(description, tmp_path, "o", *given, "--secret", str(path))
+    said = capsys.readouterr().err
+    assert said.count("\n") == is_warned
+    assert (f"others may read the secret in {path} (mode {mode:03o})" in said) == is_warned
 
 
 def test_uniform_columns(description, tmp_path):

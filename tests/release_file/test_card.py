@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from releases import DECLARED, fitted, shared
+from releases import CASES, DECLARED, fitted, shared
 
 from sdv_plausible import Budget, Release
 from sdv_plausible.audit.results import AuditResult, StageResult
@@ -155,6 +155,30 @@ def test_sources_of_declarations_are_cited():
     assert cited["age"] == ""
     with pytest.raises(ValueError, match="none of this release's columns"):
         release.card(domain={"shoe": {"sdtype": "numerical"}})
+
+
+@pytest.mark.parametrize("case", ["declared", "mixed"])
+def test_sources_are_cited_of_what_was_released_alone(case):
+    """Of every kind of column, learned bins too. Control: other words of each."""
+    release, words = shared(case).release(), CASES[case]["domain"]
+    cited = {name: {**one, "source": f"of {name}"} for name, one in words.items()}
+    assert {c["column"]: c["source"] for c in release.card(domain=cited).columns if c["source"]} == {
+        name: f"of {name}" for name in words
+    }
+    other = {
+        "city": {"range_values": ["Bern", "Chur"]}, "grade": {"range_values": [1, 2, 3.5, 4]},
+        "band": {"range_values": ["c", "b", "a"]}, "member": {"range_is_nullable": False},
+        "age": {"range_max": 111}, "share": {"range_max": 2.0}, "start": {"range_min": "1999-01-01"},
+        "zoned": {"range_max": "2031-12-31"}, "day": {"range_min": "01.01.2001"},
+    }  # fmt: skip
+    for name, edit in other.items():
+        with pytest.warns(UserWarning, match=f"no source is cited of {name}:"):
+            found = release.card(domain={**cited, name: {**cited[name], **edit}}).columns
+        assert {c["column"] for c in found if c["source"]} == {*words} - {name}
+    with pytest.warns(UserWarning, match="no source is cited of age"):
+        release.card(domain={"age": {"sdtype": "numerical", "source": "of its type alone"}})
+    with pytest.warns(UserWarning, match="no source is cited of age"):
+        release.card(domain={"age": {"sdtype": "datetime", "range_min": "2000", "source": "another type"}})
 
 
 def test_a_budget_says_what_all_releases_cost(tmp_path):

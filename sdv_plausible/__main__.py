@@ -1,0 +1,8 @@
+"""The command line as ``python -m sdv_plausible``."""
+
+import sys
+
+from sdv_plausible.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
