@@ -73,6 +73,17 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:
         return without_transient(self.__dict__)
 
+    def __copy__(self) -> Any:
+        """A copy that is fitted, or told more, without a change to this object, whose claim is its own."""
+        shared = [vars(self).get(name) for name in _SHARED]
+        return deepcopy(self, {id(one): one for one in shared})
+
+    def _alike(self) -> Any:
+        """A shallow copy without what never leaves: to be written or sampled, and never fitted."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__getstate__())
+        return twin
+
     # --- what SDV calls ---------------------------------------------------------------------------
 
     def _update_default_transformers(self) -> None:
@@ -501,6 +512,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
 
 _MISSING = "\x00missing"
+# Of a fit, which never changes it: a copy holds no second table. Its rows count towards the same row cap.
+_SHARED = ("_sampler", "_charged_calls")
 _CONSTRAINTS = ("_chained_constraints", "_reject_sampling_constraints")  # lists of fitted constraints
 _DAMAGED = (
     pickle.UnpicklingError,

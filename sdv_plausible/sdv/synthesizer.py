@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from copy import copy, deepcopy
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -588,7 +588,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 "no record",
                 stacklevel=2,
             )
-        held = copy(self)  # without what never leaves
+        held = self._alike()  # without what never leaves
         held._process = None  # whoever reads the file
         super(PlausibleDeniabilitySynthesizer, held).save(filepath)
 
@@ -721,7 +721,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _with_model(self, model: Any, coins: Coins) -> PlausibleDeniabilitySynthesizer:
         """Return this synthesizer with another model, all of whose attributes are drawn."""
-        held = copy(self)
+        held = self._alike()
         held._process = os.getpid()
         held._settings = replace(self._settings, test=ReleaseTest())
         held._sampler = PrefixSampler(model=model, seeds=INDEPENDENT_ROWS, coins=coins)
