@@ -137,15 +137,11 @@ def note_look(path: str | Path, names: Collection[str], rules: Collection[str] |
     return told
 
 
-def told_of_look(
-    domain: Any, names: Collection[str], rules: Collection[str] | None = None, known: Collection[str] = ()
-) -> list[str]:
+def told_of_look(domain: Any, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
     """Write a look down where the declarations are kept, and return what whoever looked is told."""
-    # Where ``domain`` is no file there is no record; of ``known`` columns that was told before.
     if isinstance(domain, (str, os.PathLike)) and domain != "written":
         return note_look(Path(domain), names, rules)
-    new = sorted(set(names) - set(known))
-    return [NO_FILE.format(", ".join(new))] if new else []
+    return [NO_FILE.format(", ".join(sorted(names)))] if names else []
 
 
 BLANK: Mapping[str, Any] = {"sdtype": None}

@@ -156,9 +156,12 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     @property
     def _sdv_sees_rows(self) -> bool:
         """Whether the user added what learns from rows: SDV constraints, or transformers of their own."""
-        has_constraints = self._chained_constraints or self._reject_sampling_constraints
         transformers = self._data_processor._hyper_transformer.field_transformers
-        return bool(has_constraints or own_transformers(transformers))
+        return bool(self._has_constraints or own_transformers(transformers))
+
+    @property
+    def _has_constraints(self) -> bool:
+        return any(getattr(self, name) for name in _CONSTRAINTS)
 
     def _shown_to_sdv(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Keep the rows for the model, and return what SDV is fitted to in their place."""
@@ -301,6 +304,13 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             self._as_given(super().validate, frame if given is None else {given: frame})
         finally:
             self.__dict__.update(kept)
+
+    @shown_rows
+    def validate_constraints(self, synthetic_data: Any) -> None:
+        """Check rows against SDV constraints: real ones, too, so that it counts as a look at them."""
+        if self._has_constraints:
+            self._before_look()
+        super().validate_constraints(synthetic_data)
 
     @shown_rows
     def auto_assign_transformers(self, data: Any) -> None:

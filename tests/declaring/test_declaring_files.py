@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import pickle
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pandas as pd
 import pytest
+from sdv import cag as sdv_constraints
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
 from sdv_plausible.cli import main
@@ -15,6 +17,7 @@ from sdv_plausible.declaring import files
 from sdv_plausible.declaring.files import note_look, read_domain_file, record_look
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.rules import Inequality
+from sdv_plausible.rules.files import save_rules
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.domain_file import SCHEMA, DomainFile
 
@@ -234,11 +237,9 @@ def test_an_object_keeps_the_look_where_there_is_no_file(table):
     synth.check(rows, show=shown.append)
     assert "No file keeps a record of this look at age, sex" in shown[-1]
     assert "domain file" in shown[-1]
-    assert synth._looked == ("age", "sex")
-    assert pickle.loads(pickle.dumps(synth))._looked == ()  # as in a saved file
-    shown.clear()
-    synth.check(rows, show=shown.append)
-    assert not any("No file keeps" in line for line in shown)  # it was said
+    assert (
+        set(synth._looked.looked) == set(pickle.loads(pickle.dumps(synth))._looked.looked) == {"age", "sex"}
+    )
     synth.fit(rows)
     assert synth.privacy_ledger().claims_privacy  # the words were written before the look
 
@@ -403,6 +404,93 @@ def test_sdvs_own_comparisons_are_looks(method, tmp_path):
     honest.fit(rows[:50].astype(int))
     assert honest.privacy_ledger().claims_privacy
     assert list(read_domain_file(same).looked) == ["age"]
+
+
+@pytest.mark.parametrize("method", ["validate", "auto_assign_transformers"])
+def test_who_makes_sdv_compare_is_told_of_the_look(method, table, tmp_path, capsys):
+    """As by check(): with a mapping the object keeps it. Control: nothing is declared."""
+    declared = {name: COLUMNS[name] for name in ("id", "age", "sex")}
+    rows = read_csv(table, COLUMNS)[[*declared]]
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(declared), domain=declared)
+    getattr(synth, method)(rows)
+    assert "No file keeps a record of this look at age, id, sex" in capsys.readouterr().out
+    assert set(synth._looked.looked) == {"age", "sex", "id"}
+    path = tmp_path / "declared.json"
+    path.write_text(json.dumps(declared))
+    getattr(PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path), method)(rows)
+    assert f"Written down in {path}: id, age, sex were looked at" in capsys.readouterr().out
+    getattr(PlausibleDeniabilitySynthesizer(metadata_of(declared)), method)(rows)
+    assert capsys.readouterr().out == ""
+
+
+ORDERED = {name: {"sdtype": "numerical", "range_min": 0, "range_max": 99} for name in ("low", "high")}
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+@pytest.mark.parametrize("method", ["fit", "preprocess", "validate_constraints"])
+def test_a_comparison_with_sdv_constraints_is_a_look(method, is_kept, tmp_path):
+    """SDV's errors name or quote the rows that break them; a fit without them then repeats what was seen."""
+    path = tmp_path / "domain.json"
+    DomainFile(columns=ORDERED).save(path)
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path, model="independent")
+    synth.add_constraints([sdv_constraints.Inequality("low", "high")])
+    rows = pd.DataFrame({"low": range(50), "high": range(1, 51)})
+    if method == "validate_constraints":
+        synth.fit(rows)
+        DomainFile(columns=ORDERED).save(path)
+    if not is_kept:
+        rows.loc[7, "low"] = 61
+    with nullcontext() if is_kept else pytest.raises(Exception, match=r"61|: 7"):
+        getattr(synth, method)(rows)
+    assert set(read_domain_file(path).looked) == {"low", "high"}
+    words = {**ORDERED["low"], "range_max": 61}
+    replace(read_domain_file(path), columns={**ORDERED, "low": words}).save(path)
+    edited = PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path)
+    assert not edited.plan().ledger.claims_privacy
+
+
+def test_constraints_are_not_shown_rows_before_the_look_is_written_down(tmp_path, monkeypatch):
+    path = tmp_path / "domain.json"
+    DomainFile(columns=ORDERED).save(path)
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path, model="independent")
+    synth.add_constraints([sdv_constraints.Inequality("low", "high")])
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.DomainFile, "save", full)
+    with pytest.raises(OSError, match="No space left"):
+        synth.fit(pd.DataFrame({"low": [61], "high": [1]}))
+
+
+def test_rows_without_constraints_are_compared_with_none(tmp_path):
+    path = tmp_path / "domain.json"
+    DomainFile(columns=ORDERED).save(path)
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path)
+    synth.validate_constraints(pd.DataFrame({"low": [61], "high": [1]}))
+    assert not read_domain_file(path).looked
+
+
+def test_a_look_is_written_into_the_file_that_was_given_whatever_folder_is_the_current_one(
+    table, tmp_path, monkeypatch
+):
+    """A file by the same name in the new folder got the record, and the edited one a claim."""
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "domain.json").write_text(json.dumps(COLUMNS))
+        save_rules([], tmp_path / folder / "rules.json")
+    save_rules([Inequality("age", "size")], tmp_path / "there" / "rules.json")
+    monkeypatch.chdir(tmp_path / "here")
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_of(COLUMNS), domain="domain.json", rules="rules.json", types="voted"
+    )
+    assert synth.domain == synth.get_parameters()["domain"] == "domain.json"
+    monkeypatch.chdir(tmp_path / "there")
+    synth.check(read_csv(table, COLUMNS), show=lambda _: None)
+    assert not read_domain_file("domain.json").looked
+    assert set(read_domain_file(tmp_path / "here" / "domain.json").looked) == {"age", "sex"}
+    assert not synth._told.read()[1].rules  # those of the first folder
+    assert str(tmp_path).encode() not in pickle.dumps(synth)  # the holder's folders leave with no object
 
 
 def test_sdvs_comparison_is_a_look_at_what_a_rule_makes_too(tmp_path):

@@ -257,7 +257,7 @@ def test_another_object_may_be_fitted_meanwhile() -> None:
 
 
 def test_what_is_the_holders_stays(tmp_path: Path) -> None:
-    """One list for save, pickle, copy and deepcopy: budgets, published tables, looks, and who watches."""
+    """One list for save, pickle, copy and deepcopy: budgets, published tables, and who watches."""
     public = table()[["kind"]].replace(f"{MARKER}kind", "x").assign(kind=f"{MARKER}public")
     public.loc[::2, "kind"] = "x"
     synth = make(
@@ -268,18 +268,7 @@ def test_what_is_the_holders_stays(tmp_path: Path) -> None:
     looking(synth, tmp_path)
     synth.fit(table())
     synth._points, synth._paid, synth._taken = [], {}, ()  # as in the middle of calls
-    here = {
-        "budget",
-        "public",
-        "_public_given",
-        "watch",
-        "record",
-        "_looked",
-        "_charge",
-        "_paid",
-        "_taken",
-        "_points",
-    }
+    here = {"budget", "public", "_public_given", "watch", "record", "_charge", "_paid", "_taken", "_points"}
     assert {name for name in here if vars(synth).get(name) is not None} == here == set(TRANSIENT)
     for twin in (copy(synth), deepcopy(synth), pickle.loads(cloudpickle.dumps(synth))):
         assert {name: vars(twin).get(name) for name in here} == dict.fromkeys(here)
