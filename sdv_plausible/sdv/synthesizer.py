@@ -39,7 +39,7 @@ from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release.side_entries import Types, check_types, side_entries
-from sdv_plausible.release_file.domain import with_charges
+from sdv_plausible.release_file.domain import with_charges, with_looks
 from sdv_plausible.release_file.invented import check_invented
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.settings import check_locales
@@ -221,6 +221,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         check_invented({name: spec["sdtype"] for name, spec in columns.items()}, known_locales)
         fitted = getattr(self._learner, "fitted", None) is not None  # which names its columns
         as_they_are = fitted or given_structure(self._learner) is not None
+        if isinstance(told, DomainFile):
+            self._looked = self._looked.looked_at(told.looked, told.looked_rules)
         said = Told(
             columns=columns,
             rules=read_rules(as_rules(self.rules)),  # of a path now: the current folder may change
@@ -825,11 +827,15 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """Return the domain of the fit: what each modelled column may hold, and where that is from.
 
         It can be saved (``Domain.save``), edited and given to another synthesizer. It holds what learning it
-        cost (``Domain.learned``): the other's fit charges that again, and draws it once from one budget.
+        cost (``Domain.learned``): the other's fit charges that again, and draws it once from one budget. And
+        it holds which columns were compared with rows (``Domain.looked``), by this object or before: edited
+        now, these make no claim. A release file has no such record: the domain of ``from_release`` tells
+        of no look before it, so edit the domain file instead.
         """
         self._fitted_sampler()
         assert self._ledger is not None
-        return with_charges(self._codec.domain, self._ledger, self._settings, self._charge)
+        domain = with_charges(self._codec.domain, self._ledger, self._settings, self._charge)
+        return with_looks(domain, self._looked, self._fitted_rules.rule_set, self._rules.digests)
 
     def get_structure(self) -> dict[str, list[str]]:
         """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""
