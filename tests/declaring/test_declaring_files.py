@@ -22,7 +22,7 @@ from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.rules import Inequality
 from sdv_plausible.rules.files import save_rules
 from sdv_plausible.sdv.versions import detect_metadata
-from sdv_plausible.table.declarations import domain_document
+from sdv_plausible.table.declarations import domain_document, looked_at
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.domain_file import SCHEMA, DomainFile
 
@@ -623,6 +623,8 @@ def test_what_is_read_back_is_not_edited(mixed_table, tmp_path):
     assert read.looked == domain.looked
     for one in (domain, read, read.declared()):
         assert domain_document(one).edited == ()
+    read_off = Domain(tuple(replace(a, provenance="inferred") for a in read))
+    assert domain_document(looked_at(read_off, read.names).declared()).edited == ()  # its holder's word
     other = replace(
         read, attributes=tuple(replace(a, buckets=tuple(range(a.cardinality))) for a in read if not a.groups)
     )
