@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.table.domain import SCHEMA
+from sdv_plausible.table.declarations import domain_document, looked_at
+from sdv_plausible.table.domain import SCHEMA, Domain
 from sdv_plausible.table.domain_file import SCHEMA as FILE_SCHEMA
 from sdv_plausible.table.domain_file import DomainFile, is_blank, read_json
 from sdv_plausible.table.words import MODELLED_SDTYPES
@@ -38,6 +39,12 @@ def record_look(
     ``rules`` are the digests of the rules, if rows that break one are about to be counted. If the file cannot
     be written (OSError) nothing should be shown. A bare mapping becomes a domain file.
     """
+    if _is_finished(read_json(Path(path))):
+        with locked(Path(path).resolve()):
+            domain = Domain.load(path)
+            noted = looked_at(domain, names, rules)
+            noted.save(path)
+        return tuple(name for name in noted.looked if name not in domain.looked)
     before = read_domain_file(path)
     if before.looked_at(names, rules) == before:
         return ()
@@ -46,6 +53,10 @@ def record_look(
         after = before.looked_at(names, rules)
         after.save(path)
     return tuple(name for name in after.looked if name not in before.looked)
+
+
+def _is_finished(document: Any) -> bool:
+    return isinstance(document, dict) and document.get("schema") == SCHEMA
 
 
 def with_looks(
@@ -69,14 +80,12 @@ def with_looks(
     except ValueError:
         document = None
     schema = document.get("schema", FILE_SCHEMA) if isinstance(document, Mapping) else None
-    if schema == SCHEMA:  # a finished domain keeps none
-        return file, []
-    if schema != FILE_SCHEMA:
+    if schema not in (FILE_SCHEMA, SCHEMA):
         raise ValueError(
             f"{replaced} cannot be read as a domain file, and may hold a record of looks at the rows: mend "
             "it, or remove it yourself"
         )
-    return with_earlier(file, DomainFile.of(document, str(replaced)), names)
+    return with_earlier(file, domain_document(replaced), names)
 
 
 def with_earlier(
@@ -118,11 +127,8 @@ def note_look(path: str | Path, names: Collection[str], rules: Collection[str] |
     # found. Else ever narrower ranges are tried until one person's value is the bound.
     if not names and rules is None:
         return []
-    document = read_json(Path(path))
-    if isinstance(document, dict) and document.get("schema") == SCHEMA:
-        return [f"{path} is a finished domain, which keeps no record: do not edit it now"]
     record_look(path, names, rules)
-    file = read_domain_file(path)
+    file = domain_document(Path(path))
     seen = ", ".join(name for name in file.looked if name in names)
     told = []
     if seen:
@@ -143,15 +149,11 @@ def note_look(path: str | Path, names: Collection[str], rules: Collection[str] |
     return told
 
 
-def told_of_look(
-    domain: Any, names: Collection[str], rules: Collection[str] | None = None, known: Collection[str] = ()
-) -> list[str]:
+def told_of_look(domain: Any, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
     """Write a look down where the declarations are kept, and return what whoever looked is told."""
-    # Where ``domain`` is no file there is no record; of ``known`` columns that was told before.
     if isinstance(domain, (str, os.PathLike)) and domain != "written":
         return note_look(Path(domain), names, rules)
-    new = sorted(set(names) - set(known))
-    return [NO_FILE.format(", ".join(new))] if new else []
+    return [NO_FILE.format(", ".join(sorted(names)))] if names else []
 
 
 BLANK: Mapping[str, Any] = {"sdtype": None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +16,11 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.release_file.ledger import write_learned
 from sdv_plausible.release_file.reading import Part, check_writable
+from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.column_document import ATTRIBUTE
+from sdv_plausible.table.declarations import looked_at
 from sdv_plausible.table.domain import Attribute, Domain, read_attribute, write_attribute
+from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.private_domain import largest_losses
 from sdv_plausible.table.type_votes import TYPES_SHARE
 
@@ -44,6 +47,20 @@ def with_charges(
     cost = PrivacyLedger(delta=ledger.delta, covers="the domain", neighbours=ledger.neighbours)
     cost.charge(*paid, *ended)
     return replace(domain, learned=write_learned(cost, charge))
+
+
+def with_looks(domain: Domain, looks: DomainFile, rules: RuleSet, digests: Collection[str]) -> Domain:
+    """The domain of a fit with the record of looks at its columns and rules, whose ``digests`` these are.
+
+    What was edited after an earlier look is so by its provenance, or cited its public source.
+    """
+    through = looks.looked_rules is not None
+    seen = (
+        name
+        for name in domain.names
+        if not {name, *rules.behind(name)}.isdisjoint(looks.looked) or (through and name in rules.added)
+    )
+    return looked_at(domain, {*looks.looked, *seen}, digests if through else None)
 
 
 def _of_domain(entry: LedgerEntry, s: Settings) -> LedgerEntry:

@@ -74,6 +74,17 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:
         return without_transient(self.__dict__)
 
+    def __copy__(self) -> Any:
+        """A copy that is fitted, or told more, without a change to this object, whose claim is its own."""
+        shared = [vars(self).get(name) for name in _SHARED]
+        return deepcopy(self, {id(one): one for one in shared})
+
+    def _alike(self) -> Any:
+        """A shallow copy without what never leaves: to be written or sampled, and never fitted."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__getstate__())
+        return twin
+
     # --- what SDV calls ---------------------------------------------------------------------------
 
     def _update_default_transformers(self) -> None:
@@ -146,9 +157,12 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     @property
     def _sdv_sees_rows(self) -> bool:
         """Whether the user added what learns from rows: SDV constraints, or transformers of their own."""
-        has_constraints = self._chained_constraints or self._reject_sampling_constraints
         transformers = self._data_processor._hyper_transformer.field_transformers
-        return bool(has_constraints or own_transformers(transformers))
+        return bool(self._has_constraints or own_transformers(transformers))
+
+    @property
+    def _has_constraints(self) -> bool:
+        return any(getattr(self, name) for name in _CONSTRAINTS)
 
     def _shown_to_sdv(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Keep the rows for the model, and return what SDV is fitted to in their place."""
@@ -291,6 +305,13 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             self._as_given(super().validate, frame if given is None else {given: frame})
         finally:
             self.__dict__.update(kept)
+
+    @shown_rows
+    def validate_constraints(self, synthetic_data: Any) -> None:
+        """Check rows against SDV constraints: real ones, too, so that it counts as a look at them."""
+        if self._has_constraints:
+            self._before_look()
+        super().validate_constraints(synthetic_data)
 
     @shown_rows
     def auto_assign_transformers(self, data: Any) -> None:
@@ -504,6 +525,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
 
 _MISSING = "\x00missing"
+# Of a fit, which never changes it: a copy holds no second table. Its rows count towards the same row cap.
+_SHARED = ("_sampler", "_charged_calls")
 _CONSTRAINTS = ("_chained_constraints", "_reject_sampling_constraints")  # lists of fitted constraints
 _DAMAGED = (
     pickle.UnpicklingError,

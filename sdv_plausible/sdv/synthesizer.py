@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from copy import copy, deepcopy
+from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +39,12 @@ from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release.side_entries import Types, check_types, side_entries
-from sdv_plausible.release_file.domain import with_charges
+from sdv_plausible.release_file.domain import with_charges, with_looks
 from sdv_plausible.release_file.invented import check_invented
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.settings import check_locales
 from sdv_plausible.rules.checking import check_rows, rule_entries
+from sdv_plausible.rules.files import read_rules
 from sdv_plausible.rules.moments import DateAndTime
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.sdv import latent_points, shown
@@ -65,6 +67,7 @@ from sdv_plausible.table.column_types import check_released, metadata_columns
 from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.declarations import Specs, Undeclared, domain_document
 from sdv_plausible.table.domain import MAX_BINS, Domain
+from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.output_types import usual_types
 from sdv_plausible.table.persons import person_entry, unknown_persons
 from sdv_plausible.table.storage import PERSON, check_storage
@@ -153,8 +156,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     spelling = Spelling()
     """How cells of text are written whose types are voted for."""
     record: Note | None = None
-    """Writes looks at columns and rules down, where ``domain`` is what was made of a file; never saved."""
-    _looked: tuple[str, ...] = ()  # columns that were compared with rows: whatever the rows are
+    """Writes looks at columns and rules down in the domain file, of whatever folder it is; never saved."""
+    _looked = DomainFile(columns={})  # what was compared with rows, and not what came out: saved, too
     _points: list[np.ndarray] | None = None  # only while rows are sampled with their latent points
     _earlier = Earlier()  # what the domain cost when it was learned
     _charge: Mapping[str, str] | None = None  # in the budget, that paid for the fit
@@ -208,6 +211,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         metadata = with_id(metadata, unit.person)
         columns, open_ = metadata_columns(metadata), tuple[str, ...]()
         told = domain if _is_no_file(domain) else domain_document(domain)
+        if isinstance(domain, (str, os.PathLike)) and not _is_no_file(domain):
+            self.record = partial(told_of_look, Path(domain).resolve())
         if types == "voted":
             columns, told, open_ = left_open(columns, told, unit.person)
             metadata = with_types(metadata, columns, open_)
@@ -216,9 +221,11 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         check_invented({name: spec["sdtype"] for name, spec in columns.items()}, known_locales)
         fitted = getattr(self._learner, "fitted", None) is not None  # which names its columns
         as_they_are = fitted or given_structure(self._learner) is not None
+        if isinstance(told, DomainFile):
+            self._looked = self._looked.looked_at(told.looked, told.looked_rules)
         said = Told(
             columns=columns,
-            rules=as_rules(self.rules),
+            rules=read_rules(as_rules(self.rules)),  # of a path now: the current folder may change
             domain=told,
             max_bins=self.max_bins,
             undeclared=self.undeclared,
@@ -411,8 +418,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if self._sdv_sees_rows:
             self._check_processing()
         self._leave_dates_whole()
-        constrained = self._chained_constraints or self._reject_sampling_constraints
-        held = [self._input_metadata] if constrained else [self._input_metadata, self.metadata]
+        held = [self._input_metadata] if self._has_constraints else [self._input_metadata, self.metadata]
         if any(one.to_dict() != self._original_metadata.to_dict() for one in held):
             raise ValueError(
                 "metadata was changed after this synthesizer was made, which read it then: make a new one, "
@@ -588,7 +594,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 "no record",
                 stacklevel=2,
             )
-        held = copy(self)  # without what never leaves
+        held = self._alike()  # without what never leaves
         held._process = None  # whoever reads the file
         super(PlausibleDeniabilitySynthesizer, held).save(filepath)
 
@@ -721,7 +727,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _with_model(self, model: Any, coins: Coins) -> PlausibleDeniabilitySynthesizer:
         """Return this synthesizer with another model, all of whose attributes are drawn."""
-        held = copy(self)
+        held = self._alike()
         held._process = os.getpid()
         held._settings = replace(self._settings, test=ReleaseTest())
         held._sampler = PrefixSampler(model=model, seeds=INDEPENDENT_ROWS, coins=coins)
@@ -763,27 +769,26 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         }
         lines: list[str] = []
         found, looked = check_rows(rules, known, frame, lines.append)
-        lines += self._noted(looked, rules.digests or None, self._looked)
-        self._looked = tuple(sorted({*self._looked, *looked}))
+        lines += self._noted(looked, rules.digests or None)
         for line in lines:
             show(line)
         return found
 
     def _before_look(self) -> None:
         call = call_of(self)
-        if call is None or not call.fits:  # a fit's own: it makes no claim where SDV sees rows
-            self._noted(self._column_specs())  # the table's: the model has others in the place of some
+        fits = call is not None and call.fits
+        if fits and not self._sdv_sees_rows:
+            return
+        # the table's columns: the model has others in the place of some, and so have constraints
+        lines = self._noted(self._original_metadata.tables[self._table_name].columns)
+        if not fits and self.domain is not None:  # a fit tells itself
+            for line in lines:
+                print(line)
 
-    def _noted(
-        self, names: Collection[str], rules: Collection[str] | None = None, known: Collection[str] = ()
-    ) -> list[str]:
-        """Write a look down where the declarations are kept, and return what whoever looked is told.
-
-        Where there is no file, columns that are ``known`` to have been compared were told of.
-        """
-        if self.record is not None:
-            return self.record(names, rules)
-        return told_of_look(self.domain, names, rules, known)
+    def _noted(self, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
+        """Write a look down here and where the declarations are kept; return what whoever looked is told."""
+        self._looked = self._looked.looked_at(names, rules)
+        return (self.record or partial(told_of_look, self.domain))(names, rules)
 
     def plan(
         self,
@@ -822,11 +827,15 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """Return the domain of the fit: what each modelled column may hold, and where that is from.
 
         It can be saved (``Domain.save``), edited and given to another synthesizer. It holds what learning it
-        cost (``Domain.learned``): the other's fit charges that again, and draws it once from one budget.
+        cost (``Domain.learned``): the other's fit charges that again, and draws it once from one budget. And
+        it holds which columns were compared with rows (``Domain.looked``), by this object or before: edited
+        now, these make no claim. A release file has no such record: the domain of ``from_release`` tells
+        of no look before it, so edit the domain file instead.
         """
         self._fitted_sampler()
         assert self._ledger is not None
-        return with_charges(self._codec.domain, self._ledger, self._settings, self._charge)
+        domain = with_charges(self._codec.domain, self._ledger, self._settings, self._charge)
+        return with_looks(domain, self._looked, self._fitted_rules.rule_set, self._rules.digests)
 
     def get_structure(self) -> dict[str, list[str]]:
         """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""
@@ -974,7 +983,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             + person_entry(self._settings.neighbours)
             + side_entries(
                 self.random_state,
-                has_constraints=bool(self._chained_constraints or self._reject_sampling_constraints),
+                has_constraints=self._has_constraints,
                 transformers=self._data_processor._hyper_transformer.field_transformers,
                 types=self.types,
             )

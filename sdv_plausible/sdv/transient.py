@@ -16,15 +16,15 @@ import pandas as pd
 
 TRANSIENT = (
     "budget", "public", "_public_given", "watch", "record",  # the holder's, with paths and rows of theirs
-    "_looked", "_charge", "_paid",  # what was done on this machine
+    "_charge", "_paid",  # what was done on this machine
     "_taken", "_points",  # of calls
 )  # fmt: skip
 """Attributes that save, pickle, copy and deepcopy leave behind alike."""
 
 BUSY = (
     "another call that is shown rows is under way in this object (fit, preprocess, fit_processed_data, "
-    "validate or auto_assign_transformers), which takes one at a time: wait for it to end, or make a second "
-    "synthesizer"
+    "validate, validate_constraints or auto_assign_transformers), which takes one at a time: wait for it to "
+    "end, or make a second synthesizer"
 )
 Method = TypeVar("Method", bound=Callable[..., Any])
 

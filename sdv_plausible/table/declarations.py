@@ -220,10 +220,18 @@ def domain_document(domain: Any) -> DomainFile:
         domain = _read_file(Path(domain))
     if isinstance(domain, Domain):
         columns = {attribute.name: attribute for attribute in domain}
-        return DomainFile(columns=columns, learned=domain.learned)
+        return DomainFile(
+            columns=columns, learned=domain.learned, looked=domain.looked, looked_rules=domain.looked_rules
+        )
     if not isinstance(domain, Mapping):
         raise Refused("domain", type(domain), 'must be "written", a Domain, a mapping or a path')
     return DomainFile.of(domain, "domain")
+
+
+def looked_at(domain: Domain, names: Collection[str], rules: Collection[str] | None = None) -> Domain:
+    """The domain after these columns were compared with rows, as :meth:`DomainFile.looked_at`."""
+    file = domain_document(domain).looked_at(names, rules)
+    return replace(domain, looked=file.looked, looked_rules=file.looked_rules)
 
 
 def says_type_alone(name: str, spec: Any) -> bool:

@@ -39,6 +39,7 @@ from sdv_plausible.whole_files import write_whole
 
 SCHEMA = "sdv-plausible-domain/1"
 MAX_BINS = 100
+_DIGEST_LENGTH = 64
 MOST_BINS = 1_000_000  # more fit in no memory beside their probabilities
 _POSSIBLE: Form = {
     "type": "array",
@@ -303,11 +304,16 @@ class Domain:
     learned : mapping, optional
         What learning some attributes privately cost, as a domain file's: whoever uses them pays it. Take
         columns out with ``dataclasses.replace(domain, attributes=...)``, which keeps it.
+    looked, looked_rules : mapping, tuple of str; optional
+        Which columns, as they are here, were compared with rows, and beside which rules, as a domain file's:
+        edited afterwards, they make no claim.
     """
 
     attributes: tuple[Attribute, ...]
     possible: Mapping[tuple[int, int], np.ndarray] = field(default_factory=dict, compare=False, repr=False)
     learned: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    looked: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    looked_rules: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if len({a.name for a in self.attributes}) != len(self.attributes):
@@ -359,6 +365,7 @@ class Domain:
             "attributes": [write_attribute(a) for a in self.attributes],
             **({} if not self.possible else {"possible": self._possible()}),
             **({} if self.learned is None else {"learned": dict(self.learned)}),
+            **written_looks(self),
         }
 
     def _possible(self) -> list[dict[str, Any]]:
@@ -392,7 +399,8 @@ class Domain:
             raise ValueError(
                 f"not a domain document: its 'learned' ({learned!r}) must be what Domain.save wrote there"
             )
-        domain = cls(tuple(read_attribute(entry) for entry in entries), learned=learned)
+        looks = read_looks(document, "domain document")
+        domain = cls(tuple(read_attribute(entry) for entry in entries), learned=learned, **looks)
         return replace(domain, possible=domain._read_possible(document.get("possible", [])))
 
     def _read_possible(self, zeros: Any) -> dict[tuple[int, int], np.ndarray]:
@@ -495,6 +503,34 @@ class Domain:
             a if a.provenance == "private" else replace(a, provenance="declared") for a in self.attributes
         )
         return replace(self, attributes=tuple(free))
+
+
+def written_looks(declared: Any) -> dict[str, Any]:
+    """The record of looks that a domain or domain file has, for its document; nothing where there is none."""
+    rules = declared.looked_rules
+    return {
+        **({"looked": dict(declared.looked)} if declared.looked else {}),
+        **({} if rules is None else {"looked_rules": list(rules)}),
+    }
+
+
+def read_looks(document: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """Read what :func:`written_looks` wrote."""
+    looked, rules = document.get("looked", {}), document.get("looked_rules")
+    for key, is_right, kind in (
+        ("looked", isinstance(looked, Mapping) and all(map(_is_digest, looked.values())), "map names to"),
+        ("looked_rules", rules is None or (isinstance(rules, list) and all(map(_is_digest, rules))), "list"),
+    ):
+        if not is_right:
+            raise ValueError(
+                f"{what}: {key!r} must {kind} the SHA-256 digests that were written there: put back the file "
+                "as it was"
+            )
+    return {"looked": looked, "looked_rules": None if rules is None else tuple(rules)}
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and len(value) == _DIGEST_LENGTH and set(value) <= set("0123456789abcdef")
 
 
 def write_attribute(attribute: Attribute) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,13 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.table.domain import Attribute, read_attribute
+from sdv_plausible.table.domain import Attribute, read_attribute, read_looks, write_attribute, written_looks
 from sdv_plausible.table.specifications import told_sdtype
 from sdv_plausible.table.values import write_value
 from sdv_plausible.table.words import check_names, read_words, suggestion
 from sdv_plausible.whole_files import write_whole
 
 SCHEMA = "sdv-plausible-declarations/1"
-_DIGEST_LENGTH = 64
 _KEYS = ("$schema", "schema", "detected", "columns", "looked", "looked_rules", "rules_source", "learned")
 
 
@@ -57,10 +57,9 @@ class DomainFile:
         return tuple(
             name
             for name, words in self.columns.items()
-            if isinstance(words, Mapping)
-            and name in self.looked
+            if name in self.looked
             and self.looked[name] != digest(words)
-            and not words.get("source")
+            and not (isinstance(words, Mapping) and words.get("source"))
         )
 
     def declarations(self) -> dict[str, Any]:
@@ -74,7 +73,7 @@ class DomainFile:
             )
         for name, given in self.columns.items():
             words = given
-            if isinstance(given, Mapping) and "kind" in given:
+            if isinstance(given, Attribute) or (isinstance(given, Mapping) and "kind" in given):
                 words = self._attribute(name, given)
             elif isinstance(given, Mapping):
                 if is_blank(given):
@@ -88,10 +87,10 @@ class DomainFile:
             found[name] = words
         return found
 
-    def _attribute(self, name: str, given: Mapping[str, Any]) -> Attribute:
-        if "name" in given:
+    def _attribute(self, name: str, given: Attribute | Mapping[str, Any]) -> Attribute:
+        if not isinstance(given, Attribute) and "name" in given:
             raise ValueError(f"column {name!r}: its name stands before its words: leave 'name' out")
-        found = read_attribute({"name": name, **given})
+        found = given if isinstance(given, Attribute) else read_attribute({"name": name, **given})
         if self.detected or name in self.edited:
             return replace(found, provenance="inferred" if self.detected else "edited")
         return found
@@ -127,8 +126,7 @@ class DomainFile:
             "schema": SCHEMA,
             **({"detected": True} if self.detected else {}),
             "columns": dict(self.columns),
-            **({"looked": dict(self.looked)} if self.looked else {}),
-            **({} if self.looked_rules is None else {"looked_rules": list(self.looked_rules)}),
+            **written_looks(self),
             **({} if self.rules_source is None else {"rules_source": self.rules_source}),
             **({} if self.learned is None else {"learned": dict(self.learned)}),
         }
@@ -163,32 +161,22 @@ class DomainFile:
             if key not in _KEYS:
                 hint = suggestion(str(key), _KEYS) or f"; known are {', '.join(_KEYS)}"
                 raise ValueError(f"{what}: the key {key!r} means nothing{hint}")
-        columns, looked = document.get("columns"), document.get("looked", {})
+        columns, looks = document.get("columns"), read_looks(document, what)
         detected, editor = document.get("detected", False), document.get("$schema")
         if not isinstance(columns, Mapping):
             raise ValueError(f"{what}: 'columns' must map names to declarations such as {{'sdtype': 'id'}}")
         check_names(columns, what)
         if not isinstance(detected, bool) or not isinstance(editor, (str, type(None))):
             raise ValueError(f"{what}: 'detected' must be true or false, '$schema' text")
-        if not isinstance(looked, Mapping) or not all(map(_is_digest, looked.values())):
-            raise ValueError(
-                f"{what}: 'looked' must map names to the SHA-256 digests that were written there: put back "
-                "the file as it was"
-            )
         learned = document.get("learned")
         if not isinstance(learned, (Mapping, type(None))):
             raise ValueError(f"{what}: 'learned' must be what was written there: put back the file as it was")
-        rules, source = document.get("looked_rules"), document.get("rules_source")
-        if rules is not None and not (isinstance(rules, list) and all(map(_is_digest, rules))):
-            raise ValueError(
-                f"{what}: 'looked_rules' must list the SHA-256 digests that were written there: put back the "
-                "file as it was"
-            )
+        source = document.get("rules_source")
         if not isinstance(source, (str, type(None))) or source == "":
             raise ValueError(f"{what}: 'rules_source' must name the public text that the rules are from")
         return cls(
-            columns=columns, looked=looked, detected=detected, editor_schema=editor, learned=learned,
-            looked_rules=None if rules is None else tuple(rules), rules_source=source,
+            columns=columns, detected=detected, editor_schema=editor, learned=learned, rules_source=source,
+            **looks,
         )  # fmt: skip
 
 
@@ -202,6 +190,9 @@ def read_json(path: Path) -> Any:
 
 def digest(words: Any) -> str:
     """SHA-256 of a column's words as canonical JSON; sources do not count, nor what is null."""
+    if isinstance(words, Attribute):  # whose provenance is what the digest tells
+        with suppress(ValueError):  # of values that no file can hold
+            words = {**write_attribute(words), "provenance": None}
     if isinstance(words, Mapping):
         words = {key: value for key, value in words.items() if key != "source" and value is not None}
     text = json.dumps(words, sort_keys=True, separators=(",", ":"), default=_whole)
@@ -223,10 +214,6 @@ def _provenance(words: Any) -> str | None:
     if isinstance(words, Attribute):
         return words.provenance
     return words.get("provenance") if isinstance(words, Mapping) and "kind" in words else None
-
-
-def _is_digest(value: Any) -> bool:
-    return isinstance(value, str) and len(value) == _DIGEST_LENGTH and set(value) <= set("0123456789abcdef")
 
 
 def _json(value: Any) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
+from contextlib import nullcontext, redirect_stdout
+from copy import copy
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
+from sdv import cag as sdv_constraints
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
 from sdv_plausible.cli import main
@@ -15,6 +20,9 @@ from sdv_plausible.declaring import files
 from sdv_plausible.declaring.files import note_look, read_domain_file, record_look
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.rules import Inequality
+from sdv_plausible.rules.files import save_rules
+from sdv_plausible.sdv.versions import detect_metadata
+from sdv_plausible.table.declarations import domain_document, looked_at
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.domain_file import SCHEMA, DomainFile
 
@@ -125,13 +133,13 @@ def test_looks_are_added(domain):
     assert record_look(domain, ["age"]) == ()
 
 
-def test_a_finished_domain_keeps_no_record(table, tmp_path, capsys):
+def test_a_finished_domain_keeps_the_record_of_a_command(table, tmp_path, capsys):
     path = tmp_path / "finished.json"
     Domain.from_declarations({"age": COLUMNS["age"]}).save(path)
     assert main(["check", str(table), "--domain", str(path)]) == 0
-    assert "keeps no record" in capsys.readouterr().out
-    with pytest.raises(ValueError, match="its 'schema'"):
-        record_look(path, ["age"])
+    assert "age were looked at" in capsys.readouterr().out
+    assert set(Domain.load(path).looked) == {"age"}
+    assert record_look(path, ["age"]) == ()
 
 
 def test_no_domain_file(tmp_path):
@@ -234,11 +242,9 @@ def test_an_object_keeps_the_look_where_there_is_no_file(table):
     synth.check(rows, show=shown.append)
     assert "No file keeps a record of this look at age, sex" in shown[-1]
     assert "domain file" in shown[-1]
-    assert synth._looked == ("age", "sex")
-    assert pickle.loads(pickle.dumps(synth))._looked == ()  # as in a saved file
-    shown.clear()
-    synth.check(rows, show=shown.append)
-    assert not any("No file keeps" in line for line in shown)  # it was said
+    assert (
+        set(synth._looked.looked) == set(pickle.loads(pickle.dumps(synth))._looked.looked) == {"age", "sex"}
+    )
     synth.fit(rows)
     assert synth.privacy_ledger().claims_privacy  # the words were written before the look
 
@@ -403,6 +409,236 @@ def test_sdvs_own_comparisons_are_looks(method, tmp_path):
     honest.fit(rows[:50].astype(int))
     assert honest.privacy_ledger().claims_privacy
     assert list(read_domain_file(same).looked) == ["age"]
+
+
+@pytest.mark.parametrize("method", ["validate", "auto_assign_transformers"])
+def test_who_makes_sdv_compare_is_told_of_the_look(method, table, tmp_path, capsys):
+    """As by check(): with a mapping the object keeps it. Control: nothing is declared."""
+    declared = {name: COLUMNS[name] for name in ("id", "age", "sex")}
+    rows = read_csv(table, COLUMNS)[[*declared]]
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(declared), domain=declared)
+    getattr(synth, method)(rows)
+    assert "No file keeps a record of this look at age, id, sex" in capsys.readouterr().out
+    assert set(synth._looked.looked) == {"age", "sex", "id"}
+    path = tmp_path / "declared.json"
+    path.write_text(json.dumps(declared))
+    getattr(PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path), method)(rows)
+    assert f"Written down in {path}: id, age, sex were looked at" in capsys.readouterr().out
+    getattr(PlausibleDeniabilitySynthesizer(metadata_of(declared)), method)(rows)
+    assert capsys.readouterr().out == ""
+
+
+ORDERED = {name: {"sdtype": "numerical", "range_min": 0, "range_max": 99} for name in ("low", "high")}
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+@pytest.mark.parametrize("method", ["fit", "preprocess", "validate_constraints"])
+def test_a_comparison_with_sdv_constraints_is_a_look(method, is_kept, tmp_path):
+    """SDV's errors name or quote the rows that break them; a fit without them then repeats what was seen."""
+    path = tmp_path / "domain.json"
+    DomainFile(columns=ORDERED).save(path)
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path, model="independent")
+    synth.add_constraints([sdv_constraints.Inequality("low", "high")])
+    rows = pd.DataFrame({"low": range(50), "high": range(1, 51)})
+    if method == "validate_constraints":
+        synth.fit(rows)
+        DomainFile(columns=ORDERED).save(path)
+    if not is_kept:
+        rows.loc[7, "low"] = 61
+    with nullcontext() if is_kept else pytest.raises(Exception, match=r"61|: 7"):
+        getattr(synth, method)(rows)
+    assert set(read_domain_file(path).looked) == {"low", "high"}
+    words = {**ORDERED["low"], "range_max": 61}
+    replace(read_domain_file(path), columns={**ORDERED, "low": words}).save(path)
+    edited = PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path)
+    assert not edited.plan().ledger.claims_privacy
+
+
+def test_constraints_are_not_shown_rows_before_the_look_is_written_down(tmp_path, monkeypatch):
+    path = tmp_path / "domain.json"
+    DomainFile(columns=ORDERED).save(path)
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path, model="independent")
+    synth.add_constraints([sdv_constraints.Inequality("low", "high")])
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.DomainFile, "save", full)
+    with pytest.raises(OSError, match="No space left"):
+        synth.fit(pd.DataFrame({"low": [61], "high": [1]}))
+
+
+def test_rows_without_constraints_are_compared_with_none(tmp_path):
+    path = tmp_path / "domain.json"
+    DomainFile(columns=ORDERED).save(path)
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path)
+    synth.validate_constraints(pd.DataFrame({"low": [61], "high": [1]}))
+    assert not read_domain_file(path).looked
+
+
+def test_a_look_is_written_into_the_file_that_was_given_whatever_folder_is_the_current_one(
+    table, tmp_path, monkeypatch
+):
+    """A file by the same name in the new folder got the record, and the edited one a claim."""
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "domain.json").write_text(json.dumps(COLUMNS))
+        save_rules([], tmp_path / folder / "rules.json")
+    save_rules([Inequality("age", "size")], tmp_path / "there" / "rules.json")
+    monkeypatch.chdir(tmp_path / "here")
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_of(COLUMNS), domain="domain.json", rules="rules.json", types="voted"
+    )
+    assert synth.domain == synth.get_parameters()["domain"] == "domain.json"
+    monkeypatch.chdir(tmp_path / "there")
+    synth.check(read_csv(table, COLUMNS), show=lambda _: None)
+    assert not read_domain_file("domain.json").looked
+    assert set(read_domain_file(tmp_path / "here" / "domain.json").looked) == {"age", "sex"}
+    assert not synth._told.read()[1].rules  # those of the first folder
+    assert str(tmp_path).encode() not in pickle.dumps(synth)  # the holder's folders leave with no object
+
+
+SMALL = {
+    "age": {"sdtype": "numerical", "range_min": 0, "range_max": 30, "decimal_places": 0},
+    "sex": {"sdtype": "categorical", "range_values": ["f", "m"]},
+}
+PEOPLE = pd.DataFrame({"age": range(18, 90), "sex": ["f", "m"] * 36})
+
+
+def small(domain):
+    return PlausibleDeniabilitySynthesizer(metadata_of(SMALL), domain=domain, model="independent")
+
+
+def given_as(kind, folder):
+    if kind == "file":
+        DomainFile(columns=SMALL).save(folder / "domain.json")
+        return folder / "domain.json"
+    return SMALL if kind == "mapping" else Domain.from_declarations(SMALL)
+
+
+def edit(path, **changed):
+    """Change a column of a saved domain by hand."""
+    document = json.loads(path.read_text())
+    for entry in document["attributes"]:
+        if entry["name"] in changed:
+            entry.update(changed[entry["name"]])
+    path.write_text(json.dumps(document))
+    return path
+
+
+def claims(domain):
+    return small(domain).plan().ledger.claims_privacy
+
+
+SEEN = {"age": {"lower": list(range(18, 90)), "upper": list(range(18, 90))}}
+
+
+@pytest.mark.filterwarnings("ignore:most cells of age:UserWarning")
+@pytest.mark.parametrize("through", ["itself", "copy", "saved"])
+@pytest.mark.parametrize("kind", ["file", "mapping", "domain"])
+def test_the_domain_of_a_fit_holds_the_looks(kind, through, tmp_path):
+    """Saved, and edited to what the warning made one look up, it gave the claim that its file does not."""
+    synth = small(given_as(kind, tmp_path))
+    synth.fit(PEOPLE)
+    if through == "copy":
+        synth = copy(synth)
+    elif through == "saved":
+        synth = pickle.loads(pickle.dumps(synth))
+    path = tmp_path / "E.json"
+    synth.get_domain().save(path)
+    assert claims(path)
+    assert claims(Domain.load(path))
+    assert not claims(edit(path, **SEEN))
+    assert not claims(Domain.load(path))
+    again = small(Domain.load(path))  # and of the next fit's
+    again.fit(PEOPLE.assign(age=20))
+    again.get_domain().save(path)
+    assert not claims(path)
+
+
+def test_the_domain_that_nobody_compared_may_be_edited(tmp_path):
+    Domain.from_declarations(SMALL).save(tmp_path / "E.json")
+    assert "looked" not in json.loads((tmp_path / "E.json").read_text())
+    assert claims(edit(tmp_path / "E.json", **SEEN))
+
+
+def test_a_record_of_before_the_fit_is_in_its_domain(tmp_path):
+    path = given_as("file", tmp_path)
+    record_look(path, ["age"])
+    cited = {**SMALL["age"], "range_max": 89, "source": "the law"}
+    replace(read_domain_file(path), columns={**SMALL, "age": cited}).save(path)
+    synth = small(path)
+    synth.fit(PEOPLE.iloc[:12].assign(age=20))
+    synth.get_domain().save(tmp_path / "E.json")
+    assert claims(tmp_path / "E.json")  # the source was cited
+    assert not claims(edit(tmp_path / "E.json", **SEEN))
+
+
+def test_a_look_at_a_finished_domain_is_written_down_in_it(tmp_path):
+    """It keeps what it has beside the declarations; control: it is edited before the look."""
+    path, told = tmp_path / "E.json", []
+    domain = Domain.from_declarations(SMALL)
+    domain = replace(domain, possible={(0, 1): np.ones(domain.cardinalities, dtype=bool)})
+    domain.save(path)
+    small(path).check(PEOPLE, show=told.append)
+    assert f"Written down in {path}: age, sex were looked at" in told[-1]
+    assert Domain.load(path) == domain
+    assert np.array_equal(Domain.load(path).possible[0, 1], domain.possible[0, 1])
+    assert claims(path)
+    drafted = DomainFile(columns={**SMALL, "age": {**SMALL["age"], "range_max": 89}})
+    assert files.with_looks(drafted, path, SMALL)[0].edited == ("age", "sex")  # as of the file it replaces
+    assert not claims(edit(path, sex={"values": ["f", "d"]}))
+
+
+def test_the_domain_of_a_fit_holds_the_rules_that_were_looked_through(tmp_path):
+    def ordered(domain, most):
+        return PlausibleDeniabilitySynthesizer(
+            metadata_of(ORDERED), domain=domain, rules=[Inequality("low", "high", most=most)],
+            model="independent",
+        )  # fmt: skip
+
+    synth, path = ordered(ORDERED, 9), tmp_path / "E.json"
+    synth.fit(pd.DataFrame({"low": range(50), "high": range(1, 51)}))
+    synth.get_domain().save(path)
+    assert ordered(path, 9).plan().ledger.claims_privacy
+    assert not ordered(path, 8).plan().ledger.claims_privacy
+    (stand_in,) = {*synth.get_domain().names} - {"low"}
+    edit(path, **{stand_in: {"lower": list(range(10)), "upper": list(range(10))}})
+    assert ordered(path, 9).plan().ledger.claims_privacy  # as it was
+    edit(path, **{stand_in: {"lower": [0, 1], "upper": [0, 9]}})
+    assert not ordered(path, 9).plan().ledger.claims_privacy
+
+
+def test_what_is_read_back_is_not_edited(mixed_table, tmp_path):
+    """Of every kind of column, learned and declared; control: one digit more."""
+    metadata = detect_metadata(mixed_table)
+    synth = PlausibleDeniabilitySynthesizer(metadata, model="independent", epsilon=20)
+    synth.fit(mixed_table)
+    with redirect_stdout(io.StringIO()):
+        synth.validate(mixed_table)
+    domain = synth.get_domain()
+    domain.save(tmp_path / "E.json")
+    read = Domain.load(tmp_path / "E.json")
+    assert {*domain.names} <= {*read.looked} == {*mixed_table}
+    assert read.looked == domain.looked
+    for one in (domain, read, read.declared()):
+        assert domain_document(one).edited == ()
+    read_off = Domain(tuple(replace(a, provenance="inferred") for a in read))
+    assert domain_document(looked_at(read_off, read.names).declared()).edited == ()  # its holder's word
+    other = replace(
+        read, attributes=tuple(replace(a, buckets=tuple(range(a.cardinality))) for a in read if not a.groups)
+    )
+    assert domain_document(other).edited == other.names
+
+
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [({"looked": []}, "'looked' must map names"), ({"looked_rules": ["x"]}, "'looked_rules' must list")],
+)
+def test_a_damaged_record_of_a_domain_is_refused(record, told, tmp_path):
+    document = {**Domain.from_declarations(SMALL).to_dict(), **record}
+    with pytest.raises(ValueError, match=f"domain document: {told} .* put back the file as it was"):
+        Domain.from_dict(document)
 
 
 def test_sdvs_comparison_is_a_look_at_what_a_rule_makes_too(tmp_path):

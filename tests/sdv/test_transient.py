@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from copy import copy, deepcopy
 from pathlib import Path
@@ -14,12 +15,15 @@ from typing import Any
 import cloudpickle
 import pandas as pd
 import pytest
+from rdt.transformers import FloatFormatter
+from sdv.cag import FixedIncrements, OneHotEncoding
 
 import sdv_plausible
-from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer
+from sdv_plausible import Budget, DeterministicTest, PlausibleDeniabilitySynthesizer
 from sdv_plausible.fit import run
 from sdv_plausible.fit.public_table import PublicTable
 from sdv_plausible.sdv import base
+from sdv_plausible.sdv.synthesizer import RowCapExceededError
 from sdv_plausible.sdv.transient import TRANSIENT
 from sdv_plausible.sdv.versions import metadata_from_columns
 
@@ -253,7 +257,7 @@ def test_another_object_may_be_fitted_meanwhile() -> None:
 
 
 def test_what_is_the_holders_stays(tmp_path: Path) -> None:
-    """One list for save, pickle, copy and deepcopy: budgets, published tables, looks, and who watches."""
+    """One list for save, pickle, copy and deepcopy: budgets, published tables, and who watches."""
     public = table()[["kind"]].replace(f"{MARKER}kind", "x").assign(kind=f"{MARKER}public")
     public.loc[::2, "kind"] = "x"
     synth = make(
@@ -264,18 +268,7 @@ def test_what_is_the_holders_stays(tmp_path: Path) -> None:
     looking(synth, tmp_path)
     synth.fit(table())
     synth._points, synth._paid, synth._taken = [], {}, ()  # as in the middle of calls
-    here = {
-        "budget",
-        "public",
-        "_public_given",
-        "watch",
-        "record",
-        "_looked",
-        "_charge",
-        "_paid",
-        "_taken",
-        "_points",
-    }
+    here = {"budget", "public", "_public_given", "watch", "record", "_charge", "_paid", "_taken", "_points"}
     assert {name for name in here if vars(synth).get(name) is not None} == here == set(TRANSIENT)
     for twin in (copy(synth), deepcopy(synth), pickle.loads(cloudpickle.dumps(synth))):
         assert {name: vars(twin).get(name) for name in here} == dict.fromkeys(here)
@@ -286,3 +279,83 @@ def test_what_is_the_holders_stays(tmp_path: Path) -> None:
     twin = copy(make(budget=synth.budget))
     with pytest.raises(ValueError, match="drew from one, which its saved file does not hold"):
         twin.fit(table())
+
+
+# --- a copy has an SDV part of its own ----------------------------------------------------------------------------
+
+
+def floats() -> FloatFormatter:
+    return FloatFormatter(enforce_min_max_values=True, learn_rounding_scheme=True)
+
+
+def other_metadata(synth: Synth) -> object:
+    return synth.metadata.update_column("size", table_name=synth._table_name, sdtype="categorical")
+
+
+DONE: dict[str, Callable[[Synth], object]] = {
+    "fit": lambda synth: synth.fit(table().astype({"size": float})),
+    "update_transformers": lambda synth: synth.update_transformers({"size": floats()}),
+    "fit with transformers": lambda synth: (synth.update_transformers({"size": floats()}), synth.fit(table())),
+    "add_constraints": lambda synth: synth.add_constraints([OneHotEncoding(["size", "kind"])]),
+    "fit with constraints": lambda synth: (
+        synth.add_constraints([FixedIncrements("size", 1)]), synth.fit(table()),
+    ),
+    "preprocess": lambda synth: synth.preprocess(table()),
+    "auto_assign_transformers": lambda synth: synth.auto_assign_transformers(table()),
+    "metadata": other_metadata,
+    "original metadata": lambda synth: synth._original_metadata.update_column(
+        "size", table_name=synth._table_name, sdtype="categorical"
+    ),
+    "sample": lambda synth: (synth.sample(7), synth.sample(3)),
+}  # fmt: skip
+
+
+def shown(synth: Synth) -> dict[str, bytes | str]:
+    """Rows and ledger of an object, and each of its attributes."""
+    synth.reset_sampling()
+    rows = synth.sample(40).to_csv()
+    synth.reset_sampling()
+    attributes = {name: pickle.dumps(value) for name, value in vars(synth).items() if name != "watch"}
+    return {**attributes, "rows": rows, "ledger": str(synth.privacy_ledger()), "plan": str(synth.plan())}
+
+
+def touched(synth: Synth, way: str) -> list[str]:
+    """What of an object is another after something was done to its copy."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        synth.sample(3)
+        before = shown(synth)
+        DONE[way](copy(synth))
+        after = shown(synth)
+    return sorted({*before, *after} - {name for name in before if before[name] == after.get(name)})
+
+
+@pytest.fixture(scope="module")
+def fitted_once() -> bytes:
+    synth = make(domain=None, person=None)
+    synth.fit(table())
+    return pickle.dumps(synth)
+
+
+@pytest.mark.parametrize("way", DONE)
+def test_what_is_done_to_a_copy_changes_nothing_of_its_original(way: str, fitted_once: bytes) -> None:
+    """SDV's formatters put single rows' bounds and digits into samples that were claimed to hold none."""
+    assert touched(pickle.loads(fitted_once), way) == []
+
+
+def test_an_sdv_part_that_a_copy_shares_would_be_found(
+    fitted_once: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Synth, "__copy__", Synth._alike)
+    for way, part in (("fit with transformers", "rows"), ("metadata", "metadata")):
+        assert part in touched(pickle.loads(fitted_once), way)
+
+
+def test_rows_of_a_copy_count_towards_the_same_cap() -> None:
+    """Else each copy would release other rows, all of them paid for once."""
+    synth = make(test=DeterministicTest(k=2, row_cap=10))
+    synth.fit(table())
+    twin = copy(synth)
+    twin.sample(6)
+    with pytest.raises(RowCapExceededError, match="6 of row_cap"):
+        synth.sample(5)
