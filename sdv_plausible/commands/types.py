@@ -9,7 +9,7 @@ from pathlib import Path
 from sdv_plausible.commands.files import check_output, check_there
 from sdv_plausible.commands.speaking import say
 
-CLEAN = "No type of a column was read off the rows."
+CLEAN = "No type of a column was read off the rows without noise."
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

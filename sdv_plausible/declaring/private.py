@@ -14,7 +14,6 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
@@ -31,7 +30,7 @@ from sdv_plausible.table.declarations import domain_document, read_declarations
 from sdv_plausible.table.domain import MAX_BINS, Domain, write_attribute
 from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.persons import choose_rows, person_entry
-from sdv_plausible.table.private_domain import FAILURE_SHARE
+from sdv_plausible.table.private_domain import Whole
 from sdv_plausible.table.storage import PERSON, check_storage, with_texts
 
 EARLIER = "learned earlier"
@@ -85,11 +84,11 @@ def learned_file(
             f"the declarations of {', '.join(declared.origins)} were read off the rows: start from a file "
             "without them"
         )
-    plan = declared.plan_private(specs, epsilon, delta, neighbours)
+    plan = declared.plan_private(specs, Whole.of(epsilon, delta), neighbours)
     if not plan.columns:
         raise ValueError("there is nothing to learn: every column's values are declared")
     # all of it is the domain's
-    plan = replace(plan, mu=calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)))
+    plan = replace(plan, mu=Whole.of(epsilon, delta).mu)
     ledger = PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours)
     planned = PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours)
     planned.charge(*plan.entries())
@@ -172,6 +171,7 @@ def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
 
 def _carried(entry: LedgerEntry, at: str) -> LedgerEntry:
     """An entry as the later ledger has it, whichever of the fits before it is from."""
+    entry = replace(entry, envelope=False)  # what it stood for is not to follow
     if entry.mechanism.startswith(EARLIER):
         return entry
     how = f"{EARLIER} {at}: {entry.mechanism}"

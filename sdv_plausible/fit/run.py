@@ -16,7 +16,7 @@ import pandas as pd
 from sdv_plausible.declaring.private import Earlier
 from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.telling import Teller
-from sdv_plausible.fit.voting import CATEGORY, MOMENT, Told, envelope_entry
+from sdv_plausible.fit.voting import CATEGORY, MOMENTS, Told, envelope_entry
 from sdv_plausible.models.paper.learner import given_structure
 from sdv_plausible.models.paper.structure import check_structure, check_tables
 from sdv_plausible.privacy.checks import Refused
@@ -42,8 +42,8 @@ from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.declarations import Declarations, Specs
 from sdv_plausible.table.domain import Domain
-from sdv_plausible.table.private_domain import DomainPlan
-from sdv_plausible.table.type_votes import TYPES_SHARE, read_again
+from sdv_plausible.table.private_domain import DomainPlan, Whole
+from sdv_plausible.table.type_votes import read_again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,8 +165,7 @@ class Fit:
             If it cannot be fitted.
         """
         settings = self.settings if epsilon is None else replace(self.settings, epsilon=epsilon)
-        private = self._private(settings)
-        domain = self.declared.planned(self.specs, private.columns)
+        private, domain = self._private(settings), self._planned()
         if self.as_declared:
             self._check_names(domain)
         extra = (
@@ -209,8 +208,14 @@ class Fit:
         check_settings(self.said)
 
     def _private(self, s: Settings) -> DomainPlan:
-        left = 1 - TYPES_SHARE if self.told.open else 1.0
-        return self.declared.plan_private(self.specs, left * s.epsilon, left * s.model_delta, s.neighbours)
+        envelopes = self._envelope(s)
+        whole = Whole.within(envelopes[0].losses) if envelopes else Whole.of(s.epsilon, s.model_delta)
+        return self.declared.plan_private(self.specs, whole, s.neighbours)
+
+    def _planned(self) -> Domain:
+        """The domain of a plan."""
+        learned = self.declared.plan_private(self.specs, Whole(math.inf, 0.0)).columns
+        return self.declared.planned(self.specs, learned)
 
     def _envelope(self, settings: Settings) -> list[LedgerEntry]:
         """What stands for domain and model whatever a vote finds."""
@@ -218,11 +223,16 @@ class Fit:
             return []
         if self.envelope is not None:
             return [self.envelope]
-        fits = (self, self._read_as(dict.fromkeys(self.told.open, MOMENT)))
-        domains = [one.declared.planned(one.specs, one._private(settings).columns) for one in fits]
-        before = (*self.earlier.entries, *self.told.entries(settings))
-        spent = [loss for entry in before if entry.status == "charged" for loss in entry.losses]
-        return [envelope_entry(settings, self.learner, domains, spent)]
+        domains = [one._planned() for one in (self, self._all(MOMENTS[0]))]
+        earlier, vote = (
+            tuple(loss for entry in entries if entry.status == "charged" for loss in entry.losses)
+            for entries in (self.earlier.entries, self.told.entries(settings))
+        )
+        return [envelope_entry(settings, self.learner, domains, earlier, vote)]
+
+    def _all(self, words: Mapping[str, Any]) -> Fit:
+        """The fit if all columns whose types are open are this."""
+        return self._read_as(dict.fromkeys(self.told.open, words))
 
     def with_types(self, found: Specs) -> Fit:
         """The fit once the types are known that were open, within what was kept for any of them."""
@@ -258,8 +268,9 @@ class Fit:
         ledger, planned, charge = self.settings.empty_ledger(), self.plan().ledger, None
         check_texts(planned)
         self._check_written()
-        if self.told.open:
-            self.with_types(dict.fromkeys(self.told.open, MOMENT)).plan()  # the most columns are within, too
+        if self.told.open:  # names of columns are known for every outcome, and the most columns are within
+            for found in map(self._all, MOMENTS):
+                replace(found, envelope=self._envelope(self.settings)[0]).plan()
         if budget is not None:
             what = f"{self.name}, epsilon {rounded_up(self.settings.epsilon)}"
             drawn = budget.draw(self.earlier.not_in(budget, planned), what)

@@ -7,13 +7,13 @@ mistakes are refused first, and again with the types that were found.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdv_plausible.models.base import ModelBudget, planned_entries
 from sdv_plausible.models.paper.learner import given_structure
-from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
+from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.filters import gaussian_cost
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss
 from sdv_plausible.privacy.checks import Refused
@@ -35,12 +35,17 @@ from sdv_plausible.table.declarations import (
 )
 from sdv_plausible.table.domain import MAX_BINS, Domain
 from sdv_plausible.table.domain_file import DomainFile, is_blank
-from sdv_plausible.table.private_domain import FAILURE_SHARE, largest_losses, listed
-from sdv_plausible.table.type_votes import TYPES_SHARE, vote_entry, vote_failure, vote_types
+from sdv_plausible.table.private_domain import FAILURE_SHARE, listed
+from sdv_plausible.table.type_votes import FORMATS, TYPES_SHARE, vote_entry, vote_failure, vote_types
 from sdv_plausible.table.words import MODELLED_SDTYPES
 
 CATEGORY = {"sdtype": "categorical"}
-MOMENT = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %H:%M:%S"}  # which becomes two columns
+# Each becomes two columns, which are called after the finest that the format shows.
+MOMENTS = tuple(
+    {"sdtype": "datetime", "datetime_format": form}
+    for form in {("%S" in form): form for form in FORMATS if "%H" in form}.values()
+)
+EARLIER_SHARE = 0.5  # of delta, for a domain that was learned before the vote
 Words = Mapping[str, Any]
 
 
@@ -151,24 +156,24 @@ def check_vote(told: Told, s: Settings, learner: Any) -> None:
 
 
 def envelope_entry(
-    s: Settings, learner: Any, domains: Iterable[Domain], spent: Collection[Loss]
+    s: Settings, learner: Any, domains: Iterable[Domain], earlier: tuple[Loss, ...], vote: tuple[Loss, ...]
 ) -> LedgerEntry:
-    """What stands for domain and model whatever a vote finds (proof page, Lemma 3); after what was spent.
+    """What stands for domain and model whatever a vote finds (proof page, Lemma 3), next to what was spent.
 
-    ``domains`` are those of the outcomes with fewest and most columns.
+    ``domains`` are those of the outcomes with fewest and most columns; ``earlier`` is what one cost that was
+    learned before.
     """
-    epsilon, delta = ((1 - TYPES_SHARE) * total for total in (s.epsilon, s.model_delta))
+    spent = (*earlier, *vote)
     trial = ModelBudget(epsilon=s.epsilon, delta=s.model_delta, neighbours=s.neighbours)
     entries = [planned_entries(learner, domain, trial) for domain in domains]
     costs = [gaussian_cost([loss for entry in one for loss in entry.losses]) for one in entries]
-    losses: tuple[Loss, ...] = (ApproxDP(epsilon=epsilon, delta=delta),)
+    losses: tuple[Loss, ...] = (_pair(s, earlier, spent),)
     if None not in costs:
-        failure = FAILURE_SHARE * delta + max(cost[1] for cost in costs if cost is not None)
-        if any(cost[0] for cost in costs if cost is not None):
-            mu = calibrate_gaussian(s.epsilon, s.model_delta - failure, tuple(spent))
-            losses = (GaussianLoss(sensitivity_over_sigma=mu), ApproxDP(epsilon=0.0, delta=failure))
-        else:
-            losses = largest_losses(epsilon, delta)  # a model that asks nothing: the domain alone
+        thresholds = FAILURE_SHARE * (1 - TYPES_SHARE) * s.model_delta
+        failures = [failure for failure in (thresholds, max(cost[1] for cost in costs if cost)) if failure]
+        mu = calibrate_gaussian(s.epsilon, s.model_delta - math.fsum(failures), spent)
+        noise = GaussianLoss(sensitivity_over_sigma=mu)
+        losses = (noise, *(ApproxDP(epsilon=0.0, delta=failure) for failure in failures))
     return LedgerEntry(
         name="learning",
         mechanism="the most that domain and model may cost whatever the types; their own lines are within",
@@ -177,3 +182,17 @@ def envelope_entry(
         parts=("domain", "structure", "parameters"),
         envelope=True,
     )
+
+
+def _pair(s: Settings, earlier: tuple[Loss, ...], spent: tuple[Loss, ...]) -> ApproxDP:
+    """Epsilon and delta that are left by plain addition; of delta half where a domain was learned before."""
+    if not earlier:  # as much as the vote was made for
+        return ApproxDP(epsilon=(1 - TYPES_SHARE) * s.epsilon, delta=(1 - TYPES_SHARE) * s.model_delta)
+    share = 1 - EARLIER_SHARE
+    epsilon = s.epsilon - compose(spent, EARLIER_SHARE * s.model_delta)
+    if not epsilon > 0:
+        raise Refused.saying(
+            "epsilon",
+            f"epsilon ({s.epsilon!r}) is used up by the vote and the domain learned before: raise it",
+        )
+    return ApproxDP(epsilon=epsilon, delta=share * s.model_delta)

@@ -9,7 +9,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -136,10 +136,13 @@ def makes(learner: Any) -> type[SeedModel]:
 
 def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
     """Ledger entries of a learner; one that plans none may have learned elsewhere, and ends the claim."""
-    # An entry for another part of the rows than a learner is given is refused: under ``split`` it would be
-    # counted as if other rows had been asked.
-    planned = learner.plan(domain, budget)
-    for entry in planned or ():
+    # Those that name no part are for all of the model. An entry for another part of the rows than a learner
+    # is given is refused: under ``split`` it would be counted as if other rows had been asked.
+    planned = [
+        replace(entry, parts=_WHOLE_MODEL) if entry.losses and not entry.parts else entry
+        for entry in learner.plan(domain, budget) or ()
+    ]
+    for entry in planned:
         if entry.losses and not {*entry.parts} <= {*_WHOLE_MODEL}:
             raise Refused.saying(
                 "model",

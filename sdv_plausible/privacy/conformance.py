@@ -178,13 +178,14 @@ def _before_the_noise(record: LedgerRecord) -> Iterator[Item]:
         page=f"{PROOFS}/reading.md",
         answer="read with read_csv, read_parquet or the command line: they read each cell alone",
     )
-    for entry in record.charged:
+    for entry in record.used:
         if "domain" in entry.parts:
+            voted = entry.name in ("types", "learning")
             yield Item(
-                topic="Data-dependent preprocessing: value sets",
+                topic=f"Data-dependent preprocessing: {'types' if entry.name == 'types' else 'value sets'}",
                 answer=entry.mechanism,
                 state="covered",
-                page=f"{PROOFS}/private_domain.md",
+                page=f"{PROOFS}/{'type_votes' if voted else 'private_domain'}.md",
             )
     for entry in record.declared:
         if entry.parts != ("seeds",):

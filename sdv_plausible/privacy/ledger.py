@@ -210,16 +210,18 @@ class PrivacyLedger:
 
     def _entry_dict(self, entry: LedgerEntry, total: float) -> dict[str, Any]:
         """One entry; what it released is a function of all, so that it costs no more than the total."""
-        finite = entry.status == "charged"
+        inside = self.envelope if any(entry is one for one in within(self._entries)) else None
+        finite = entry.status == "charged" and inside is None
         alone = math.ceil(min(entry.epsilon(self.delta), total) * 1e6) / 1e6 if finite else None
+        free = _FREE.get(entry.status, "") if inside is None else f"in {inside.name}"
         return {
             "name": entry.name,
             "mechanism": entry.mechanism,
             "epsilon": alone,
-            "cost": _FREE.get(entry.status, "") if alone is None else rounded_up(alone),
+            "cost": free if alone is None else rounded_up(alone),
             "delta": self.delta if finite else None,
             "scope": entry.scope,
-            "provenance": entry.status,
+            "provenance": entry.status if inside is None else "within another",
             "note": entry.note,
             "parts": list(entry.parts),
         }
@@ -290,7 +292,7 @@ class PrivacyLedger:
         total = self.total()
         for entry in (self._entry_dict(one, total) for one in self._lines):
             how = f"{entry['mechanism']} [{entry['scope']}]"
-            lines.append(f"  {entry['name']:<12} epsilon {entry['cost']:<9} {how}")
+            lines.append(f"  {entry['name']:<12} epsilon {entry['cost']:<11} {how}")
             if entry["note"]:
                 lines.append(f"  {'':<12} {entry['note']}")
         lines += [

@@ -89,6 +89,11 @@ class LedgerRecord:
         return tuple(entry for entry in self.entries if entry.provenance == "charged")
 
     @property
+    def used(self) -> tuple[RecordedEntry, ...]:
+        """Entries that looked at rows: those that cost something, and those that are within one of them."""
+        return tuple(entry for entry in self.entries if entry.provenance in ("charged", "within another"))
+
+    @property
     def declared(self) -> tuple[RecordedEntry, ...]:
         """Entries that are free because somebody vouches for them."""
         return tuple(entry for entry in self.entries if entry.provenance == "declared")

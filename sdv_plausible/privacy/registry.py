@@ -176,7 +176,7 @@ def _accounting(record: LedgerRecord) -> Entry:
 
 def _implementation(record: LedgerRecord, given: Mapping[str, Any]) -> Entry:
     tuning = given["preprocessing_and_hyperparameter_tuning"]
-    entries = [f"- {entry.name}: {entry.mechanism} ({entry.scope})" for entry in record.charged]
+    entries = [f"- {entry.name}: {entry.mechanism} ({entry.scope})" for entry in record.used]
     return {
         "preprocessing_and_hyperparameter_tuning": (
             "In the software, every cell becomes a code by itself, as its column is declared; whatever else "

@@ -21,6 +21,7 @@ from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest
 
 TestName = Literal["release", "randomized", "deterministic"]
+MARGIN = 1e-6  # of an envelope's noise: how discrete noise adds up is computed to a ten millionth
 SEED_DELTA_SHARE = 0.5  # of delta, where seeds are used; the rest belongs to the model
 TESTS: dict[str, type[PrivacyTest]] = {
     test.name: test for test in (ReleaseTest, RandomizedTest, DeterministicTest)
@@ -140,7 +141,7 @@ class Settings:
             (pair,) = (loss.pair() for loss in envelope.losses)
             assert pair is not None
             return ModelBudget(epsilon=pair.epsilon, delta=pair.delta, spent=spent, neighbours=who)
-        left = math.sqrt(max(noise - _squares(spent), 0.0))
+        left = math.sqrt(max(noise * (1 - MARGIN) - _squares(spent), 0.0))
         return ModelBudget(
             epsilon=self.epsilon, delta=self.model_delta, spent=spent, neighbours=who, left=left
         )

@@ -13,7 +13,6 @@ from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry, counted
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.release.settings import Settings
 from sdv_plausible.release_file.ledger import write_learned
 from sdv_plausible.release_file.reading import Part, check_writable
 from sdv_plausible.rules.rule_set import RuleSet
@@ -21,24 +20,18 @@ from sdv_plausible.table.column_document import ATTRIBUTE
 from sdv_plausible.table.declarations import looked_at
 from sdv_plausible.table.domain import Attribute, Domain, read_attribute, write_attribute
 from sdv_plausible.table.domain_file import DomainFile
-from sdv_plausible.table.private_domain import largest_losses
-from sdv_plausible.table.type_votes import TYPES_SHARE
+from sdv_plausible.table.private_domain import Whole
 
 REQUIRED = tuple(name for name in ATTRIBUTE if name != "groups")  # written where there are some
 
 
-def with_charges(
-    domain: Domain, ledger: PrivacyLedger, settings: Settings, charge: Mapping[str, str] | None = None
-) -> Domain:
+def with_charges(domain: Domain, ledger: PrivacyLedger, charge: Mapping[str, str] | None = None) -> Domain:
     """The domain of a fit with what learning it cost, for the next fit that is given it."""
     # What ended the fit's claim ends that of the domain, if anything of it was learned or its rules were
     # changed after a look: columns that stand in for others are of these rules. ``charge``: ``when`` and
     # ``what`` of the one in the budget that paid for the fit.
-    paid = [
-        _of_domain(e, settings)
-        for e in counted(ledger.entries)
-        if "domain" in e.parts and e.status == "charged"
-    ]
+    charged = (e for e in counted(ledger.entries) if "domain" in e.parts and e.status == "charged")
+    paid = [_of_domain(entry) for entry in charged]
     marked = any(e.name == "rules" and e.status == "no claim" for e in ledger.entries)
     learned = paid or any(a.provenance == "private" for a in domain)
     if domain.learned is not None or not (learned or marked):
@@ -63,12 +56,14 @@ def with_looks(domain: Domain, looks: DomainFile, rules: RuleSet, digests: Colle
     return looked_at(domain, {*looks.looked, *seen}, digests if through else None)
 
 
-def _of_domain(entry: LedgerEntry, s: Settings) -> LedgerEntry:
+def _of_domain(entry: LedgerEntry) -> LedgerEntry:
     """What an entry charged for the domain: of what stands for domain and model, the domain's most."""
     if not entry.envelope:
         return entry
-    losses = largest_losses((1 - TYPES_SHARE) * s.epsilon, (1 - TYPES_SHARE) * s.model_delta)
-    how = "value sets, the most that they may cost whatever the types"
+    how, losses = (
+        "value sets, the most that they may cost whatever the types",
+        Whole.within(entry.losses).most,
+    )
     return replace(entry, mechanism=how, losses=losses, scope="the domain", parts=("domain",), envelope=False)
 
 

@@ -199,6 +199,8 @@ def _read_neighbours(part: Part) -> Neighbours:
 def _read_entry(part: Part) -> LedgerEntry:
     envelope = "envelope" in part.entries()  # written where it is one
     f = part.fields((*_ENTRY, *(["envelope"] if envelope else [])))
+    if envelope and f["envelope"].flag() is False:
+        raise f["envelope"].refuse("must be true, or not be there")
     return part.checked(
         lambda: LedgerEntry(
             name=f["name"].text(LONGEST_NAME),
@@ -207,7 +209,7 @@ def _read_entry(part: Part) -> LedgerEntry:
             scope=f["scope"].text(),
             note=f["note"].text(),
             parts=tuple(item.choice(get_args(Known)) for item in f["parts"].items(100)),
-            envelope=envelope and f["envelope"].flag(),
+            envelope=envelope,
         )
     )
 

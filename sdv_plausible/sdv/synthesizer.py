@@ -834,7 +834,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """
         self._fitted_sampler()
         assert self._ledger is not None
-        domain = with_charges(self._codec.domain, self._ledger, self._settings, self._charge)
+        domain = with_charges(self._codec.domain, self._ledger, self._charge)
         return with_looks(domain, self._looked, self._fitted_rules.rule_set, self._rules.digests)
 
     def get_structure(self) -> dict[str, list[str]]:

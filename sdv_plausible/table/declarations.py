@@ -16,7 +16,7 @@ from sdv_plausible.table.domain import MOST_BINS, Attribute, Domain
 from sdv_plausible.table.domain import SCHEMA as DOMAIN_SCHEMA
 from sdv_plausible.table.domain_file import DomainFile, read_json
 from sdv_plausible.table.forms import LONGEST_TEXT, is_text
-from sdv_plausible.table.private_domain import DomainPlan
+from sdv_plausible.table.private_domain import DomainPlan, Whole
 from sdv_plausible.table.specifications import declare, declared_attribute, origin_of
 from sdv_plausible.table.words import (
     FORM_WORDS,
@@ -54,9 +54,7 @@ class Declarations:
     sources: Mapping[str, str] = field(default_factory=dict)
     """Public sources that were cited."""
 
-    def plan_private(
-        self, specs: Specs, epsilon: float, delta: float, neighbours: Neighbours = ONE_ROW
-    ) -> DomainPlan:
+    def plan_private(self, specs: Specs, whole: Whole, neighbours: Neighbours = ONE_ROW) -> DomainPlan:
         """Plan what learning domains costs, with bounds or without, from the metadata alone."""
         learned = set(self.bounds)
         if self.undeclared == "private":
@@ -68,8 +66,7 @@ class Declarations:
         }
         return DomainPlan.make(
             columns,
-            epsilon,
-            delta,
+            whole,
             declared=len(specs) - len(columns),
             never_missing=self.never_missing,
             neighbours=neighbours,

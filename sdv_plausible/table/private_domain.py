@@ -80,15 +80,35 @@ NO_NOISE = "the value sets were learned without noise (epsilon is infinite); giv
 Names = Mapping[str, str]
 
 
-def largest_losses(epsilon: float, delta: float) -> tuple[Loss, ...]:
-    """What domains cost at most that are learned within a share of (epsilon, delta), whatever the columns."""
-    mu = _mu(epsilon, delta, max(BOUNDED_WEIGHT, *WEIGHTS.values()))
-    return GaussianLoss(sensitivity_over_sigma=mu), ApproxDP(epsilon=0.0, delta=FAILURE_SHARE * delta)
+class Whole(NamedTuple):
+    """What domain and model have together."""
 
+    mu: float  # Gaussian parameter; infinity for no noise
+    failure: float  # probability that thresholds may fail with, all together
 
-def _mu(epsilon: float, delta: float, weight: float) -> float:
-    """Gaussian parameter of learning domains of columns of this mean weight."""
-    return calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)) * math.sqrt(DOMAIN_SHARE * weight)
+    @classmethod
+    def of(cls, epsilon: float, delta: float) -> Whole:
+        """Within (epsilon, delta); an infinite epsilon has the same looks without noise."""
+        if not math.isfinite(epsilon):
+            return cls(math.inf, 0.0)
+        return cls(calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)), FAILURE_SHARE * delta)
+
+    @classmethod
+    def within(cls, envelope: Sequence[Loss]) -> Whole:
+        """Of what stands for both: Gaussian noise and failures, the thresholds' first, or one pair."""
+        noise = [loss for loss in envelope if isinstance(loss, GaussianLoss)]
+        pairs = [loss for loss in envelope if isinstance(loss, ApproxDP)]
+        if not noise:
+            return cls.of(pairs[0].epsilon, pairs[0].delta)
+        return cls(
+            math.sqrt(math.fsum(one.count * one.sensitivity_over_sigma**2 for one in noise)), pairs[0].delta
+        )
+
+    @property
+    def most(self) -> tuple[Loss, ...]:
+        """What learning domains costs of it at most, whatever the columns."""
+        mu = self.mu * math.sqrt(DOMAIN_SHARE * max(BOUNDED_WEIGHT, *WEIGHTS.values()))
+        return GaussianLoss(sensitivity_over_sigma=mu), ApproxDP(epsilon=0.0, delta=self.failure)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,21 +126,19 @@ class DomainPlan:
 
     @classmethod
     def make(
-        cls, columns: Names, epsilon: float, delta: float, *, declared: int = 0,
+        cls, columns: Names, whole: Whole, *, declared: int = 0,
         never_missing: frozenset[str] = frozenset(), neighbours: Neighbours = ONE_ROW,
         bounds: Mapping[str, Bounds] | None = None,
     ) -> DomainPlan:  # fmt: skip
-        """Plan within a share of (epsilon, delta); an infinite epsilon has the same looks without noise."""
+        """Plan within a share of what domain and model have together."""
         # The budget is that of domain and model together; the fewer columns are learned beside ``declared``
         # other ones, the smaller the domain's share.
         bounds = dict(bounds or {})
         if not columns:
             return cls(columns={}, mu=0.0, failure=0.0)
-        mu, failure = math.inf, 0.0
-        if math.isfinite(epsilon):
-            weights = sum(_weight(name, sdtype, bounds) for name, sdtype in columns.items())
-            mu = _mu(epsilon, delta, weights / (len(columns) + declared))
-            failure = FAILURE_SHARE * delta / max(1, _thresholded(columns, bounds))
+        weights = sum(_weight(name, sdtype, bounds) for name, sdtype in columns.items())
+        share = DOMAIN_SHARE * weights / (len(columns) + declared)
+        mu, failure = whole.mu * math.sqrt(share), whole.failure / max(1, _thresholded(columns, bounds))
         return cls(
             columns=dict(columns), mu=mu, failure=failure, never_missing=never_missing,
             neighbours=neighbours, bounds=bounds,

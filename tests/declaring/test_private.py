@@ -388,3 +388,16 @@ def test_types_that_were_voted_for_are_paid_by_whoever_uses_the_domain(tmp_path)
     assert [entry.name for entry in carried] == ["types", "learning"]
     again = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=domain, epsilon=4.0)
     assert [entry for entry in again.plan().ledger.entries if entry.name == "types"] == [carried[0]]
+
+
+def test_what_a_carried_entry_stood_for_is_not_to_follow():
+    """A hand in a file: the entry would stand for all of the model of the next fit."""
+    domain = fitted(epsilon=0.5).get_domain()
+    learned = json.loads(json.dumps(domain.learned))
+    learned["ledger"]["entries"][0]["envelope"] = True
+    learned["ledger"]["entries"][0]["parts"] = ["domain", "structure", "parameters"]
+    odd = replace(domain, learned=learned)
+    assert not any(entry.envelope for entry in earlier_losses(odd, ONE_ROW).entries)
+    learned["ledger"]["entries"][0]["envelope"] = False
+    with pytest.raises(ValueError, match="must be true, or not be there"):
+        earlier_losses(odd, ONE_ROW)

@@ -128,7 +128,7 @@ def test_an_old_file_that_holds_names_is_told_and_mended(tmp_path, capsys):
     assert main(["types", str(path), "-o", str(clean)]) == 0
     assert "name: every value of the real column" in capsys.readouterr().out
     assert main(["types", str(clean)]) == 0
-    assert "No type of a column was read off the rows." in capsys.readouterr().out
+    assert "No type of a column was read off the rows without noise." in capsys.readouterr().out
     check_tells_nothing(Release.load(clean), EXPECTED)
 
 

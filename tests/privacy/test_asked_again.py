@@ -32,7 +32,7 @@ from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.columns import FrameColumns
 from sdv_plausible.table.declarations import read_declarations
 from sdv_plausible.table.domain import Attribute, Domain
-from sdv_plausible.table.private_domain import _Column, learn_attributes
+from sdv_plausible.table.private_domain import Whole, _Column, learn_attributes
 
 RNG = np.random.default_rng(0)
 FIRST = np.array([(i % 3, (i % 3 == 1) ^ (i % 11 == 0), i % 4) for i in range(900)], dtype=np.int32)
@@ -71,7 +71,7 @@ TABLES = [
 
 
 def learns(table: pd.DataFrame, epsilon: float) -> None:
-    plan = read_declarations(DECLARED, "private", 12, SPECS).plan_private(SPECS, epsilon, 1e-6)
+    plan = read_declarations(DECLARED, "private", 12, SPECS).plan_private(SPECS, Whole.of(epsilon, 1e-6))
     door = Queryable(FrameColumns(table), PrivacyLedger(delta=1e-6), plan.entries(), Coins.from_seed(5))
     learn_attributes(door, plan, {}, {}, 12)
 

@@ -38,7 +38,7 @@ from sdv_plausible.table.columns import FrameColumns, RunCounts
 from sdv_plausible.table.declarations import read_declarations
 from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.lattice import Lattice
-from sdv_plausible.table.private_domain import learn_attributes
+from sdv_plausible.table.private_domain import Whole, learn_attributes
 from tests.flat import settings_of
 
 CARDS = (3, 2, 4)
@@ -299,7 +299,7 @@ def learned(name: str, epsilon: float, unit: Neighbours = ONE_ROW) -> list[spies
     specs = {"x": {"sdtype": column.sdtype}}
     declared = read_declarations(column.words and {"x": column.words}, "private", 12, specs)
     plan, ledger = (
-        declared.plan_private(specs, epsilon, 1e-6, unit),
+        declared.plan_private(specs, Whole.of(epsilon, 1e-6), unit),
         PrivacyLedger(delta=1e-6, neighbours=unit),
     )
     with spies.watched() as seen:

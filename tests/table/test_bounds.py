@@ -22,7 +22,7 @@ from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns import FrameColumns, RunCounts
 from sdv_plausible.table.declarations import read_declarations
 from sdv_plausible.table.lattice import Lattice
-from sdv_plausible.table.private_domain import DomainPlan, learn_attributes
+from sdv_plausible.table.private_domain import DomainPlan, Whole, learn_attributes
 from sdv_plausible.table.specifications import declare
 
 RANGES = {
@@ -40,7 +40,7 @@ def bounds(spec: dict, max_bins: int = 30) -> Bounds:
 
 def plan(spec: dict) -> DomainPlan:
     known = bounds(spec)
-    return DomainPlan.make({"x": known.sdtype}, 1.0, 1e-6, bounds={"x": known})
+    return DomainPlan.make({"x": known.sdtype}, Whole.of(1.0, 1e-6), bounds={"x": known})
 
 
 def learn(column, spec: dict, seed: int = 0, max_bins: int = 30):

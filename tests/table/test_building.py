@@ -17,7 +17,7 @@ from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.declarations import Declarations
 from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.inference import infer_attribute
-from sdv_plausible.table.private_domain import DomainPlan
+from sdv_plausible.table.private_domain import DomainPlan, Whole
 
 SPECS: dict[str, dict[str, Any]] = {
     "age": {"sdtype": "numerical"}, "city": {"sdtype": "categorical"}, "flag": {"sdtype": "boolean"},
@@ -46,7 +46,7 @@ def build(
 ) -> Domain:
     specs = SPECS if specs is None else specs
     return build_domain(
-        rows, declared, specs, 20, declared.plan_private(specs, epsilon, 1e-6), ledger or PrivacyLedger(delta=1e-6), Coins.from_seed(1)
+        rows, declared, specs, 20, declared.plan_private(specs, Whole.of(epsilon, 1e-6)), ledger or PrivacyLedger(delta=1e-6), Coins.from_seed(1)
     )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def test_a_column_that_a_transformer_changed_is_inferred():
 
 
 def test_a_column_of_the_plan_that_the_table_lacks_is_left_to_others():
-    made = DomainPlan.make({}, 1.0, 1e-6)
+    made = DomainPlan.make({}, Whole.of(1.0, 1e-6))
     domain = build_domain(table(9)[["age"]], Declarations({"age": AGE}), SPECS, 20, made, PrivacyLedger(delta=1e-6), Coins.from_seed(1))  # fmt: skip
     assert domain == Domain((AGE,))
 

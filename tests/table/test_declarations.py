@@ -9,7 +9,7 @@ import pytest
 
 from sdv_plausible.table.declarations import USUAL_SIZES, Declarations, read_declarations
 from sdv_plausible.table.domain import Attribute, Domain
-from sdv_plausible.table.private_domain import DomainPlan
+from sdv_plausible.table.private_domain import DomainPlan, Whole
 from sdv_plausible.table.words import MODELLED_SDTYPES
 
 SPECS = {
@@ -121,11 +121,13 @@ def test_only_undeclared_columns_are_learned():
     """And not those that a user's own transformer has changed."""
     declared = Declarations({"age": AGE}, "private", frozenset({"city"}))
     specs = {**MODELLED, "other": {"sdtype": "numerical", "transformed": True}}
-    made = declared.plan_private(specs, 1.0, 1e-6)
+    made = declared.plan_private(specs, Whole.of(1.0, 1e-6))
     assert dict(made.columns) == {"city": "categorical", "day": "datetime"}
-    assert made == DomainPlan.make(made.columns, 1.0, 1e-6, declared=2, never_missing=frozenset({"city"}))
-    assert declared.plan_private({"age": SPECS["age"]}, 1.0, 1e-6).entries() == []
-    assert replace(declared, undeclared="infer").plan_private(specs, 1.0, 1e-6).entries() == []
+    assert made == DomainPlan.make(
+        made.columns, Whole.of(1.0, 1e-6), declared=2, never_missing=frozenset({"city"})
+    )
+    assert declared.plan_private({"age": SPECS["age"]}, Whole.of(1.0, 1e-6)).entries() == []
+    assert replace(declared, undeclared="infer").plan_private(specs, Whole.of(1.0, 1e-6)).entries() == []
 
 
 def test_for_planning_undeclared_columns_stand_in():

@@ -29,7 +29,7 @@ from sdv_plausible.table.columns import FrameColumns, MissingOrNot
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.inference import infer_attribute
 from sdv_plausible.table.lattice import Lattice
-from sdv_plausible.table.private_domain import DomainPlan, learn_attributes
+from sdv_plausible.table.private_domain import DomainPlan, Whole, learn_attributes
 from sdv_plausible.table.specifications import declare
 
 ALARM = 1e-6
@@ -52,7 +52,7 @@ def make_table(n: int, seed: int = 0) -> pd.DataFrame:
 def learn(
     table: pd.DataFrame, plan: DomainPlan | None = None, seed: int = 5, max_bins: int = 30
 ) -> dict[str, Attribute]:
-    plan = plan or DomainPlan.make({c: SDTYPES[c] for c in table}, 1.0, 1e-6)
+    plan = plan or DomainPlan.make({c: SDTYPES[c] for c in table}, Whole.of(1.0, 1e-6))
     return learn_from(table, plan, max_bins, Coins.from_seed(seed))
 
 
@@ -157,7 +157,7 @@ def test_one_missing_value_does_not_change_how_whole_numbers_or_categories_are_w
     missing = pd.DataFrame({"n": pd.Series([*whole["n"], np.nan])})
     for sdtype in ("numerical", "categorical"):
         first, second = (
-            learn_from(t, DomainPlan.make({"n": sdtype}, 2.0, 1e-6), 30, Coins.from_seed(1))["n"]
+            learn_from(t, DomainPlan.make({"n": sdtype}, Whole.of(2.0, 1e-6)), 30, Coins.from_seed(1))["n"]
             for t in (whole, missing)
         )
         assert repr(first) == repr(second)
@@ -181,7 +181,7 @@ def recorded_tables(table: pd.DataFrame, sdtype: str, monkeypatch) -> list[objec
     with monkeypatch.context() as patch:
         patch.setattr(Queryable, "ask", ask)
         patch.setattr(Queryable, "ask_frequent", ask_frequent)
-        learn_from(table, DomainPlan.make({"x": sdtype}, 1.0, 1e-6), 8, Coins.from_seed(0))
+        learn_from(table, DomainPlan.make({"x": sdtype}, Whole.of(1.0, 1e-6)), 8, Coins.from_seed(0))
     return seen
 
 
@@ -238,7 +238,7 @@ def test_planted_fault_overlapping_cells(monkeypatch):
 @pytest.mark.parametrize("num_rows", [40, 3000, 40_000])
 def test_noise_drawn_is_what_was_charged(num_rows):
     table = make_table(num_rows)
-    plan = DomainPlan.make(SDTYPES, 1.0, 1e-6)
+    plan = DomainPlan.make(SDTYPES, Whole.of(1.0, 1e-6))
     with record_calls() as calls:
         learn(table, plan)
     assert {c.name for c in calls} == {"discrete_gaussian"}
@@ -265,7 +265,7 @@ def test_public_cells_do_not_depend_on_the_rows():
         for value in (3.0, 1e9):
             learn_from(
                 pd.DataFrame({"x": [value]}),
-                DomainPlan.make({"x": "numerical"}, 1.0, 1e-6),
+                DomainPlan.make({"x": "numerical"}, Whole.of(1.0, 1e-6)),
                 8,
                 Coins.from_seed(0),
             )
@@ -274,8 +274,8 @@ def test_public_cells_do_not_depend_on_the_rows():
 
 
 def test_nothing_is_planned_without_columns():
-    assert DomainPlan.make({}, 1.0, 1e-6).entries() == []
-    assert learn_from(make_table(3), DomainPlan.make({}, 1.0, 1e-6), 8, Coins.from_seed(0)) == {}
+    assert DomainPlan.make({}, Whole.of(1.0, 1e-6)).entries() == []
+    assert learn_from(make_table(3), DomainPlan.make({}, Whole.of(1.0, 1e-6)), 8, Coins.from_seed(0)) == {}
 
 
 # ---- without noise ----------------------------------------------------------------------------------------------------
@@ -283,7 +283,10 @@ def test_nothing_is_planned_without_columns():
 
 def without_noise(table: pd.DataFrame, max_bins: int = 30, **bounds: Bounds) -> dict[str, Attribute]:
     return learn(
-        table, DomainPlan.make({c: SDTYPES[c] for c in table}, math.inf, 1e-6, bounds=bounds), 5, max_bins
+        table,
+        DomainPlan.make({c: SDTYPES[c] for c in table}, Whole.of(math.inf, 1e-6), bounds=bounds),
+        5,
+        max_bins,
     )
 
 
@@ -310,7 +313,7 @@ def test_an_infinite_epsilon_is_no_worse_than_a_finite_one(declared, skewed):
     )
     table = pd.DataFrame({"amount": np.round(x.clip(0))})
     bounds = {"amount": bounds_of(declare("amount", RANGE, None, 30), RANGE)} if declared else {}
-    plan = DomainPlan.make({"amount": "numerical"}, 1.0, 1e-6, bounds=bounds)
+    plan = DomainPlan.make({"amount": "numerical"}, Whole.of(1.0, 1e-6), bounds=bounds)
     exact, noisy = without_noise(table, **bounds)["amount"], learn(table, plan)["amount"]
     assert distance(exact, table["amount"]) <= distance(noisy, table["amount"]) + 0.005
 
@@ -326,7 +329,7 @@ def test_planted_fault_equal_bins_without_noise():
 
 def test_without_noise_a_value_of_few_rows_is_not_named_and_nothing_is_claimed():
     table = pd.DataFrame({"city": ["Bern"] * 50 + ["Basel"] * LEAST_HOLDERS + ["Chur"] * (LEAST_HOLDERS - 1)})
-    plan = DomainPlan.make({"city": "categorical"}, math.inf, 1e-6)
+    plan = DomainPlan.make({"city": "categorical"}, Whole.of(math.inf, 1e-6))
     assert without_noise(table)["city"].values == ("Basel", "Bern")
     assert plan.losses == (InfiniteLoss(),)
     assert [entry.status for entry in plan.entries()] == ["no claim"]
@@ -341,7 +344,7 @@ def test_tables_of_few_rows_without_noise(num_rows):
 
 
 def test_fewer_columns_take_a_smaller_share():
-    one, all_ = (DomainPlan.make({"x": "numerical"}, 1.0, 1e-6, declared=d) for d in (9, 0))
+    one, all_ = (DomainPlan.make({"x": "numerical"}, Whole.of(1.0, 1e-6), declared=d) for d in (9, 0))
     assert one.mu**2 == pytest.approx(all_.mu**2 / 10)
     assert compose(one.losses, 1e-6) < compose(all_.losses, 1e-6) < 1
 
@@ -374,7 +377,7 @@ def test_missing_values_are_found_and_can_be_ruled_out():
     table = make_table(20_000).astype({"flag": object})
     table.loc[::5] = None
     assert all(a.nullable for a in learn(table).values())
-    plan = DomainPlan.make(SDTYPES, 1.0, 1e-6, never_missing=frozenset(SDTYPES))
+    plan = DomainPlan.make(SDTYPES, Whole.of(1.0, 1e-6), never_missing=frozenset(SDTYPES))
     assert not any(a.nullable for a in learn(table, plan).values())
 
 
@@ -389,6 +392,6 @@ def test_tables_too_small_to_see_anything_give_an_empty_domain_not_an_error(num_
     "column", [[None, None], [1e308, -1e308], [math.inf, 1.0], [2**63 - 1, -(2**62)], ["7", "x"]], ids=str
 )
 def test_odd_numbers(column):
-    plan = DomainPlan.make({"x": "numerical"}, 5.0, 1e-6)
+    plan = DomainPlan.make({"x": "numerical"}, Whole.of(5.0, 1e-6))
     found = learn_from(pd.DataFrame({"x": column * 2000}), plan, 20, Coins.from_seed(1))["x"]
     assert found.cardinality <= 21
