@@ -481,7 +481,7 @@ def test_a_learner_beyond_what_was_kept_is_refused_before_anything_is_drawn(tmp_
         assert budget.charged()["epsilon"] == 0
 
 
-def test_what_was_not_kept_is_never_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_kept_is_never_charged() -> None:
     """The ledger refuses after the vote what was not drawn before it: here, a domain that grew."""
     frame, private, vote, voted = table(300), Fit._private, voting.vote_types, []
 
@@ -489,10 +489,11 @@ def test_what_was_not_kept_is_never_charged(monkeypatch: pytest.MonkeyPatch) -> 
         plan = private(fit, settings)
         return run_module.replace(plan, mu=9 * plan.mu) if voted else plan
 
-    monkeypatch.setattr(voting, "vote_types", lambda *told: voted.append(1) or vote(*told))
-    monkeypatch.setattr(Fit, "_private", grown)
-    with pytest.raises(ValueError, match="entry 'learning' must stand for all"):
-        made(frame).fit(frame)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(voting, "vote_types", lambda *told: voted.append(1) or vote(*told))
+        patch.setattr(Fit, "_private", grown)
+        with pytest.raises(ValueError, match="entry 'learning' must stand for all"):
+            made(frame).fit(frame)
     assert voted
 
 
