@@ -24,11 +24,11 @@ from sdv_plausible.audit.small_universe import (
     release_test_matrix,
     seed_likelihood,
 )
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.models.gaussian_copula.learner import GaussianCopula
+from sdv_plausible.models.gaussian_copula.copula_learner import GaussianCopula
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest

@@ -26,7 +26,7 @@ from sdv_plausible import DeterministicTest, metadata_of
 from sdv_plausible.evaluation import coding, distances
 from sdv_plausible.evaluation.tables import prepare
 from sdv_plausible.models import base
-from sdv_plausible.models.latent.learner import Latent
+from sdv_plausible.models.latent.latent_learner import Latent
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sdv.versions import from_native, to_native
 from sdv_plausible.whole_files import write_whole

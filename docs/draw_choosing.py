@@ -19,7 +19,7 @@ from sdv_plausible.datasets import census_like_metadata
 from sdv_plausible.privacy.accounting.attackers import attackers
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss
-from sdv_plausible.privacy.accounting.release_test import release_margin
+from sdv_plausible.privacy.accounting.release_loss import release_margin
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sdv_plausible.fit.public_table import PublicTable
     from sdv_plausible.fit.source import fit_source
-    from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+    from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
     from sdv_plausible.models.checks import check_learner, check_model
-    from sdv_plausible.models.datasynthesizer.learner import GreedyBayes
-    from sdv_plausible.models.gaussian_copula.learner import GaussianCopula
-    from sdv_plausible.models.latent.learner import Latent
-    from sdv_plausible.models.paper.learner import PaperNetwork
+    from sdv_plausible.models.datasynthesizer.greedy_bayes import GreedyBayes
+    from sdv_plausible.models.gaussian_copula.copula_learner import GaussianCopula
+    from sdv_plausible.models.latent.latent_learner import Latent
+    from sdv_plausible.models.paper.paper_network import PaperNetwork
     from sdv_plausible.models.registered import register_model_type
     from sdv_plausible.models.uniform import Uniform
     from sdv_plausible.privacy.checks import Refused
     from sdv_plausible.privacy.ledger import PrivacyLedger
     from sdv_plausible.privacy.neighbours import Person
     from sdv_plausible.release.budget import Budget
-    from sdv_plausible.release.deterministic_test import DeterministicTest
+    from sdv_plausible.release.deterministic import DeterministicTest
     from sdv_plausible.release.plan import plan
     from sdv_plausible.release.release_level import ReleaseTest
     from sdv_plausible.release.row_tests import RandomizedTest
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
     from sdv_plausible.sdv.copula import SDVCopula
     from sdv_plausible.sdv.versions import metadata_of
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+    from sdv_plausible.table.csv_files import count_unreadable, read_csv
     from sdv_plausible.table.domain import Attribute, Domain
     from sdv_plausible.table.parquet import read_parquet
-    from sdv_plausible.table.reading import count_unreadable, read_csv
 
 __version__ = "0.2.0"
 
 _HOME = {
-    "AdaptiveNetwork": "models.adaptive.learner",
+    "AdaptiveNetwork": "models.adaptive.adaptive_network",
     "Attribute": "table.domain",
     "Budget": "release.budget",
-    "DeterministicTest": "release.deterministic_test",
+    "DeterministicTest": "release.deterministic",
     "Domain": "table.domain",
-    "GaussianCopula": "models.gaussian_copula.learner",
-    "GreedyBayes": "models.datasynthesizer.learner",
-    "Latent": "models.latent.learner",
-    "PaperNetwork": "models.paper.learner",
+    "GaussianCopula": "models.gaussian_copula.copula_learner",
+    "GreedyBayes": "models.datasynthesizer.greedy_bayes",
+    "Latent": "models.latent.latent_learner",
+    "PaperNetwork": "models.paper.paper_network",
     "Person": "privacy.neighbours",
     "PlausibleDeniabilitySynthesizer": "synthesizer",
     "PrivacyLedger": "privacy.ledger",
@@ -60,11 +60,11 @@ _HOME = {
     "Uniform": "models.uniform",
     "check_learner": "models.checks",
     "check_model": "models.checks",
-    "count_unreadable": "table.reading",
+    "count_unreadable": "table.csv_files",
     "fit_source": "fit.source",
     "metadata_of": "sdv.versions",
     "plan": "release.plan",
-    "read_csv": "table.reading",
+    "read_csv": "table.csv_files",
     "read_parquet": "table.parquet",
     "register_model_type": "models.registered",
 }

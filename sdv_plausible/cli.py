@@ -41,7 +41,7 @@ REFUSED, INTERRUPTED = 2, 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; 0 on success, 2 with one clear line on bad input, 130 if interrupted."""
-    from sdv_plausible.commands.files import check_nothing_read_is_written
+    from sdv_plausible.commands.on_disk import check_nothing_read_is_written
     from sdv_plausible.commands.speaking import to_holder, warnings_in_lines
     from sdv_plausible.whole_files import exits_on_signals
 

@@ -10,7 +10,7 @@ from reviewing import HOST
 from starlette.testclient import TestClient
 
 from sdv_plausible.app.entrance import Entrance
-from sdv_plausible.app.fitting import run
+from sdv_plausible.app.ordered_fit import run
 from sdv_plausible.app.pages import App
 from sdv_plausible.app.running import Fit
 from sdv_plausible.declaring.web.guard import Keys

@@ -15,7 +15,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.fitting import fit_release, learn_model
+from sdv_plausible.release.learning import fit_release, learn_model
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import sdv_plausible
 from sdv_plausible.models import NAMES, make_learner, words_of
-from sdv_plausible.models.latent.learner import Latent
-from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.models.latent.latent_learner import Latent
+from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
 
 PACKAGE = Path(sdv_plausible.__file__).parent
@@ -140,10 +140,10 @@ DOORS = {
     "fit/run.py: Fit._voted": "voted",
     "fit/source.py: fit_source": "fit_source",
     "sdv/synthesizer.py: PlausibleDeniabilitySynthesizer._found": "synthesizer",
-    "release/fitting.py: fit_release": "synthesizer",
-    "release/fitting.py: learn_model": "synthesizer",
+    "release/learning.py: fit_release": "synthesizer",
+    "release/learning.py: learn_model": "synthesizer",
     "table/building.py: build_domain": "synthesizer",
-    "commands/fitting.py: synthesizer": "fit",
+    "commands/shared_fit.py: synthesizer": "fit",
     "commands/describe.py: run": "describe",
     "commands/declare.py: _learned": "declare",
     "declaring/private.py: learned_file": "declare",

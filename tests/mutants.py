@@ -39,25 +39,25 @@ CORE = {
     "questions/queryable.py": ("questions/test_queryable.py",),
     "release/release_level.py": ("release/test_release_level.py",),
     "privacy/accounting/losses.py": ("privacy/accounting/test_losses.py",),
-    "privacy/accounting/release_test.py": ("privacy/accounting/test_release_test.py",),
+    "privacy/accounting/release_loss.py": ("privacy/accounting/test_release_loss.py",),
     "table/bounds.py": ("table/test_bounds.py",),
     "privacy/accounting/composition.py": ("privacy/accounting/test_composition.py",),
     "privacy/accounting/filters.py": ("privacy/accounting/test_filters.py",),
     "privacy/noise/mechanisms.py": ("privacy/noise/test_mechanisms.py",),
     "release/row_tests.py": ("release/test_row_tests.py",),
-    "models/adaptive/learner.py": ("models/adaptive/test_adaptive_learner.py", "test_models.py"),
-    "models/datasynthesizer/learner.py": (
-        "models/datasynthesizer/test_datasynthesizer_learner.py",
+    "models/adaptive/adaptive_network.py": ("models/adaptive/test_adaptive_network.py", "test_models.py"),
+    "models/datasynthesizer/greedy_bayes.py": (
+        "models/datasynthesizer/test_greedy_bayes.py",
         "privacy/test_neighbours_of_persons.py",
     ),
-    "models/gaussian_copula/learner.py": (
-        "models/gaussian_copula/test_gaussian_copula_learner.py",
+    "models/gaussian_copula/copula_learner.py": (
+        "models/gaussian_copula/test_copula_learner.py",
         "test_models.py",
     ),
     "models/latent/gradients.py": ("models/latent/test_gradients.py",),
-    "models/latent/learner.py": ("models/latent/test_latent_learner.py",),
-    "models/paper/learner.py": (
-        "models/paper/test_paper_learner.py",
+    "models/latent/latent_learner.py": ("models/latent/test_latent_learner.py",),
+    "models/paper/paper_network.py": (
+        "models/paper/test_paper_network.py",
         "models/paper/test_printed.py",
         "test_models.py",
         "privacy/test_neighbours_of_persons.py",

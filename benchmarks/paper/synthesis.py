@@ -9,14 +9,14 @@ import numpy as np
 
 from benchmarks.paper.data import CHILDREN_COST, CHILDREN_ORDER, EXAMPLE_GRAPH, Split, load
 from benchmarks.paper.settings import DELTA, EPSILON0, GAMMA, K, Row, Sizes
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Parents
 from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.conditional_table import num_configurations
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.models.paper.entropies import Entropies
-from sdv_plausible.models.paper.learner import PaperNetwork, least_rows
+from sdv_plausible.models.paper.paper_network import PaperNetwork, least_rows
 from sdv_plausible.models.paper.shares import SHARES, SIZE_FAILURE, LearningPlan, Structure
 from sdv_plausible.models.paper.structure import cfs_merit, correlation_feature_selection
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -24,7 +24,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable, SeedRecords
-from sdv_plausible.release.fitting import learn_model
+from sdv_plausible.release.learning import learn_model
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.released_prefixes import ReleasedSeeds

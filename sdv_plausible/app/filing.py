@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sdv_plausible.app.fitting import FILES
+from sdv_plausible.app.ordered_fit import FILES
 from sdv_plausible.app.sessions import Session
 from sdv_plausible.release_file.card import KNOWN
 from sdv_plausible.release_file.release import Release

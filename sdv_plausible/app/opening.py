@@ -20,13 +20,13 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import Message
 
 from sdv_plausible.declaring.codebook import Codebook
-from sdv_plausible.declaring.files import drafted, read_domain_file, with_earlier
+from sdv_plausible.declaring.domain_files import drafted, read_domain_file, with_earlier
 from sdv_plausible.declaring.readers import read_codebook
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.release.plan import Plan
+from sdv_plausible.table.csv_files import csv_columns, read_csv
 from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.parquet import parquet_columns
-from sdv_plausible.table.reading import csv_columns, read_csv
 
 MEGABYTE = 1_000_000
 MOST_TEXT = MEGABYTE  # of a field that is no file

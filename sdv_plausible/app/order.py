@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sdv_plausible.declaring.files import blanks
+from sdv_plausible.declaring.domain_files import blanks
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit.options import MODELS as ALL_MODELS
 from sdv_plausible.fit.options import TESTS, default_of
@@ -19,10 +19,10 @@ from sdv_plausible.release.privacy_tests import option_names
 from sdv_plausible.release.settings import TESTS as TESTS_MADE
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.determined import Determined
-from sdv_plausible.rules.files import read_rules
 from sdv_plausible.rules.making import Sum
 from sdv_plausible.rules.rule import MakingRule
 from sdv_plausible.rules.spacing import Inequality
+from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.column_types import ColumnType, column_types
 from sdv_plausible.table.domain_file import DomainFile, digest

@@ -26,12 +26,12 @@ from sdv_plausible.app import order as orders
 from sdv_plausible.app.columns import ColumnsPage, steps, templates
 from sdv_plausible.app.entrance import SENT, SESSION, UPLOAD, posted, shown, static
 from sdv_plausible.app.filing import fields, write_card
-from sdv_plausible.app.fitting import FILES, STAGES
 from sdv_plausible.app.opening import DOMAIN, Upload, review_of
+from sdv_plausible.app.ordered_fit import FILES, STAGES
 from sdv_plausible.app.running import Fit
 from sdv_plausible.app.sessions import Session, Sessions
+from sdv_plausible.declaring.domain_files import blanks
 from sdv_plausible.declaring.errors import one_line
-from sdv_plausible.declaring.files import blanks
 from sdv_plausible.declaring.review import version
 from sdv_plausible.declaring.web import pages as review_pages
 from sdv_plausible.fit.options import TESTS

@@ -11,8 +11,8 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, Literal
 
-from sdv_plausible.app.fitting import FILES, STAGES, Look, run_alone
 from sdv_plausible.app.order import Order
+from sdv_plausible.app.ordered_fit import FILES, STAGES, Look, run_alone
 
 State = Literal["running", "done", "failed", "cancelled"]
 NOTHING = "nothing: no row has been asked"

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sdv_plausible.app.columns import ColumnsPage
-from sdv_plausible.app.fitting import Look
+from sdv_plausible.app.ordered_fit import Look
 from sdv_plausible.app.running import Fit
 from sdv_plausible.declaring.review import Review
 from sdv_plausible.declaring.web.guard import Keys, is_same

@@ -10,7 +10,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from sdv_plausible.commands.files import UsageError
+from sdv_plausible.commands.on_disk import UsageError
 from sdv_plausible.commands.speaking import say
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.commands import files
+from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.speaking import say
 
 OURS = "PlausibleDeniabilitySynthesizer"
@@ -17,7 +17,7 @@ PAGE, RESULT = "audit.html", "audit.json"
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``audit`` is told."""
     add = command.add_argument
-    files.add_reading(command)
+    on_disk.add_reading(command)
     command.set_defaults(only_declared=False)
     add(
         "--synthesizer",
@@ -47,13 +47,13 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.audit.auditing import run as attack
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
-    files.check_inputs(options)
-    files.check_nothing_read_is_written(options, options.output / PAGE, options.output / RESULT)
+    on_disk.check_inputs(options)
+    on_disk.check_nothing_read_is_written(options, options.output / PAGE, options.output / RESULT)
     if options.output.exists() and not options.output.is_dir():
-        raise files.UsageError(f"{options.output} must be a folder, and is a file; choose another name")
+        raise on_disk.UsageError(f"{options.output} must be a folder, and is a file; choose another name")
     other = None if options.synthesizer is None else synthesizer_class(options.synthesizer)
-    types = files.declared_types(options)
-    metadata, detected = files.metadata_and_detected(options, types)
+    types = on_disk.declared_types(options)
+    metadata, detected = on_disk.metadata_and_detected(options, types)
     epsilon, delta = claim(options)
 
     def factory() -> Any:
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> None:
             print(f"  {words}", flush=True)
 
     result = attack(
-        files.read(options, {**types, **detected}),
+        on_disk.read(options, {**types, **detected}),
         factory,
         name=options.synthesizer or OURS,
         claimed_epsilon=epsilon,

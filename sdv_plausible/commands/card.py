@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.commands.files import UsageError, check_output, check_there, how
+from sdv_plausible.commands.on_disk import UsageError, check_output, check_there, how
 from sdv_plausible.commands.speaking import say
 
 

@@ -4,37 +4,37 @@ from __future__ import annotations
 
 import argparse
 
-from sdv_plausible.commands import files
+from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.looking import NO_RECORD
 from sdv_plausible.commands.speaking import say
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``check`` is told."""
-    files.add_reading(command)
+    on_disk.add_reading(command)
     command.set_defaults(only_declared=True)
 
 
 def run(options: argparse.Namespace) -> None:
     """Count cells and rows that do not fit, and note what was looked at."""
-    from sdv_plausible.declaring.files import note_look
+    from sdv_plausible.declaring.domain_files import note_look
     from sdv_plausible.rules.checking import check_rows
-    from sdv_plausible.rules.reading import rules_with_declarations
+    from sdv_plausible.rules.declared import rules_with_declarations
+    from sdv_plausible.table.csv_files import count_unreadable
     from sdv_plausible.table.declarations import read_declarations
     from sdv_plausible.table.domain import MAX_BINS
-    from sdv_plausible.table.reading import count_unreadable
 
-    files.check_inputs(options)
+    on_disk.check_inputs(options)
     if options.domain == "written":
-        raise files.UsageError(
+        raise on_disk.UsageError(
             "--domain written compares nothing with the rows: declare the ranges in a domain file, which "
             "also keeps a record of the look (--domain domain.json)"
         )
-    types = files.declared_types(options)
+    types = on_disk.declared_types(options)
     options.rows_were_read, unread = True, {}
-    if not files.is_parquet(options.data):
+    if not on_disk.is_parquet(options.data):
         unread = count_unreadable(
-            options.data, types, **files.how(options, *files.HOW_READ, *files.HOW_SPELLED)
+            options.data, types, **on_disk.how(options, *on_disk.HOW_READ, *on_disk.HOW_SPELLED)
         )
     given, lines = options.domain, list[str]()
     if given is not None or options.rules:
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
             for name in declared.names
             if (attribute := declared.known(name))
         }
-        found, looked = check_rows(rules, known, files.read(options, types), lines.append)
+        found, looked = check_rows(rules, known, on_disk.read(options, types), lines.append)
         lines.append(str(found))
         if given is not None:
             unread = {name: count for name, count in unread.items() if name in looked}  # of others nothing

@@ -11,10 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.commands import files
+from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.speaking import say, to_holder
 from sdv_plausible.declaring.codebook import Codebook
-from sdv_plausible.declaring.files import blanks, drafted, read_domain_file, replace_file, with_looks
+from sdv_plausible.declaring.domain_files import blanks, drafted, read_domain_file, replace_file, with_looks
 from sdv_plausible.declaring.private import learned_file
 from sdv_plausible.declaring.public import WARNING, words_of_table
 from sdv_plausible.declaring.readers import READERS, read_codebook
@@ -23,8 +23,8 @@ from sdv_plausible.privacy.neighbours import Neighbours, person_of
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.csv_files import csv_columns, read_csv
 from sdv_plausible.table.domain_file import DomainFile
-from sdv_plausible.table.reading import csv_columns, read_csv
 from sdv_plausible.whole_files import locked
 
 
@@ -63,7 +63,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--encoding", default="utf-8", help="of the CSV files (default: utf-8)")
     add(
         "--separator",
-        type=files.separator_of,
+        type=on_disk.separator_of,
         default=",",
         help='between cells (default: ","); "tab" for tabs',
     )
@@ -79,21 +79,21 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Check the files, then write the domain file or open the review page."""
     for path in (options.from_public, options.from_codebook):
-        if path is not None and files.is_same(options.data, path):
-            raise files.UsageError(
+        if path is not None and on_disk.is_same(options.data, path):
+            raise on_disk.UsageError(
                 f"{path} is the table itself: what is read off it is no declaration; name a published table, "
                 "or have the domain learned (synthesize --undeclared private)"
             )
     if options.private is None and (options.person is not None or options.rows_per_person != 1):
-        raise files.UsageError(
+        raise on_disk.UsageError(
             "--person and --rows-per-person go with --private: without it no row is looked at"
         )
-    files.check_there(options.data, options.from_public, options.from_codebook)
-    files.check_output(options.output, options.overwrite or options.web, (".json",))
+    on_disk.check_there(options.data, options.from_public, options.from_codebook)
+    on_disk.check_output(options.output, options.overwrite or options.web, (".json",))
     if options.web:
         _check_web(options)
-    marks = {key: getattr(options, key) for key in files.HOW_READ}
-    names = files.names_of(options)
+    marks = {key: getattr(options, key) for key in on_disk.HOW_READ}
+    names = on_disk.names_of(options)
     table = Table(options.data, names, marks)
     found = _found(options, names, marks)
     is_there = options.web and options.output.exists() and not options.overwrite
@@ -131,14 +131,14 @@ def run(options: argparse.Namespace) -> None:
 def _check_web(options: argparse.Namespace) -> None:
     """Refuse what does not go with the review page, before anything is read."""
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise files.UsageError("--web needs starlette and uvicorn: pip install 'sdv-plausible[app]'")
+        raise on_disk.UsageError("--web needs starlette and uvicorn: pip install 'sdv-plausible[app]'")
     if options.private is not None:
-        raise files.UsageError(
+        raise on_disk.UsageError(
             "--web does not go with --private: review and save the file, then learn the rest"
         )
     sources = (options.domain, options.from_public, options.from_codebook)
     if options.output.exists() and not options.overwrite and any(path is not None for path in sources):
-        raise files.UsageError(
+        raise on_disk.UsageError(
             f"{options.output} exists, and is what --web would open: leave --domain and the sources out, or "
             "add --overwrite to start anew"
         )
@@ -172,11 +172,11 @@ def _written(
     try:
         if options.overwrite:
             return replace_file(output, file, names, learned)
-        files.write(options, output, file.paid_for(learned).to_json())
+        on_disk.write(options, output, file.paid_for(learned).to_json())
         return []
     except BaseException:
         if learned:
-            to_holder(f"what was learned is kept in {files.keep(output.parent, output.name, file.save)}")
+            to_holder(f"what was learned is kept in {on_disk.keep(output.parent, output.name, file.save)}")
         raise
 
 

@@ -6,7 +6,7 @@ import argparse
 import time
 from pathlib import Path
 
-from sdv_plausible.commands.files import UsageError
+from sdv_plausible.commands.on_disk import UsageError
 from sdv_plausible.commands.speaking import say
 from sdv_plausible.fit.options import default_of
 from sdv_plausible.table.writing import write_table

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sdv_plausible.commands.files import UsageError, add_reading, check_outputs, read, write
-from sdv_plausible.commands.fitting import allow_no_claim, check_claim, kept_if_lost
 from sdv_plausible.commands.looking import recorder
+from sdv_plausible.commands.on_disk import UsageError, add_reading, check_outputs, read, write
+from sdv_plausible.commands.shared_fit import allow_no_claim, check_claim, kept_if_lost
 from sdv_plausible.commands.speaking import say
 from sdv_plausible.commands.undeclared import columns_of, spelling
 from sdv_plausible.fit.options import default_of
-from sdv_plausible.models.datasynthesizer.learner import GreedyBayes
+from sdv_plausible.models.datasynthesizer.greedy_bayes import GreedyBayes
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from sdv_plausible.table.column_types import check_released
 from sdv_plausible.table.domain import MAX_BINS

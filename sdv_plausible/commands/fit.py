@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sdv_plausible.commands import fitting
-from sdv_plausible.commands.files import UsageError, check_outputs, write
+from sdv_plausible.commands import shared_fit
+from sdv_plausible.commands.on_disk import UsageError, check_outputs, write
 from sdv_plausible.commands.speaking import say, steps
 
 if TYPE_CHECKING:
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What of a table is learned, how, and where the release goes."""
-    fitting.add_fitting(command)
+    shared_fit.add_fitting(command)
     command.add_argument("-o", "--output", type=Path, required=True, help="release file to write (.release)")
     command.add_argument("--readable", action="store_true", help="with line breaks, for people")
-    fitting.allow_no_claim(command)
+    shared_fit.allow_no_claim(command)
 
 
 def run(options: argparse.Namespace) -> None:
     """Fit, and write the release with its ledger."""
     check_outputs(options, (".release", ".json"))
     test = getattr(options, "test", None)
-    if test in fitting.ROW_BY_ROW:
+    if test in shared_fit.ROW_BY_ROW:
         raise UsageError(
             f"--test {test} keeps records, and a release file holds none: leave it out, or take synthesize"
         )
 
     with steps("reading", "fitting", "writing") as begin:
-        synth, found = fitting.fitted(options, begin, partial(_check, options))
+        synth, found = shared_fit.fitted(options, begin, partial(_check, options))
         begin()
         ledger = synth.privacy_ledger()
-        with fitting.kept_if_lost(synth, options.output):
+        with shared_fit.kept_if_lost(synth, options.output):
             release = synth.release(allow_no_claim=options.allow_no_claim)
             write(options, options.output, release.to_bytes(readable=options.readable))
             if options.ledger is not None:
@@ -57,4 +57,4 @@ def _check(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesizer) 
             "no column is modelled, so there is nothing to release: ids and personal data are made up anew. "
             "Declare another column, such as {'age': {'sdtype': 'numerical'}}, or take synthesize"
         )
-    fitting.check_claim(options, synth)
+    shared_fit.check_claim(options, synth)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from sdv_plausible.commands import files
+from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.looking import note_rows_shown
 from sdv_plausible.commands.speaking import say
 from sdv_plausible.commands.undeclared import without_blanks
@@ -28,14 +28,14 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("-o", "--output", type=Path, required=True, help="HTML page to write: not public")
     add("--domain", type=Path, help="domain JSON: types; others are detected")
     add("--rules", type=Path, help="rules JSON: noted, as made before the rows were shown")
-    files.add_spelling(command)
+    on_disk.add_spelling(command)
     add("--overwrite", action="store_true", help="replace the output if it exists")
 
 
 def run(options: argparse.Namespace) -> None:
     """Write the page."""
-    files.check_there(options.real, options.synthetic, options.rules)
-    files.check_output(options.output, options.overwrite, (".html",))
+    on_disk.check_there(options.real, options.synthetic, options.rules)
+    on_disk.check_output(options.output, options.overwrite, (".html",))
     options.rows_were_read = True
     page, names = inspected(options)
     notes = note_rows_shown(options.domain, options.rules, names)  # before anything is shown
@@ -50,11 +50,11 @@ def run(options: argparse.Namespace) -> None:
 def inspected(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
     """The page, and its columns. NOT private: types are detected in the real rows, which are shown."""
     types = column_types(without_blanks(options.domain))
-    names = files.names_of(options, types, options.real)
+    names = on_disk.names_of(options, types, options.real)
     rest = [name for name in names if name not in types]
     known = {name: kind.words for name, kind in types.items()}
     if rest:
-        texts = files.read(options, {name: {"sdtype": "categorical"} for name in rest}, options.real)
-        known |= detect_types(texts, Spelling(**files.how(options, *files.HOW_SPELLED)))
-    real, synthetic = (files.read(options, known, path) for path in (options.real, options.synthetic))
+        texts = on_disk.read(options, {name: {"sdtype": "categorical"} for name in rest}, options.real)
+        known |= detect_types(texts, Spelling(**on_disk.how(options, *on_disk.HOW_SPELLED)))
+    real, synthetic = (on_disk.read(options, known, path) for path in (options.real, options.synthetic))
     return inspection_page(prepare(real, synthetic, metadata_of(known)), date.today().isoformat()), names

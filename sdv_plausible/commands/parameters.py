@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.commands.files import UsageError
+from sdv_plausible.commands.on_disk import UsageError
 from sdv_plausible.fit.options import NAMED, OPTIONS, VALUES, Option, default_of, misplaced
 
 

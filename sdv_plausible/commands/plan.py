@@ -6,9 +6,9 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from sdv_plausible.commands.files import UsageError, add_declarations, check_inputs, declared_types
-from sdv_plausible.commands.fitting import row_cap, synthesizer
+from sdv_plausible.commands.on_disk import UsageError, add_declarations, check_inputs, declared_types
 from sdv_plausible.commands.parameters import add_parameters
+from sdv_plausible.commands.shared_fit import row_cap, synthesizer
 from sdv_plausible.commands.speaking import say
 from sdv_plausible.commands.undeclared import plan_blanks
 

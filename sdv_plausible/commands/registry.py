@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sdv_plausible.commands.files import UsageError, check_output, how
+from sdv_plausible.commands.on_disk import UsageError, check_output, how
 from sdv_plausible.commands.speaking import say
 from sdv_plausible.whole_files import write_whole
 

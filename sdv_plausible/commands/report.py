@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.commands import files
-from sdv_plausible.commands.fitting import allow_no_claim
+from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.looking import note_rows_shown
+from sdv_plausible.commands.shared_fit import allow_no_claim
 from sdv_plausible.commands.speaking import say, steps
 from sdv_plausible.commands.undeclared import without_blanks
 
@@ -23,8 +23,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("data", type=Path, help="the real table (CSV or Parquet)")
     add("synthetic", type=Path, help="the synthetic rows (CSV or Parquet)")
     add("-o", "--output", type=Path, required=True, help="HTML page to write")
-    files.add_declarations(command)
-    files.add_spelling(command)
+    on_disk.add_declarations(command)
+    on_disk.add_spelling(command)
     add("--release", type=Path, help="the release file: its guarantee and network")
     add("--ledger", type=Path, help="instead of --release: what --ledger wrote")
     add("--holdout", type=Path, help="real rows that were not fitted, for comparison")
@@ -50,13 +50,13 @@ def run(options: argparse.Namespace) -> None:
         ledger, structure = _guarantee(options)
         claimed = _claimed(options, ledger)
         noted, options.domain = options.domain, without_blanks(options.domain)
-        types = files.declared_types(options)
+        types = on_disk.declared_types(options)
         shown = options.synthetic if options.publishable else None  # else one real cell decides on the page
-        metadata, detected = files.metadata_and_detected(options, types, shown)
+        metadata, detected = on_disk.metadata_and_detected(options, types, shown)
         options.rows_were_read = True
         known = {**types, **detected}
-        real, synthetic = files.read(options, known), files.read(options, known, options.synthetic)
-        holdout = None if options.holdout is None else files.read(options, known, options.holdout)
+        real, synthetic = on_disk.read(options, known), on_disk.read(options, known, options.synthetic)
+        holdout = None if options.holdout is None else on_disk.read(options, known, options.holdout)
         report = PlausibleDeniabilityReport(
             ledger=ledger, structure=structure, holdout=holdout, target=options.target
         )
@@ -76,16 +76,16 @@ def run(options: argparse.Namespace) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     """Refuse files that are not there, or cannot be written, before anything is read."""
-    files.check_inputs(options)
-    files.check_there(options.synthetic, options.holdout, options.release, options.ledger)
+    on_disk.check_inputs(options)
+    on_disk.check_there(options.synthetic, options.holdout, options.release, options.ledger)
     if options.release is not None and options.ledger is not None:
-        raise files.UsageError("--release and --ledger both say what the guarantee is: give one of them")
-    if options.publishable and files.is_same(options.data, options.synthetic):
-        raise files.UsageError(
+        raise on_disk.UsageError("--release and --ledger both say what the guarantee is: give one of them")
+    if options.publishable and on_disk.is_same(options.data, options.synthetic):
+        raise on_disk.UsageError(
             f"{options.synthetic} is the real table, and its rows would be published as synthetic ones; give "
             "the file that sample or synthesize wrote"
         )
-    files.check_output(options.output, options.overwrite, (".html",))
+    on_disk.check_output(options.output, options.overwrite, (".html",))
 
 
 def _claimed(options: argparse.Namespace, ledger: Any) -> bool:
@@ -94,7 +94,7 @@ def _claimed(options: argparse.Namespace, ledger: Any) -> bool:
 
     guarantee = Guarantee.of(ledger)
     if options.publishable and not guarantee.claimed and not options.allow_no_claim:
-        raise files.UsageError(
+        raise on_disk.UsageError(
             f"{guarantee.sentence} The page may hold single people's values: give --release or --ledger of "
             "a release with a claim, leave --publishable out, or add --allow-no-claim"
         )
@@ -115,4 +115,4 @@ def _guarantee(options: argparse.Namespace) -> tuple[Any, Any]:
     try:
         return json.loads(options.ledger.read_text(encoding="utf-8")), None
     except ValueError:
-        raise files.UsageError(f"{options.ledger} is no ledger: give what --ledger wrote") from None
+        raise on_disk.UsageError(f"{options.ledger} is no ledger: give what --ledger wrote") from None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sdv_plausible.commands.files import UsageError, check_outputs, write
-from sdv_plausible.commands.fitting import ROW_BY_ROW, add_fitting, fitted, kept_if_lost, row_cap
+from sdv_plausible.commands.on_disk import UsageError, check_outputs, write
+from sdv_plausible.commands.shared_fit import ROW_BY_ROW, add_fitting, fitted, kept_if_lost, row_cap
 from sdv_plausible.commands.speaking import say, steps
 from sdv_plausible.table.writing import write_table
 

@@ -6,7 +6,7 @@ import argparse
 import warnings
 from pathlib import Path
 
-from sdv_plausible.commands.files import check_output, check_there
+from sdv_plausible.commands.on_disk import check_output, check_there
 from sdv_plausible.commands.speaking import say
 
 CLEAN = "No type of a column was read off the rows without noise."

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdv_plausible.commands.files import (
+from sdv_plausible.commands.on_disk import (
     HOW_SPELLED,
     UsageError,
     declared_types,
@@ -17,7 +17,7 @@ from sdv_plausible.commands.files import (
     metadata_and_detected,
     names_of,
 )
-from sdv_plausible.declaring.files import blanks
+from sdv_plausible.declaring.domain_files import blanks
 from sdv_plausible.fit.options import default_of
 from sdv_plausible.table.column_types import ColumnType, column_types, metadata_columns
 from sdv_plausible.table.declarations import domain_document

@@ -21,7 +21,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import Budget, check_budget
 from sdv_plausible.release_file.ledger import read_ledger, write_learned
-from sdv_plausible.release_file.reading import Part
+from sdv_plausible.release_file.parts import Part
 from sdv_plausible.table.building import build_domain
 from sdv_plausible.table.cells import plain_cells
 from sdv_plausible.table.column_types import column_types

@@ -12,15 +12,21 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.declaring.files import blanks, note_look, read_domain_file, record_look, replace_file
+from sdv_plausible.declaring.domain_files import (
+    blanks,
+    note_look,
+    read_domain_file,
+    record_look,
+    replace_file,
+)
 from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.checking import Finding, check_columns
 from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.csv_files import count_unreadable, read_csv
 from sdv_plausible.table.declarations import read_declarations
 from sdv_plausible.table.domain import MAX_BINS
 from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.parquet import read_parquet
-from sdv_plausible.table.reading import count_unreadable, read_csv
 
 Planner = Callable[[Mapping[str, Any], float, float, int | None], Plan]
 """Declarations, epsilon, delta and a public number of rows -> what a release would cost and carry."""

@@ -17,7 +17,7 @@ from sdv_plausible.declaring.private import Earlier
 from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.fit.voting import CATEGORY, MOMENTS, Told, envelope_entry
-from sdv_plausible.models.paper.learner import given_structure
+from sdv_plausible.models.paper.paper_network import given_structure
 from sdv_plausible.models.paper.structure import check_structure, check_tables
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -27,7 +27,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
 from sdv_plausible.release.budget import Budget, check_texts, only_planned
-from sdv_plausible.release.fitting import fit_release
+from sdv_plausible.release.learning import fit_release
 from sdv_plausible.release.plan import Plan, plan
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.declaring.files import told_of_look
+from sdv_plausible.declaring.domain_files import told_of_look
 from sdv_plausible.declaring.private import earlier_losses
 from sdv_plausible.fit.options import refuse_moved
 from sdv_plausible.fit.run import Fit, Found
@@ -18,7 +18,7 @@ from sdv_plausible.fit.telling import FitWarning, Teller
 from sdv_plausible.fit.voting import Told, check_vote, left_open
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import check_number_of_columns
-from sdv_plausible.models.paper.learner import given_structure
+from sdv_plausible.models.paper.paper_network import given_structure
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -37,7 +37,7 @@ from sdv_plausible.release_file.schema import Column, TableSchema
 from sdv_plausible.release_file.settings import check_locales, said, versions_of
 from sdv_plausible.sources.bounded import check_person
 from sdv_plausible.sources.coded import check_places
-from sdv_plausible.sources.files import CsvSource
+from sdv_plausible.sources.found_files import CsvSource
 from sdv_plausible.sources.kept import check_scratch
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.rows import SourceRows

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdv_plausible.models.base import ModelBudget, planned_entries
-from sdv_plausible.models.paper.learner import given_structure
+from sdv_plausible.models.paper.paper_network import given_structure
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.filters import gaussian_cost
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss
@@ -20,10 +20,10 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.settings import Settings
-from sdv_plausible.rules.files import read_rules
-from sdv_plausible.rules.reading import rules_with_declarations
+from sdv_plausible.rules.declared import rules_with_declarations
 from sdv_plausible.rules.rule import Rule
 from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.declarations import (

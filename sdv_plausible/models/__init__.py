@@ -10,11 +10,11 @@ from typing import Any
 from sdv_plausible.privacy.checks import Refused
 
 _HOMES: dict[str, tuple[str, str, dict[str, Any]]] = {  # module, class, options
-    "bayesian_network": ("adaptive.learner", "AdaptiveNetwork", {}),
-    "independent": ("paper.learner", "PaperNetwork", {"structure": "independent"}),
-    "correlated": ("datasynthesizer.learner", "GreedyBayes", {}),
-    "gaussian_copula": ("gaussian_copula.learner", "GaussianCopula", {}),
-    "latent": ("latent.learner", "Latent", {}),
+    "bayesian_network": ("adaptive.adaptive_network", "AdaptiveNetwork", {}),
+    "independent": ("paper.paper_network", "PaperNetwork", {"structure": "independent"}),
+    "correlated": ("datasynthesizer.greedy_bayes", "GreedyBayes", {}),
+    "gaussian_copula": ("gaussian_copula.copula_learner", "GaussianCopula", {}),
+    "latent": ("latent.latent_learner", "Latent", {}),
     "random": ("uniform", "Uniform", {}),
     "uniform": ("uniform", "Uniform", {}),
 }

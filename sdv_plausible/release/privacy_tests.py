@@ -3,7 +3,7 @@
 It decides which candidates may leave, knows what that costs, and who draws the rows.
 
 Three guarantees, never blurred (docs/explanation/privacy_promise.md):
-:class:`~sdv_plausible.release.deterministic_test.DeterministicTest` gives plausible deniability only,
+:class:`~sdv_plausible.release.deterministic.DeterministicTest` gives plausible deniability only,
 :class:`~sdv_plausible.release.row_tests.RandomizedTest` gives differential privacy row by row,
 :class:`~sdv_plausible.release.release_level.ReleaseTest` gives one guarantee for any number of rows. Nothing
 else in the

@@ -12,7 +12,7 @@ from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
-from sdv_plausible.privacy.accounting.release_test import release_margin
+from sdv_plausible.privacy.accounting.release_loss import release_margin
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise import mechanisms as noise

@@ -14,7 +14,7 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss
 from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss, Loss
 from sdv_plausible.privacy.accounting.one_row import rows_loss
-from sdv_plausible.privacy.accounting.release_test import size_lower_bound_margin
+from sdv_plausible.privacy.accounting.release_loss import size_lower_bound_margin
 from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, floor_by_construction, theorem1_best
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
@@ -22,7 +22,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.deterministic_test import RowByRowTest
+from sdv_plausible.release.deterministic import RowByRowTest
 from sdv_plausible.release.sampler import Sampler
 
 SIZE_EPSILON = 0.1  # randomised test: spent on the noisy number of seeds
@@ -56,7 +56,7 @@ class RandomizedTest(RowByRowTest):
     threshold_noise : {"discrete_laplace", "laplace"}
         Noise of the threshold; the second is the paper's.
     gamma, row_cap, max_plausible, max_check_plausible, hidden_omega
-        As in :class:`~sdv_plausible.release.deterministic_test.RowByRowTest`.
+        As in :class:`~sdv_plausible.release.deterministic.RowByRowTest`.
     """
 
     name: ClassVar[str] = "randomized"

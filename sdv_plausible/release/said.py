@@ -10,7 +10,7 @@ from typing import Any
 
 from sdv_plausible.models.base import makes
 from sdv_plausible.models.omega import Omega
-from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
 from sdv_plausible.privacy.accounting.paper_formulas import (
     paper_model_loss,

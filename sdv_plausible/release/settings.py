@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 from sdv_plausible.models.base import ModelBudget, SeedModel, makes
 from sdv_plausible.models.omega import Omega
-from sdv_plausible.models.paper.learner import PaperNetwork, check_split
+from sdv_plausible.models.paper.paper_network import PaperNetwork, check_split
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, Loss
 from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.release.deterministic_test import DeterministicTest
+from sdv_plausible.release.deterministic import DeterministicTest
 from sdv_plausible.release.privacy_tests import PrivacyTest
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest

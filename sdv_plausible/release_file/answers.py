@@ -13,7 +13,7 @@ import numpy as np
 
 from sdv_plausible.questions.counts import Asked, Axis, shape
 from sdv_plausible.questions.transcript import ALL_ROWS, Noise, NoisyAnswer
-from sdv_plausible.release_file.reading import Part
+from sdv_plausible.release_file.parts import Part
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.forms import LONGEST_NAME
 from sdv_plausible.table.values import write_value

@@ -14,7 +14,7 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry, counted
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.release_file.ledger import write_learned
-from sdv_plausible.release_file.reading import Part, check_writable
+from sdv_plausible.release_file.parts import Part, check_writable
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.column_document import ATTRIBUTE
 from sdv_plausible.table.declarations import looked_at

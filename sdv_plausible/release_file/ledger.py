@@ -22,7 +22,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours, person_of
 from sdv_plausible.release.release_level import ReleaseTest
-from sdv_plausible.release_file.reading import Part
+from sdv_plausible.release_file.parts import Part
 from sdv_plausible.release_file.settings import privacy_of, splits_of
 from sdv_plausible.table.forms import LONGEST_NAME
 

@@ -10,7 +10,7 @@ from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable, num_configurations
 from sdv_plausible.models.registered import NETWORK, type_named, type_of
-from sdv_plausible.release_file.reading import Part
+from sdv_plausible.release_file.parts import Part
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.forms import LONGEST_NAME
 

@@ -30,7 +30,7 @@ from sdv_plausible.release_file.domain import read_domain, write_domain
 from sdv_plausible.release_file.ledger import Statement, check_ledger, read_ledger, write_ledger
 from sdv_plausible.release_file.many_rows import PART_ROWS, Call, in_turn, write_parts
 from sdv_plausible.release_file.models import read_model, write_model
-from sdv_plausible.release_file.reading import Part
+from sdv_plausible.release_file.parts import Part
 from sdv_plausible.release_file.rules import read_rules, write_rules
 from sdv_plausible.release_file.sampling import sample_table
 from sdv_plausible.release_file.schema import TableSchema, read_schema, write_schema

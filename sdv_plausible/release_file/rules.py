@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.release_file.domain import read_column
-from sdv_plausible.release_file.reading import Part, check_writable
-from sdv_plausible.rules.files import KINDS, rule_from_dict
+from sdv_plausible.release_file.parts import Part, check_writable
 from sdv_plausible.rules.rule import MakingRule, Rule, attribute_words, date_formats
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
+from sdv_plausible.rules.written import KINDS, rule_from_dict
 from sdv_plausible.table.domain import Attribute, Domain, write_attribute
 from sdv_plausible.table.values import write_value
 

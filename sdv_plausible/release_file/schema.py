@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release_file.reading import Part
+from sdv_plausible.release_file.parts import Part
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.column_document import DATE_FORMAT
 from sdv_plausible.table.domain import Domain

@@ -11,7 +11,7 @@ import numpy as np
 
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.release.released_prefixes import ReleasedPrefixes, ReleasedSeeds
-from sdv_plausible.release_file.reading import Part
+from sdv_plausible.release_file.parts import Part
 from sdv_plausible.table.domain import Domain
 
 MOST_ROWS = 2**53  # all sizes together: they are summed, and divided by their sum

@@ -21,7 +21,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours, per
 from sdv_plausible.release.privacy_tests import PrivacyTest, option_names
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.release.settings import TESTS, Settings
-from sdv_plausible.release_file.reading import Part, check_writable
+from sdv_plausible.release_file.parts import Part, check_writable
 from sdv_plausible.table.forms import LONGEST_NAME
 
 NEWER = ("max_plausible", "max_check_plausible", "hidden_omega", "threshold_noise", "accounting", "noise")

@@ -79,7 +79,7 @@ class Rule(ABC):
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Plain form for JSON; :func:`~sdv_plausible.rules.files.rule_from_dict` reads it back."""
+        """Plain form for JSON; :func:`~sdv_plausible.rules.written.rule_from_dict` reads it back."""
 
     @abstractmethod
     def __str__(self) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from sdv.errors import InvalidDataError, SamplingError
 
-from sdv_plausible.declaring.files import told_of_look
+from sdv_plausible.declaring.domain_files import told_of_look
 from sdv_plausible.declaring.private import Earlier, earlier_losses
 from sdv_plausible.fit.options import refuse_moved
 from sdv_plausible.fit.public_table import PublicTable, check_public, public_entries
@@ -25,7 +25,7 @@ from sdv_plausible.fit.voting import Told, check_vote, left_open
 from sdv_plausible.intervals.margins import margins, number_of_rows
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
-from sdv_plausible.models.paper.learner import given_structure
+from sdv_plausible.models.paper.paper_network import given_structure
 from sdv_plausible.privacy.checks import Refused, truth
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -44,9 +44,9 @@ from sdv_plausible.release_file.invented import check_invented
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.settings import check_locales
 from sdv_plausible.rules.checking import check_rows, rule_entries
-from sdv_plausible.rules.files import read_rules
 from sdv_plausible.rules.moments import DateAndTime
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
+from sdv_plausible.rules.written import read_rules
 from sdv_plausible.sdv import latent_points, shown
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sdv_plausible.sources.files import ArrowSource
+from sdv_plausible.sources.found_files import ArrowSource
 from sdv_plausible.sources.source import SourceError, quietly
 from sdv_plausible.table.column_types import ColumnType
 

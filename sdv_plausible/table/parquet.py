@@ -15,10 +15,10 @@ import pandas as pd
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.cell_texts import FALSE_VALUES, TRUE_VALUES, CellReader, Spelling
 from sdv_plausible.table.column_types import ColumnType, column_types
+from sdv_plausible.table.csv_files import PathLike
 from sdv_plausible.table.dates import of_arrow, within_years
 from sdv_plausible.table.distinct import as_objects
 from sdv_plausible.table.forms import canonical
-from sdv_plausible.table.reading import PathLike
 from sdv_plausible.table.storage import refused_storage
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import pytest
 from apps import HOME, Place
 from reviewing import COLUMNS, write_people
 
-from sdv_plausible.app import fitting
+from sdv_plausible.app import ordered_fit
 from sdv_plausible.app.columns import steps
-from sdv_plausible.app.fitting import FILES
+from sdv_plausible.app.ordered_fit import FILES
 from sdv_plausible.app.pages import INSIDE
 from sdv_plausible.app.running import Fit
 from sdv_plausible.declaring.review import version
@@ -96,7 +96,7 @@ def test_from_an_upload_to_a_download(place, people, domain):
 
 
 def test_what_a_fit_warned_of_is_written_down_before_it_is_shown(place, people, monkeypatch):
-    monkeypatch.setattr(fitting, "_compare", lambda *_: None)
+    monkeypatch.setattr(ordered_fit, "_compare", lambda *_: None)
     wrong = {**COLUMNS, "sex": {"sdtype": "categorical", "range_values": ["f", "m"]}}
     browser = place.browser()
     browser.open(content=people, domain=("domain.json", json.dumps(wrong).encode()))
@@ -111,7 +111,7 @@ def test_what_a_fit_warned_of_is_written_down_before_it_is_shown(place, people, 
 
 def test_rules_that_a_fit_looked_through_are_written_down(place, people, monkeypatch):
     """Its warnings are of what the rules make of the columns."""
-    monkeypatch.setattr(fitting, "_compare", lambda *_: None)
+    monkeypatch.setattr(ordered_fit, "_compare", lambda *_: None)
     browser = place.browser()
     browser.open(content=people, domain=("domain.json", json.dumps(COLUMNS).encode()))
     browser.keep_columns()
@@ -129,7 +129,7 @@ def test_rules_that_a_fit_looked_through_are_written_down(place, people, monkeyp
 
 def test_a_report_shows_columns_that_were_left_out_after_the_fit(place, people, monkeypatch):
     """Its look is at what was fitted: else a column is left out, looked at, and put in again with a claim."""
-    monkeypatch.setattr(fitting, "_compare", lambda done: done.write("full_report", "age: 18 to 77"))
+    monkeypatch.setattr(ordered_fit, "_compare", lambda done: done.write("full_report", "age: 18 to 77"))
     browser = place.browser()
     words = {**COLUMNS, "age": {"sdtype": "numerical"}}
     browser.open(content=people, domain=("domain.json", json.dumps(words).encode()))
@@ -150,7 +150,7 @@ def test_a_report_shows_columns_that_were_left_out_after_the_fit(place, people, 
 def test_a_look_is_remembered_when_the_same_table_is_opened_again(place, people, monkeypatch, how):
     """The real range was seen, and typed into the domain file of a second opening: it made a claim."""
     # Controls: the words that were looked at keep their claim, and another table knows of no look.
-    monkeypatch.setattr(fitting, "_compare", lambda done: done.write("inspection", "age: 18 to 77"))
+    monkeypatch.setattr(ordered_fit, "_compare", lambda done: done.write("inspection", "age: 18 to 77"))
 
     def opened(browser, most, content=people):
         words = {**COLUMNS, "age": {**COLUMNS["age"], "range_max": most}}

@@ -8,7 +8,7 @@ import re
 import pytest
 from reviewing import COLUMNS, write_people
 
-from sdv_plausible.app import fitting
+from sdv_plausible.app import ordered_fit
 from sdv_plausible.app.filing import MOST
 from sdv_plausible.app.running import Fit
 from sdv_plausible.declaring.review import version
@@ -17,7 +17,7 @@ from sdv_plausible.declaring.review import version
 @pytest.fixture
 def browser(place, tmp_path, monkeypatch):
     """One that has a release."""
-    monkeypatch.setattr(fitting, "_compare", lambda *_: None)
+    monkeypatch.setattr(ordered_fit, "_compare", lambda *_: None)
     found = place.browser()
     cited = {**COLUMNS, "age": {**COLUMNS["age"], "source": "the law of ages"}}
     domain = ("domain.json", json.dumps(cited).encode())
@@ -66,7 +66,7 @@ def test_no_card_is_made_where_the_fit_made_none(browser):
     """Control: once the fit has told of its card, the same form fills it in."""
     fit = browser.session.fit
     fit._files.remove("card")
-    card = fit.folder / fitting.FILES["card"].name
+    card = fit.folder / ordered_fit.FILES["card"].name
     before = card.read_bytes()
     assert browser.post("card", **{"card-name": "x"}).status_code == 200
     assert card.read_bytes() == before

@@ -17,7 +17,7 @@ from sdv_plausible.app.order import (
     read_order,
     with_inequality,
 )
-from sdv_plausible.declaring.files import drafted
+from sdv_plausible.declaring.domain_files import drafted
 from sdv_plausible.declaring.review import Table
 
 

@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from sdv_plausible.app.fitting import STAGES
+from sdv_plausible.app.ordered_fit import STAGES
 from sdv_plausible.app.running import NOTHING, Fit
 
 

@@ -11,9 +11,9 @@ from cases import fast_and_nightly
 
 from sdv_plausible.audit.learning import FINE, _gaussian, _loss_law, compare_learner
 from sdv_plausible.audit.small_universe import tables_of_sizes
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
 from sdv_plausible.privacy.accounting.losses import GaussianLoss

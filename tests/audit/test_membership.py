@@ -20,11 +20,11 @@ from scipy import stats
 
 from sdv_plausible.audit.membership import AttackResult, clopper_pearson, epsilon_lower_bound
 from sdv_plausible.models import base
-from sdv_plausible.models.adaptive import learner as adaptive
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
-from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.models.adaptive import adaptive_network as adaptive
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
+from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.models.uniform import Uniform
-from sdv_plausible.privacy.accounting.release_test import release_margin
+from sdv_plausible.privacy.accounting.release_loss import release_margin
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise

@@ -18,8 +18,8 @@ from sdv_plausible import (
     ReleaseTest,
     metadata_of,
 )
-from sdv_plausible.commands import fitting
-from sdv_plausible.commands.files import UsageError
+from sdv_plausible.commands import shared_fit
+from sdv_plausible.commands.on_disk import UsageError
 from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
 from sdv_plausible.fit.options import OPTIONS
 
@@ -144,7 +144,7 @@ def test_what_is_no_mapping_is_refused_where_it_is_used(text):
 def test_the_synthesizer_gets_them():
     options = parsed("--k 7 --epsilon 2 --test randomized")
     options.domain, options.rules = None, None
-    synth = fitting.synthesizer(options, metadata_of(TYPES), k=9, row_cap=5)
+    synth = shared_fit.synthesizer(options, metadata_of(TYPES), k=9, row_cap=5)
     assert (synth.test, synth.epsilon, synth.delta) == (RandomizedTest(k=7, row_cap=5), 2, 1e-9)
 
 

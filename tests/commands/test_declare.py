@@ -11,7 +11,7 @@ import pytest
 from sdv_plausible import read_csv
 from sdv_plausible.cli import main
 from sdv_plausible.commands import declare
-from sdv_plausible.declaring.files import read_domain_file, record_look
+from sdv_plausible.declaring.domain_files import read_domain_file, record_look
 
 ROWS = ["1,f,x", "2,m,y"]
 

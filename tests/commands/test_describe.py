@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.cli import main
-from sdv_plausible.declaring.files import read_domain_file
+from sdv_plausible.declaring.domain_files import read_domain_file
 from sdv_plausible.privacy.noise import mechanisms
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.table.domain_file import DomainFile

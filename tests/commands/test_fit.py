@@ -10,7 +10,7 @@ import pytest
 
 from sdv_plausible import Budget, Release
 from sdv_plausible.cli import main
-from sdv_plausible.commands import files
+from sdv_plausible.commands import on_disk
 from sdv_plausible.whole_files import write_whole
 
 
@@ -31,7 +31,7 @@ def test_a_release_file(holder, tmp_path, capsys):
 
 def test_without_a_claim_only_on_demand_and_before_anything_is_fitted(holder, tmp_path, capsys, monkeypatch):
     output = tmp_path / "p.release"
-    monkeypatch.setattr("sdv_plausible.commands.files.read", None)  # would fail if it were called
+    monkeypatch.setattr("sdv_plausible.commands.on_disk.read", None)  # would fail if it were called
     domain = ("--domain", str(holder / "domain.json"))
     assert fit(holder, output, *domain, "--random-state", "1") == 2
     assert "--allow-no-claim. Nothing was fitted" in capsys.readouterr().err
@@ -87,7 +87,7 @@ def test_ids_alone_are_refused_before_the_draw(holder, tmp_path, capsys, monkeyp
 
 
 @pytest.mark.parametrize("name", ["p.csv", "no/p.release"])
-def test_outputs_that_cannot_be(holder, tmp_path, name):
+def test_on_disk_that_cannot_be(holder, tmp_path, name):
     assert fit(holder, tmp_path / name, "--domain", str(holder / "domain.json")) == 2
 
 
@@ -132,7 +132,7 @@ def full_disk(monkeypatch, is_full):
             raise OSError(28, "No space left on device")
         return write_whole(path, *more, **options)
 
-    monkeypatch.setattr(files, "write_whole", write)
+    monkeypatch.setattr(on_disk, "write_whole", write)
     monkeypatch.setattr("sdv_plausible.release_file.release.write_whole", write)
 
 
@@ -189,7 +189,7 @@ def test_it_is_said_where_nothing_can_be_kept(holder, tmp_path, capsys, monkeypa
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sdv_plausible.commands.fitting.write_table", full)
+    monkeypatch.setattr("sdv_plausible.commands.shared_fit.write_table", full)
     assert synthesize_paid(holder, tmp_path, monkeypatch) != 0
     said = capsys.readouterr().err
     assert "nothing of this fit could be kept" in said
@@ -213,14 +213,14 @@ def test_an_output_that_came_meanwhile_stays_and_the_fit_is_kept(
 ):
     """Two fits at once with one output both ended well, and one of them was gone. Control: --overwrite."""
     name = {"synthesize": "o.csv", "describe": "o.json"}.get(command, "o.release")
-    output, read, came = tmp_path / name, files.read, tmp_path / ("l.json" if command == "ledger" else name)
+    output, read, came = tmp_path / name, on_disk.read, tmp_path / ("l.json" if command == "ledger" else name)
 
     def meanwhile(*given):
         came.write_text("of another")
         return read(*given)
 
     monkeypatch.setattr("sdv_plausible.commands.describe.read", meanwhile)
-    monkeypatch.setattr(files, "read", meanwhile)
+    monkeypatch.setattr(on_disk, "read", meanwhile)
     words = ["fit" if command == "ledger" else command, str(holder / "people.csv"), "-o", str(output)]
     words += ["--domain", str(holder / "domain.json")]
     words += ["--ledger", str(came)] if command == "ledger" else []

@@ -10,7 +10,7 @@ import pytest
 
 from sdv_plausible import evaluation
 from sdv_plausible.cli import main
-from sdv_plausible.declaring.files import read_domain_file
+from sdv_plausible.declaring.domain_files import read_domain_file
 from sdv_plausible.evaluation import PlausibleDeniabilityReport
 from sdv_plausible.rules.conditions import Implies
 

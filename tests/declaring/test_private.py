@@ -13,7 +13,7 @@ import pytest
 
 from sdv_plausible import Budget, Domain, PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.cli import main
-from sdv_plausible.declaring.files import read_domain_file
+from sdv_plausible.declaring.domain_files import read_domain_file
 from sdv_plausible.declaring.private import Earlier, earlier_losses, learned_file
 from sdv_plausible.declaring.schema import schema_document
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, Person

@@ -11,7 +11,7 @@ from reviewing import COLUMNS, write_people
 from sdv_plausible.cli import main
 from sdv_plausible.commands.declare import plan_of
 from sdv_plausible.declaring import review as module
-from sdv_plausible.declaring.files import drafted, read_domain_file, record_look
+from sdv_plausible.declaring.domain_files import drafted, read_domain_file, record_look
 from sdv_plausible.declaring.review import Review, Table, version
 from sdv_plausible.table.domain_file import DomainFile
 

@@ -68,7 +68,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (ROAD, "whole_files.py", LAZY, "import sdv_plausible.table.domain"),
     (ROAD, "attic.py", PLAIN, '"""A module outside the rooms."""'),
     (ROAD, "declaring/planted.py", LAZY, "from sdv_plausible.sdv import detection"),
-    (ROAD, "release_file/planted.py", TYPES, "from sdv_plausible.declaring import files"),
+    (ROAD, "release_file/planted.py", TYPES, "from sdv_plausible.declaring import domain_files as files"),
     (ROAD, "table/planted.py", PLAIN, "import sdv_plausible.declaring"),
     (ROAD, "intervals/planted.py", LAZY, "from sdv_plausible.models import base"),
     (ROAD, "questions/planted.py", TYPES, "from sdv_plausible.table import domain"),

@@ -23,7 +23,7 @@ ELSEWHERE = {
     "cli.py": "a face over everything: tests/integration/test_cli.py",
     **{
         f"commands/{name}.py": "a face: tests/integration/test_cli.py, or the test of what it calls"
-        for name in ("app", "check", "demo", "fitting", "registry", "synthesize", "types")
+        for name in ("app", "check", "demo", "shared_fit", "registry", "synthesize", "types")
     },
     "datasets/census_schema.py": "the columns of the simulated survey: test_census.py beside it",
     "evaluation/__init__.py": "names that load late: tests/evaluation/test_entry_points.py",
@@ -39,7 +39,7 @@ ELSEWHERE = {
             "documents",
             "domain",
             "invented",
-            "reading",
+            "parts",
             "sampling",
             "schema",
             "seeds",
@@ -53,9 +53,9 @@ ELSEWHERE = {
     "sdv/stand_ins.py": "what SDV sees: tests/integration/test_private_claim.py, and sdv/test_output_types.py",
     "sdv/synthesizer.py": "SDV's face, tested as SDV calls it: tests/integration",
     "sdv/versions.py": "what differs between SDV's versions: all of tests/integration, on both",
-    "table/cell_texts.py": "how a cell of text is read: test_table_reading.py, through files",
-    "table/column_types.py": "what the readers are told: test_table_reading.py and test_declarations_checked.py",
-    "table/parquet.py": "test_table_reading.py, which compares both kinds of file",
+    "table/cell_texts.py": "how a cell of text is read: test_csv_files.py, through files",
+    "table/column_types.py": "what the readers are told: test_csv_files.py and test_declarations_checked.py",
+    "table/parquet.py": "test_csv_files.py, which compares both kinds of file",
     "table/id_formats.py": "ids: tests/integration/test_id_formats.py, at every door",
     "table/json_forms.py": "forms: test_column_document.py, against jsonschema",
     "table/values.py": "values of cells: test_domain.py, and tests/release_file/test_release.py",

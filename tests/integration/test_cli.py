@@ -15,7 +15,7 @@ import yaml
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.cli import COMMANDS, NAMED_OTHERWISE, main
-from sdv_plausible.commands import files, fitting
+from sdv_plausible.commands import on_disk, shared_fit
 from sdv_plausible.datasets import census_like
 from sdv_plausible.sdv.versions import SDV_MAJOR
 
@@ -244,7 +244,7 @@ def test_under_a_claim_nothing_that_is_said_depends_on_the_rows(tmp_path, capsys
 
 
 def test_a_reader_that_complains_about_cells_would_be_caught(tmp_path, capsys, monkeypatch):
-    honest = files.read
+    honest = on_disk.read
 
     def complaining(options, types):
         table = honest(options, types)
@@ -253,7 +253,7 @@ def test_a_reader_that_complains_about_cells_would_be_caught(tmp_path, capsys, m
         return table
 
     fine = said_of(tmp_path, capsys, FINE, TYPES)
-    monkeypatch.setattr(files, "read", complaining)
+    monkeypatch.setattr(on_disk, "read", complaining)
     assert said_of(tmp_path, capsys, ODD["missing cells"], TYPES) != fine
 
 
@@ -381,7 +381,7 @@ def spellings(folder, path):
 
 
 @pytest.mark.parametrize("which", ["data", "domain", "metadata", "ledger"])
-def test_outputs_that_are_inputs_are_refused_before_anything_is_read(tmp_path, capsys, monkeypatch, which):
+def test_on_disk_that_are_inputs_are_refused_before_anything_is_read(tmp_path, capsys, monkeypatch, which):
     def read(*arguments):
         raise AssertionError("read before the check")
 
@@ -393,7 +393,7 @@ def test_outputs_that_are_inputs_are_refused_before_anything_is_read(tmp_path, c
     metadata.write_text("{}")
     ledger = tmp_path / "ledger.json"
     ledger.write_text("precious")
-    monkeypatch.setattr(fitting, "columns_of", read)
+    monkeypatch.setattr(shared_fit, "columns_of", read)
     before = {path: path.read_text() for path in (data, domain, metadata, ledger)}
     for alias in spellings(
         tmp_path, {"data": data, "domain": domain, "metadata": metadata, "ledger": ledger}[which]
@@ -409,7 +409,7 @@ def test_outputs_that_are_inputs_are_refused_before_anything_is_read(tmp_path, c
     assert before == {path: path.read_text() for path in before}
 
 
-def test_outputs_that_are_not_there_yet_can_be_the_same(people, tmp_path, capsys):
+def test_on_disk_that_are_not_there_yet_can_be_the_same(people, tmp_path, capsys):
     (tmp_path / "link.json").symlink_to(tmp_path / "o.csv")
     assert (
         main(
@@ -427,7 +427,7 @@ def test_outputs_that_are_not_there_yet_can_be_the_same(people, tmp_path, capsys
     assert "are the same file" in capsys.readouterr().err
 
 
-def test_outputs_that_are_folders(people, tmp_path, capsys):
+def test_on_disk_that_are_folders(people, tmp_path, capsys):
     (tmp_path / "o.csv").mkdir()
     assert main(["synthesize", str(people), "-o", str(tmp_path / "o.csv"), "--overwrite"]) == 2
     assert "is a folder; name a file in it" in capsys.readouterr().err

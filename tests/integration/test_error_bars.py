@@ -17,7 +17,7 @@ import pytest
 from scipy.stats import binom
 
 from sdv_plausible.intervals.margins import margins, measured_tables
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins

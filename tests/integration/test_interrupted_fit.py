@@ -9,7 +9,7 @@ import pytest
 from sdv.errors import SamplingError
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.sdv.versions import metadata_from_columns
 
 COLUMNS = {

@@ -9,7 +9,7 @@ import pytest
 from reviewing import CHROMIUM, COLUMNS, DRIVER, NO_BROWSER, browser, fits, program, write_people
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
-from sdv_plausible.declaring.files import read_domain_file
+from sdv_plausible.declaring.domain_files import read_domain_file
 from sdv_plausible.declaring.web.forms import FIELDS, field_texts
 
 pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")

@@ -13,8 +13,8 @@ from sdv.errors import InvalidDataError, SamplingError
 from sdv.sampling import Condition, DataFrameCondition
 from sdv.utils import load_synthesizer
 
-from sdv_plausible.models.paper.learner import PaperNetwork
-from sdv_plausible.release.deterministic_test import DeterministicTest
+from sdv_plausible.models.paper.paper_network import PaperNetwork
+from sdv_plausible.release.deterministic import DeterministicTest
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer, RowCapExceededError
 from tests.flat import values
@@ -572,7 +572,7 @@ def test_lists_and_dicts_in_cells_are_missing_and_the_holder_is_told(cells):
 
 
 @pytest.mark.parametrize(
-    "gone", [b"csdv_plausible.releasing\nReleased\n.", b"csdv_plausible.models.adaptive.learner\nAdaptiveLearner\n."]
+    "gone", [b"csdv_plausible.releasing\nReleased\n.", b"csdv_plausible.models.adaptive.adaptive_network\nAdaptiveLearner\n."]
 )  # fmt: skip
 def test_a_file_of_another_version_is_refused_in_one_line(gone, tmp_path):
     """A pickle that asks for a class of the version with flat modules, or of 0.1."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from networks import FALSE_ALARM, UNIVERSE, network, p_value
 
 from sdv_plausible.models import base
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import (
     HasStructure,
     ModelBudget,

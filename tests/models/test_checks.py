@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from sdv_plausible import check_learner, check_model
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import PrefixModel, Proposals, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.ledger import BudgetExceededError
 from sdv_plausible.privacy.noise.coins import Coins

@@ -21,11 +21,11 @@ from doors import fit_codes
 from test_asked_sensitivities import CARDS, DOMAIN, LEARNERS, RELEASES, settings
 from voting import held_vote
 
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.public import PublicCodes
 from sdv_plausible.models.adaptive.sets import SetTables
-from sdv_plausible.models.paper import learner as paper_learner
+from sdv_plausible.models.paper import paper_network as paper_learner
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable

@@ -25,7 +25,7 @@ from doors import fit_codes
 from voting import held_vote
 
 from sdv_plausible.models.adaptive.public import PublicCodes
-from sdv_plausible.models.paper import learner as paper_learner
+from sdv_plausible.models.paper import paper_network as paper_learner
 from sdv_plausible.models.paper.entropies import Entropies
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours

@@ -14,11 +14,11 @@ import pytest
 from doors import door, learn
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID, count_entropies
-from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.models.paper.shares import LearningPlan
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity, entropy_sensitivity_in_steps

@@ -20,19 +20,19 @@ import guarded
 import pytest
 
 from sdv_plausible.fit.run import Fit
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.measurements import Measurements
-from sdv_plausible.models.datasynthesizer import learner as greedy_learner
-from sdv_plausible.models.gaussian_copula.learner import GaussianCopula
+from sdv_plausible.models.datasynthesizer import greedy_bayes as greedy_learner
+from sdv_plausible.models.gaussian_copula.copula_learner import GaussianCopula
 from sdv_plausible.models.latent import gradients
 from sdv_plausible.models.latent.network import WEIGHTS
-from sdv_plausible.models.paper import learner as paper_learner
+from sdv_plausible.models.paper import paper_network as paper_learner
 from sdv_plausible.privacy import entries
 from sdv_plausible.privacy.accounting import filters, one_row
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.counts import CountTable, Distances
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release import fitting
+from sdv_plausible.release import learning
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.release.settings import Settings
@@ -223,9 +223,9 @@ MUTANTS = {
         ),
     ),
     "the declared number of seeds is not held against the seeds of a split": Mutant(
-        owner=fitting, name="fit_release", old="test.confirm(seeds)", new="settings.split or test.confirm(seeds)",
+        owner=learning, name="fit_release", old="test.confirm(seeds)", new="settings.split or test.confirm(seeds)",
         caught_by=(
-            ("release/test_fitting.py", "test_the_bound_is_held_against_the_rows_that_are_seeds", ((0.25, 0.25, 0.5), 1400)),
+            ("release/test_learning.py", "test_the_bound_is_held_against_the_rows_that_are_seeds", ((0.25, 0.25, 0.5), 1400)),
         ),
     ),
     "whatever is derived from the paper's learner asks each part for one thing alone": Mutant(

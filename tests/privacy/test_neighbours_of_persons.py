@@ -16,9 +16,9 @@ from scipy.optimize import brentq
 
 from sdv_plausible.models.adaptive.schedule import SCORE_SHARE, SET_SCORE_SHARE, SIZE_SHARE
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.datasynthesizer.learner import _most_rows
+from sdv_plausible.models.datasynthesizer.greedy_bayes import _most_rows
 from sdv_plausible.models.datasynthesizer.shares import GreedyPlan
-from sdv_plausible.models.paper.learner import PaperNetwork, least_rows
+from sdv_plausible.models.paper.paper_network import PaperNetwork, least_rows
 from sdv_plausible.models.paper.shares import LearningPlan
 from sdv_plausible.privacy.accounting.attackers import attackers
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
@@ -38,7 +38,7 @@ from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.fitting import fit_release
+from sdv_plausible.release.learning import fit_release
 from sdv_plausible.table.domain import Attribute, Domain
 from tests.flat import settings_of
 

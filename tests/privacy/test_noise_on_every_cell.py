@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from doors import fit_codes
 
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
-from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
+from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins

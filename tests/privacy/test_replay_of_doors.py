@@ -26,11 +26,11 @@ from replaying import check_same, recorded
 from test_replay import ARCS, COLUMNS, DECLARED, broken_rules, first_table, fit, other_table, shown
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, cli, fit_source
-from sdv_plausible.app import fitting
+from sdv_plausible.app import ordered_fit
 from sdv_plausible.app.order import read_order
-from sdv_plausible.commands import files as commands_files
+from sdv_plausible.commands import on_disk as commands_files
 from sdv_plausible.declaring import private
-from sdv_plausible.declaring.files import drafted
+from sdv_plausible.declaring.domain_files import drafted
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit import source as fit_source_module
 from sdv_plausible.fit import voting
@@ -215,9 +215,9 @@ def app(columns: Collection[str] = ()) -> Run:
         )
         assert order is not None, refused
         told = Told()
-        fitting.run(order, folder, told)
+        ordered_fit.run(order, folder, told)
         assert told[-1] == ("stage", 4), told
-        files = {made.name: folder / made.name for made in fitting.FILES.values() if made.is_public}
+        files = {made.name: folder / made.name for made in ordered_fit.FILES.values() if made.is_public}
         return {
             "said": [said for said in told if said[0] != "warnings"],  # which are for the holder
             **{name: path.read_bytes() for name, path in files.items() if path.exists()},
@@ -254,7 +254,9 @@ def test_no_door_leaves_anything_of_the_rows(door: str) -> None:
     """Replay through a door, and through the functions of the package that it stands for."""
     first = first_table().assign(grade=lambda table: table["grade"].map("grade {}".format))
     with pytest.MonkeyPatch.context() as patch, ways_to_the_rows() as called, TemporaryDirectory() as folder:
-        patch.setattr(fitting, "_compare", lambda done: None)  # pages that compare with the rows take seconds
+        patch.setattr(
+            ordered_fit, "_compare", lambda done: None
+        )  # pages that compare with the rows take seconds
         replayed(RUNS[door], first, other(), Path(folder))
     places = guarded.doors()
     wanted = {name for name, through in guarded.DOORS.items() if through == door}
@@ -266,7 +268,7 @@ def test_no_door_leaves_anything_of_the_rows(door: str) -> None:
 def test_pages_of_the_app_that_may_be_published_leave_nothing_of_the_rows(tmp_path: Path) -> None:
     """Beside them it makes pages that compare with the rows, for their holder."""
     replayed(app(UNDECLARED), first_table().assign(grade="grade 1"), other(), tmp_path)
-    assert all((tmp_path / "first" / made.name).exists() for made in fitting.FILES.values())
+    assert all((tmp_path / "first" / made.name).exists() for made in ordered_fit.FILES.values())
 
 
 # --- planted faults ---------------------------------------------------------------------------------------------------
@@ -297,13 +299,13 @@ def count_rows_in_the_domain_file(patch: pytest.MonkeyPatch) -> None:
 
 
 def tell_the_exact_number_of_rows(patch: pytest.MonkeyPatch) -> None:
-    honest = fitting._write_release
+    honest = ordered_fit._write_release
 
     def write(done: Any) -> Any:
         done.told.send(("rows", len(done.rows)))
         return honest(done)
 
-    patch.setattr(fitting, "_write_release", write)
+    patch.setattr(ordered_fit, "_write_release", write)
 
 
 def say_how_many_rows_were_read(patch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from cases import fast_and_nightly
 
 from sdv_plausible.audit import exact
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, ReleaseLoss
-from sdv_plausible.privacy.accounting.release_test import release_margin, size_lower_bound_margin
+from sdv_plausible.privacy.accounting.release_loss import release_margin, size_lower_bound_margin
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours

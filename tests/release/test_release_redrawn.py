@@ -11,7 +11,7 @@ from releases import shared
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.intervals import combine
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.privacy.noise import mechanisms
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.redrawn import redrawn_models

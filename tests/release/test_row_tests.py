@@ -29,7 +29,7 @@ from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release import row_tests
-from sdv_plausible.release.deterministic_test import DeterministicTest
+from sdv_plausible.release.deterministic import DeterministicTest
 from sdv_plausible.release.row_tests import SIZE_EPSILON, RandomizedTest
 from tests.flat import bound, rebound
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.release.plan import plan
 from sdv_plausible.release.said import as_printed, deniability, sentences
 from sdv_plausible.release.settings import Settings

@@ -29,10 +29,10 @@ from releases import fitted
 
 from sdv_plausible import Release
 from sdv_plausible.release.mechanism import TooFewReleasedError
-from sdv_plausible.release_file import ledger, reading, rules, seeds
+from sdv_plausible.release_file import ledger, parts, rules, seeds
 from sdv_plausible.release_file.arrays import decode, encode
+from sdv_plausible.release_file.parts import Part
 from sdv_plausible.release_file.published import schema_document
-from sdv_plausible.release_file.reading import Part
 
 # Of damaged types, as if an older version had taken them from rows.
 pytestmark = pytest.mark.filterwarnings("ignore:this file was made by a version:UserWarning")
@@ -294,7 +294,7 @@ def test_a_loader_with_a_check_less_is_caught(check: str) -> None:
 def test_a_loader_that_quotes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = Part.refuse
     monkeypatch.setattr(
-        Part, "refuse", lambda self, rule: reading.RefusedError(f"{honest(self, rule)}: {self.value!r}")
+        Part, "refuse", lambda self, rule: parts.RefusedError(f"{honest(self, rule)}: {self.value!r}")
     )
     with pytest.raises(AssertionError):
         run(FEW)

@@ -18,7 +18,7 @@ from sdv_plausible.fit import run
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.release_file.published import schema_document
 from sdv_plausible.rules import Implies, Inequality, OneHot
-from sdv_plausible.rules.files import KINDS
+from sdv_plausible.rules.written import KINDS
 
 
 def document() -> dict[str, Any]:

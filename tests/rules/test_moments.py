@@ -14,10 +14,10 @@ from sdv.sampling import Condition
 
 from sdv_plausible import PaperNetwork, PlausibleDeniabilitySynthesizer, Release
 from sdv_plausible.rules import DateAndTime, Equal, Inequality, Multiple
-from sdv_plausible.rules.files import rule_from_dict
+from sdv_plausible.rules.declared import rules_with_declarations
 from sdv_plausible.rules.moments import DAY
-from sdv_plausible.rules.reading import rules_with_declarations
 from sdv_plausible.rules.rule_set import FittedRules
+from sdv_plausible.rules.written import rule_from_dict
 from sdv_plausible.rules.zeros import possible_pairs
 from sdv_plausible.table.domain import Attribute, Domain
 

@@ -13,7 +13,7 @@ from sdv.multi_table import HMASynthesizer
 from sdv.single_table import GaussianCopulaSynthesizer
 
 from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.checks import check_model
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sdv.copula import SDVCopula, learner_of, of_fitted

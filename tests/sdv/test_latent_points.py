@@ -10,7 +10,7 @@ import pytest
 from sdv.errors import SamplingError
 
 from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.models.latent.learner import Latent
+from sdv_plausible.models.latent.latent_learner import Latent
 from sdv_plausible.models.latent.model import LatentSeeds, terms
 from sdv_plausible.models.latent.network import VALUE_STEP
 from sdv_plausible.models.omega import Omega

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sdv_plausible.release_file.domain import read_column
-from sdv_plausible.release_file.reading import Part
+from sdv_plausible.release_file.parts import Part
 from sdv_plausible.table.domain import Attribute, Domain, write_attribute
 from sdv_plausible.table.specifications import groups_of
 

@@ -11,7 +11,7 @@ import pytest
 
 from sdv_plausible import fit_source, read_csv
 from sdv_plausible.cli import main
-from sdv_plausible.table.reading import csv_columns
+from sdv_plausible.table.csv_files import csv_columns
 from sdv_plausible.table.text_files import open_text
 
 TYPES = {"town": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"}}

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.accounting.release_test import _arithmetic, _log_at_zero, release_margin
+from sdv_plausible.privacy.accounting.release_loss import _arithmetic, _log_at_zero, release_margin
 
 
 class ReleaseTestLoss(NamedTuple):

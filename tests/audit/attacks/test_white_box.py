@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from sdv_plausible.audit.attacks.white_box import white_box, worst_tables
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.gaussian_copula.learner import GaussianCopula
-from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.models.gaussian_copula.copula_learner import GaussianCopula
+from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.losses import DiscreteLaplaceLoss, GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry

@@ -9,7 +9,7 @@ from reviewing import COLUMNS, HOST, write_people
 from starlette.testclient import TestClient
 
 from sdv_plausible.commands.declare import plan_of
-from sdv_plausible.declaring.files import drafted, read_domain_file
+from sdv_plausible.declaring.domain_files import drafted, read_domain_file
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.declaring.web import guard as module
 from sdv_plausible.declaring.web.guard import HEADERS, MOST_BYTES, Guard, Keys, form_fields, is_same

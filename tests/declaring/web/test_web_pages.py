@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from sdv_plausible.commands.declare import plan_of
 from sdv_plausible.declaring import review as review_module
-from sdv_plausible.declaring.files import drafted, read_domain_file
+from sdv_plausible.declaring.domain_files import drafted, read_domain_file
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.declaring.web.forms import field_texts
 from sdv_plausible.declaring.web.guard import COOKIE, Guard, Keys

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sdv_plausible.models.adaptive import measurements
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.public import PublicCodes, Trust, share_of, shrunk
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger

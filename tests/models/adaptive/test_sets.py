@@ -10,8 +10,8 @@ import pytest
 import spies
 from doors import door, learn
 
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.estimates import Estimates
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.adaptive.schedule import Schedule, SetRound
 from sdv_plausible.models.adaptive.sets import SetTables, candidates, make_levels, with_sets
 from sdv_plausible.models.base import ModelBudget

@@ -11,8 +11,8 @@ from doors import learn
 from scipy.stats import norm
 
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.paper import learner as learning
-from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.models.paper import paper_network as learning
+from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.models.paper.parameters import normal_rows
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.paper import learner
+from sdv_plausible.models.paper import paper_network
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID
-from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.models.paper.printed import PrintedEntropies, PrintedPlan, cut_at_zero, uniform_prior
 from sdv_plausible.privacy.accounting.paper_formulas import paper_entropy_sensitivity, paper_shares
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
@@ -21,7 +21,7 @@ from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.release.fitting import learn_model
+from sdv_plausible.release.learning import learn_model
 from sdv_plausible.table.domain import Attribute, Domain
 
 DELTA = 2.0**-30
@@ -110,13 +110,13 @@ def test_the_least_noisy_number_asks_for_entropies_and_one_less_does_not(
 
 def test_tables_are_drawn_after_an_even_prior(monkeypatch: pytest.MonkeyPatch) -> None:
     """The concentration is the mass of the prior: nothing else is."""
-    priors, honest = [], learner.dirichlet_table
+    priors, honest = [], paper_network.dirichlet_table
 
     def table(counts: np.ndarray, prior: np.ndarray, strength: float, *rest: object) -> np.ndarray:
         priors.append((prior.tolist(), strength))
         return honest(counts, prior, strength, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(learner, "dirichlet_table", table)
+    monkeypatch.setattr(paper_network, "dirichlet_table", table)
     learn(200, 2.32)
     assert priors == [([0.5] * 2, 1.0), (pytest.approx([1 / 3] * 3), 1.0)]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from doors import door, learn
 
-from sdv_plausible.models.adaptive import learner
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive import adaptive_network
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.schedule import Schedule
 from sdv_plausible.models.base import ModelBudget
@@ -154,13 +154,13 @@ def alike(n: int) -> np.ndarray:
 )
 def test_the_last_fit_is_told_that_it_is(codes, epsilon, fits, monkeypatch):
     """Earlier models are drawn from as a whole, the last is the model."""
-    told, honest = [], learner.fit_network
+    told, honest = [], adaptive_network.fit_network
 
     def fit_network(*given, is_last):
         told.append(is_last)
         return honest(*given, is_last=is_last)
 
-    monkeypatch.setattr(learner, "fit_network", fit_network)
+    monkeypatch.setattr(adaptive_network, "fit_network", fit_network)
     columns = [Attribute(name=f"c{j}", kind="ordinal", values=(0, 1)) for j in range(codes.shape[1])]
     made = domain() if len(columns) == len(CARDS) else Domain(tuple(columns))
     budget, ledger = ModelBudget(epsilon=epsilon, delta=1e-6), PrivacyLedger(delta=1e-6)

@@ -12,8 +12,8 @@ from doors import learn
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.checks import check_learner
-from sdv_plausible.models.gaussian_copula import learner as learning
-from sdv_plausible.models.gaussian_copula.learner import GaussianCopula
+from sdv_plausible.models.gaussian_copula import copula_learner as learning
+from sdv_plausible.models.gaussian_copula.copula_learner import GaussianCopula
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls

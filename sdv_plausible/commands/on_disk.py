@@ -192,8 +192,8 @@ def declared_types(options: argparse.Namespace) -> dict[str, ColumnType]:
 
 def read(options: argparse.Namespace, types: Mapping[str, Any], path: Path | None = None) -> pd.DataFrame:
     """The table, or another one that is spelled like it, with the columns that have a type."""
+    from sdv_plausible.table.csv_files import read_csv
     from sdv_plausible.table.parquet import read_parquet
-    from sdv_plausible.table.reading import read_csv
 
     path, spelled = path or options.data, how(options, *HOW_SPELLED)
     if is_parquet(path):
@@ -223,8 +223,8 @@ def names_of(
     options: argparse.Namespace, known: Collection[str] = (), path: Path | None = None
 ) -> Sequence[str]:
     """Column names of the table, or of another one, of which some may be known."""
+    from sdv_plausible.table.csv_files import csv_columns
     from sdv_plausible.table.parquet import parquet_columns
-    from sdv_plausible.table.reading import csv_columns
 
     path = path or options.data
     if is_parquet(path):

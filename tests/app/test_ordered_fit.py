@@ -9,14 +9,14 @@ from killing import READY, SIGNALS, ended, waiting
 from reviewing import COLUMNS, write_people
 
 from sdv_plausible import Release
-from sdv_plausible.app import fitting
-from sdv_plausible.app.fitting import FILES, run
+from sdv_plausible.app import ordered_fit
 from sdv_plausible.app.order import read_order
-from sdv_plausible.declaring.files import drafted
+from sdv_plausible.app.ordered_fit import FILES, run
+from sdv_plausible.declaring.domain_files import drafted
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit import voting
 from sdv_plausible.fit.run import Fit
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 
 
 class Heard(list):
@@ -97,7 +97,7 @@ def test_a_planted_vote_that_is_told_too_late_is_caught(ordered, tmp_path, monke
 
 
 def test_without_a_release_file_it_is_said_why(ordered, tmp_path, monkeypatch):
-    monkeypatch.setattr(fitting, "_compare", lambda *_: None)
+    monkeypatch.setattr(ordered_fit, "_compare", lambda *_: None)
     heard = Heard()
     run(ordered(test="deterministic", k="2"), tmp_path, heard)
     assert heard.of("failed") == []
@@ -106,7 +106,7 @@ def test_without_a_release_file_it_is_said_why(ordered, tmp_path, monkeypatch):
 
 
 def test_without_a_card_the_release_is_there(ordered, tmp_path, monkeypatch):
-    monkeypatch.setattr(fitting, "_compare", lambda *_: None)
+    monkeypatch.setattr(ordered_fit, "_compare", lambda *_: None)
     monkeypatch.setattr(Release, "card", lambda *_: int("Basel"))
     heard = Heard()
     run(ordered(), tmp_path, heard)
@@ -151,15 +151,15 @@ def test_dates_that_are_split_leave_the_report_without_a_network(ordered, tmp_pa
 ALONE = f"""
 import signal, sys
 from pathlib import Path
-from sdv_plausible.app import fitting
+from sdv_plausible.app import ordered_fit
 from sdv_plausible.whole_files import write_whole
 
 def half(path):
     path.write_text("a real row")
     {READY}
 
-fitting._release = lambda order, folder, told: write_whole(folder / "page.html", half)
-fitting.run_alone(None, Path(sys.argv[1]), None)
+ordered_fit._release = lambda order, folder, told: write_whole(folder / "page.html", half)
+ordered_fit.run_alone(None, Path(sys.argv[1]), None)
 """
 
 
@@ -174,7 +174,7 @@ def test_a_process_that_is_asked_to_end_leaves_nothing(number, tmp_path):
 
 
 def test_what_the_answers_lost_is_told_and_is_no_look(ordered, tmp_path, monkeypatch):
-    monkeypatch.setattr(fitting, "_compare", lambda *_: None)
+    monkeypatch.setattr(ordered_fit, "_compare", lambda *_: None)
     heard = Heard()
     run(ordered({**COLUMNS, "town": {"sdtype": "categorical"}}, epsilon="0.01"), tmp_path, heard)
     looks, notes, _ = heard.of("warnings")[0]
@@ -183,7 +183,7 @@ def test_what_the_answers_lost_is_told_and_is_no_look(ordered, tmp_path, monkeyp
 
 
 def test_no_report_is_for_the_public_without_a_claim(ordered, tmp_path, monkeypatch):
-    monkeypatch.setattr(fitting, "_inspection", lambda _: None)
+    monkeypatch.setattr(ordered_fit, "_inspection", lambda _: None)
     heard = Heard()
     run(ordered(test="deterministic", k="2"), tmp_path, heard)
     assert heard.of("failed") == []

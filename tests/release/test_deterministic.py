@@ -12,7 +12,7 @@ from sdv_plausible.privacy.accounting.checked_rows import CheckedRows
 from sdv_plausible.privacy.accounting.theorem1 import log_pass_probability
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.deterministic_test import DeterministicTest
+from sdv_plausible.release.deterministic import DeterministicTest
 from sdv_plausible.release.row_tests import RandomizedTest
 from tests.flat import bound
 

@@ -8,9 +8,9 @@ import pytest
 import ruled
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.declaring.files import read_domain_file, record_look
+from sdv_plausible.declaring.domain_files import read_domain_file, record_look
 from sdv_plausible.rules import Equal, Inequality
-from sdv_plausible.rules.reading import rules_with_declarations
+from sdv_plausible.rules.declared import rules_with_declarations
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.domain_file import DomainFile, digest
 

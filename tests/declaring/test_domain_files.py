@@ -16,11 +16,11 @@ from sdv import cag as sdv_constraints
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
 from sdv_plausible.cli import main
-from sdv_plausible.declaring import files
-from sdv_plausible.declaring.files import note_look, read_domain_file, record_look
+from sdv_plausible.declaring import domain_files
+from sdv_plausible.declaring.domain_files import note_look, read_domain_file, record_look
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.rules import Inequality
-from sdv_plausible.rules.files import save_rules
+from sdv_plausible.rules.written import save_rules
 from sdv_plausible.sdv.versions import detect_metadata
 from sdv_plausible.table.declarations import domain_document, looked_at
 from sdv_plausible.table.domain import Domain
@@ -110,7 +110,7 @@ def test_nothing_is_shown_that_could_not_be_written_down(table, domain, capsys, 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files.DomainFile, "save", full)
+    monkeypatch.setattr(domain_files.DomainFile, "save", full)
     assert main(["check", str(table), "--domain", str(domain)]) == 2
     assert not capsys.readouterr().out
 
@@ -282,7 +282,7 @@ def test_a_fit_names_nothing_that_cannot_be_written_down(table, wrong, monkeypat
         raise OSError(28, "No space left on device")
 
     synth = PlausibleDeniabilitySynthesizer(metadata_of(wrong), domain=str(wrong))
-    monkeypatch.setattr(files.DomainFile, "save", full)
+    monkeypatch.setattr(domain_files.DomainFile, "save", full)
     with pytest.warns(UserWarning, match="not named: .*No space left") as told:
         synth.fit(read_csv(table, wrong))
     assert "sex" not in "".join(str(one.message) for one in told)
@@ -316,9 +316,9 @@ def test_metadata_alone_compares_nothing(table, tmp_path, capsys):
 
 def test_of_two_looks_at_once_both_are_written_down(domain, monkeypatch):
     """The second reads what the first wrote, and not what was there before."""
-    from sdv_plausible.declaring import files
+    from sdv_plausible.declaring import domain_files
 
-    honest, met = files.read_domain_file, []
+    honest, met = domain_files.read_domain_file, []
 
     def meanwhile(path):
         found = honest(path)
@@ -326,24 +326,24 @@ def test_of_two_looks_at_once_both_are_written_down(domain, monkeypatch):
             met.append(record_look(path, ["age"]) if not met.append(0) else None)
         return found
 
-    monkeypatch.setattr(files, "read_domain_file", meanwhile)
+    monkeypatch.setattr(domain_files, "read_domain_file", meanwhile)
     record_look(domain, ["sex"])
     assert set(honest(domain).looked) == {"age", "sex"}
 
 
 def test_a_look_that_gets_the_lock_first_is_kept_when_the_file_is_replaced(domain, monkeypatch):
     """Looks are read under the lock: else one that is written before the file is replaced is lost."""
-    from sdv_plausible.declaring import files
+    from sdv_plausible.declaring import domain_files
 
-    honest, file = files.locked, read_domain_file(domain)
+    honest, file = domain_files.locked, read_domain_file(domain)
 
     def meanwhile(path):
-        monkeypatch.setattr(files, "locked", honest)
+        monkeypatch.setattr(domain_files, "locked", honest)
         record_look(domain, ["age"])
         return honest(path)
 
-    monkeypatch.setattr(files, "locked", meanwhile)
-    assert files.replace_file(domain, file, (), {}) == ["age"]
+    monkeypatch.setattr(domain_files, "locked", meanwhile)
+    assert domain_files.replace_file(domain, file, (), {}) == ["age"]
     assert set(read_domain_file(domain).looked) == {"age"}
 
 
@@ -351,9 +351,9 @@ def test_a_look_is_read_and_written_under_the_files_lock(domain, monkeypatch):
     """Read before the lock, a look that another command wrote meanwhile would be lost."""
     from contextlib import contextmanager
 
-    from sdv_plausible.declaring import files
+    from sdv_plausible.declaring import domain_files
 
-    honest_read, honest_save, happened = files.read_domain_file, files.DomainFile.save, []
+    honest_read, honest_save, happened = domain_files.read_domain_file, domain_files.DomainFile.save, []
 
     @contextmanager
     def locked(path):
@@ -365,9 +365,11 @@ def test_a_look_is_read_and_written_under_the_files_lock(domain, monkeypatch):
         happened.append("written")
         honest_save(self, path)
 
-    monkeypatch.setattr(files, "locked", locked)
-    monkeypatch.setattr(files, "read_domain_file", lambda path: happened.append("read") or honest_read(path))
-    monkeypatch.setattr(files.DomainFile, "save", save)
+    monkeypatch.setattr(domain_files, "locked", locked)
+    monkeypatch.setattr(
+        domain_files, "read_domain_file", lambda path: happened.append("read") or honest_read(path)
+    )
+    monkeypatch.setattr(domain_files.DomainFile, "save", save)
     record_look(domain, ["sex"])
     assert happened == ["read", ("locked", domain.resolve()), "read", "written", "unlocked"]
 
@@ -385,10 +387,10 @@ def test_a_record_that_cannot_be_read_is_not_replaced(damage, tmp_path):
     }[damage]  # fmt: skip
     path.write_text(damaged)
     with pytest.raises(ValueError, match="may hold a record of looks at the rows"):
-        files.replace_file(path, file, (), {})
+        domain_files.replace_file(path, file, (), {})
     assert path.read_text() == damaged
     path.write_text(honest)
-    assert files.replace_file(path, file, (), {}) == ["age"]
+    assert domain_files.replace_file(path, file, (), {}) == ["age"]
 
 
 @pytest.mark.parametrize("method", ["validate", "auto_assign_transformers"])
@@ -463,7 +465,7 @@ def test_constraints_are_not_shown_rows_before_the_look_is_written_down(tmp_path
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files.DomainFile, "save", full)
+    monkeypatch.setattr(domain_files.DomainFile, "save", full)
     with pytest.raises(OSError, match="No space left"):
         synth.fit(pd.DataFrame({"low": [61], "high": [1]}))
 
@@ -586,7 +588,10 @@ def test_a_look_at_a_finished_domain_is_written_down_in_it(tmp_path):
     assert np.array_equal(Domain.load(path).possible[0, 1], domain.possible[0, 1])
     assert claims(path)
     drafted = DomainFile(columns={**SMALL, "age": {**SMALL["age"], "range_max": 89}})
-    assert files.with_looks(drafted, path, SMALL)[0].edited == ("age", "sex")  # as of the file it replaces
+    assert domain_files.with_looks(drafted, path, SMALL)[0].edited == (
+        "age",
+        "sex",
+    )  # as of the file it replaces
     assert not claims(edit(path, sex={"values": ["f", "d"]}))
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdv_plausible.commands import files
+from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.looking import recorder
 from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
 from sdv_plausible.commands.speaking import to_holder
@@ -29,7 +29,7 @@ ROW_BY_ROW = ("randomized", "deterministic")
 def add_fitting(command: argparse.ArgumentParser) -> None:
     """What is read, how it is learned, and where the ledger goes."""
     add = command.add_argument
-    files.add_reading(command)
+    on_disk.add_reading(command)
     add("--only-declared", action="store_true", help="leave out columns whose type is not declared")
     add("--ledger", type=Path, help="also write the privacy ledger as JSON")
     add("--overwrite", action="store_true", help="replace files that exist, never one that is read")
@@ -43,12 +43,12 @@ def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
         return {}
     if hasattr(options, "row_cap"):
         if options.row_cap < rows:
-            raise files.UsageError(
+            raise on_disk.UsageError(
                 f"--row-cap ({options.row_cap}) must be at least --rows ({rows}), each of which is paid for"
             )
         return {}
     if options.rules is not None:
-        raise files.UsageError(
+        raise on_disk.UsageError(
             "--rules: rows that break one are drawn again, and each of them is paid for: say how many with "
             f"--row-cap, such as {2 * rows}"
         )
@@ -75,7 +75,7 @@ def check_claim(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesi
     """Refuse a release without a claim before anything is fitted, unless it was allowed."""
     ledger = synth.plan().ledger
     if not ledger.claims_privacy and not options.allow_no_claim:
-        raise files.UsageError(
+        raise on_disk.UsageError(
             f"{ledger.sentence()} The file may hold single people's values: mend that, or add "
             "--allow-no-claim. Nothing was fitted"
         )
@@ -110,7 +110,7 @@ def _kept(synth: PlausibleDeniabilitySynthesizer, output: Path, drawn: Sequence[
         name, save = f"{output.name}.release", release.save
         words = "the fit is kept in {0}: 'sdv-plausible sample {0}' draws its rows"
     try:
-        return words.format(files.keep(output.parent, name, save))
+        return words.format(on_disk.keep(output.parent, name, save))
     except Exception as error:  # a disk may be full
         return f"{lost}: {one_line(error, True)}"
 
@@ -127,18 +127,18 @@ def fitted(
     from sdv_plausible.table.column_types import check_released
 
     known, given_domain = dict(known or {}), options.domain
-    files.check_there(options.public)
-    if options.public is not None and files.is_same(options.public, options.data):
-        raise files.UsageError(
+    on_disk.check_there(options.public)
+    if options.public is not None and on_disk.is_same(options.public, options.data):
+        raise on_disk.UsageError(
             f"--public ({options.public}) is the table to be protected: leave it out, or name a published one"
         )
     check_released(options.metadata)
     begin()
     columns = columns_of(options)
     if options.public is not None:  # its columns are the table's, or some of them
-        names = files.names_of(options, columns.types, options.public)
+        names = on_disk.names_of(options, columns.types, options.public)
         shared = {name: kind for name, kind in columns.types.items() if name in names}
-        known["public"] = files.read(options, shared, options.public)
+        known["public"] = on_disk.read(options, shared, options.public)
     synth = synthesizer(
         options, columns.metadata, budget=opened_budget(options), **{**known, **columns.arguments}
     )
@@ -146,7 +146,7 @@ def fitted(
     (check or type(synth).plan)(synth)
     synth.record = recorder(given_domain)
     options.rows_were_read = True
-    table = files.read(options, columns.types)
+    table = on_disk.read(options, columns.types)
     begin()
     synth.fit(table)
     return synth, columns.found(synth)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sdv_plausible.declaring.files import blanks, drafted
+from sdv_plausible.declaring.domain_files import blanks, drafted
 
 
 def test_names_and_blanks():

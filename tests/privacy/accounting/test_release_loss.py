@@ -13,7 +13,7 @@ from theory.release_test_loss import release_test_loss
 
 from sdv_plausible.audit import exact
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
-from sdv_plausible.privacy.accounting.release_test import release_margin, size_lower_bound_margin
+from sdv_plausible.privacy.accounting.release_loss import release_margin, size_lower_bound_margin
 from sdv_plausible.privacy.neighbours import Neighbours
 
 A = Fraction(1, 3)

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.buckets import MAX_BUCKETS
-from sdv_plausible.models.paper import learner as learning
+from sdv_plausible.models.paper import paper_network as learning
 from sdv_plausible.models.paper import structure as structures
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID
-from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.models.paper.shares import LearningPlan
 from sdv_plausible.models.paper.structure import check_structure, check_tables
 from sdv_plausible.models.uniform import Uniform

@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 
 from sdv_plausible import Domain, count_unreadable, read_csv, read_parquet
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.table import reading
+from sdv_plausible.table import csv_files
 from sdv_plausible.table.cell_texts import CellReader, Spelling
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.csv_files import csv_columns
 from sdv_plausible.table.outside import count_outside
-from sdv_plausible.table.reading import csv_columns
 from sdv_plausible.table.type_votes import FORMATS
 
 COLUMNS = {
@@ -168,7 +168,7 @@ def check_alone(folder: Path, rows: list[list[str]], more: list[str], place: int
 )
 def test_no_row_has_a_say_in_how_another_is_read(tmp_path_factory, rows, more, place, block):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "BLOCK", block)
+        patch.setattr(csv_files, "BLOCK", block)
         check_alone(tmp_path_factory.mktemp("reading"), rows, more, place, read_csv)
 
 
@@ -408,7 +408,7 @@ def test_malformed_files_are_refused_without_a_value(tmp_path, content, words):
 def test_one_long_cell_ends_no_fit(tmp_path):
     types = column_types({"name": {"sdtype": "id"}})
     path = write(tmp_path, f"age,name\n3,{'S' * 200_000}\n")
-    assert len(next(reading.csv_blocks(path, types, 1))["name"][0]) == 200_000
+    assert len(next(csv_files.csv_blocks(path, types, 1))["name"][0]) == 200_000
 
 
 DATES = [dt.datetime(2020, 1, 3, 4, 5).strftime(form) for form in FORMATS]

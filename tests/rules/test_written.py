@@ -11,7 +11,7 @@ import ruled
 from jsonschema import Draft202012Validator
 
 from sdv_plausible.rules import save_rules
-from sdv_plausible.rules.files import KINDS, read_rules, rule_from_dict, rules_schema
+from sdv_plausible.rules.written import KINDS, read_rules, rule_from_dict, rules_schema
 
 VALIDATOR = Draft202012Validator(rules_schema())
 BY_HAND: list[Any] = [

@@ -11,9 +11,9 @@ from doors import learn
 
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.checks import check_learner
-from sdv_plausible.models.datasynthesizer import learner as learning
+from sdv_plausible.models.datasynthesizer import greedy_bayes as learning
 from sdv_plausible.models.datasynthesizer.candidates import GRID, rows_times_information
-from sdv_plausible.models.datasynthesizer.learner import GreedyBayes
+from sdv_plausible.models.datasynthesizer.greedy_bayes import GreedyBayes
 from sdv_plausible.models.datasynthesizer.shares import GreedyPlan
 from sdv_plausible.privacy.accounting.losses import BoundedRangeLoss
 from sdv_plausible.privacy.accounting.sensitivity import information_sensitivity_in_steps

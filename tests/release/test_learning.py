@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import SeedModel, planned_entries
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.uniform import Uniform
@@ -20,7 +20,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis
-from sdv_plausible.release.fitting import fit_release, split_rows
+from sdv_plausible.release.learning import fit_release, split_rows
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Attribute, Domain
 from tests.flat import settings_of

@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.rules.files import read_rules
 from sdv_plausible.rules.moments import DateAndTime, shows_time
 from sdv_plausible.rules.multiples import Multiple
 from sdv_plausible.rules.rule import MakingRule, Rule, Words
 from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.declarations import domain_document
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.domain_file import DomainFile, digest

@@ -14,8 +14,8 @@ import pandas as pd
 from sdv_plausible.sources.source import PART_ROWS, LocalSource, SourceError, quietly
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.column_types import ColumnType
+from sdv_plausible.table.csv_files import check_csv, csv_blocks, csv_columns
 from sdv_plausible.table.parquet import frame_of
-from sdv_plausible.table.reading import check_csv, csv_blocks, csv_columns
 from sdv_plausible.table.text_files import UNPACKERS
 
 Batches = Callable[[Sequence[str], int], Iterator[Any]]
