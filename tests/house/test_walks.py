@@ -1,0 +1,61 @@
+"""The walks of architecture.md: at most six modules each, and what is named is in the module that it follows."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+from pages import ROOT
+
+PAGE = (ROOT / "docs/explanation/architecture.md").read_text()
+MOST = 6
+
+
+def walks(page: str) -> dict[str, str]:
+    """Text of every walk, by its name."""
+    (section,) = re.findall(r"\n## Four walks\n(.*?)\n## ", page, flags=re.S)
+    return {text.split("**")[1]: text for text in section.split("\n\n") if text.startswith("**")}
+
+
+def defined(module: str) -> set[str]:
+    """Names of a module's functions and classes, and of what these define."""
+    found: set[str] = set()
+    for node in ast.parse((ROOT / "sdv_plausible" / module).read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+            found |= {f"{node.name}.{f.name}" for f in node.body if isinstance(f, ast.FunctionDef)}
+    return found
+
+
+def misplaced(walk: str) -> list[str]:
+    """Names that are not in the module before them."""
+    wrong, module = [], ""
+    for span in re.findall(r"`([^`]+)`", walk.partition("**:")[2] or walk):
+        if span.endswith(".py"):
+            module = span
+        elif "." in span or re.fullmatch(r"[A-Z]\w+|[a-z]+_[a-z_]+|compose", span):
+            wrong += [] if span in defined(module) else [f"{module}: {span}"]
+    return wrong
+
+
+@pytest.mark.parametrize("name", walks(PAGE))
+def test_what_a_walk_names_is_there(name: str) -> None:
+    assert misplaced(walks(PAGE)[name]) == []
+
+
+@pytest.mark.parametrize("name", walks(PAGE))
+def test_a_walk_passes_six_modules_at_most(name: str) -> None:
+    modules = [
+        span for span in re.findall(r"`([^`]+\.py)`", walks(PAGE)[name]) if span != "sources/bounded.py"
+    ]
+    assert 2 < len(modules) <= MOST
+
+
+def test_there_are_four() -> None:
+    assert set(walks(PAGE)) == {"One cell", "`epsilon`", "`person=`", "A privacy test"}
+
+
+def test_planted_a_function_that_has_moved_is_found() -> None:
+    walk = walks(PAGE)["A privacy test"].replace("`read_test`", "`read_tests`")
+    assert misplaced(walk) == ["release/settings.py: read_tests"]
