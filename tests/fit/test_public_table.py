@@ -126,7 +126,7 @@ def test_rules_need_their_columns():
         ({"public": people(5, 1)[["ward", "ward"]]}, "once each"),
         ({"public": people(5, 1), "model": "independent"}, "goes with the default learner"),
         ({"public": "file.csv", "public_source": MARK}, r"public \(str\) must be"),
-        ({"public": people(5, 1), "public_source": 3}, r"its source \(3\) must be a text"),
+        ({"public": people(5, 1), "public_source": 3}, r"source \(3\) must be a text"),
     ],
 )
 def test_what_is_refused(options, told):
