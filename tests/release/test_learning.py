@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -257,7 +258,10 @@ def test_a_learners_entry_is_for_the_rows_that_it_is_given(parts):
             return [entry]
 
     if parts == ():
-        assert planned_entries(Own(), None, None) == [entry]  # of no part: never amplified
+        (found,) = planned_entries(Own(), None, None)
+        assert found == replace(
+            entry, parts=("structure", "parameters")
+        )  # it is given rows of both, and no others
         return
     with pytest.raises(ValueError, match="a learner is given no other rows"):
         planned_entries(Own(), None, None)
