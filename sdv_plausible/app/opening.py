@@ -5,7 +5,6 @@ What a browser sends goes into the session's private folder, up to a limit.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 from collections.abc import Collection, Mapping
@@ -163,15 +162,17 @@ def _check_single(path: Path, name: str, separator: str) -> None:
             raise NoTableError(f"{path.name} seems to have the separator {word}: choose it, and try again")
 
 
-def review_of(work: Path, sent: Upload, looks: dict[str, DomainFile]) -> tuple[Review, tuple[str, ...]]:
+def review_of(
+    work: Path, sent: Upload, looks: dict[frozenset[str], DomainFile]
+) -> tuple[Review, tuple[str, ...]]:
     """The table that was sent, or that a path names, with what is said of its columns elsewhere."""
     # Second is what of a code book could not be read. Files that were sent go to the folder ``work``.
-    # ``looks`` are those at tables before, by digest of their file: words of now may repeat what they showed.
+    # ``looks`` are those at tables with these columns before: words of now may repeat what they showed.
     domain = sent.keep("domain", work / "given")
     given = None if domain is None else read_domain_file(domain)
     table = _table(work, sent, () if given is None else given.columns)
     declared, messages = _declared(work, sent, table, given)
-    key = _digest(table.path)
+    key = frozenset(table.names)
 
     def with_looks(file: DomainFile) -> DomainFile:
         before = looks.get(key, DomainFile(columns={}))
@@ -182,15 +183,6 @@ def review_of(work: Path, sent: Upload, looks: dict[str, DomainFile]) -> tuple[R
 
     draft = with_looks(declared)
     return Review(draft, table, work / DOMAIN, _no_planner, is_saved=False, on_look=remember), messages
-
-
-def _digest(path: Path) -> str:
-    """SHA-256 of a file."""
-    found = hashlib.sha256()
-    with path.open("rb") as file:
-        while part := file.read(MEGABYTE):
-            found.update(part)
-    return found.hexdigest()
 
 
 def _table(work: Path, sent: Upload, known: Collection[str]) -> Table:

@@ -48,8 +48,8 @@ class Session:
     fit: Fit | None = None  # the last one
     # all fits since the program was started, those of other browsers too
     past: list[Past] = field(default_factory=list)
-    # looks at all tables since then, by digest of the table's file: digests of words, as in a domain file
-    looks: dict[str, DomainFile] = field(default_factory=dict)
+    # looks at all tables since then, by the names of their columns: digests of words, as in a domain file
+    looks: dict[frozenset[str], DomainFile] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def forget(self) -> None:
@@ -100,7 +100,7 @@ class Sessions:
         self.root, self._token = root, token
         self._all: list[Session] = []
         self._past: list[Past] = []
-        self._looks: dict[str, DomainFile] = {}
+        self._looks: dict[frozenset[str], DomainFile] = {}
         self._lock = threading.Lock()
 
     def __len__(self) -> int:

@@ -93,7 +93,8 @@ def run(options: argparse.Namespace) -> None:
     if options.web:
         _check_web(options)
     marks = {key: getattr(options, key) for key in on_disk.HOW_READ}
-    names = on_disk.names_of(options)
+    known = () if options.domain is None else read_domain_file(options.domain).columns
+    names = on_disk.names_of(options, known)
     table = Table(options.data, names, marks)
     found = _found(options, names, marks)
     is_there = options.web and options.output.exists() and not options.overwrite

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sdv_plausible.commands.on_disk import UsageError, check_output
+from sdv_plausible.commands.on_disk import UsageError, check_output, write
 from sdv_plausible.commands.speaking import rows_bar, say, to_holder
 from sdv_plausible.privacy.noise.recipients import SECRET_BYTES, new_secret
 from sdv_plausible.release_file.release import Release
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> None:
         )
     release = Release.load(options.release, options.expect_sha256)
     rows = drawn(options, release)
-    write_whole(options.output, lambda path: write_table(rows, path))
+    write(options, options.output, lambda path: write_table(rows, path))
     say(
         options,
         f"Wrote {len(rows):,} rows to {options.output}",

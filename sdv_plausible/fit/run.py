@@ -223,7 +223,7 @@ class Fit:
             return []
         if self.envelope is not None:
             return [self.envelope]
-        domains = [one._planned() for one in (self, self._all(MOMENTS[0]))]
+        domains = [one._planned() for one in (self, self._all(MOMENTS[0]), self._read_as(self.told.fewest))]
         earlier, vote = (
             tuple(loss for entry in entries if entry.status == "charged" for loss in entry.losses)
             for entries in (self.earlier.entries, self.told.entries(settings))
@@ -269,7 +269,7 @@ class Fit:
         check_texts(planned)
         self._check_written()
         if self.told.open:  # names of columns are known for every outcome, and the most columns are within
-            for found in map(self._all, MOMENTS):
+            for found in (*map(self._all, MOMENTS), self._read_as(self.told.fewest)):
                 replace(found, envelope=self._envelope(self.settings)[0]).plan()
         if budget is not None:
             what = f"{self.name}, epsilon {rounded_up(self.settings.epsilon)}"
@@ -311,6 +311,8 @@ class Fit:
             return self._learned(rows, opened, coins, teller)
         types = self._voted(rows, opened, coins.spawn("types"))
         fit = self.with_types(types)
+        if opened.ledger.before_charge is not None:  # within the envelope, too, a fit keeps to its plan
+            opened.ledger.before_charge = only_planned(fit.plan().ledger)
         opened.ledger.charge(*fit._envelope(fit.settings))
         teller.tell_of_omega(self.settings.test.user_omega, len(fit.specs))
         rows = rows.read_again(column_types(types), self.told.spelling, fit.rules)

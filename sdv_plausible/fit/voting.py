@@ -90,8 +90,15 @@ class Told:
     def found(self, cells: Queryable, s: Settings) -> dict[str, dict[str, Any]]:
         """Types by the vote; a model needs a column, so that not all are ids."""
         failure = vote_failure(TYPES_SHARE * s.model_delta)
-        found = vote_types(cells, self.open, self.spelling, failure)
-        modelled = {name for name, words in {**self.columns, **found}.items() if _is_modelled(words)}
+        return self._with_a_column(vote_types(cells, self.open, self.spelling, failure))
+
+    @property
+    def fewest(self) -> dict[str, dict[str, Any]]:
+        """The outcome that leaves the fewest columns to the model."""
+        return self._with_a_column({name: {"sdtype": "id"} for name in self.open})
+
+    def _with_a_column(self, found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        modelled = any(_is_modelled(words) for words in {**self.columns, **found}.values())
         return found if modelled else {**found, self.open[0]: dict(CATEGORY)}
 
 

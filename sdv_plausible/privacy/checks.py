@@ -50,8 +50,13 @@ class Refused(ValueError):  # noqa: N818  nothing has gone wrong
     def __str__(self) -> str:
         if self.value is NotShown:
             return self.rule
-        shown = self.value.__name__ if isinstance(self.value, type) else f"{self.value!r:.200}"
-        return f"{self.field} ({shown}) {self.rule}{_tail(self.way_out)}"
+        return f"{self.field} ({shown(self.value)}) {self.rule}{_tail(self.way_out)}"
+
+
+def shown(value: Any) -> str:
+    """A value as an error shows it: a text, a number or a few of them; of anything else, its type alone."""
+    value = value if _is_plain(value) else type(value)
+    return value.__name__ if isinstance(value, type) else f"{value!r:.200}"
 
 
 def _is_plain(value: Any) -> bool:

@@ -66,7 +66,7 @@ class PrivacyLedger:
     """
 
     before_charge: Callable[[tuple[Loss, ...]], None] | None = None
-    """Told all losses before they are charged, and may refuse: during a fit, what was not planned."""
+    """Told all losses before a charge, those within an envelope too: it may refuse what was not planned."""
     after_charge: Callable[[PrivacyLedger], object] | None = None
     """Told of every charge, before what it pays for is asked: during a fit that its holder watches."""
     split: RandomSplit | None = None
@@ -127,7 +127,7 @@ class PrivacyLedger:
                     "spend less on the parts. Nothing was spent."
                 )
         if self.before_charge is not None:
-            self.before_charge(tuple(_losses(extended)))
+            self.before_charge(tuple(loss for entry in extended for loss in entry.losses))
         self._entries = extended
         if self.after_charge is not None:
             self.after_charge(self)

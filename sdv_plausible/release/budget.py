@@ -214,7 +214,7 @@ def check_texts(planned: PrivacyLedger) -> None:
 
 def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:
     """Refuse, for a ledger's ``before_charge``, whatever was not planned, and so drawn, beforehand."""
-    said = Counter(planned.losses)
+    said = Counter((*planned.losses, *planned.within))
 
     def check_planned(losses: tuple[Loss, ...]) -> None:
         if not Counter(losses) <= said:

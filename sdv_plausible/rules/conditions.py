@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import shown
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import Formats, Rule, check_columns
 
@@ -30,12 +31,12 @@ class Condition:
         if isinstance(what, Mapping):
             unknown = sorted(map(str, set(what) - {"min", "max"}))
             if unknown or all(what.get(word) is None for word in ("min", "max")):
-                raise ValueError(f"condition on {name!r} ({dict(what)!r}) must have 'min', 'max' or both")
+                raise ValueError(f"condition on {name!r} ({shown(dict(what))}) must have 'min' or 'max'")
             return cls(name, None, what.get("min"), what.get("max"))
         listed = isinstance(what, (list, tuple, set, frozenset, range))
         values = tuple(what) if listed else (what,)
         if not values or not all(pd.api.types.is_scalar(value) for value in values):
-            raise ValueError(f"condition on {name!r} ({what!r}) must name a value at least; None is missing")
+            raise ValueError(f"condition on {name!r} ({shown(what)}) must name a value; None is missing")
         return cls(name, tuple(None if pd.isna(value) else value for value in values))
 
     def meets(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
@@ -51,7 +52,7 @@ class Condition:
         if self.column in formats:
             return cells.moment(value, self.column, formats[self.column])
         if not cells.is_number(value):
-            raise ValueError(f"condition on {self.column!r}: {value!r} must be a number")
+            raise ValueError(f"condition on {self.column!r}: {shown(value)} must be a number")
         return float(value)
 
     @property
@@ -77,7 +78,7 @@ class Condition:
 def read_conditions(what: str, given: Any) -> tuple[Condition, ...]:
     """Read ``{column: condition}``: all of them together."""
     if not isinstance(given, Mapping) or not given:
-        raise ValueError(f"{what} ({given!r}) must be a mapping such as {{'age': {{'max': 15}}}}")
+        raise ValueError(f"{what} ({shown(given)}) must be a mapping such as {{'age': {{'max': 15}}}}")
     return tuple(Condition.read(column, condition) for column, condition in given.items())
 
 

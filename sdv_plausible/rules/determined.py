@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, shown
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import SDTYPES, Columns, Formats, MakingRule, Words, check_columns, date_formats
 from sdv_plausible.table.dates import format_unit
@@ -53,7 +53,8 @@ class Determined(MakingRule):
         if self.column in self.by:
             raise ValueError(f"Determined: column ({column!r}) must not be among by ({self.by!r})")
         if not isinstance(mapping, Mapping) or not mapping:
-            raise ValueError(f"Determined: mapping ({mapping!r}) must name a value for each value of {by!r}")
+            named = shown(mapping)
+            raise ValueError(f"Determined: mapping ({named}) must name a value for each of {shown(by)}")
         if odd := [v for v in (*mapping.values(), otherwise) if not pd.api.types.is_scalar(v)]:
             raise ValueError(f"Determined: mapping's values must be single ones, no {type(odd[0]).__name__}")
         self.mapping, self.otherwise = dict(mapping), otherwise

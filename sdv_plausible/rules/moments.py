@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, shown
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import Columns, Formats, MakingRule, Words, check_columns, check_sdtypes
 from sdv_plausible.table.dates import NANOSECONDS, date_style, format_unit, resolution_step
@@ -62,8 +62,8 @@ class DateAndTime(MakingRule):
         step = resolution_step(self.resolution) if isinstance(self.resolution, str) else None
         if step is None or step == DAY:
             raise ValueError(
-                f"DateAndTime: resolution ({self.resolution!r}) must be 's', 'min', 'h', or a part of a day "
-                "such as '15min'"
+                f"DateAndTime: resolution ({shown(self.resolution)}) must be 's', 'min', 'h', or a part of a "
+                "day such as '15min'"
             )
 
     @property

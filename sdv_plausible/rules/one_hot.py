@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, shown
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import Columns, Formats, MakingRule, Words, check_columns, check_sdtypes
 from sdv_plausible.table.domain import Attribute
@@ -43,9 +43,9 @@ class OneHot(MakingRule):
     def __init__(self, columns: Sequence[str], values: tuple[Any, Any] = (0, 1)) -> None:
         self._columns = check_columns("OneHot", columns, 2)
         if len(values) != 2 or len({cells.key(value, "", {}) for value in values}) < 2:
-            raise ValueError(f"OneHot: values ({values!r}) must be two, of an unset and of a set flag")
+            raise ValueError(f"OneHot: values ({shown(values)}) must be two, of an unset and of a set flag")
         if any(pd.isna(value) or (cells.is_number(value) and abs(value) > _MOST) for value in values):
-            raise ValueError(f"OneHot: values ({values!r}) must be there, and numbers within 2^62")
+            raise ValueError(f"OneHot: values ({shown(values)}) must be there, and numbers within 2^62")
         self.off, self.on = values
 
     @property

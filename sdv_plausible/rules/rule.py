@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, shown
 from sdv_plausible.table.domain import Attribute
 
 Formats = Mapping[str, str | None]
@@ -198,7 +198,7 @@ def check_columns(rule: str, columns: Sequence[Any], least: int = 1) -> tuple[st
     """Names as a tuple."""
     names = tuple(columns) if not isinstance(columns, str) else (columns,)
     if not all(isinstance(name, str) and name for name in names) or len(set(names)) != len(names):
-        raise ValueError(f"{rule}: columns ({columns!r}) must be distinct names of columns")
+        raise ValueError(f"{rule}: columns ({shown(columns)}) must be distinct names of columns")
     if len(names) < least:
-        raise ValueError(f"{rule}: columns ({columns!r}) must be at least {least}")
+        raise ValueError(f"{rule}: columns ({shown(columns)}) must be at least {least}")
     return names

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.checks import shown
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import (
     SDTYPES,
@@ -72,11 +73,11 @@ class Inequality(MakingRule):
     def __post_init__(self) -> None:
         check_columns("Inequality", [self.low, self.high])
         if not isinstance(self.strict, (bool, np.bool_)):
-            raise ValueError(f"Inequality: strict ({self.strict!r}) must be true or false")
+            raise ValueError(f"Inequality: strict ({shown(self.strict)}) must be true or false")
         if self.most is not None:
             check.non_negative("most", self.most, "give the largest distance, such as 30, or None")
         if self.unit is not None and self.unit not in UNITS:
-            raise ValueError(f"Inequality: unit ({self.unit!r}) must be one of {list(UNITS)}, or None")
+            raise ValueError(f"Inequality: unit ({shown(self.unit)}) must be one of {list(UNITS)}, or None")
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -213,6 +213,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         told = domain if _is_no_file(domain) else domain_document(domain)
         if isinstance(domain, (str, os.PathLike)) and not _is_no_file(domain):
             self.record = partial(told_of_look, Path(domain).resolve())
+        if isinstance(told, DomainFile):  # also of columns whose types are open
+            self._looked = self._looked.looked_at(told.looked, told.looked_rules)
         if types == "voted":
             columns, told, open_ = left_open(columns, told, unit.person)
             metadata = with_types(metadata, columns, open_)
@@ -221,8 +223,6 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         check_invented({name: spec["sdtype"] for name, spec in columns.items()}, known_locales)
         fitted = getattr(self._learner, "fitted", None) is not None  # which names its columns
         as_they_are = fitted or given_structure(self._learner) is not None
-        if isinstance(told, DomainFile):
-            self._looked = self._looked.looked_at(told.looked, told.looked_rules)
         said = Told(
             columns=columns,
             rules=read_rules(as_rules(self.rules)),  # of a path now: the current folder may change

@@ -109,7 +109,7 @@ class CsvSource(LocalSource):
 def files_of(path: str | os.PathLike[str]) -> list[Path]:
     """Files that a path names: itself, those of a folder, or those that a pattern fits, sorted.
 
-    Hidden names below a folder, or where a pattern has a wildcard, are copies that programs keep.
+    Names below a folder that begin with "." or "_" are what programs keep, or are writing.
 
     Raises
     ------
@@ -119,12 +119,17 @@ def files_of(path: str | os.PathLike[str]) -> list[Path]:
     text, folder = os.fspath(path), Path(path)
     found = {folder} if folder.is_file() else set[Path]()
     if folder.is_dir():
+        if next(folder.rglob("_delta_log"), None) is not None:
+            raise ValueError(
+                f"source ({text!r}) is a Delta table, whose folder holds earlier versions of rows: write its "
+                "newest version to Parquet, and give that folder"
+            )
         kinds = (".parquet", ".csv", *UNPACKERS)
-        below = ((one, one.relative_to(folder).parts) for one in folder.rglob("*") if not one.is_dir())
+        below = ((one, one.relative_to(folder).parts) for one in folder.rglob("*") if one.is_file())
         found = {
             one
             for one, parts in below
-            if one.suffix.lower() in kinds and not any(part.startswith(".") for part in parts)
+            if one.suffix.lower() in kinds and not any(part.startswith((".", "_")) for part in parts)
         }
     elif not found:
         found = {Path(p) for p in glob.glob(text, recursive=True) if Path(p).is_file()}  # noqa: PTH207  absolute patterns too

@@ -91,7 +91,7 @@ class Codec:
                 if attribute.kind == "datetime":
                     ends = [pd.Timestamp(e) for e in ends]
                 raise ValueError(
-                    f"column {name!r}: the value {value!r} must lie between {ends[0]} and {ends[1]}"
+                    f"column {name!r}: a value that is given must lie between {ends[0]} and {ends[1]}"
                 )
 
 

@@ -12,13 +12,14 @@ import itertools
 import math
 import os
 import re
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, shown
 from sdv_plausible.table.cell_texts import FALSE_VALUES, TRUE_VALUES, CellReader, Spelling
 from sdv_plausible.table.column_types import ColumnType, column_types
 from sdv_plausible.table.text_files import DAMAGED, open_text
@@ -241,7 +242,7 @@ def _lines(path: PathLike, encoding: str, separator: str, quote: str) -> Any:
     for name, mark in (("separator", separator), ("quote", quote)):
         if not isinstance(mark, str) or len(mark) != 1 or mark in "\r\n" or separator == quote:
             raise ValueError(
-                f"{name} ({mark!r}) must be one character, another one for separator and quote; "
+                f"{name} ({shown(mark)}) must be one character, another one for separator and quote; "
                 "try ',' and '\"'"
             )
     return _records(path, _encoding(encoding), separator, quote)
@@ -250,7 +251,8 @@ def _lines(path: PathLike, encoding: str, separator: str, quote: str) -> Any:
 def _records(path: PathLike, encoding: str, separator: str, quote: str) -> Iterator[list[str]]:
     with open_text(path, encoding) as file:
         csv.field_size_limit(LONGEST_CELL)  # the process's own: one long cell would end a fit
-        reader, width = csv.reader(file, delimiter=separator, quotechar=quote, strict=True), None
+        lines = file if sys.version_info >= (3, 11) else (line.replace("\0", "\ufffd") for line in file)
+        reader, width = csv.reader(lines, delimiter=separator, quotechar=quote, strict=True), None
         while True:
             try:
                 record = next(reader, None)
@@ -258,9 +260,9 @@ def _records(path: PathLike, encoding: str, separator: str, quote: str) -> Itera
                 raise ValueError(f"{path}: line {reader.line_num} is not CSV: {error}") from error
             except DAMAGED as error:
                 raise ValueError(
-                    f"{path}: after line {reader.line_num} it cannot be read ({error}): is it whole, and of "
-                    "the kind that its ending says?"
-                ) from error
+                    f"{path}: after line {reader.line_num} it cannot be read ({type(error).__name__}): is it "
+                    "whole, and of the kind that its ending says?"
+                ) from None
             except UnicodeError:
                 told = encoding.removesuffix("-sig")  # the mark is ours
                 raise ValueError(
@@ -286,6 +288,6 @@ def _encoding(encoding: Any) -> str:
         "".encode(known.name)  # some codecs are not for text
     except (LookupError, TypeError, ValueError) as error:
         raise ValueError(
-            f"encoding ({encoding!r}) is not one of Python's text encodings; try 'utf-8' or 'cp1252'"
+            f"encoding ({shown(encoding)}) is not one of Python's text encodings; try 'utf-8' or 'cp1252'"
         ) from error
     return "utf-8-sig" if known.name == "utf-8" else known.name

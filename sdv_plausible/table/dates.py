@@ -17,8 +17,9 @@ NANOSECONDS = {"D": 86_400 * 10**9, "h": 3_600 * 10**9, "min": 60 * 10**9, "s": 
 _YEARS = ("0001-01-01", "9999-12-31 23:59:59.999999")
 # Where there is a time zone it may be another year there, or a moment that 64 bits of nanoseconds do not
 # hold. Zones are at most 14 hours ahead, and before there was a common time up to 16 from Greenwich.
-_YEARS_OF_ZONES = ("0001-01-02", "9999-12-31 09:59:59")
-_NANOSECONDS_OF_ZONES = (pd.Timestamp.min + pd.Timedelta(days=1), pd.Timestamp.max - pd.Timedelta(days=1))
+_FIRST_OF_ZONES = pd.Timestamp.min + pd.Timedelta(days=1)  # in any unit: one by one pandas counts nanoseconds
+_YEARS_OF_ZONES = (_FIRST_OF_ZONES, "9999-12-31 09:59:59")
+_NANOSECONDS_OF_ZONES = (_FIRST_OF_ZONES, pd.Timestamp.max - pd.Timedelta(days=1))
 _READ = (str, int, float, dt.date, pd.Timestamp)
 
 

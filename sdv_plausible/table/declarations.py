@@ -115,7 +115,7 @@ class Declarations:
     def leads_to(self, attribute: Attribute) -> bool:
         """Whether a column's declaration comes to this attribute, or its bins were learned in the range."""
         known, bounds = self.known(attribute.name), self.bounds.get(attribute.name)
-        if known is None:
+        if known is None or attribute.provenance not in ("declared", *(["private"] if bounds else [])):
             return False
         same = replace(
             known,

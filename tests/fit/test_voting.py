@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+import json
 import pickle
 from decimal import Decimal
 from functools import partial
@@ -14,7 +15,7 @@ import pandas as pd
 import pytest
 from voting import held_vote
 
-from sdv_plausible import Budget, Person, PlausibleDeniabilitySynthesizer, fit_source
+from sdv_plausible import Budget, Domain, Person, PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.cli import main
 from sdv_plausible.fit import run as run_module
 from sdv_plausible.fit import voting
@@ -22,7 +23,8 @@ from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.fit.voting import CATEGORY, MOMENTS
 from sdv_plausible.models.paper.paper_network import PaperNetwork
-from sdv_plausible.privacy.accounting.filters import FILTERS
+from sdv_plausible.privacy.accounting.filters import FILTERS, gaussian_cost
+from sdv_plausible.privacy.accounting.losses import ApproxDP, PureDP
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise.coins import Coins
@@ -397,6 +399,55 @@ def test_a_learner_that_names_no_part_is_within_the_envelope() -> None:
     one, *others = plans(made(table(5).iloc[:, :3], model=Odd(), epsilon=1.3)._as_fit())
     assert one.total() <= 1.3
     assert all(other.losses == one.losses for other in others)
+
+
+def test_a_plan_that_hangs_on_the_learned_domain_is_refused_within_an_envelope(tmp_path: Any) -> None:
+    """As it is without a vote: losses that are chosen in the light of the domain's answers have no such bound."""
+
+    class Odd(PaperNetwork):
+        def plan(self, domain: Any, budget: Any) -> Any:
+            few = next(iter(domain)).cardinality < 3  # a plan sees one code
+            loss = PureDP(epsilon=0.1) if few else ApproxDP(epsilon=0.0, delta=1e-12)
+            entry = super().plan(domain, budget)[0]
+            return [run_module.replace(entry, losses=(loss,))]
+
+    frame = pd.DataFrame({"a": ["x", "y", "z", "w"] * 500, "b": ["k"] * 2000})
+    with pytest.raises(BudgetExceededError, match="depends on a learned domain"):
+        made(frame, model=Odd()).fit(frame)
+
+
+def test_the_outcome_with_fewest_columns_is_planned_before_the_draw(tmp_path: Any) -> None:
+    class Odd(PaperNetwork):
+        def plan(self, domain: Any, budget: Any) -> Any:
+            entries = super().plan(domain, budget)
+            return (
+                entries
+                if len(domain) > 1
+                else [run_module.replace(entries[0], losses=(PureDP(epsilon=0.01),))]
+            )
+
+    fit = made(table(5).iloc[:, :3], model=Odd(), epsilon=1.3)._as_fit()
+    assert fit.told.fewest == {"age": CATEGORY, "fee": {"sdtype": "id"}, "day": {"sdtype": "id"}}
+    assert gaussian_cost(fit.plan().ledger.envelope.losses) is None  # it stands for anything
+    assert fit.with_types(fit.told.fewest).plan().ledger.losses == fit.plan().ledger.losses
+    told = made(table(5), domain={"sex": {"range_values": ["f", "m"]}})._as_fit().told
+    assert {one["sdtype"] for one in told.fewest.values()} == {"id"}
+
+
+def test_a_look_at_a_column_stays_on_record_though_its_type_is_open(tmp_path: Any) -> None:
+    frame, path = table(600)[["age", "sex"]], tmp_path / "v.json"
+    path.write_text(json.dumps({"age": {"sdtype": "numerical", "range_min": 0, "range_max": 99}}))
+    made(frame, domain=path).validate(frame)
+    synth = made(frame, domain=path)
+    synth.fit(frame)
+    domain = synth.get_domain()
+    assert set(domain.looked) == {"age", "sex"}
+    edited = Domain(tuple(
+        run_module.replace(one, values=("f", "m", "in one row")) if one.name == "sex" else one for one in domain
+    ), learned=domain.learned, looked=domain.looked, looked_rules=domain.looked_rules)  # fmt: skip
+    told = metadata_from_columns(words_of(synth))
+    assert not PlausibleDeniabilitySynthesizer(told, domain=edited, epsilon=20.0).plan().ledger.claims_privacy
+    assert PlausibleDeniabilitySynthesizer(told, domain=domain, epsilon=20.0).plan().ledger.claims_privacy
 
 
 @pytest.mark.parametrize("form", ["%Y-%m-%d %H:%M:%S", "%m/%d/%Y %H:%M"])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 import sdv_plausible
-from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
+from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, rules
 from sdv_plausible.privacy import checks
 
 CELLS = "77123.25", "SECRETQ"
@@ -22,7 +24,8 @@ WRONG: dict[str, Any] = {
 }  # fmt: skip
 NEEDED: dict[str, Any] = {
     "metadata": metadata_of({"a": {"sdtype": "numerical"}, "c": {"sdtype": "categorical"}}), "data": TABLE,
-    "real": TABLE, "synthetic": TABLE, "source": TABLE, "frame": TABLE, "epsilon": 1.0, "delta": 1e-9,
+    "column": "a", "columns": ["a", "c"], "low": "a", "high": "c", "by": "c", "mapping": {"x": 1.0}, "total": "a",
+    "parts": ["a", "c"], "factor": 2, "real": TABLE, "synthetic": TABLE, "source": TABLE, "frame": TABLE, "epsilon": 1.0, "delta": 1e-9,
 }  # fmt: skip
 
 
@@ -36,7 +39,15 @@ def doors() -> Iterator[tuple[str, Any]]:
     release = synth.release()
     for made in (release, synth.privacy_ledger(), synth.get_domain(), release.answers):
         yield from _methods(type(made).__name__, made, vars(type(made)))
-    yield from _methods("synthesizer", synth, vars(PlausibleDeniabilitySynthesizer))
+    for kind in PlausibleDeniabilitySynthesizer.__mro__:
+        if kind.__module__.startswith("sdv_plausible"):
+            yield from _methods("synthesizer", synth, vars(kind))
+    for name in rules.__all__:
+        if callable(found := getattr(rules, name)):
+            yield f"rules.{name}", found
+    path = Path("t.csv")
+    path.write_text("a,c\n1.0,x\n")
+    yield "read_csv of a file", partial(sdv_plausible.read_csv, path, {"a": {"sdtype": "numerical"}})
 
 
 def _methods(name: str, made: Any, of: Any) -> Iterator[tuple[str, Any]]:

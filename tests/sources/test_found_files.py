@@ -134,3 +134,14 @@ def test_an_engine_without_batches_is_refused_before_anything_is_paid(monkeypatc
     monkeypatch.delattr(polars.LazyFrame, "collect_batches")
     with pytest.raises(ValueError, match="this polars reads no batches"):
         fit_source(polars.DataFrame({"age": [1, 2]}), domain={"age": {"range_min": 0, "range_max": 99}})
+
+
+def test_what_a_program_is_writing_is_left_out_and_a_delta_table_refused(tmp_path):
+    for name in ("a.csv", "_temporary/0/b.csv", "_c.csv", "sub/d.csv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("age\n1\n")
+    (tmp_path / "broken.csv").symlink_to(tmp_path / "nowhere.csv")
+    assert [one.relative_to(tmp_path).as_posix() for one in files_of(tmp_path)] == ["a.csv", "sub/d.csv"]
+    (tmp_path / "sub/_delta_log").mkdir()
+    with pytest.raises(ValueError, match="is a Delta table"):
+        files_of(tmp_path)
