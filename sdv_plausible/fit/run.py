@@ -306,7 +306,8 @@ class Fit:
         teller.tell_of_persons(self.settings.neighbours.person, rows)
         if isinstance(rows, TableRows) and (errors := self.settings.test.complaints(len(rows))):
             raise ValueError(" ".join(errors))
-        opened.ledger.charge(*self.earlier.entries)
+        if self.earlier.entries:
+            opened.ledger.charge(*self.earlier.entries)
         if not self.told.open:
             return self._learned(rows, opened, coins, teller)
         types = self._voted(rows, opened, coins.spawn("types"))

@@ -31,7 +31,8 @@ class Condition:
         if isinstance(what, Mapping):
             unknown = sorted(map(str, set(what) - {"min", "max"}))
             if unknown or all(what.get(word) is None for word in ("min", "max")):
-                raise ValueError(f"condition on {name!r} ({shown(dict(what))}) must have 'min' or 'max'")
+                kind = type(what).__name__
+                raise ValueError(f"condition on {name!r} ({kind}) must have 'min', 'max' or both")
             return cls(name, None, what.get("min"), what.get("max"))
         listed = isinstance(what, (list, tuple, set, frozenset, range))
         values = tuple(what) if listed else (what,)

@@ -75,8 +75,7 @@ class Codec:
         attribute = self.domain[name]
         code = int(ColumnCodec(attribute).encode(pd.Series([value], dtype=object))[0])
         if code < 0 or (code == attribute.missing_code and not pd.isna(value)):  # type: ignore[call-overload]
-            named = repr(value) if pd.api.types.is_scalar(value) else type(value).__name__
-            known = "missing value" if pd.isna(value) else f"value {named}"  # type: ignore[call-overload]
+            known = "missing value" if pd.isna(value) else "such value"  # type: ignore[call-overload]
             raise ValueError(f"column {name!r} has no {known} in its domain; condition on a known value")
         return code
 

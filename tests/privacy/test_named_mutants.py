@@ -225,7 +225,7 @@ MUTANTS = {
     "the declared number of seeds is not held against the seeds of a split": Mutant(
         owner=learning, name="fit_release", old="test.confirm(seeds)", new="settings.split or test.confirm(seeds)",
         caught_by=(
-            ("release/test_learning.py", "test_the_bound_is_held_against_the_rows_that_are_seeds", ((0.25, 0.25, 0.5), 1400)),
+            ("release/test_release_learning.py", "test_the_bound_is_held_against_the_rows_that_are_seeds", ((0.25, 0.25, 0.5), 1400)),
         ),
     ),
     "whatever is derived from the paper's learner asks each part for one thing alone": Mutant(

@@ -136,12 +136,12 @@ def test_missing_as_a_condition_is_refused_where_it_is_not_in_the_domain(never_m
     ("condition", "words"),
     [
         ({"nope": 1}, "'nope'"),
-        ({"sex": "x"}, "column 'sex' has no value 'x' in its domain"),
-        ({"age": 111}, "column 'age': the value 111 must lie between 0 and 110"),
-        ({"age": "old"}, "column 'age' has no value 'old'"),
-        ({"member": "x"}, "column 'member' has no value 'x'"),
-        ({"start": "1999-01-01"}, "column 'start': the value '1999-01-01' must lie between"),
-        ({"start": "soon"}, "column 'start' has no value 'soon'"),
+        ({"sex": "x"}, "column 'sex' has no such value in its domain"),
+        ({"age": 111}, "column 'age': a value that is given must lie between 0 and 110"),
+        ({"age": "old"}, "column 'age' has no such value"),
+        ({"member": "x"}, "column 'member' has no such value"),
+        ({"start": "1999-01-01"}, "column 'start': a value that is given must lie between"),
+        ({"start": "soon"}, "column 'start' has no such value"),
     ],
 )
 def test_unknown_columns_and_values(fitted, condition, words):
