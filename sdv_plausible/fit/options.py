@@ -144,7 +144,8 @@ def moved_to(name: str, value: Any) -> str | None:
     value : object
         What was given.
     """
-    shown = repr(value) if isinstance(value, (str, int, float, tuple, type(None))) else "..."
+    few = isinstance(value, tuple) and len(value) <= 3  # shares of a split, ends of omega
+    shown = repr(value) if few or isinstance(value, (str, int, float, type(None))) else "..."
     if name in _MOVED:
         return _MOVED[name].format(value=shown)
     of = OPTIONS[name].of if name in OPTIONS else ()

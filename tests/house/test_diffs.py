@@ -1,0 +1,30 @@
+"""The diffs of CONTRIBUTING.md fit: what they leave or take away is in the file that they name."""
+
+from __future__ import annotations
+
+import re
+
+from pages import ROOT
+
+
+def misfits(page: str) -> list[str]:
+    """Lines that are not in the file of their diff."""
+    wrong, there = [], set[str]()
+    for block in re.findall(r"```diff\n(.*?)```", page, flags=re.S):
+        for line in block.splitlines():
+            if line.startswith("--- "):
+                there = set((ROOT / line[4:]).read_text().splitlines())
+            elif not line.startswith("+") and line[1:] not in there:
+                wrong.append(line)
+    return wrong
+
+
+def test_diffs_fit() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    assert page.count("```diff") == 5
+    assert misfits(page) == []
+
+
+def test_planted_a_line_that_has_gone_is_found() -> None:
+    page = "```diff\n--- sdv_plausible/cli.py\n COMMANDS = {\n-no such line\n+new\n```"
+    assert misfits(page) == ["-no such line"]
