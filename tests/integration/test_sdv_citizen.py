@@ -165,9 +165,9 @@ def test_conditions_under_the_row_by_row_tests(mixed_table, test):
 
 
 def test_unseen_category_in_a_condition_is_one_clear_error(fitted):
-    with pytest.raises(ValueError, match="'city'.*'Paris'.*known"):
+    with pytest.raises(ValueError, match="'city'.*no such value.*known"):
         fitted.sample_from_conditions([Condition({"city": "Paris"}, num_rows=1)])
-    with pytest.raises(ValueError, match="'age'.*200.*between"):
+    with pytest.raises(ValueError, match="'age'.*must lie between"):
         fitted.sample_from_conditions([Condition({"age": 200}, num_rows=1)])
 
 
