@@ -144,7 +144,11 @@ def moved_to(name: str, value: Any) -> str | None:
     value : object
         What was given.
     """
-    few = isinstance(value, tuple) and len(value) <= 3  # shares of a split, ends of omega
+    few = (
+        isinstance(value, tuple)
+        and all(isinstance(one, (str, int, float)) for one in value[:4])
+        and len(value) < 4
+    )
     shown = repr(value) if few or isinstance(value, (str, int, float, type(None))) else "..."
     if name in _MOVED:
         return _MOVED[name].format(value=shown)

@@ -270,7 +270,9 @@ class Fit:
         self._check_written()
         if self.told.open:  # names of columns are known for every outcome, and the most columns are within
             for found in (*map(self._all, MOMENTS), self._read_as(self.told.fewest)):
-                replace(found, envelope=self._envelope(self.settings)[0]).plan()
+                outcome = replace(found, envelope=self._envelope(self.settings)[0]).plan().ledger
+                if planned.claims_privacy and not outcome.claims_privacy:
+                    raise Refused.saying("types", f"types: the vote may end the claim. {outcome.sentence()}")
         if budget is not None:
             what = f"{self.name}, epsilon {rounded_up(self.settings.epsilon)}"
             drawn = budget.draw(self.earlier.not_in(budget, planned), what)

@@ -123,8 +123,13 @@ def left_open(
         known.setdefault(person, {"sdtype": "id"})
     names = list(names)
     is_open = tuple(name for name in names if name not in known)
-    # a type that cells vote for within the budget repeats nothing of what a look has shown
-    file = replace(file, looked={name: one for name, one in file.looked.items() if name not in is_open})
+    # A type that cells vote for within the budget repeats nothing of what a look has shown, nor do the two
+    # columns that it becomes.
+    voted = tuple(f"{name}: " for name in is_open)
+    kept = {
+        n: one for n, one in file.looked.items() if n in known or not (n in is_open or n.startswith(voted))
+    }
+    file = replace(file, looked=kept)
     return {name: dict(known.get(name, CATEGORY)) for name in names}, file, is_open
 
 

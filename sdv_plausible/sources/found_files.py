@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,8 @@ class CsvSource(LocalSource):
 def files_of(path: str | os.PathLike[str]) -> list[Path]:
     """Files that a path names: itself, those of a folder, or those that a pattern fits, sorted.
 
-    Names below a folder that begin with "." or "_" are what programs keep, or are writing.
+    Names below a folder, or where a pattern has a wildcard, that begin with "." or "_" are what programs keep,
+    or are writing; but for parts such as ``_year=2020``.
 
     Raises
     ------
@@ -119,20 +121,11 @@ def files_of(path: str | os.PathLike[str]) -> list[Path]:
     text, folder = os.fspath(path), Path(path)
     found = {folder} if folder.is_file() else set[Path]()
     if folder.is_dir():
-        if next(folder.rglob("_delta_log"), None) is not None:
-            raise ValueError(
-                f"source ({text!r}) is a Delta table, whose folder holds earlier versions of rows: write its "
-                "newest version to Parquet, and give that folder"
-            )
         kinds = (".parquet", ".csv", *UNPACKERS)
-        below = ((one, one.relative_to(folder).parts) for one in folder.rglob("*") if one.is_file())
-        found = {
-            one
-            for one, parts in below
-            if one.suffix.lower() in kinds and not any(part.startswith((".", "_")) for part in parts)
-        }
+        found = _kept(text, folder, (one for one in folder.rglob("*") if one.suffix.lower() in kinds))
     elif not found:
-        found = {Path(p) for p in glob.glob(text, recursive=True) if Path(p).is_file()}  # noqa: PTH207  absolute patterns too
+        fixed = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), folder.parts))
+        found = _kept(text, fixed, map(Path, glob.glob(text, recursive=True)))  # noqa: PTH207  absolute ones too
     if not found:
         raise ValueError(
             f"source ({text!r}) names no file: give a file, a folder, or a pattern such as 'd/*.parquet'"
@@ -147,6 +140,21 @@ def files_of(path: str | os.PathLike[str]) -> list[Path]:
                 "remove one, or give a pattern that fits one of them"
             )
     return sorted(found)
+
+
+def _kept(text: str, folder: Path, found: Iterable[Path]) -> set[Path]:
+    """Files that are no program's own: of what is found below a folder."""
+    kept = set()
+    for one in (one for one in found if one.is_file()):
+        parts = one.relative_to(folder).parts
+        if any((folder.joinpath(*parts[:i]) / "_delta_log").is_dir() for i in range(len(parts))):
+            raise ValueError(
+                f"source ({text!r}) is a Delta table, whose folder holds earlier versions of rows: write its "
+                "newest version to Parquet, and give that folder"
+            )
+        if not any(part.startswith((".", "_")) and "=" not in part for part in parts):
+            kept.add(one)
+    return kept
 
 
 def parquet_source(

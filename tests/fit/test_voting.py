@@ -24,7 +24,8 @@ from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.fit.voting import CATEGORY, MOMENTS
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.accounting.filters import FILTERS, gaussian_cost
-from sdv_plausible.privacy.accounting.losses import ApproxDP, PureDP
+from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, PureDP
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise.coins import Coins
@@ -448,6 +449,36 @@ def test_a_look_at_a_column_stays_on_record_though_its_type_is_open(tmp_path: An
     told = metadata_from_columns(words_of(synth))
     assert not PlausibleDeniabilitySynthesizer(told, domain=edited, epsilon=20.0).plan().ledger.claims_privacy
     assert PlausibleDeniabilitySynthesizer(told, domain=domain, epsilon=20.0).plan().ledger.claims_privacy
+
+
+def test_looks_at_the_columns_that_a_voted_moment_becomes_end_no_fit_that_has_paid(tmp_path: Any) -> None:
+    frame = with_moments()
+    first = made(frame)
+    first.fit(frame)
+    domain = first.get_domain()
+    assert "when: time (s)" in domain.looked
+    told = run_module.replace(domain, attributes=(domain["age"],), possible={})
+    budget = Budget(20.0, 1e-6, tmp_path / "b")
+    synth = made(frame, domain=told, epsilon=15.0, budget=budget)
+    synth.fit(frame)
+    assert types_of(synth)["when"] == "datetime"
+    assert synth.privacy_ledger().claims_privacy
+
+
+def test_a_vote_that_may_end_the_claim_is_refused_before_the_draw(tmp_path: Any) -> None:
+    frame, budget = with_moments(), Budget(20.0, 1e-6, tmp_path / "b")
+    synth = made(frame, budget=budget)
+    honest = Fit._read_as
+
+    def ended(fit: Fit, found: Any) -> Fit:
+        seen = LedgerEntry(name="x", mechanism="x", losses=(InfiniteLoss(),), scope="x", note="seen")
+        return run_module.replace(honest(fit, found), side=(*fit.side, seen))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Fit, "_read_as", ended)
+        with pytest.raises(ValueError, match="the vote may end the claim"):
+            synth.fit(frame)
+    assert budget.charged()["epsilon"] == 0
 
 
 @pytest.mark.parametrize("form", ["%Y-%m-%d %H:%M:%S", "%m/%d/%Y %H:%M"])

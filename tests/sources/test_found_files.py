@@ -141,7 +141,13 @@ def test_what_a_program_is_writing_is_left_out_and_a_delta_table_refused(tmp_pat
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("age\n1\n")
     (tmp_path / "broken.csv").symlink_to(tmp_path / "nowhere.csv")
-    assert [one.relative_to(tmp_path).as_posix() for one in files_of(tmp_path)] == ["a.csv", "sub/d.csv"]
+    (tmp_path / "_year=2020").mkdir()
+    (tmp_path / "_year=2020/e.csv").write_text("age\n1\n")
+    ways = tmp_path, tmp_path / "**/*.csv"
+    for way in ways:
+        found = [one.relative_to(tmp_path).as_posix() for one in files_of(way)]
+        assert found == ["_year=2020/e.csv", "a.csv", "sub/d.csv"]
     (tmp_path / "sub/_delta_log").mkdir()
-    with pytest.raises(ValueError, match="is a Delta table"):
-        files_of(tmp_path)
+    for way in (*ways, tmp_path / "sub/*.csv"):
+        with pytest.raises(ValueError, match="is a Delta table"):
+            files_of(way)
