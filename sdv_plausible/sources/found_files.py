@@ -110,8 +110,8 @@ class CsvSource(LocalSource):
 def files_of(path: str | os.PathLike[str]) -> list[Path]:
     """Files that a path names: itself, those of a folder, or those that a pattern fits, sorted.
 
-    Names below a folder, or where a pattern has a wildcard, that begin with "." or "_" are what programs keep,
-    or are writing; but for parts such as ``_year=2020``.
+    Names below a folder, or where a pattern has a wildcard, that begin with "." or "_" are what programs
+    keep, or are writing; but for parts such as ``_year=2020``.
 
     Raises
     ------
