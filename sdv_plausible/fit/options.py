@@ -144,11 +144,7 @@ def moved_to(name: str, value: Any) -> str | None:
     value : object
         What was given.
     """
-    few = (
-        isinstance(value, tuple)
-        and all(isinstance(one, (str, int, float)) for one in value[:4])
-        and len(value) < 4
-    )
+    few = isinstance(value, tuple) and len(value) < 4 and all(isinstance(x, (str, int, float)) for x in value)
     shown = repr(value) if few or isinstance(value, (str, int, float, type(None))) else "..."
     if name in _MOVED:
         return _MOVED[name].format(value=shown)

@@ -7,7 +7,7 @@ says where the rows are and what comes back; all that happens in between is here
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -165,13 +165,14 @@ class Fit:
             If it cannot be fitted.
         """
         settings = self.settings if epsilon is None else replace(self.settings, epsilon=epsilon)
-        private, domain = self._private(settings), self._planned()
+        envelope, domain = self._envelope(settings), self._planned()
+        private = self._private(settings, envelope)
         if self.as_declared:
             self._check_names(domain)
         extra = (
             *self.earlier.entries,
             *self.told.entries(settings),
-            *self._envelope(settings),
+            *envelope,
             *private.entries(),
             *domain_entries(domain, self.declared),
             *rule_entries(self.rules),
@@ -207,9 +208,8 @@ class Fit:
         check_written(self.rules)
         check_settings(self.said)
 
-    def _private(self, s: Settings) -> DomainPlan:
-        envelopes = self._envelope(s)
-        whole = Whole.within(envelopes[0].losses) if envelopes else Whole.of(s.epsilon, s.model_delta)
+    def _private(self, s: Settings, envelope: Sequence[LedgerEntry]) -> DomainPlan:
+        whole = Whole.within(envelope[0].losses) if envelope else Whole.of(s.epsilon, s.model_delta)
         return self.declared.plan_private(self.specs, whole, s.neighbours)
 
     def _planned(self) -> Domain:
@@ -265,12 +265,13 @@ class Fit:
         BudgetExceededError
             If the budget does not hold it.
         """
-        ledger, planned, charge = self.settings.empty_ledger(), self.plan().ledger, None
+        kept = replace(self, envelope=next(iter(self._envelope(self.settings)), None))
+        ledger, planned, charge = self.settings.empty_ledger(), kept.plan().ledger, None
         check_texts(planned)
         self._check_written()
         if self.told.open:  # names of columns are known for every outcome, and the most columns are within
-            for found in (*map(self._all, MOMENTS), self._read_as(self.told.fewest)):
-                outcome = replace(found, envelope=self._envelope(self.settings)[0]).plan().ledger
+            for found in (*map(kept._all, MOMENTS), kept._read_as(self.told.fewest)):
+                outcome = found.plan().ledger
                 if planned.claims_privacy and not outcome.claims_privacy:
                     raise Refused.saying("types", f"types: the vote may end the claim. {outcome.sentence()}")
         if budget is not None:
@@ -330,7 +331,8 @@ class Fit:
     def _learned(self, rows: Rows, opened: Opened, coins: Coins, teller: Teller) -> Found:
         """Learn domain and model, of columns whose types are known, and put the test in front."""
         ledger, transcript = opened.ledger, Transcript()
-        folded, private = rows.folded(list(self.specs)), self._private(self.settings)
+        folded = rows.folded(list(self.specs))
+        private = self._private(self.settings, self._envelope(self.settings))
         domain = build_domain(
             folded, self.declared, self.specs, self.told.max_bins, private, ledger, coins.spawn("domain"),
             transcript, rows.columns(list(self.specs)),

@@ -11,7 +11,7 @@ from sdv_plausible.models.base import ModelBudget, SeedModel, makes
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.models.paper.paper_network import PaperNetwork, check_split
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.accounting.losses import GaussianLoss, Loss
+from sdv_plausible.privacy.accounting.losses import squares
 from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -137,11 +137,11 @@ class Settings:
             return ModelBudget(
                 epsilon=self.epsilon, delta=self.model_delta, spent=ledger.losses, neighbours=who
             )
-        if (noise := _squares(envelope.losses)) == 0:
+        if (noise := squares(envelope.losses)) == 0:
             (pair,) = (loss.pair() for loss in envelope.losses)
             assert pair is not None
             return ModelBudget(epsilon=pair.epsilon, delta=pair.delta, spent=spent, neighbours=who)
-        left = math.sqrt(max(noise * (1 - MARGIN) - _squares(spent), 0.0))
+        left = math.sqrt(max(noise * (1 - MARGIN) - squares(spent), 0.0))
         return ModelBudget(
             epsilon=self.epsilon, delta=self.model_delta, spent=spent, neighbours=who, left=left
         )
@@ -152,9 +152,3 @@ class Settings:
             return None
         # Each entry of the paper's learner pays for one part's rows alone; of others that is not known.
         return RandomSplit.of(self.split, apart=type(learner) is PaperNetwork)
-
-
-def _squares(losses: Sequence[Loss]) -> float:
-    """Sum of squares of Gaussian noise's sensitivities over sigma, the discrete's own."""
-    noise = (loss for loss in losses if isinstance(loss, GaussianLoss))
-    return math.fsum(loss.count * loss.sensitivity_over_sigma**2 for loss in noise)

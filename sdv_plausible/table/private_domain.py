@@ -24,7 +24,7 @@ import numpy as np
 from scipy.stats import norm
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
-from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss
+from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss, squares
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -96,13 +96,11 @@ class Whole(NamedTuple):
     @classmethod
     def within(cls, envelope: Sequence[Loss]) -> Whole:
         """Of what stands for both: Gaussian noise and failures, the thresholds' first, or one pair."""
-        noise = [loss for loss in envelope if isinstance(loss, GaussianLoss)]
+        noise = squares(envelope)
         pairs = [loss for loss in envelope if isinstance(loss, ApproxDP)]
         if not noise:
             return cls.of(pairs[0].epsilon, pairs[0].delta)
-        return cls(
-            math.sqrt(math.fsum(one.count * one.sensitivity_over_sigma**2 for one in noise)), pairs[0].delta
-        )
+        return cls(math.sqrt(noise), pairs[0].delta)
 
     @property
     def most(self) -> tuple[Loss, ...]:

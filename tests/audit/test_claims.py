@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sdv_plausible.audit.claims import compare
+from sdv_plausible.audit.claims import claimed_deltas, compare
 from sdv_plausible.audit.count_synthesizers import discrete_gaussian, laplace
 from sdv_plausible.audit.figures import plot_curves
-from sdv_plausible.privacy.accounting.losses import GaussianLoss, PureDP
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, PureDP
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 
@@ -45,3 +45,17 @@ def test_a_claim_too_low_is_seen_and_drawn():
 def test_bad_epsilons_are_named(epsilons):
     with pytest.raises(ValueError, match="must be finite numbers"):
         compare(laplace(5, 2.0), [PureDP(epsilon=2.0)], epsilons)
+
+
+def test_a_claim_is_of_what_the_total_counts_and_not_of_what_an_envelope_stands_for():
+    """Counted twice, a mechanism would have more room than its ledger states."""
+    noise = (GaussianLoss(sensitivity_over_sigma=0.3),)
+    stands = LedgerEntry(
+        name="learning", mechanism="x", losses=noise, scope="x", parts=("domain", "parameters"), envelope=True
+    )
+    inside = LedgerEntry(name="domain", mechanism="x", losses=noise, scope="x", parts=("domain",))
+    ledger, at = PrivacyLedger(delta=1e-6), np.array([0.1, 0.5, 1.0])
+    ledger.charge(stands, inside)
+    assert np.array_equal(claimed_deltas(ledger, at), claimed_deltas(noise, at))
+    ledger.charge(LedgerEntry(name="seen", mechanism="x", losses=(InfiniteLoss(),), scope="x"))
+    assert (claimed_deltas(ledger, at) == 1).all()

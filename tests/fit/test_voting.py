@@ -567,8 +567,8 @@ def test_what_was_not_kept_is_never_charged() -> None:
     """The ledger refuses after the vote what was not drawn before it: here, a domain that grew."""
     frame, private, vote, voted = table(300), Fit._private, voting.vote_types, []
 
-    def grown(fit: Fit, settings: Any) -> Any:
-        plan = private(fit, settings)
+    def grown(fit: Fit, *told: Any) -> Any:
+        plan = private(fit, *told)
         return run_module.replace(plan, mu=9 * plan.mu) if voted else plan
 
     with pytest.MonkeyPatch.context() as patch:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -262,3 +263,9 @@ def _randomised_response(limit: float, epsilon: npt.ArrayLike) -> FloatArray:
     # (e^limit - e^eps)/(e^limit + 1), written so that nothing overflows.
     result: FloatArray = -np.expm1(np.minimum(eps - limit, 0.0)) / (1 + math.exp(-limit))
     return result
+
+
+def squares(losses: Iterable[Loss]) -> float:
+    """Sum of squares of sensitivity over sigma of all discrete Gaussian noise among losses."""
+    noise = (loss for loss in losses if isinstance(loss, GaussianLoss))
+    return math.fsum(loss.count * loss.sensitivity_over_sigma**2 for loss in noise)
