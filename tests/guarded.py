@@ -139,7 +139,7 @@ DOORS = {
     "fit/run.py: Fit._learned": "synthesizer",
     "fit/run.py: Fit._voted": "voted",
     "fit/source.py: fit_source": "fit_source",
-    "sdv/synthesizer.py: PlausibleDeniabilitySynthesizer._found": "synthesizer",
+    "sdv/fitting.py: FittingSynthesizer._found": "synthesizer",
     "release/learning.py: fit_release": "synthesizer",
     "release/learning.py: learn_model": "synthesizer",
     "table/building.py: build_domain": "synthesizer",

@@ -12,9 +12,10 @@ import pandas as pd
 
 from sdv_plausible.fit.public_table import starts
 from sdv_plausible.models.base import HasStructure
+from sdv_plausible.rules.checking import check_rows
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.rows import LOOKED_AT, Rows
-from sdv_plausible.table.checking import mostly_outside, often_missing
+from sdv_plausible.table.checking import Check, mostly_outside, often_missing
 from sdv_plausible.table.declarations import Declarations, Specs
 from sdv_plausible.table.domain import Attribute, Domain
 
@@ -123,6 +124,27 @@ class Teller:
                 f"structure: parents were left out ({arcs}), as the tables would have too many cells: "
                 "declare fewer values or coarser buckets"
             )
+
+
+def compared(
+    declared: Declarations, rules: RuleSet, specs: Specs, frame: pd.DataFrame
+) -> tuple[Check, set[str], list[str]]:
+    """Compare a table with declarations and rules: what does not fit, which columns, lines that quote cells.
+
+    Not private.
+
+    Raises
+    ------
+    ValueError
+        If the table lacks a declared column.
+    """
+    needed = {name for rule in rules.rules for name in rule.columns} | set(declared.names)
+    absent = sorted(needed - set(rules.added) - set(frame.columns))
+    if absent:
+        raise ValueError(f"data lacks the declared columns {absent}; it has {list(frame.columns)}")
+    known = {name: (as_read(declared, name, specs), declared.says_missing(name)) for name in declared.names}
+    lines: list[str] = []
+    return (*check_rows(rules, known, frame, lines.append), lines)
 
 
 def as_read(declared: Declarations, name: str, specs: Specs) -> Attribute:

@@ -398,3 +398,19 @@ class HasStructure(Protocol):
 
     def structure(self) -> Sequence[tuple[int, tuple[int, ...]]]:
         """Every column with its parents, in the resampling order."""
+
+
+def named_structure(model: Any, names: Sequence[str]) -> dict[str, list[str]]:
+    """Parents of every column by name, in the resampling order.
+
+    Raises
+    ------
+    ValueError
+        If the model tells none.
+    """
+    if not isinstance(model, HasStructure):
+        raise ValueError(
+            f"the model ({type(model).__name__}) tells no structure: give it a method structure() that lists "
+            "every column with its parents, or use model='bayesian_network'"
+        )
+    return {names[child]: [names[parent] for parent in parents] for child, parents in model.structure()}

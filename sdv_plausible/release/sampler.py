@@ -42,6 +42,23 @@ class Sampler(ABC):
     def sample(self, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:
         """Released rows as codes (num_rows, m), given known codes per column."""
 
+    def sample_possible(self, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:
+        """Rows with known codes.
+
+        Those to which the model gives no probability are put into rows drawn without them.
+        """
+        codes = self.sample(num_rows, known, coins)
+        if len(codes) or not known:
+            return codes
+        alone = {
+            j: code for j, code in known.items() if len(self.sample(1, {j: code}, coins.spawn("alone", j)))
+        }
+        possible = alone if len(alone) < len(known) else {}
+        codes = self.sample(num_rows, possible, coins.spawn("possible"))
+        codes = codes if len(codes) else self.sample(num_rows, {}, coins.spawn("any"))
+        codes[:, list(known)] = list(known.values())
+        return codes
+
     @contextmanager
     def in_processes(self, processes: int) -> Iterator[None]:
         """Draw rows in several processes meanwhile."""

@@ -15,7 +15,7 @@ import pandas as pd
 
 from sdv_plausible.intervals.margins import margins, number_of_rows
 from sdv_plausible.models import learner_of
-from sdv_plausible.models.base import HasStructure, PrefixModel
+from sdv_plausible.models.base import PrefixModel, named_structure
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -285,12 +285,7 @@ class Release:
 
     def structure(self) -> dict[str, list[str]]:
         """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""
-        names = self.domain.names
-        if not isinstance(self.model, HasStructure):
-            raise ValueError(f"the model ({type(self.model).__name__}) tells no structure")
-        return {
-            names[child]: [names[parent] for parent in parents] for child, parents in self.model.structure()
-        }
+        return named_structure(self.model, self.domain.names)
 
     def card(self, *, budget: Any = None, audit: Any = None, domain: Any = None, **known: str) -> PrivacyCard:
         """Make the page on this release that a data-protection officer files: of what the release holds.

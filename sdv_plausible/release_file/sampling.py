@@ -49,10 +49,7 @@ def sample_table(
         codes = _codes(wanted, known, model, seeds, own)
         for j in free:
             codes[:, j] = own.spawn("uniform", j).integers(domain.cardinalities[j], wanted)
-        table = codec.decode(codes, own.spawn("inside the bins"))
-        for name, value in given.items():
-            table[name] = pd.Series([value] * wanted, index=table.index)
-        return rules.unfold(table)
+        return decoded(codes, given, codec, rules, own)
 
     table = rules.draw(num_rows, drawn, whole)
     columns = {}
@@ -67,6 +64,17 @@ def sample_table(
     frame = usual_types(pd.DataFrame(columns), whole)
     frame.columns = pd.Index([column.label for column in schema.columns])
     return frame
+
+
+def decoded(
+    codes: np.ndarray, given: Mapping[str, Any], codec: Codec, rules: FittedRules, coins: Coins
+) -> pd.DataFrame:
+    """Codes as rows of the table: values inside the bins, given ones as they are, and what rules make."""
+    table = codec.decode(codes, coins.spawn("inside the bins"))
+    for name, value in given.items():
+        if name in table:
+            table[name] = pd.Series([value] * len(table), index=table.index)
+    return rules.unfold(table)
 
 
 def _known(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> dict[int, int]:

@@ -1,39 +1,25 @@
-"""SDV's base class as its users should meet it.
-
-Frames or dicts as given, files whole or not at all, no lost fit.
-"""
+"""SDV's base class as who fits should meet it: frames or dicts as given, no lost fit."""
 
 from __future__ import annotations
 
 import contextlib
-import math
-import os
-import pickle
 import warnings
 from collections.abc import Iterator
 from copy import copy, deepcopy
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from sdv.errors import InvalidDataError, RefitWarning
-from sdv.single_table import base
+from sdv.errors import RefitWarning
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible.fit.telling import FitWarning
-from sdv_plausible.privacy import checks as check
 from sdv_plausible.release.side_entries import own_transformers
 from sdv_plausible.sdv import versions as sdv_compat
-from sdv_plausible.sdv.requests import check_conditions, check_known_columns, check_request
-from sdv_plausible.sdv.schema import without_details
+from sdv_plausible.sdv.schema import check_columns, check_labels, without_details
 from sdv_plausible.sdv.stand_ins import hide_invented, stand_in_table
-from sdv_plausible.sdv.transient import call_of, shown_rows, without_transient
+from sdv_plausible.sdv.transient import call_of, quiet_about_rows, shown_rows, without_transient
 from sdv_plausible.table.cells import without_odd
 from sdv_plausible.table.words import MODELLED_SDTYPES
-from sdv_plausible.whole_files import new_folders, part_folder, write_whole
-
-BAR_ROWS = 100_000  # longer sampling under a row-by-row test is cut into batches, so that SDV shows its bar
 
 
 class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
@@ -41,8 +27,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
     SDV never sees a row: it is fitted to stand-ins of the same schema, and the rows go past it (unless the
     user adds SDV constraints or transformers, which learn from rows). It takes and returns a frame or
-    ``{table: frame}`` as given, restores an earlier fit if a new one fails, and writes files whole or not at
-    all. Subclasses add the model: ``_fit_rows`` and ``_sample``, and the hooks at the end.
+    ``{table: frame}`` as given, and restores an earlier fit if a new one fails. Subclasses add the model:
+    ``_fit_rows`` and ``_sample``, and the hooks at the end.
     """
 
     # Raw values reach our own codec: SDV's transformers would learn bounds, rounding and categories from the
@@ -106,19 +92,6 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         self._give_up_fit()
         self._update_default_transformers()  # SDV forgets them here
 
-    def _transform_conditions(self, condition_df: pd.DataFrame) -> pd.DataFrame:
-        # SDV groups conditions and loses missing values on the way: a token stands for them.
-        transformed = super()._transform_conditions(condition_df)
-        return transformed.astype(object).where(transformed.notna(), _MISSING)
-
-    def _validate_conditions_unseen_columns(self, conditions: pd.DataFrame) -> None:
-        super()._validate_conditions_unseen_columns(conditions)
-        transformers = self._data_processor._hyper_transformer.field_transformers
-        for name in conditions.columns:
-            if transformers.get(name) is None:
-                for value in conditions[name].drop_duplicates():
-                    self._check_condition(name, value)
-
     # --- public methods: frames or {table: frame}, as given ---------------------------------------
 
     @shown_rows
@@ -137,15 +110,15 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             If it does not match the metadata.
         """
         given, frame = sdv_compat.split_input(data)
-        _check_labels(frame)
+        check_labels(frame)
         if not self._sdv_sees_rows:
-            self._check_columns(frame)
+            check_columns(frame, self._column_specs())
         self._before_rows(frame)
         if not frame.shape[1] or (not len(frame) and self._needs_rows):
             raise ValueError(
                 f"data has {len(frame)} rows and {frame.shape[1]} columns: there is nothing to fit"
             )
-        with self._restored_on_error(), _quiet_about_rows():
+        with self._restored_on_error(), quiet_about_rows():
             self._forget_fit()
             if (call := call_of(self)) is not None:
                 call.fits = True
@@ -166,13 +139,13 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
     def _shown_to_sdv(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Keep the rows for the model, and return what SDV is fitted to in their place."""
-        _check_labels(frame)
+        check_labels(frame)
         if self._sdv_sees_rows:
             shown = frame.copy(deep=False)
             for place, (_, column) in enumerate(frame.items()):
                 shown.isetitem(place, without_odd(column))
             return shown
-        self._check_columns(frame)
+        check_columns(frame, self._column_specs())
         self._rows = frame.set_axis(frame.columns.astype(str), axis=1)
         return stand_in_table(frame.dtypes, self._column_specs(), self._data_processor._keys)
 
@@ -190,33 +163,14 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     def _check_processing(self) -> None:
         """Refuse to hand rows to SDV's processing, step by step."""
 
-    def _check_processed(self, frame: pd.DataFrame) -> None:  # noqa: ARG002  a hook
+    def _check_processed(self, frame: pd.DataFrame) -> None:
         """Refuse what :meth:`preprocess` did not return, or not with what is set now."""
-        if self._made_by_sdv and not self._sdv_sees_rows:
-            raise ValueError(
-                "processed_data may be what constraints or transformers of your own, which are not set any "
-                "more, have made of the rows: fit the table itself, or make a new synthesizer"
-            )
 
     def _before_rows(self, frame: pd.DataFrame) -> None:
         """Whatever a fit must have checked before its first look at a row of the frame."""
 
     def _before_look(self) -> None:
         """What is done before SDV compares rows with the metadata, and quotes cells that do not fit."""
-
-    def _check_columns(self, frame: pd.DataFrame) -> None:
-        """Refuse a table whose columns are not those of the metadata: a look at the schema, not at a row."""
-        names = frame.columns.astype(str)
-        known = set(self._column_specs())
-        absent, unknown = sorted(known - set(names)), sorted(set(names) - known)
-        if absent or unknown:
-            missing = [f"columns {absent} of the metadata are not in the data"] if absent else []
-            more = (
-                [f"columns {unknown} of the data are not in the metadata: add them, or leave them out"]
-                if unknown
-                else []
-            )
-            raise InvalidDataError([*missing, *more])
 
     @shown_rows
     def _fit_to_schema(self, dtypes: pd.Series[Any]) -> None:
@@ -225,7 +179,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         self._rows = made.set_axis(made.columns.astype(str), axis=1)
         if (call := call_of(self)) is not None:
             call.fits = True
-        with _quiet_about_rows():
+        with quiet_about_rows():
             super().fit(sdv_compat.to_native(self._table_name, made))
 
     @shown_rows
@@ -234,7 +188,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         if self._rows is not None:
             return super().preprocess(data)  # a fit is under way, to stand-ins
         self._check_processing()
-        with self._restored_on_error(), _quiet_about_rows():
+        with self._restored_on_error(), quiet_about_rows():
             if self._fitted:
                 warnings.warn(
                     "preprocess() gives up the earlier fit: fit_processed_data() makes a new one",
@@ -273,7 +227,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         if alone := not call.fits:  # else fit() calls
             self._check_processed(frame)
             self._before_rows(frame)
-        with self._restored_on_error(), _quiet_about_rows():
+        with self._restored_on_error(), quiet_about_rows():
             self._forget_fit()
             call.ends = True  # SDV asks nothing more: whoever watches the model's fit may not either
             super().fit_processed_data(sdv_compat.to_native(given or self._table_name, frame))
@@ -323,112 +277,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         made = stand_in_table(frame.dtypes, self._column_specs(), self._data_processor._keys)
         self._as_given(super().auto_assign_transformers, made if given is None else {given: made})
 
-    def sample(self, num_rows: int, *args: Any, **kwargs: Any) -> Any:
-        """Sample rows; further arguments as in the installed SDV.
-
-        Parameters
-        ----------
-        num_rows : int
-            Rows to release, >= 0. 0 gives an empty table with the columns.
-        *args, **kwargs
-            SDV 2.0: main_table_name, max_tries_per_batch, batch_size, output_folder_path. SDV 1.38:
-            max_tries_per_batch, batch_size, output_file_path.
-
-        Returns
-        -------
-        DataFrame or {table: DataFrame}
-            The kind that was given to :meth:`fit`.
-        """
-        check.whole("num_rows", num_rows, 0, "try 1000; 0 gives an empty table")
-        self._validate_fit_before_sample()
-        check_request(super().sample, (int(num_rows), *args), kwargs)
-        if num_rows == 0:
-            types = self._data_processor._dtypes
-            columns = {
-                name: pd.Series(dtype=types.get(name, object))
-                for name in self._original_metadata.tables[self._table_name].columns
-            }
-            empty = pd.DataFrame(columns)
-            if len(self._original_columns):
-                empty.columns = self._original_columns
-            return self._like_fit(empty)
-        if self._is_slow and num_rows > BAR_ROWS:
-            kwargs.setdefault("batch_size", BAR_ROWS)
-        return self._like_fit(self._sampled(super().sample, (int(num_rows), *args), kwargs))
-
-    def sample_from_conditions(self, conditions: list[Any], *args: Any, **kwargs: Any) -> Any:
-        """Sample rows that meet SDV conditions; arguments as in the installed SDV.
-
-        A value that the model gives no probability, such as missing where no value is missing, is put into
-        rows that are drawn as if it were not known.
-        """
-        self._validate_fit_before_sample()
-        check_conditions(conditions)
-        return self._like_fit(self._sampled(super().sample_from_conditions, (conditions, *args), kwargs))
-
-    def sample_remaining_columns(self, known_columns: pd.DataFrame, *args: Any, **kwargs: Any) -> Any:
-        """Sample the other columns of given rows; arguments as in the installed SDV."""
-        self._validate_fit_before_sample()
-        check_known_columns(known_columns)
-        # SDV groups by the known values; of a category column it would also try the combinations that do not
-        # occur.
-        dictionaries = known_columns.select_dtypes("category").columns
-        known_columns = known_columns.astype(dict.fromkeys(dictionaries, object))
-        return self._like_fit(self._sampled(super().sample_remaining_columns, (known_columns, *args), kwargs))
-
-    def save(self, filepath: str | Path) -> None:
-        """Write the synthesizer, whole or not at all; one that holds rows for its owner alone."""
-        write_whole(
-            filepath,
-            lambda path: super(WholeTableSynthesizer, self).save(str(path)),
-            owner_only=self._holds_rows,
-        )
-
-    @classmethod
-    def load(cls, filepath: str | Path) -> Any:
-        """Read what :meth:`save` wrote. Only open files you trust: they are pickles.
-
-        Raises
-        ------
-        ValueError
-            If the file is damaged or holds something else.
-        """
-        from sdv.utils import load_synthesizer
-
-        if not isinstance(filepath, (str, os.PathLike)):
-            raise check.Refused("filepath", type(filepath), "must be the path of a file that save() wrote")
-        try:
-            loaded = load_synthesizer(str(filepath))
-        except OSError:
-            raise
-        except _DAMAGED as error:
-            if isinstance(error, (ImportError, AttributeError)) and "sdv_plausible" in str(error):
-                raise ValueError(
-                    f"{str(filepath)!r} was saved by another version of sdv-plausible, whose files this one "
-                    "does not read: sample from it with that version, or fit again"
-                ) from error
-            if isinstance(error, ModuleNotFoundError):
-                raise ValueError(
-                    f"{str(filepath)!r} needs a module that is not installed: {error}"
-                ) from error
-            raise ValueError(
-                f"{str(filepath)!r} is not a saved synthesizer, or is damaged: {error}"
-            ) from error
-        if not isinstance(loaded, cls):
-            raise ValueError(f"{str(filepath)!r} holds a {type(loaded).__name__}, not a {cls.__name__}")
-        return loaded
-
     # --- what the model adds ----------------------------------------------------------------------
-
-    @property
-    def _is_slow(self) -> bool:
-        """Whether sampling takes so long that a bar is wanted."""
-        return False
-
-    @property
-    def _holds_rows(self) -> bool:
-        """Whether rows of the table are in this object."""
-        return False
 
     @property
     def _needs_rows(self) -> bool:
@@ -449,15 +298,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     def _fit_nothing(self) -> None:
         """Note a fit to a table of which no column is modelled."""
 
-    def _check_condition(self, name: str, value: Any) -> None:
-        """Raise ValueError if no row can have this value."""
-
     def _without_texts(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return what SDV can validate as numbers: declared texts beside them are missing."""
-        return frame
-
-    def _with_usual_types(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Give sampled columns their final types."""
         return frame
 
     # --- small helpers ----------------------------------------------------------------------------
@@ -483,33 +325,6 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         frame = sdv_compat.from_native(result)
         return frame if given is None else {given: frame}
 
-    def _like_fit(self, frame: pd.DataFrame) -> Any:
-        frame = self._with_usual_types(frame)
-        rows = sdv_compat.in_kind(frame, self._frame_kind)
-        return {self._table_name: rows} if self._returns_dict else rows
-
-    def _sampled(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pd.DataFrame:
-        """Call SDV; show our own errors instead of SDV's wrapping.
-
-        A file that it writes is there whole or not at all.
-        """
-        check_request(method, args, kwargs)
-        try:
-            output = sdv_compat.OutputFile.of(method, args, kwargs, self._table_name)
-            if output is None or output.path.exists():  # which SDV refuses
-                return sdv_compat.from_native(method(*args, **kwargs))
-            with new_folders(output.path.parent), part_folder(output.path.parent) as folder:
-                frame = sdv_compat.from_native(output.call(method, folder))
-                written = folder / output.path.name
-                if written.exists():
-                    written.replace(output.path)
-                return frame
-        except BaseException as error:
-            cause = error.__cause__
-            if cause is not None and type(cause) is type(error) and "Sampling terminated" in str(error):
-                raise cause from None
-            raise
-
     @contextlib.contextmanager
     def _restored_on_error(self) -> Iterator[None]:
         """Put the object back as it was if the block raises, so that a failed fit loses nothing."""
@@ -524,55 +339,6 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             raise
 
 
-_MISSING = "\x00missing"
 # Of a fit, which never changes it: a copy holds no second table. Its rows count towards the same row cap.
 _SHARED = ("_sampler", "_charged_calls")
 _CONSTRAINTS = ("_chained_constraints", "_reject_sampling_constraints")  # lists of fitted constraints
-_DAMAGED = (
-    pickle.UnpicklingError,
-    EOFError,
-    AttributeError,
-    ImportError,
-    IndexError,
-    KeyError,
-    TypeError,
-    ValueError,
-)
-
-
-def _check_labels(frame: pd.DataFrame) -> None:
-    """Refuse a table whose columns have no names of their own."""
-    labels: list[Any] = list(frame.columns)
-    for place, name in enumerate(labels, start=1):
-        far = isinstance(name, (int, np.integer)) and abs(int(name)) >= 2**63
-        if isinstance(name, bool) or not isinstance(name, (str, int, np.integer)) or not str(name) or far:
-            raise ValueError(
-                f"data: the name of column {place} ({name!r:.60}) must be text or a whole number below 2^63, "
-                "and not empty"
-            )
-    names = frame.columns.astype(str)
-    twice = sorted(set(names[names.duplicated()]))
-    if twice:
-        raise ValueError(
-            f"data has several columns named {twice} (0 and '0' are one name): rename them, every column "
-            "needs a name of "
-            "its own"
-        )
-
-
-@contextlib.contextmanager
-def _quiet_about_rows() -> Iterator[None]:
-    """Keep SDV from logging the number of rows and from warning about declared ranges."""
-    logger = base.SYNTHESIZER_LOGGER
-    before, logger.disabled = logger.disabled, True
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="The training data does not cover the full range")
-            yield
-    finally:
-        logger.disabled = before
-
-
-def from_token(value: Any) -> Any:
-    """A condition's value, with NaN for the token that stands for missing."""
-    return math.nan if isinstance(value, str) and value == _MISSING else value

@@ -10,6 +10,7 @@ import numpy as np
 from sdv.errors import SamplingError
 
 from sdv_plausible.declaring.private import EARLIER
+from sdv_plausible.fit.run import Found
 from sdv_plausible.models import learner_of, make_learner
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -32,7 +33,6 @@ from sdv_plausible.release_file.settings import (
 )
 from sdv_plausible.sdv.schema import SCHEMA_KEYS
 from sdv_plausible.sdv.versions import metadata_from_table
-from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.column_types import check_released
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.domain_file import DomainFile
@@ -193,7 +193,10 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         model=release.model, seeds=release.seeds, coins=Coins.from_os_entropy().spawn("sampling"),
         answers=release.answers.answers,
     )  # fmt: skip
-    synth._take(release.schema.dtypes, Codec(release.domain), sampler, release.ledger, release.rules)
+    found = Found(
+        domain=release.domain, rules=release.rules, sampler=sampler, ledger=release.ledger, charge=None
+    )
+    synth._take(release.schema.dtypes, found)
     synth._returns_dict, synth._frame_kind = settings["returns_tables"], None
     if synth.public is None:
         synth._public_said = tuple(settings.get(name) for name in ("public_rows", "public_source"))

@@ -6,13 +6,16 @@ file or snapshot can hold them, in the middle of a fit or after an interrupt.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 from weakref import ref
 
 import pandas as pd
+from sdv.single_table import base
 
 TRANSIENT = (
     "budget", "public", "_public_given", "watch", "record",  # the holder's, with paths and rows of theirs
@@ -87,3 +90,16 @@ def without_transient(state: Mapping[str, Any]) -> dict[str, Any]:
     if state.get("budget") is not None:
         kept["_lost_budget"] = True
     return kept | {"public": None}  # a parameter, and told from none by its number of rows
+
+
+@contextlib.contextmanager
+def quiet_about_rows() -> Iterator[None]:
+    """Keep SDV from logging the number of rows and from warning about declared ranges."""
+    logger = base.SYNTHESIZER_LOGGER
+    before, logger.disabled = logger.disabled, True
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The training data does not cover the full range")
+            yield
+    finally:
+        logger.disabled = before

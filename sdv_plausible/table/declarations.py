@@ -106,6 +106,21 @@ class Declarations:
         known = self.known(name)
         return (known.datetime_format if known else None) or spec.get("datetime_format")
 
+    def date_formats(
+        self, specs: Specs, formats: Mapping[str, str | None], names: Collection[str]
+    ) -> dict[str, str | None]:
+        """Formats of a table's dates, but for those read off the rows or with a zone declared."""
+        # ``formats``: those that the rules know.
+        found = dict(formats)
+        for name, spec in specs.items():
+            attribute = self.known(name)
+            if name not in found and spec.get("sdtype") == "datetime":
+                found[name] = self.date_format(name, spec)
+            open_ = attribute is None and self.undeclared == "infer"
+            if name not in names or open_ or (attribute is not None and attribute.time_zone is not None):
+                found.pop(name, None)
+        return found
+
     def known(self, name: str) -> Attribute | None:
         """Attribute known without a look at the rows; of declared bounds, their equal bins."""
         bounds = self.bounds.get(name)

@@ -49,9 +49,12 @@ ELSEWHERE = {
     "release_file/card_lines.py": "what is on a card: test_card.py beside it",
     "sdv/base.py": "SDV's face, tested as SDV calls it: tests/integration/test_sdv_citizen.py",
     "sdv/detection.py": "types of a file's columns: tests/integration/test_cli.py",
+    **{
+        f"sdv/{name}.py": "SDV's face, tested as SDV calls it: tests/integration"
+        for name in ("fitted", "fitting", "sampling", "synthesizer")
+    },
     "sdv/releasing.py": "from a synthesizer to a file and back: tests/release_file/test_rebuilding.py",
     "sdv/stand_ins.py": "what SDV sees: tests/integration/test_private_claim.py, and sdv/test_output_types.py",
-    "sdv/synthesizer.py": "SDV's face, tested as SDV calls it: tests/integration",
     "sdv/versions.py": "what differs between SDV's versions: all of tests/integration, on both",
     "table/cell_texts.py": "how a cell of text is read: test_csv_files.py, through files",
     "table/column_types.py": "what the readers are told: test_csv_files.py and test_declarations_checked.py",

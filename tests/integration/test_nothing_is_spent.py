@@ -278,9 +278,9 @@ def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
 def test_a_draw_before_the_checks_would_be_seen(door, tmp_path, monkeypatch):
     """The control: a check that comes too late has cost something."""
     from sdv_plausible.fit import source
-    from sdv_plausible.sdv import synthesizer
+    from sdv_plausible.sdv import fitting
 
-    for module in (synthesizer, source):
+    for module in (fitting, source):
         monkeypatch.setattr(module, "check_dates", lambda *_: None)
     budget = Budget(2.0, 1e-8, tmp_path / "b")
     rows = date_texts()

@@ -14,7 +14,6 @@ import pytest
 from joblib import Parallel, delayed
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.sdv import synthesizer
 from tests.flat import values
 
 DOMAIN = {"age": {"range_min": 0, "range_max": 99}, "sex": {"range_values": ["f", "m"]}}
@@ -120,7 +119,7 @@ def test_what_repeats_nothing_says_nothing(tmp_path: Path) -> None:
 
 def test_an_object_that_took_over_where_it_arrives_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted bug: what a parent hands on counts as the worker's own."""
-    monkeypatch.setattr(synthesizer, "parents", set)
+    monkeypatch.setattr("sdv_plausible.sdv.fitted.parents", set)
     synth = fitted()
     with pytest.raises(AssertionError):
         check_told(by_pickle(synth), drawn(synth))

@@ -190,9 +190,9 @@ def test_without_the_look_at_the_schema_a_budget_would_pay(
     door: str, person: str | None, budget: Budget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The control."""
-    from sdv_plausible.sdv import synthesizer
+    from sdv_plausible.sdv import fitting
 
-    for module in (synthesizer, opening, bounded, private):
+    for module in (fitting, opening, bounded, private):
         monkeypatch.setattr(module, "check_storage", lambda *_: None)
     columns = PERSONS if person else {"c": {"sdtype": "categorical"}, "d": {"sdtype": "boolean"}}
     stored = "arrow lists"

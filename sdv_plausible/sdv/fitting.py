@@ -1,0 +1,325 @@
+"""From a table to a fit: what is checked before the first row, and what of the rows goes where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sdv.errors import InvalidDataError
+
+from sdv_plausible.declaring.domain_files import told_of_look
+from sdv_plausible.declaring.private import Earlier
+from sdv_plausible.fit.public_table import PublicTable, public_entries
+from sdv_plausible.fit.run import Fit, Found, Opened
+from sdv_plausible.fit.telling import Note, Teller, compared
+from sdv_plausible.fit.voting import Told
+from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.budget import Budget, check_budget
+from sdv_plausible.release.side_entries import Types, side_entries
+from sdv_plausible.rules.checking import rule_entries
+from sdv_plausible.rules.moments import DateAndTime
+from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.sdv.fitted import FittedSynthesizer
+from sdv_plausible.sdv.releasing import settings_of
+from sdv_plausible.sdv.schema import check_assigned, check_sdtypes, modelled, reaching, with_types
+from sdv_plausible.sdv.stand_ins import reseed_generators
+from sdv_plausible.sdv.transient import call_of
+from sdv_plausible.sources.rows import TableRows
+from sdv_plausible.table.cell_texts import Spelling
+from sdv_plausible.table.cells import numbers_alone
+from sdv_plausible.table.checking import Check
+from sdv_plausible.table.dates import check_dates
+from sdv_plausible.table.declarations import Declarations
+from sdv_plausible.table.persons import person_entry, unknown_persons
+from sdv_plausible.table.storage import PERSON, check_storage
+
+
+class FittingSynthesizer(FittedSynthesizer):
+    """Checks and fits the rows of a table, as they were declared; nothing is learned here.
+
+    It needs what the constructor was told of the columns.
+    """
+
+    budget: Budget | None = None
+    watch: Callable[[PrivacyLedger], object] | None = None
+    """Told the ledger after each charge of a fit, before the rows are asked: for its holder; never saved."""
+    spelling = Spelling()
+    """How cells of text are written whose types are voted for."""
+    record: Note | None = None
+    """Writes looks at columns and rules down in the domain file, of whatever folder it is; never saved."""
+    _told: Told
+    _learner: Any
+    _declared: Declarations
+    types: Types
+    domain: Any
+    public: Any
+    random_state: int | None
+    _earlier = Earlier()  # what the domain cost when it was learned
+    _lost_budget = False  # saved files hold no budget
+    _public_given: pd.DataFrame | None = None  # only to be told from the rows; saved files hold none
+
+    def check(self, data: Any, show: Callable[[str], object] = print) -> Check:
+        """Compare a table with the declarations. NOT private: for the holder of the data alone.
+
+        Parameters
+        ----------
+        data : DataFrame, or dict of one
+            The real rows.
+        show : callable
+            Gets a few values of each column that does not fit; by default they are printed, and they are
+            kept nowhere.
+
+        Returns
+        -------
+        Check
+            What does not fit, by column, without values; true if everything fits. A domain file keeps a
+            record of the columns that were compared: edited afterwards, they make no claim without a source.
+            Where there is no file, this object keeps it, and says so: its own fit's claim stands.
+
+        Raises
+        ------
+        ValueError
+            If the table lacks a declared column.
+        """
+        _, frame = sdv_compat.split_input(data)
+        told, rules = self._declared, self._rules
+        found, looked, lines = compared(told, rules, self._modelled_specs(), frame.rename(columns=str))
+        for line in [*lines, *self._noted(looked, rules.digests or None)]:
+            show(line)
+        return found
+
+    # --- what SDV calls ---------------------------------------------------------------------------
+
+    def _preprocess(self, table_data: pd.DataFrame) -> pd.DataFrame:
+        processed = super()._preprocess(table_data)
+        reseed_generators(self._data_processor, self._fit_coins().spawn("invented columns"))
+        return processed
+
+    def _fit_rows(self, table: pd.DataFrame, dtypes: pd.Series[Any]) -> None:
+        if self._taken is not None:
+            return self._hold(*self._taken)
+        if self._rules and self._sdv_sees_rows:
+            raise Refused.saying(
+                "rules",
+                "rules do not go with SDV constraints or transformers of your own, which change what the "
+                "columns are: give the constraints as rules=[...], see docs/how_to/rules.md",
+            )
+        unit, fit, persons = self._settings.neighbours, self._as_fit(), None
+        if self._rows is None:
+            fit = replace(fit, side=(*fit.side, *unknown_persons(unit)))
+        elif unit.person is not None:
+            persons = self._rows[unit.person]
+        opened = fit.opened(self.budget, self.watch)
+        found = self._found(replace(fit, specs=self._specs_of(table)), table, persons, opened)
+        return self._hold(dtypes, found)
+
+    def _found(self, fit: Fit, table: pd.DataFrame, persons: pd.Series[Any] | None, opened: Opened) -> Found:
+        """Fit rows that are paid for, and keep what their holder is told until the fit is held."""
+        teller = Teller(self._noted)
+        found = fit.run(TableRows(table, self._rules, persons), opened, self._fit_coins(), teller)
+        if (call := call_of(self)) is not None:
+            call.told += teller.told  # whoever makes errors of warnings keeps the fit
+        return found
+
+    def _fit_first(self, frame: pd.DataFrame) -> bool:
+        """Fit columns whose types are voted for, and be to SDV what was found: no row is shown to it."""
+        if not self._told.open:
+            return False
+        table = frame.set_axis(frame.columns.astype(str), axis=1)
+        fit, person = self._as_fit(), self._settings.neighbours.person
+        seen = list(modelled(self._told.columns))
+        persons = None if person is None else table[person]
+        found = self._found(fit, table[seen], persons, fit.opened(self.budget, self.watch))
+        columns = {**self._told.columns, **found.types}
+        self._begin_anew(with_types(self.metadata, columns, self._told.open))
+        dtypes = frame.dtypes.astype(object)
+        dtypes[dtypes.index.astype(str).isin(self._told.open)] = np.dtype(object)
+        self._take(dtypes, found)
+        return True
+
+    def _as_fit(self) -> Fit:
+        """What of a fit is known without the rows."""
+        published = PublicTable.read(vars(self).get("public"))  # not a copy
+        return Fit(
+            told=replace(self._told, spelling=self.spelling), declared=self._declared, rules=self._rules,
+            settings=self._settings, learner=self._learner, specs=self._modelled_specs(),
+            side=tuple(self._side_entries()), said=settings_of(self),
+            earlier=self._earlier, name=self._table_name, as_declared=not self._sdv_sees_rows,
+            rounding=self.enforce_rounding, public=None if published is None else published.frame,
+        )  # fmt: skip
+
+    # --- before the first row ---------------------------------------------------------------------
+
+    def _before_rows(self, frame: pd.DataFrame) -> None:
+        """Refuse what can be refused without a look at a row."""
+        if self._sdv_sees_rows:
+            self._check_processing()
+        self._leave_dates_whole()
+        held = [self._input_metadata] if self._has_constraints else [self._input_metadata, self.metadata]
+        if any(one.to_dict() != self._original_metadata.to_dict() for one in held):
+            raise ValueError(
+                "metadata was changed after this synthesizer was made, which read it then: make a new one, "
+                "PlausibleDeniabilitySynthesizer(metadata, ...)"
+            )
+        named, specs, keys = frame.rename(columns=str), self._given_specs(), self._data_processor._keys
+        person = self._settings.neighbours.person
+        read = {name: sdtype for name, sdtype in modelled(specs, keys).items() if name in named}
+        check_storage(named, read if person not in named else {**read, str(person): PERSON})
+        self._check_public(frame)
+        if self._lost_budget and self.budget is None:
+            raise ValueError(
+                "budget: this synthesizer drew from one, which its saved file does not hold: set "
+                "synthesizer.budget = Budget(...) before you fit again"
+            )
+        check_budget(self.budget)
+        check_assigned(specs, keys, self._data_processor._hyper_transformer.field_transformers)
+        if self._sdv_sees_rows:
+            if self.budget is not None:
+                self.budget.check_claim(self.plan().ledger)  # SDV will look before anything can be drawn
+            return
+        check_sdtypes(specs, keys)
+        check_dates(named, self._declared.date_formats(specs, self._rules.formats, {*named}))
+
+    def _check_processing(self) -> None:
+        if self._told.open:
+            raise Refused.saying(
+                "types",
+                'types ("voted"): fit() alone finds what columns are, before SDV, its constraints or '
+                "transformers of your own see a row: call that, give rules=[...], or declare the types",
+            )
+
+    def _check_processed(self, frame: pd.DataFrame) -> None:
+        self._check_processing()
+        if self._made_by_sdv and not self._sdv_sees_rows:
+            raise ValueError(
+                "processed_data may be what constraints or transformers of your own, which are not set any "
+                "more, have made of the rows: fit the table itself, or make a new synthesizer"
+            )
+        names = sorted(frame.columns.astype(str))
+        wanted = sorted(modelled(self._column_specs(), self._data_processor._keys))
+        if not self._sdv_sees_rows and names != wanted:
+            raise InvalidDataError([f"processed_data has columns {names}, and preprocess() returns {wanted}"])
+        if self.budget is not None and self._settings.neighbours.person is not None:
+            raise Refused.saying(
+                "person",
+                f"person ({self._settings.neighbours.person!r}): processed rows do not say whose they are, "
+                "and a fit without a claim cannot draw from a budget: use fit",
+            )
+        if getattr(self._data_processor, "_dtypes", None) is None:
+            raise InvalidDataError(
+                ["processed_data is what preprocess() of this synthesizer returns: call that first, or fit()"]
+            )
+
+    def _check_public(self, frame: pd.DataFrame) -> None:
+        """Refuse a published table that is lost, is the rows themselves, or cannot be read as they are."""
+        if self.public is None and self._public_said[0] is not None:
+            raise Refused.saying(
+                "public",
+                "public: this synthesizer was fitted with a published table, which its saved file does not "
+                "hold: make a new one with public=..., or without it",
+            )
+        if self.public is None:
+            return
+        if self._public_given is frame:
+            raise Refused.saying(
+                "public", "public must be a published table, and is the one to be protected: leave it out"
+            )
+        if self._sdv_sees_rows:
+            raise Refused.saying(
+                "public",
+                "public does not go with SDV constraints or transformers of your own, which change what the "
+                "columns are: leave one of them out",
+            )
+
+    @property
+    def _needs_rows(self) -> bool:
+        columns = self._modelled_specs()
+        return self._declared.undeclared == "infer" and not all(map(self._declared.known, columns))
+
+    def _before_look(self) -> None:
+        call = call_of(self)
+        fits = call is not None and call.fits
+        if fits and not self._sdv_sees_rows:
+            return
+        # the table's columns: the model has others in the place of some, and so have constraints
+        lines = self._noted(self._original_metadata.tables[self._table_name].columns)
+        if not fits and self.domain is not None:  # a fit tells itself
+            for line in lines:
+                print(line)
+
+    def _noted(self, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
+        """Write a look down here and where the declarations are kept; return what whoever looked is told."""
+        self._looked = self._looked.looked_at(names, rules)
+        return (self.record or partial(told_of_look, self.domain))(names, rules)
+
+    def _fit_nothing(self) -> None:
+        ledger = self._settings.empty_ledger()  # nothing is drawn: no row is looked at
+        ledger.charge(*rule_entries(self._rules), *self._side_entries())
+        self._ledger = ledger
+
+    def _without_texts(self, frame: pd.DataFrame) -> pd.DataFrame:
+        specs = self._column_specs()
+        known = {name: self._declared.known(name) for name in specs}
+        texts = {
+            name: attribute.texts
+            for name, attribute in known.items()
+            if attribute is not None and attribute.texts and specs[name].get("sdtype") == "numerical"
+        }
+        if not texts:
+            return frame
+        return frame.apply(lambda c: numbers_alone(c, texts[str(c.name)]) if str(c.name) in texts else c)
+
+    # --- small helpers ----------------------------------------------------------------------------
+
+    def _read(self, told: Told) -> None:
+        """Read rules and declarations; no row is looked at."""
+        self._declared, self._rules, _ = told.read()
+        splits = told.split_dates and any(isinstance(rule, DateAndTime) for rule in self._rules.making)
+        read_again = bool(told.open) or splits  # else nothing of it is kept
+        self._told = told if read_again else Told(columns={}, max_bins=self.max_bins, split_dates=False)
+
+    def _leave_dates_whole(self) -> None:
+        """Do not split dates once SDV constraints or the user's transformers change the columns first."""
+        if self._told.split_dates and self._sdv_sees_rows:
+            self._read(replace(self._told, split_dates=False))
+
+    def _given_specs(self) -> dict[str, dict[str, Any]]:
+        """The metadata's columns before a fit: those to be voted on are categories, whatever was found."""
+        given = self._told.columns
+        return {name: dict(given[name]) for name in given} if self._told.open else self._column_specs()
+
+    def _modelled_specs(self) -> dict[str, dict[str, Any]]:
+        """Those that reach the model."""
+        specs = self._given_specs()
+        return self._rules.model_columns({name: specs[name] for name in modelled(specs)})
+
+    def _fit_coins(self) -> Coins:
+        """Secret coins of this fit, or reproducible ones."""
+        return Coins.from_os_entropy() if self.random_state is None else Coins.from_seed(self.random_state)
+
+    def _specs_of(self, table: pd.DataFrame) -> dict[str, dict[str, Any]]:
+        """Specification of every column of a table that reaches the model."""
+        empty = table.iloc[:0]
+        folded = self._rules.fold(empty) if self._rules else empty
+        transformers = self._data_processor._hyper_transformer.field_transformers
+        return reaching(folded, self._rules.model_columns(self._column_specs()), transformers)
+
+    def _side_entries(self) -> list[LedgerEntry]:
+        """Entries for what stands beside the mechanism: rows used, coins, constraints, SDV transformers."""
+        return (
+            public_entries(*self._public_said)
+            + person_entry(self._settings.neighbours)
+            + side_entries(
+                self.random_state,
+                has_constraints=self._has_constraints,
+                transformers=self._data_processor._hyper_transformer.field_transformers,
+                types=self.types,
+            )
+        )

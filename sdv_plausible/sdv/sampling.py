@@ -1,0 +1,313 @@
+"""Rows of a fitted synthesizer: SDV's sampling as its users should meet it, from what a fit released."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sdv.errors import SamplingError
+
+from sdv_plausible.intervals.margins import number_of_rows
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
+from sdv_plausible.release.release_level import ReleaseTest
+from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, Sampler
+from sdv_plausible.release.settings import Settings
+from sdv_plausible.release_file.sampling import decoded
+from sdv_plausible.rules.rule_set import FittedRules
+from sdv_plausible.sdv import latent_points
+from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.sdv.base import WholeTableSynthesizer
+from sdv_plausible.sdv.requests import SAME_ROWS, check_conditions, check_known_columns, check_request
+from sdv_plausible.table.codec import Codec
+from sdv_plausible.table.output_types import usual_types
+from sdv_plausible.whole_files import new_folders, part_folder
+
+BAR_ROWS = 100_000  # longer sampling under a row-by-row test is cut into batches, so that SDV shows its bar
+
+
+class RowCapExceededError(ValueError):
+    """More rows were asked for than the declared row cap pays for. Nothing was released."""
+
+
+class SamplingSynthesizer(WholeTableSynthesizer):
+    """Draws rows of what a fit made, and counts them where each costs.
+
+    It needs the sampler, the codec and the rules of the fit, and learns nothing.
+    """
+
+    _sampler: Sampler | None
+    _codec: Codec
+    _fitted_rules: FittedRules
+    _settings: Settings
+    _learner: Any
+    _public_said: tuple[int | None, str | None] = (None, None)  # its rows, and who published it
+    _charged_calls: dict[tuple[Any, ...], int]  # of a row cap
+    _process: int | None = None  # whose the rows of the next call are
+    _points: list[np.ndarray] | None = None  # only while rows are sampled with their latent points
+
+    def sample(self, num_rows: int, *args: Any, processes: int = 1, **kwargs: Any) -> Any:
+        """Sample rows; further arguments as in the installed SDV.
+
+        Parameters
+        ----------
+        num_rows : int
+            Rows to release, >= 0. 0 gives an empty table with the columns.
+        *args, **kwargs
+            SDV 2.0: main_table_name, max_tries_per_batch, batch_size, output_folder_path. SDV 1.38:
+            max_tries_per_batch, batch_size, output_file_path.
+        processes : int
+            Row-by-row tests: how many processes draw the rows, each part of them from coins of its own. The
+            rows are the same for any number; 61 at most are used.
+
+        Returns
+        -------
+        DataFrame or {table: DataFrame}
+            The kind that was given to :meth:`fit`.
+        """
+        with nullcontext() if self._sampler is None else self._sampler.in_processes(processes):
+            check.whole("num_rows", num_rows, 0, "try 1000; 0 gives an empty table")
+            self._validate_fit_before_sample()
+            check_request(super().sample, (int(num_rows), *args), kwargs)
+            if num_rows == 0:
+                return self._like_fit(self._no_rows())
+            if num_rows > BAR_ROWS and self._settings.test.row_limit is not None:
+                kwargs.setdefault("batch_size", BAR_ROWS)
+            return self._like_fit(self._sampled(super().sample, (int(num_rows), *args), kwargs))
+
+    def _no_rows(self) -> pd.DataFrame:
+        types = self._data_processor._dtypes
+        names = self._original_metadata.tables[self._table_name].columns
+        empty = pd.DataFrame({name: pd.Series(dtype=types.get(name, object)) for name in names})
+        if len(self._original_columns):
+            empty.columns = self._original_columns
+        return empty
+
+    def sample_from_conditions(self, conditions: list[Any], *args: Any, **kwargs: Any) -> Any:
+        """Sample rows that meet SDV conditions; arguments as in the installed SDV.
+
+        A value that the model gives no probability, such as missing where no value is missing, is put into
+        rows that are drawn as if it were not known.
+        """
+        self._validate_fit_before_sample()
+        check_conditions(conditions)
+        return self._like_fit(self._sampled(super().sample_from_conditions, (conditions, *args), kwargs))
+
+    def sample_remaining_columns(self, known_columns: pd.DataFrame, *args: Any, **kwargs: Any) -> Any:
+        """Sample the other columns of given rows; arguments as in the installed SDV."""
+        self._validate_fit_before_sample()
+        check_known_columns(known_columns)
+        # SDV groups by the known values; of a category column it would also try the combinations that do not
+        # occur.
+        dictionaries = known_columns.select_dtypes("category").columns
+        known_columns = known_columns.astype(dict.fromkeys(dictionaries, object))
+        return self._like_fit(self._sampled(super().sample_remaining_columns, (known_columns, *args), kwargs))
+
+    def sample_with_points(self, num_rows: int, *, processes: int = 1) -> tuple[Any, pd.DataFrame]:
+        """Sample rows with the latent points that they were decoded from: the pairs that can be denied.
+
+        For ``model="latent"`` under the row-by-row tests. A pair costs what its row costs, and counts
+        towards ``row_cap`` as one row. Rows are those that :meth:`sample` would give.
+
+        Parameters
+        ----------
+        num_rows : int
+            Rows to release, >= 0.
+        processes : int
+            How many processes draw them.
+
+        Returns
+        -------
+        (rows, points)
+            Rows as from :meth:`sample`, and a pandas table with columns ``latent_1``, ``latent_2``, ..., in
+            the same order; empty cells where a row was made without a seed.
+
+        Raises
+        ------
+        ValueError
+            If rows have no tested latent points, or SDV may drop some.
+        """
+        sampler = latent_points.sampler_of_points(self._sampler, sdv_drops_rows=self._sdv_sees_rows)
+        self._points = []
+        try:
+            rows = self.sample(num_rows, processes=processes)
+            points = latent_points.as_table(self._points, sampler.model.num_latent, num_rows)
+        finally:
+            del self._points
+        latent_points.check_lengths(rows, points)
+        return rows, points
+
+    def sample_multiple(
+        self, num_tables: int, num_rows: int | None = None, *, about: About = "population"
+    ) -> list[Any]:
+        """Draw tables from models that the answers could as well have led to: at no further cost.
+
+        Put what is computed from each together by :func:`sdv_plausible.intervals.combine`: its intervals know
+        of the noise. The rows come from models alone, whatever ``test``, and use up no ``row_cap``.
+
+        Parameters
+        ----------
+        num_tables : int
+            Number M of tables, >= 2; 20 or more are advised.
+        num_rows : int, optional
+            Rows of each; by default the noisy number of rows. Larger tables say more.
+        about : {"population", "table"}
+            Whether the intervals are to be of the population that the rows are drawn from, or of the rows.
+
+        Raises
+        ------
+        ValueError
+            If the model cannot be learned again from answers.
+        """
+        sampler, domain = self._fitted_sampler(), self._codec.domain
+        if self._public_said[0] is not None:
+            raise ValueError(
+                "sample_multiple does not go with public=: its tables vary as the noise does, and what a "
+                "published table lacks is no noise. Fit without it"
+            )
+        coins = Coins.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
+        models = redrawn_models(
+            self._learner, sampler.model, sampler.answers, domain, num_tables, about, coins.spawn("models")
+        )
+        rows = number_of_rows(sampler.answers, domain) if num_rows is None else num_rows
+        return [
+            self._with_model(model, coins.spawn("table", i)).sample(rows) for i, model in enumerate(models)
+        ]
+
+    def _with_model(self, model: Any, coins: Coins) -> Any:
+        """Return this synthesizer with another model, all of whose attributes are drawn."""
+        held = self._alike()
+        held._process = os.getpid()
+        held._settings = replace(self._settings, test=ReleaseTest())
+        held._sampler = PrefixSampler(model=model, seeds=INDEPENDENT_ROWS, coins=coins)
+        return held
+
+    # --- what SDV calls ---------------------------------------------------------------------------
+
+    def _transform_conditions(self, condition_df: pd.DataFrame) -> pd.DataFrame:
+        # SDV groups conditions and loses missing values on the way: a token stands for them.
+        transformed = super()._transform_conditions(condition_df)
+        return transformed.astype(object).where(transformed.notna(), _MISSING)
+
+    def _validate_conditions_unseen_columns(self, conditions: pd.DataFrame) -> None:
+        super()._validate_conditions_unseen_columns(conditions)
+        transformers = self._data_processor._hyper_transformer.field_transformers
+        for name in conditions.columns:
+            known = self._sampler is not None and name in self._codec.domain
+            if known and transformers.get(name) is None:
+                for value in conditions[name].drop_duplicates():
+                    self._codec.check_value(name, value)
+
+    def _sample(self, num_rows: int, conditions: Mapping[str, Any] | None = None) -> pd.DataFrame:
+        sampler, given = self._sampler, {n: _from_token(v) for n, v in (conditions or {}).items()}
+        assert sampler is not None
+        if self._process != os.getpid():
+            warnings.warn(SAME_ROWS, UserWarning, stacklevel=2)
+            self._process = os.getpid()
+        if sampler.samples_conditions:
+            given = self._fitted_rules.given(given)
+        known = {
+            self._codec.domain.names.index(name): self._codec.encode_value(name, value)
+            for name, value in given.items()
+            if name in self._codec.domain
+        }
+        if (known and not sampler.samples_conditions) or set(given) & set(self._fitted_rules.made):
+            raise NotImplementedError  # SDV then rejects: post-processing of rows that were released
+        number_of_call = self._calls
+        self._calls += 1
+
+        def drawn(wanted: int, number: int) -> pd.DataFrame:
+            this = (self._sdv_seed, number_of_call, wanted, tuple(sorted(known.items())), number)
+            self._charge_rows(this, wanted)
+            coins = sampler.coins.spawn("sample", *this)
+            if self._points is not None and isinstance(sampler, RecordSampler):
+                codes, points = sampler.sample_with_points(wanted, coins)
+            else:
+                codes, points = sampler.sample_possible(wanted, known, coins), None
+            table = decoded(codes, given, self._codec, self._fitted_rules, coins)
+            return table if points is None else latent_points.beside(table, points)
+
+        rules, whole = self._fitted_rules, self._fitted_rules.whole(self._codec.domain)
+        table = rules.draw(num_rows, drawn, whole, spare=self._settings.test.row_limit is None)
+        if self._points is not None:
+            table, points = latent_points.apart(table)
+            self._points.append(points)
+        return table
+
+    def _charge_rows(self, call: tuple[Any, ...], num_rows: int) -> None:
+        """Count rows towards the cap, unless the very same call is repeated: it gives the very same rows."""
+        limit = self._settings.test.row_limit
+        if limit is None or call in self._charged_calls:
+            return
+        used = sum(self._charged_calls.values())
+        if used + num_rows > limit:
+            raise RowCapExceededError(
+                f"this call needs {num_rows} more rows from the mechanism, but {used} of row_cap ({limit}) "
+                "are "
+                "used: the charged privacy loss covers no more. Fit with a higher row_cap, or use "
+                "test='release', where rows are free"
+            )
+        self._charged_calls[call] = num_rows
+
+    def _set_random_state(self, random_state: Any) -> None:
+        """Start a sequence of samples. SDV passes a public constant.
+
+        It names the stream and never seeds it.
+        """
+        self._sdv_seed = random_state if isinstance(random_state, (int, type(None))) else repr(random_state)
+        self._calls = 0
+        self._random_state_set = True
+
+    # --- small helpers ----------------------------------------------------------------------------
+
+    def _fitted_sampler(self) -> Sampler:
+        if self._sampler is None:
+            raise SamplingError("fit first: there is no model yet")
+        return self._sampler
+
+    def _like_fit(self, frame: pd.DataFrame) -> Any:
+        if self._sampler is not None:
+            frame = usual_types(frame, self._fitted_rules.whole(self._codec.domain))
+        rows = sdv_compat.in_kind(frame, self._frame_kind)
+        return {self._table_name: rows} if self._returns_dict else rows
+
+    def _sampled(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pd.DataFrame:
+        """Call SDV; show our own errors instead of SDV's wrapping.
+
+        A file that it writes is there whole or not at all.
+        """
+        check_request(method, args, kwargs)
+        try:
+            output = sdv_compat.OutputFile.of(method, args, kwargs, self._table_name)
+            if output is None or output.path.exists():  # which SDV refuses
+                return sdv_compat.from_native(method(*args, **kwargs))
+            with new_folders(output.path.parent), part_folder(output.path.parent) as folder:
+                frame = sdv_compat.from_native(output.call(method, folder))
+                written = folder / output.path.name
+                if written.exists():
+                    written.replace(output.path)
+                return frame
+        except BaseException as error:
+            cause = error.__cause__
+            if cause is not None and type(cause) is type(error) and "Sampling terminated" in str(error):
+                raise cause from None
+            raise
+
+
+_MISSING = "\x00missing"
+
+
+def _from_token(value: Any) -> Any:
+    """A condition's value, with NaN for the token that stands for missing."""
+    return math.nan if isinstance(value, str) and value == _MISSING else value
+
+
+RowCapExceededError.__module__ = "sdv_plausible.synthesizer"  # see synthesizer.py
