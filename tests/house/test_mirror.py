@@ -56,6 +56,7 @@ ELSEWHERE = {
     "sdv/releasing.py": "from a synthesizer to a file and back: tests/release_file/test_rebuilding.py",
     "sdv/stand_ins.py": "what SDV sees: tests/integration/test_private_claim.py, and sdv/test_output_types.py",
     "sdv/versions.py": "what differs between SDV's versions: all of tests/integration, on both",
+    "table/attribute.py": "what a domain is made of: test_domain.py",
     "table/cell_texts.py": "how a cell of text is read: test_csv_files.py, through files",
     "table/column_types.py": "what the readers are told: test_csv_files.py and test_declarations_checked.py",
     "table/parquet.py": "test_csv_files.py, which compares both kinds of file",
