@@ -20,7 +20,8 @@ from sdv_plausible.audit.claims import Comparison, checked_epsilons, claimed_del
 from sdv_plausible.audit.count_tables import Counts, neighbouring
 from sdv_plausible.audit.small_universe import universe
 from sdv_plausible.audit.transition_matrix import FloatArray
-from sdv_plausible.models.base import Learner, ModelBudget, planned_entries
+from sdv_plausible.models.base import Learner, ModelBudget
+from sdv_plausible.models.learners import planned_entries
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import NoiseCall, record_calls

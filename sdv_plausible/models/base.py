@@ -6,10 +6,9 @@ The two things that a user's own model implements (docs/how_to/own_model.md).
 from __future__ import annotations
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -17,7 +16,6 @@ import numpy as np
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, Loss
-from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -26,16 +24,8 @@ from sdv_plausible.privacy.plausible_seeds import PrefixGroups, scan_plausible_s
 from sdv_plausible.questions.queryable import Queryable, SeedRecords
 from sdv_plausible.table.domain import Domain
 
-MOST_COLUMNS = (
-    1000  # for learners that look at all pairs of columns: half a million of them, some ten minutes
-)
-MANY_COLUMNS = 300  # from here on such a learner takes so long that one should know
 SCAN_BLOCK = 256  # candidates whose likelihoods under thousands of records are held at once
-FAR = (
-    16 * 3e-21
-)  # of a latent point: what its coordinates have beyond the reach of a draw (latent_test.md, Lemma 3)
-GRID_EXCESS = 1 + 1e-6  # of gamma, where logarithms of likelihoods are on a grid
-_WHOLE_MODEL: tuple[Part, ...] = ("structure", "parameters")
+WHOLE_MODEL: tuple[Part, ...] = ("structure", "parameters")
 NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
 
 
@@ -82,14 +72,14 @@ class ModelBudget:
                 losses=(InfiniteLoss(),),
                 scope="the model",
                 note=NO_NOISE,
-                parts=_WHOLE_MODEL,
+                parts=WHOLE_MODEL,
             )
         return LedgerEntry(
             name="model",
             mechanism=f"{what}; discrete Gaussian noise on every cell, mu {rounded_up(mu)} in all",
             losses=(GaussianLoss(sensitivity_over_sigma=mu),),
             scope="the model",
-            parts=_WHOLE_MODEL,
+            parts=WHOLE_MODEL,
         )
 
 
@@ -110,74 +100,6 @@ class Learner(Protocol):
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> SeedModel:
         """Learn from what can be asked for the charged entries of :meth:`plan`."""
-
-
-def check_number_of_columns(learner: Any, number: int) -> None:
-    """Refuse more modelled columns than a learner can take in, before anything is asked or charged.
-
-    One that looks at all pairs of columns says so by ``looks_at_pairs``: more than ``MANY_COLUMNS`` are
-    warned of then.
-    """
-    if number <= MANY_COLUMNS or not getattr(learner, "looks_at_pairs", False):
-        return
-    pairs = number * (number - 1) // 2
-    found = f"{number:,} modelled columns have {pairs:,} pairs, and this model looks at all of them"
-    way_out = 'leave columns out, or use model="independent", which takes any number'
-    if number > MOST_COLUMNS:
-        raise ValueError(f"{found}: it takes at most {MOST_COLUMNS:,} columns (MOST_COLUMNS); {way_out}")
-    warnings.warn(f"{found}: fitting takes minutes; to be faster, {way_out}", stacklevel=3)
-
-
-def makes(learner: Any) -> type[SeedModel]:
-    """Class of a learner's models, as far as it tells."""
-    told = getattr(learner, "makes", SeedModel)
-    return told if isinstance(told, type) and issubclass(told, SeedModel) else SeedModel
-
-
-def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
-    """Ledger entries of a learner; one that plans none may have learned elsewhere, and ends the claim."""
-    # Those that name no part are for all of the model. An entry for another part of the rows than a learner
-    # is given is refused: under ``split`` it would be counted as if other rows had been asked.
-    planned = [
-        replace(entry, parts=_WHOLE_MODEL) if entry.losses and not entry.parts else entry
-        for entry in learner.plan(domain, budget) or ()
-    ]
-    for entry in planned:
-        if entry.losses and not {*entry.parts} <= {*_WHOLE_MODEL}:
-            raise Refused.saying(
-                "model",
-                f"model ({type(learner).__name__}): its entry {entry.name!r} has parts {entry.parts}, which "
-                f"must be among {_WHOLE_MODEL}: a learner is given no other rows",
-            )
-    return planned or [
-        LedgerEntry(
-            name="model",
-            mechanism="a learner that charged nothing",
-            losses=(InfiniteLoss(),),
-            scope="the model",
-            note=(
-                "the model's learner charged nothing for what it learned; let its plan say what it asks "
-                "of the rows"
-            ),
-            parts=_WHOLE_MODEL,
-        )
-    ]
-
-
-def plausible_gamma(learner: Any, gamma: float) -> float:
-    """Factor between likelihoods among the plausible seeds, for Privacy Test 2's accounting."""
-    # The plausible seeds of a :class:`PrefixModel` are prefix groups, with equal likelihoods: 1. Any other
-    # model may use the whole partition: the test's gamma (docs/explanation/proofs/seed_test.md, Theorem 2),
-    # widened where logarithms are rounded to a grid (latent_test.md, Lemma 2).
-    made = makes(learner)
-    if made.in_latent_space:
-        return gamma * GRID_EXCESS
-    return 1.0 if issubclass(made, PrefixModel) else gamma
-
-
-def far_share(learner: Any, gamma: float) -> float:
-    """Probability, of each proposal, that a counted seed could not have made it (latent_test.md, Lemma 3)."""
-    return gamma * GRID_EXCESS * FAR if makes(learner).in_latent_space else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,15 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import chisquare
 
-from sdv_plausible.models.base import (
-    Learner,
-    ModelBudget,
-    PrefixModel,
-    Proposals,
-    SeedModel,
-    makes,
-    planned_entries,
-)
+from sdv_plausible.models.base import Learner, ModelBudget, PrefixModel, Proposals, SeedModel
+from sdv_plausible.models.learners import makes, planned_entries
 from sdv_plausible.models.registered import type_of
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up

@@ -7,15 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sdv_plausible.models.base import (
-    Learner,
-    ModelBudget,
-    SeedModel,
-    far_share,
-    makes,
-    planned_entries,
-    plausible_gamma,
-)
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
+from sdv_plausible.models.learners import far_share, makes, planned_entries, plausible_gamma
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import ExactCounts

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdv_plausible.fragments import fragment
-from sdv_plausible.models.base import far_share, makes, planned_entries, plausible_gamma
 from sdv_plausible.models.forecast import Forecast, Forecaster, looks_numeric, rows_needed
+from sdv_plausible.models.learners import far_share, makes, planned_entries, plausible_gamma
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.crossing import largest_within
 from sdv_plausible.privacy.entries import LedgerEntry

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sdv_plausible.models.base import makes
+from sdv_plausible.models.learners import makes
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta

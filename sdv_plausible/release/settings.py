@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from sdv_plausible.models.base import ModelBudget, SeedModel, makes
+from sdv_plausible.models.base import ModelBudget, SeedModel
+from sdv_plausible.models.learners import makes
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.models.paper.paper_network import PaperNetwork, check_split
 from sdv_plausible.privacy import checks as check

@@ -6,6 +6,7 @@ Part i depends on the release, the call and i alone, so that the rows are the sa
 from __future__ import annotations
 
 import pickle
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
@@ -105,3 +106,65 @@ def write_parts(call: Call, folder: Path, executor: Executor | None) -> list[Pat
             folder.rmdir()
         whole.rename(folder)
     return sorted(folder.iterdir())
+
+
+class ManyRows(ABC):
+    """What draws many rows part by part: of whatever says what rows are made of."""
+
+    @abstractmethod
+    def _rows_from(self) -> dict[str, Any]:
+        """What rows are made of, but for the call."""
+
+    def sample_parts(
+        self,
+        num_rows: int,
+        *,
+        rows: int = PART_ROWS,
+        random_state: int | None = None,
+        executor: Executor | None = None,
+    ) -> Iterator[pd.DataFrame]:
+        """Draw many rows part by part, in flat memory: the same rows for any number of workers.
+
+        Parameters
+        ----------
+        num_rows : int
+            Rows wanted, >= 0.
+        rows : int
+            Rows of a part. It is part of the call: other parts are other rows.
+        random_state : int, optional
+            The same rows again for the same call; by default fresh ones.
+        executor : concurrent.futures.Executor, optional
+            Who makes the parts, such as a ``ProcessPoolExecutor`` or a Dask client's ``get_executor()``; by
+            default this process.
+
+        Yields
+        ------
+        DataFrame
+            Parts in order.
+        """
+        yield from in_turn(Call.of(self._rows_from(), num_rows, rows, random_state), Call.part, executor)
+
+    def sample_to_parquet(
+        self,
+        folder: str | Path,
+        num_rows: int,
+        *,
+        rows: int = PART_ROWS,
+        random_state: int | None = None,
+        executor: Executor | None = None,
+    ) -> list[Path]:
+        """Draw many rows into a folder of Parquet files, which is there whole or not at all.
+
+        Parameters
+        ----------
+        folder : str or Path
+            New or empty.
+        num_rows, rows, random_state, executor
+            As for :meth:`sample_parts`; the bytes are the same for any number of workers.
+
+        Returns
+        -------
+        list of Path
+            The files.
+        """
+        return write_parts(Call.of(self._rows_from(), num_rows, rows, random_state), Path(folder), executor)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,49 +20,22 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.recipients import recipient_coins
 from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
-from sdv_plausible.release_file import documents, published
-from sdv_plausible.release_file.answers import Answers, read_answers, write_answers
+from sdv_plausible.release_file import documents
+from sdv_plausible.release_file.answers import Answers
 from sdv_plausible.release_file.card import PrivacyCard
 from sdv_plausible.release_file.card_lines import card_of
-from sdv_plausible.release_file.domain import read_domain, write_domain
-from sdv_plausible.release_file.ledger import Statement, check_ledger, read_ledger, write_ledger
-from sdv_plausible.release_file.many_rows import PART_ROWS, Call, in_turn, write_parts
-from sdv_plausible.release_file.models import read_model, write_model
-from sdv_plausible.release_file.parts import Part
-from sdv_plausible.release_file.rules import read_rules, write_rules
+from sdv_plausible.release_file.ledger import Statement, check_ledger
+from sdv_plausible.release_file.many_rows import ManyRows
 from sdv_plausible.release_file.sampling import sample_table
-from sdv_plausible.release_file.schema import TableSchema, read_schema, write_schema
-from sdv_plausible.release_file.seeds import read_seeds, write_seeds
-from sdv_plausible.release_file.settings import read_settings, write_settings
+from sdv_plausible.release_file.schema import TableSchema
+from sdv_plausible.release_file.sections import read_sections, write_sections
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.domain import Domain
-from sdv_plausible.table.forms import LONGEST_NAME
 from sdv_plausible.whole_files import write_whole
-
-FORMAT = published.FORMAT
-SECTIONS = (
-    "answers",
-    "domain",
-    "format",
-    "ledger",
-    "model",
-    "rules",
-    "schema",
-    "seeds",
-    "settings",
-    "versions",
-)
-
-
-_FROM_ROWS = (
-    "this file was made by a version that read types of columns off the real rows, beside its total ({}). "
-    "Where it holds values, pass it on to nobody: they are left out of what was read, and saving that again "
-    "writes a file without them (SECURITY.md)"
-)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Release:
+class Release(ManyRows):
     """What a fit releases: it makes rows, and is written to one file that runs no code when it is read.
 
     Get one from :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.release` or :meth:`load`. Sampling,
@@ -171,60 +142,6 @@ class Release:
             uniform=uniform,
             **self._rows_from(),
         )
-
-    def sample_parts(
-        self,
-        num_rows: int,
-        *,
-        rows: int = PART_ROWS,
-        random_state: int | None = None,
-        executor: Executor | None = None,
-    ) -> Iterator[pd.DataFrame]:
-        """Draw many rows part by part, in flat memory: the same rows for any number of workers.
-
-        Parameters
-        ----------
-        num_rows : int
-            Rows wanted, >= 0.
-        rows : int
-            Rows of a part. It is part of the call: other parts are other rows.
-        random_state : int, optional
-            The same rows again for the same call; by default fresh ones.
-        executor : concurrent.futures.Executor, optional
-            Who makes the parts, such as a ``ProcessPoolExecutor`` or a Dask client's ``get_executor()``; by
-            default this process.
-
-        Yields
-        ------
-        DataFrame
-            Parts in order.
-        """
-        yield from in_turn(Call.of(self._rows_from(), num_rows, rows, random_state), Call.part, executor)
-
-    def sample_to_parquet(
-        self,
-        folder: str | Path,
-        num_rows: int,
-        *,
-        rows: int = PART_ROWS,
-        random_state: int | None = None,
-        executor: Executor | None = None,
-    ) -> list[Path]:
-        """Draw many rows into a folder of Parquet files, which is there whole or not at all.
-
-        Parameters
-        ----------
-        folder : str or Path
-            New or empty.
-        num_rows, rows, random_state, executor
-            As for :meth:`sample_parts`; the bytes are the same for any number of workers.
-
-        Returns
-        -------
-        list of Path
-            The files.
-        """
-        return write_parts(Call.of(self._rows_from(), num_rows, rows, random_state), Path(folder), executor)
 
     def margins(self, columns: str | Sequence[str], level: float = 0.95) -> pd.DataFrame:
         """Counts with confidence intervals, from the noisy answers: at no further cost.
@@ -380,6 +297,9 @@ class Release:
         """
         return documents.write(self._document(), readable=readable)
 
+    def _document(self) -> dict[str, Any]:
+        return write_sections(**{part.name: getattr(self, part.name) for part in fields(self)})
+
     @classmethod
     def from_bytes(cls, data: bytes, *, max_bytes: int = documents.MAX_BYTES) -> Release:
         """Read what :meth:`to_bytes` wrote.
@@ -389,53 +309,12 @@ class Release:
         ValueError
             If it is not the content of a release file.
         """
-        top = Part(documents.read(data, max_bytes), "")
-        if not isinstance(top.value, dict) or top.value.get("format") != FORMAT:
-            raise ValueError(f"the entry 'format' must be {FORMAT!r}")
-        f = top.fields(SECTIONS)
-        domain = read_domain(f["domain"])
-        rules = read_rules(f["rules"], domain)
-        model = read_model(f["model"], domain)
-        settings = read_settings(f["settings"])
-        ledger, written = read_ledger(f["ledger"], settings)
-        whole = rules.whole(domain)
-        schema = read_schema(f["schema"], whole)
-        told = schema.taken_from_rows(whole)
-        if told and ledger.claims_privacy:
-            warnings.warn(
-                _FROM_ROWS.format("; ".join(f"{n}: {what}" for n, what in told.items())), stacklevel=2
-            )
-        return cls(
-            schema=schema.without_values(whole),
-            domain=domain,
-            rules=rules,
-            model=model,
-            seeds=read_seeds(f["seeds"], model, domain),
-            answers=read_answers(f["answers"], domain),
-            ledger=ledger,
-            written=written,
-            settings=settings,
-            versions={name: item.text(LONGEST_NAME) for name, item in f["versions"].entries(100).items()},
-        )
+        return cls(**read_sections(data, max_bytes))
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the file, as ``sha256sum`` prints it of one that was not saved as ``readable``."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
-
-    def _document(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "ledger": write_ledger(self.ledger, self.written),
-            "schema": write_schema(self.schema, self.rules.whole(self.domain)),
-            "domain": write_domain(self.domain),
-            "model": write_model(self.model, self.domain),
-            "seeds": write_seeds(self.seeds, self.model, self.domain),
-            "rules": write_rules(self.rules),
-            "answers": write_answers(self.answers, self.domain),
-            "settings": write_settings(self.settings),
-            "versions": dict(sorted(self.versions.items())),
-        }
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Release) and self.to_bytes() == other.to_bytes()

@@ -15,7 +15,7 @@ from sdv_plausible.fit.options import refuse_moved
 from sdv_plausible.fit.public_table import PublicTable, check_public
 from sdv_plausible.fit.voting import Told, check_vote, left_open
 from sdv_plausible.models import make_learner
-from sdv_plausible.models.base import check_number_of_columns
+from sdv_plausible.models.learners import check_number_of_columns
 from sdv_plausible.models.paper.paper_network import given_structure
 from sdv_plausible.privacy.checks import truth
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation

@@ -307,6 +307,3 @@ def read_attribute(entry: Any, required: Collection[str] = ("name", "kind")) -> 
 
 def _in_range(value: Any, low: int, high: int) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(low <= value <= high)
-
-
-Attribute.__module__ = "sdv_plausible.table.domain"  # where saved files look for it

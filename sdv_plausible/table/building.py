@@ -19,7 +19,8 @@ from sdv_plausible.table.dates import date_style
 from sdv_plausible.table.declarations import Declarations, Specs
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.inference import infer_attribute
-from sdv_plausible.table.private_domain import DomainPlan, learn_attributes, listed
+from sdv_plausible.table.private_columns import learn_attributes
+from sdv_plausible.table.private_domain import DomainPlan, listed
 
 
 def build_domain(

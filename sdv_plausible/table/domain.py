@@ -28,6 +28,7 @@ __all__ = [
     "MAX_BINS", "MOST_BINS", "SCHEMA", "Attribute", "Domain",
     "read_attribute", "read_looks", "write_attribute", "written_looks",
 ]  # fmt: skip
+Attribute.__module__ = __name__  # where saved files look for it
 
 SCHEMA = "sdv-plausible-domain/1"
 MAX_BINS = 100

@@ -30,6 +30,7 @@ ELSEWHERE = {
     "evaluation/page/network.py": "a drawing of a layout: tests/evaluation/test_network_layout.py and test_charts.py",
     "evaluation/page/pages.py": "whole pages: tests/evaluation/report/test_report_pages.py",
     "privacy/accounting/loss_distribution.py": "composes for composition.py: test_composition.py, by enumeration",
+    "models/learners.py": "what base.py's learners are asked: test_base.py",
     "models/registered.py": "models in files: tests/release_file/test_release_file_models.py",
     "questions/transcript.py": "answers in files: tests/release_file/test_answers.py",
     **{
@@ -42,6 +43,7 @@ ELSEWHERE = {
             "parts",
             "sampling",
             "schema",
+            "sections",
             "seeds",
             "settings",
         )
@@ -63,6 +65,7 @@ ELSEWHERE = {
     "table/id_formats.py": "ids: tests/integration/test_id_formats.py, at every door",
     "table/json_forms.py": "forms: test_column_document.py, against jsonschema",
     "table/values.py": "values of cells: test_domain.py, and tests/release_file/test_release.py",
+    "table/private_columns.py": "learning by the plan of private_domain.py: test_private_domain.py",
     "table/words.py": "words of declarations: test_declarations_checked.py",
 }
 

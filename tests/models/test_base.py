@@ -15,16 +15,8 @@ from networks import FALSE_ALARM, UNIVERSE, network, p_value
 
 from sdv_plausible.models import base
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.models.base import (
-    HasStructure,
-    ModelBudget,
-    PrefixModel,
-    Proposals,
-    SeedModel,
-    makes,
-    planned_entries,
-    plausible_gamma,
-)
+from sdv_plausible.models.base import HasStructure, ModelBudget, PrefixModel, Proposals, SeedModel
+from sdv_plausible.models.learners import makes, planned_entries, plausible_gamma
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, PureDP

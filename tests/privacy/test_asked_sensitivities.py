@@ -38,7 +38,8 @@ from sdv_plausible.table.columns import FrameColumns, RunCounts
 from sdv_plausible.table.declarations import read_declarations
 from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.lattice import Lattice
-from sdv_plausible.table.private_domain import Whole, learn_attributes
+from sdv_plausible.table.private_columns import learn_attributes
+from sdv_plausible.table.private_domain import Whole
 from tests.flat import settings_of
 
 CARDS = (3, 2, 4)

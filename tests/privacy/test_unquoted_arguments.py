@@ -37,11 +37,10 @@ def doors() -> Iterator[tuple[str, Any]]:
     synth = PlausibleDeniabilitySynthesizer(NEEDED["metadata"], model="independent")
     synth.fit(TABLE)
     release = synth.release()
-    for made in (release, synth.privacy_ledger(), synth.get_domain(), release.answers):
-        yield from _methods(type(made).__name__, made, vars(type(made)))
-    for kind in PlausibleDeniabilitySynthesizer.__mro__:
-        if kind.__module__.startswith("sdv_plausible"):
-            yield from _methods("synthesizer", synth, vars(kind))
+    for made in (release, synth.privacy_ledger(), synth.get_domain(), release.answers, synth):
+        for kind in type(made).__mro__:
+            if kind.__module__.startswith("sdv_plausible"):
+                yield from _methods(type(made).__name__, made, vars(kind))
     for name in rules.__all__:
         if callable(found := getattr(rules, name)):
             yield f"rules.{name}", found

@@ -11,8 +11,9 @@ import pytest
 from scipy.stats import binom
 
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.models.base import SeedModel, planned_entries
+from sdv_plausible.models.base import SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.learners import planned_entries
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, PureDP
 from sdv_plausible.privacy.entries import LedgerEntry

@@ -25,7 +25,6 @@ from sdv_plausible.privacy import ledger as ledgers
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release_file import ledger as sections
-from sdv_plausible.release_file import release as releases
 from sdv_plausible.release_file.card_lines import LIMITS
 from sdv_plausible.release_file.documents import write
 from sdv_plausible.sdv.versions import metadata_from_columns
@@ -186,7 +185,7 @@ def test_words_of_the_file_that_are_shown_would_be_caught(
         ledger.covers = said.covers
         return ledger, said
 
-    monkeypatch.setattr(releases, "read_ledger", believing)
+    monkeypatch.setattr("sdv_plausible.release_file.sections.read_ledger", believing)
     with pytest.raises(AssertionError):
         test_words_that_a_file_makes_up_are_shown_nowhere("default", tmp_path, capsys)
 

@@ -13,7 +13,7 @@ import pytest
 from sdv.sampling import Condition, DataFrameCondition
 
 from sdv_plausible import PaperNetwork, PlausibleDeniabilitySynthesizer
-from sdv_plausible.models import base as models
+from sdv_plausible.models import learners as models
 from sdv_plausible.sdv.versions import TAKES_DICT, metadata_from_columns
 from sdv_plausible.table.domain import Attribute
 

@@ -22,7 +22,8 @@ from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns import FrameColumns, RunCounts
 from sdv_plausible.table.declarations import read_declarations
 from sdv_plausible.table.lattice import Lattice
-from sdv_plausible.table.private_domain import DomainPlan, Whole, learn_attributes
+from sdv_plausible.table.private_columns import learn_attributes
+from sdv_plausible.table.private_domain import DomainPlan, Whole
 from sdv_plausible.table.specifications import declare
 
 RANGES = {

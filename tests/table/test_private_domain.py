@@ -29,7 +29,8 @@ from sdv_plausible.table.columns import FrameColumns, MissingOrNot
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.inference import infer_attribute
 from sdv_plausible.table.lattice import Lattice
-from sdv_plausible.table.private_domain import DomainPlan, Whole, learn_attributes
+from sdv_plausible.table.private_columns import learn_attributes
+from sdv_plausible.table.private_domain import DomainPlan, Whole
 from sdv_plausible.table.specifications import declare
 
 ALARM = 1e-6

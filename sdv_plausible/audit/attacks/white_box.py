@@ -19,7 +19,8 @@ import numpy as np
 from sdv_plausible.audit.attacks.bounds import AttackBounds, attack_bounds, provable
 from sdv_plausible.audit.membership import FloatArray
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.models.base import Learner, ModelBudget, planned_entries
+from sdv_plausible.models.base import Learner, ModelBudget
+from sdv_plausible.models.learners import planned_entries
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger

@@ -10,11 +10,12 @@ import pytest
 from doors import learn
 
 from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer, Release, metadata_of
-from sdv_plausible.models.base import ModelBudget, plausible_gamma
+from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.checks import check_learner
 from sdv_plausible.models.latent import latent_learner as learning
 from sdv_plausible.models.latent.latent_learner import Latent
 from sdv_plausible.models.latent.network import WEIGHTS
+from sdv_plausible.models.learners import plausible_gamma
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger

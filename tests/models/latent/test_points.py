@@ -10,10 +10,10 @@ import pytest
 from scipy.stats import chisquare, norm
 
 from sdv_plausible.models import make_learner
-from sdv_plausible.models.base import far_share, plausible_gamma
 from sdv_plausible.models.latent import model as latent_model
 from sdv_plausible.models.latent.model import LOG_STEP, draw, features, law, log_totals, terms
 from sdv_plausible.models.latent.network import LEVELS, VALUE_STEP, precisions
+from sdv_plausible.models.learners import far_share, plausible_gamma
 from sdv_plausible.privacy.accounting.losses import ApproxDP
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.row_tests import RandomizedTest
