@@ -35,6 +35,7 @@ CORE = {
     ),
     "questions/budget.py": ("questions/test_budget.py",),
     "questions/counts.py": ("questions/test_counts.py",),
+    "questions/door.py": ("questions/test_queryable.py",),
     "questions/frequent.py": ("questions/test_frequent.py",),
     "questions/queryable.py": ("questions/test_queryable.py",),
     "release/release_level.py": ("release/test_release_level.py",),

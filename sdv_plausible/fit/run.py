@@ -31,9 +31,7 @@ from sdv_plausible.release.learning import fit_release
 from sdv_plausible.release.plan import Plan, plan
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings
-from sdv_plausible.release_file.domain import check_column
-from sdv_plausible.release_file.rules import check_written
-from sdv_plausible.release_file.settings import check_settings
+from sdv_plausible.release_file.sections import check_sections
 from sdv_plausible.rules.checking import rule_entries
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.rules.zeros import possible_pairs
@@ -199,15 +197,6 @@ class Fit:
         if (omega := self.settings.test.omega) is not None and len(domain):
             omega.among(len(domain))
 
-    def _check_written(self) -> None:
-        """Write and read what is known of the release: without a file it is lost, and was paid for."""
-        for name in self.declared.names:
-            attribute = self.declared.known(name)
-            assert attribute is not None
-            check_column(name, attribute)
-        check_written(self.rules)
-        check_settings(self.said)
-
     def _private(self, s: Settings, envelope: Sequence[LedgerEntry]) -> DomainPlan:
         whole = Whole.within(envelope[0].losses) if envelope else Whole.of(s.epsilon, s.model_delta)
         return self.declared.plan_private(self.specs, whole, s.neighbours)
@@ -268,7 +257,8 @@ class Fit:
         kept = replace(self, envelope=next(iter(self._envelope(self.settings)), None))
         ledger, planned, charge = self.settings.empty_ledger(), kept.plan().ledger, None
         check_texts(planned)
-        self._check_written()
+        known = {name: one for name in self.declared.names if (one := self.declared.known(name))}
+        check_sections(known, self.rules, self.said)
         if self.told.open:  # names of columns are known for every outcome, and the most columns are within
             for found in (*map(kept._all, MOMENTS), kept._read_as(self.told.fewest)):
                 outcome = found.plan().ledger

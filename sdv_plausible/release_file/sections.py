@@ -11,16 +11,16 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release_file import documents, published
 from sdv_plausible.release_file.answers import Answers, read_answers, write_answers
-from sdv_plausible.release_file.domain import read_domain, write_domain
+from sdv_plausible.release_file.domain import check_column, read_domain, write_domain
 from sdv_plausible.release_file.ledger import Statement, read_ledger, write_ledger
 from sdv_plausible.release_file.models import read_model, write_model
 from sdv_plausible.release_file.parts import Part
-from sdv_plausible.release_file.rules import read_rules, write_rules
+from sdv_plausible.release_file.rules import check_written, read_rules, write_rules
 from sdv_plausible.release_file.schema import TableSchema, read_schema, write_schema
 from sdv_plausible.release_file.seeds import read_seeds, write_seeds
-from sdv_plausible.release_file.settings import read_settings, write_settings
-from sdv_plausible.rules.rule_set import FittedRules
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.release_file.settings import check_settings, read_settings, write_settings
+from sdv_plausible.rules.rule_set import FittedRules, RuleSet
+from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.forms import LONGEST_NAME
 
 FORMAT = published.FORMAT
@@ -41,6 +41,14 @@ _FROM_ROWS = (
     "Where it holds values, pass it on to nobody: they are left out of what was read, and saving that again "
     "writes a file without them (SECURITY.md)"
 )
+
+
+def check_sections(columns: Mapping[str, Attribute], rules: RuleSet, settings: Mapping[str, Any]) -> None:
+    """Write and read what is known of a release before a fit: without a file it is lost, and was paid for."""
+    for name, attribute in columns.items():
+        check_column(name, attribute)
+    check_written(rules)
+    check_settings(settings)
 
 
 def read_sections(data: bytes, max_bytes: int) -> dict[str, Any]:

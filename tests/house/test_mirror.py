@@ -32,6 +32,7 @@ ELSEWHERE = {
     "privacy/accounting/loss_distribution.py": "composes for composition.py: test_composition.py, by enumeration",
     "models/learners.py": "what base.py's learners are asked: test_base.py",
     "models/registered.py": "models in files: tests/release_file/test_release_file_models.py",
+    "questions/door.py": "the door, through what is asked of it: test_queryable.py",
     "questions/transcript.py": "answers in files: tests/release_file/test_answers.py",
     **{
         f"release_file/{name}.py": "read and written with the rest of a file: test_release.py and test_fuzz.py"

@@ -727,7 +727,7 @@ def test_what_is_known_of_a_release_is_written_and_read_before_the_draw(door, wh
 
 
 def test_planted_without_the_trial_it_is_paid_and_lost(tmp_path, monkeypatch):
-    monkeypatch.setattr("sdv_plausible.fit.run.check_settings", lambda _: None)
+    monkeypatch.setattr("sdv_plausible.release_file.sections.check_settings", lambda _: None)
     budget = Budget(2.0, 1e-8, tmp_path / "b")
     release = fit_source(table(), domain=DOMAIN, model="independent", budget=budget, locales=["en_US"] * 101)
     assert charged(budget) > 0

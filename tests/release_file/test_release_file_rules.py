@@ -14,7 +14,6 @@ import ruled
 from jsonschema import Draft202012Validator
 
 from sdv_plausible import Release, fit_source
-from sdv_plausible.fit import run
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.release_file.published import schema_document
 from sdv_plausible.rules import Implies, Inequality, OneHot
@@ -145,7 +144,7 @@ def test_a_rule_that_no_file_can_hold_is_refused_before_the_draw(late, tmp_path,
     monkeypatch.setattr("sdv_plausible.table.values.LONGEST_TEXT", 1_000)  # some limit of a file
     monkeypatch.setattr("sdv_plausible.table.values.is_text", lambda text, most=1_000: len(text) <= most)
     if late:
-        monkeypatch.setattr(run, "check_written", lambda _: None)
+        monkeypatch.setattr("sdv_plausible.release_file.sections.check_written", lambda _: None)
 
     def paid_and_read() -> None:
         domain = {"age": AGE, "c": {"sdtype": "categorical"}}

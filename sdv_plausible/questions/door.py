@@ -1,0 +1,122 @@
+"""The door to the rows: opened by charged entries, and how answers leave through it.
+
+It is as wide as its ledger entries say; every question is paid out of that before it is answered, and is
+answered with noise. Where there is no claim (an infinite loss) it is answered exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.noise import mechanisms as noise
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.budget import Allowance, Meter
+from sdv_plausible.questions.counts import Asked
+from sdv_plausible.questions.frequent import Frequent
+from sdv_plausible.questions.transcript import ALL_ROWS, Noise, Transcript
+
+Given = TypeVar("Given")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A noisy answer."""
+
+    values: np.ndarray  # integers with integer noise
+    sigma: float  # standard deviation of the noise on every value; 0 where there is none
+
+
+class Door:
+    """Rows that can be asked, within what ledger entries have paid for.
+
+    Parameters
+    ----------
+    rows : object
+        An engine of exact answers, such as :class:`~sdv_plausible.questions.codes.CodeArray`.
+    ledger : PrivacyLedger
+        Where ``entries`` are charged, now. Its neighbours are those of every answer.
+    entries : iterable of LedgerEntry
+        What all questions together may cost.
+    coins : Coins
+        Source of the noise.
+    parts : mapping of str to engine
+        Named parts of the rows, for :meth:`Queryable.part`; the same rows where there is no split.
+    transcript : Transcript, optional
+        Where noisy answers are written down.
+    name : str
+        Which rows these are, for the transcript.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the ledger has a limit that the entries exceed.
+    """
+
+    def __init__(
+        self,
+        rows: Any,
+        ledger: PrivacyLedger,
+        entries: Iterable[LedgerEntry],
+        coins: Coins,
+        parts: Mapping[str, Any] | None = None,
+        transcript: Transcript | None = None,
+        name: str = ALL_ROWS,
+    ) -> None:
+        charged = tuple(entries)
+        ledger.charge(*charged)
+        self._rows, self._ledger, self._coins = rows, ledger, coins
+        self._meter = Meter(Allowance.of(charged))
+        self._parts = dict(parts or {})
+        self._transcript, self._name = transcript or Transcript(), name
+        self._paid_by = tuple(entry.name for entry in charged)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation that the guarantee speaks of."""
+        return self._ledger.neighbours
+
+    @property
+    def allowance(self) -> Allowance:
+        """What all questions together may cost."""
+        return self._meter.allowance
+
+    @property
+    def spent_share(self) -> float:
+        """Share of mu^2 that was spent."""
+        return self._meter.share
+
+    def sigma(self, share: float) -> float:
+        """Noise deviation of a table of counts for a share of mu^2; 0 without privacy."""
+        return self.allowance.sigma(share, self.neighbours.histogram_l2)
+
+    def _give(self, asked: Asked | None, answer: Given, law: Noise = "discrete gaussian") -> Given:
+        """Hand an answer over, the last step of every method that answers."""
+        # It is written down as it leaves.
+        if asked is not None and isinstance(answer, (Answer, Frequent)):
+            if isinstance(answer, Frequent):
+                found = tuple(
+                    v[1] if isinstance(v, tuple) else v for v in answer.values
+                )  # values may come flagged
+                asked = replace(asked, details={**asked.details, "found": found})
+                values = np.concatenate([answer.public, answer.counts])
+            else:
+                values = answer.values
+            self._transcript.note(
+                asked, values, answer.sigma, paid_by=self._paid_by, rows=self._name, noise=law
+            )
+        return answer
+
+    def _noisy(self, exact: np.ndarray, sensitivity: float, share: float) -> Answer:
+        if not self.allowance.is_private:
+            return Answer(values=exact.astype(float), sigma=0.0)
+        rho = self.allowance.mu**2 * share / 2
+        coins = self._coins.spawn("answer", self._meter.next_answer())
+        noisy = noise.discrete_gaussian(exact, sensitivity=sensitivity, rho=rho, coins=coins)
+        return Answer(values=noisy.astype(float), sigma=self.allowance.sigma(share, sensitivity))
