@@ -34,30 +34,7 @@ class Answer:
 
 
 class Door:
-    """Rows that can be asked, within what ledger entries have paid for.
-
-    Parameters
-    ----------
-    rows : object
-        An engine of exact answers, such as :class:`~sdv_plausible.questions.codes.CodeArray`.
-    ledger : PrivacyLedger
-        Where ``entries`` are charged, now. Its neighbours are those of every answer.
-    entries : iterable of LedgerEntry
-        What all questions together may cost.
-    coins : Coins
-        Source of the noise.
-    parts : mapping of str to engine
-        Named parts of the rows, for :meth:`Queryable.part`; the same rows where there is no split.
-    transcript : Transcript, optional
-        Where noisy answers are written down.
-    name : str
-        Which rows these are, for the transcript.
-
-    Raises
-    ------
-    BudgetExceededError
-        If the ledger has a limit that the entries exceed.
-    """
+    """Rows, opened by ledger entries: parameters are those of a :class:`Queryable`."""
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.stats import norm
 
 from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
 
 LEAST_HOLDERS = 5  # a value held by fewer units (rows, or people) is never released
 
@@ -33,6 +34,25 @@ class Frequent:
     counts: np.ndarray  # their noisy counts
     public: np.ndarray  # noisy counts of the public cells, such as missing
     sigma: float  # standard deviation of the noise
+
+
+class GroupRelease(Protocol):
+    """A mechanism that releases noisy sizes of large groups, such as the release-level privacy test."""
+
+    @property
+    def least_seeds(self) -> int:
+        """Rows that a group must have to be looked at."""
+
+    @property
+    def epsilon0(self) -> float:
+        """Loss of the noisy sizes."""
+
+    @property
+    def delta(self) -> float:
+        """Failure probability."""
+
+    def release(self, group_sizes: np.ndarray, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of the released groups, and their noisy sizes."""
 
 
 def threshold(sigma: float, failure: float, neighbours: Neighbours) -> int:

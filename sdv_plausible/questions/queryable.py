@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +15,12 @@ from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise import mechanisms as noise
-from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axes, CountTable, NumberOfRows, Question
 from sdv_plausible.questions.door import Answer, Door
-from sdv_plausible.questions.frequent import LEAST_HOLDERS, Frequent, Occurring, threshold
+from sdv_plausible.questions.frequent import LEAST_HOLDERS, Frequent, GroupRelease, Occurring, threshold
 from sdv_plausible.questions.transcript import describe
 
-__all__ = ["MANY_TABLES", "Answer", "GroupRelease", "Queryable", "SeedRecords"]
+__all__ = ["MANY_TABLES", "Answer", "Queryable", "SeedRecords"]
 
 MANY_TABLES = 64  # of one share get their noise together: a call of the sampler outlasts a small table
 
@@ -39,27 +38,31 @@ class SeedRecords:
         return len(self.codes)
 
 
-class GroupRelease(Protocol):
-    """A mechanism that releases noisy sizes of large groups, such as the release-level privacy test."""
-
-    @property
-    def least_seeds(self) -> int:
-        """Rows that a group must have to be looked at."""
-
-    @property
-    def epsilon0(self) -> float:
-        """Loss of the noisy sizes."""
-
-    @property
-    def delta(self) -> float:
-        """Failure probability."""
-
-    def release(self, group_sizes: np.ndarray, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
-        """Positions of the released groups, and their noisy sizes."""
-
-
 class Queryable(Door):
-    """Rows that can be asked: what may be asked of a :class:`~sdv_plausible.questions.door.Door`."""
+    """Rows that can be asked, within what ledger entries have paid for.
+
+    Parameters
+    ----------
+    rows : object
+        An engine of exact answers, such as :class:`~sdv_plausible.questions.codes.CodeArray`.
+    ledger : PrivacyLedger
+        Where ``entries`` are charged, now. Its neighbours are those of every answer.
+    entries : iterable of LedgerEntry
+        What all questions together may cost.
+    coins : Coins
+        Source of the noise.
+    parts : mapping of str to engine
+        Named parts of the rows, for :meth:`part`; the same rows where there is no split.
+    transcript : Transcript, optional
+        Where noisy answers are written down.
+    name : str
+        Which rows these are, for the transcript.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the ledger has a limit that the entries exceed.
+    """
 
     def part(self, name: str) -> Queryable:
         """Return a part of the rows ("structure" or "parameters"), asked out of the same budget."""

@@ -13,7 +13,8 @@ import numpy as np
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.queryable import GroupRelease, Queryable
+from sdv_plausible.questions.frequent import GroupRelease
+from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.mechanism import TooFewReleasedError
 
 SYSTEMATIC_ROWS = 200_000
