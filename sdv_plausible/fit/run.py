@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from sdv_plausible.declaring.private import Earlier
@@ -294,6 +295,9 @@ class Fit:
             ledger.after_charge = watch
         return Opened(ledger=ledger, charge=charge)
 
+    @np.errstate(
+        over="ignore"
+    )  # one number too large for a double is no matter of a warning, nor of an error
     def run(self, rows: Rows, opened: Opened, coins: Coins, teller: Teller) -> Found:
         """Choose each person's rows; vote on types, learn value sets, then the model; put the test in front.
 

@@ -18,6 +18,7 @@ from voting import held_vote
 
 from sdv_plausible import Budget, Domain, Person, PlausibleDeniabilitySynthesizer, Release, fit_source
 from sdv_plausible.cli import main
+from sdv_plausible.declaring.private import Earlier
 from sdv_plausible.fit import run as run_module
 from sdv_plausible.fit import voting
 from sdv_plausible.fit.run import Fit
@@ -815,6 +816,18 @@ def test_typed_columns_vote_as_the_texts_of_a_file() -> None:
     assert one == two
     values = [read_again(x, column_types(one), Spelling()) for x in (frame, written)]
     pd.testing.assert_frame_equal(*values)
+
+
+@pytest.mark.parametrize("types", ["declared", "voted"])
+def test_a_number_beyond_all_doubles_is_told_by_no_warning(types: Any) -> None:
+    """Which ends a fit that has paid, where warnings are errors, as they are here."""
+    far = np.arange(240.0).astype("longdouble")
+    far[0] = np.longdouble("1e4000")
+    frame = pd.DataFrame({"num": far})
+    given = metadata_from_columns({"num": {"sdtype": "numerical"}})
+    synth = PlausibleDeniabilitySynthesizer(given, types=types, epsilon=9.0)
+    synth.fit(frame)
+    assert synth.privacy_ledger().claims_privacy
 
 
 def test_a_cell_is_read_alone() -> None:
