@@ -297,7 +297,7 @@ class Fit:
 
     @np.errstate(
         over="ignore"
-    )  # one number too large for a double is no matter of a warning, nor of an error
+    )  # one number beyond all doubles is no matter of a warning
     def run(self, rows: Rows, opened: Opened, coins: Coins, teller: Teller) -> Found:
         """Choose each person's rows; vote on types, learn value sets, then the model; put the test in front.
 
