@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 
 COMMANDS = {
     "demo": "fit the embedded census example and look at the result",
@@ -45,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from sdv_plausible.commands.speaking import to_holder, warnings_in_lines
     from sdv_plausible.whole_files import exits_on_signals
 
+    if sys.stderr is None:  # closed by whoever called: nobody is to be told
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  for as long as the program runs
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = parser(given[:1]).parse_args(given)
     options.rows_were_read = False

@@ -44,6 +44,11 @@ class Earlier:
     when: str = ""  # the charge in the budget that it was drawn from; empty where there was none
     what: str = ""
 
+    @property
+    def voted(self) -> bool:
+        """Whether types were voted for: how many columns there are is an answer of the rows, too."""
+        return any(entry.name == "types" and entry.losses for entry in self.entries)
+
     def not_in(self, budget: Budget, planned: PrivacyLedger) -> PrivacyLedger:
         """What a fit still has to draw: all that was planned, without what this budget has paid already."""
         if not self.entries or not self.when or not budget.holds(self.when, self.what):

@@ -11,12 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from sdv_plausible.declaring.private import Earlier
 from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.telling import Teller
-from sdv_plausible.fit.voting import CATEGORY, MOMENTS, Told, envelope_entry
+from sdv_plausible.fit.voting import (
+    CATEGORY,
+    MOMENTS,
+    Told,
+    check_blind,
+    delta_too_small,
+    envelope_entry,
+    with_more,
+)
 from sdv_plausible.models.paper.paper_network import given_structure
 from sdv_plausible.models.paper.structure import check_structure, check_tables
 from sdv_plausible.privacy.checks import Refused
@@ -167,6 +176,8 @@ class Fit:
         private = self._private(settings, envelope)
         if self.as_declared:
             self._check_names(domain)
+        if self.earlier.entries:
+            check_blind(settings, self.learner, domain)
         extra = (
             *self.earlier.entries,
             *self.told.entries(settings),
@@ -181,11 +192,7 @@ class Fit:
             num_rows=num_rows, table_rows=table_rows, extra=extra, assumed=self.declared.assumed(self.specs),
         )  # fmt: skip
         if found.ledger.claims_privacy and math.isinf(found.ledger.total()):
-            raise Refused.saying(
-                "delta",
-                f"delta ({settings.delta:g}) is too small for a domain that was learned with a larger one: "
-                "give one as large, or learn the domain anew",
-            )
+            raise delta_too_small(settings)
         return replace(
             found, warnings=(*self.told.warnings(), *found.warnings, *private.warnings(table_rows))
         )
@@ -207,16 +214,20 @@ class Fit:
         return self.declared.planned(self.specs, learned)
 
     def _envelope(self, settings: Settings) -> list[LedgerEntry]:
-        """What stands for domain and model whatever a vote finds."""
-        if not self.told.open:
-            return []
+        """What stands for domain and model whatever a vote finds, or found when the domain was learned."""
         if self.envelope is not None:
             return [self.envelope]
-        domains = [one._planned() for one in (self, self._all(MOMENTS[0]), self._read_as(self.told.fewest))]
         earlier, vote = (
             tuple(loss for entry in entries if entry.status == "charged" for loss in entry.losses)
             for entries in (self.earlier.entries, self.told.entries(settings))
         )
+        domains = [self._planned()]
+        if self.told.open:
+            domains += [one._planned() for one in (self._all(MOMENTS[0]), self._read_as(self.told.fewest))]
+        elif not self.earlier.voted or math.isinf(settings.epsilon):
+            return []
+        elif given_structure(self.learner) is None:  # else it names its columns
+            domains = [with_more(domain) for domain in domains]
         return [envelope_entry(settings, self.learner, domains, earlier, vote)]
 
     def _all(self, words: Mapping[str, Any]) -> Fit:
@@ -274,6 +285,9 @@ class Fit:
             ledger.after_charge = watch
         return Opened(ledger=ledger, charge=charge)
 
+    @np.errstate(
+        over="ignore"
+    )  # one number beyond all doubles is no matter of a warning
     def run(self, rows: Rows, opened: Opened, coins: Coins, teller: Teller) -> Found:
         """Choose each person's rows; vote on types, learn value sets, then the model; put the test in front.
 
@@ -302,6 +316,7 @@ class Fit:
         if self.earlier.entries:
             opened.ledger.charge(*self.earlier.entries)
         if not self.told.open:
+            opened.ledger.charge(*self._envelope(self.settings))
             return self._learned(rows, opened, coins, teller)
         types = self._voted(rows, opened, coins.spawn("types"))
         fit = self.with_types(types)

@@ -190,7 +190,8 @@ def fit_source(
         try:
             warnings.warn(text, FitWarning, stacklevel=2)
         except UserWarning:  # of whoever makes errors of them: what was paid for is not lost
-            sys.stderr.write(f"{text}\n")
+            if sys.stderr is not None:  # a window's program has none
+                sys.stderr.write(f"{text}\n")
     return release
 
 

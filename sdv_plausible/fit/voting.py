@@ -34,7 +34,7 @@ from sdv_plausible.table.declarations import (
     domain_document,
     read_declarations,
 )
-from sdv_plausible.table.domain import MAX_BINS, Domain
+from sdv_plausible.table.domain import MAX_BINS, Attribute, Domain
 from sdv_plausible.table.domain_file import DomainFile, is_blank
 from sdv_plausible.table.private_domain import FAILURE_SHARE, listed
 from sdv_plausible.table.type_votes import FORMATS, TYPES_SHARE, vote_entry, vote_failure, vote_types
@@ -177,23 +177,68 @@ def envelope_entry(
     learned before.
     """
     spent = (*earlier, *vote)
-    trial = ModelBudget(epsilon=s.epsilon, delta=s.model_delta, neighbours=s.neighbours)
-    entries = [planned_entries(learner, domain, trial) for domain in domains]
-    costs = [gaussian_cost([loss for entry in one for loss in entry.losses]) for one in entries]
-    losses: tuple[Loss, ...] = (_pair(s, earlier, spent),)
-    if None not in costs:
+    costs = _gaussian_costs(s, learner, domains)
+    losses: tuple[Loss, ...] = ()
+    if costs is None:
+        losses = (_pair(s, earlier, spent),)
+    else:
         thresholds = FAILURE_SHARE * (1 - TYPES_SHARE) * s.model_delta
-        failures = [failure for failure in (thresholds, max(cost[1] for cost in costs if cost)) if failure]
+        failures = [failure for failure in (thresholds, max(failure for _, failure in costs)) if failure]
         mu = calibrate_gaussian(s.epsilon, s.model_delta - math.fsum(failures), spent)
         noise = GaussianLoss(sensitivity_over_sigma=mu)
         losses = (noise, *(ApproxDP(epsilon=0.0, delta=failure) for failure in failures))
     return LedgerEntry(
         name="learning",
-        mechanism="the most that domain and model may cost whatever the types; their own lines are within",
+        mechanism="the most that domain and model may cost whatever was found before; their own lines are "
+        "within",
         losses=losses,
         scope="domain and model",
         parts=("domain", "structure", "parameters"),
         envelope=True,
+    )
+
+
+def _trial(s: Settings, learner: Any, domain: Domain) -> list[Loss]:
+    """What a learner would plan if it had the whole budget."""
+    trial = ModelBudget(epsilon=s.epsilon, delta=s.model_delta, neighbours=s.neighbours)
+    return [loss for entry in planned_entries(learner, domain, trial) for loss in entry.losses]
+
+
+def check_blind(s: Settings, learner: Any, domain: Domain) -> None:
+    """Refuse a learner whose cost hangs on value sets that were learned: their answers would choose it."""
+    blind = Domain(
+        tuple(
+            Attribute(name=a.name, kind="categorical", nullable=True) if a.provenance == "private" else a
+            for a in domain
+        )
+    )
+    if _trial(s, learner, blind) != _trial(s, learner, domain):
+        raise Refused.saying(
+            "model",
+            f"model ({type(learner).__name__}) plans by value sets that were learned from the rows, so that "
+            "their answers would choose what it costs: declare them, or plan by the number of columns alone",
+        )
+
+
+def _gaussian_costs(s: Settings, learner: Any, domains: Iterable[Domain]) -> list[tuple[float, float]] | None:
+    """Squares and failures of what a learner plans for each domain; None if it is not all Gaussian noise."""
+    costs = [gaussian_cost(_trial(s, learner, domain)) for domain in domains]
+    found = [cost for cost in costs if cost is not None]
+    return found if len(found) == len(costs) else None
+
+
+def with_more(domain: Domain) -> Domain:
+    """A domain with columns enough to ask for pairs: an earlier vote may have left too few."""
+    names = [f"more {i}" for i in range(len(domain), 3)]
+    return Domain((*domain, *(Attribute(name=name, kind="categorical", nullable=True) for name in names)))
+
+
+def delta_too_small(s: Settings) -> Refused:
+    """Say that a domain was learned at a larger delta."""
+    return Refused.saying(
+        "delta",
+        f"delta ({s.delta:g}) is too small for a domain that was learned with a larger one: give one as "
+        "large, or learn the domain anew",
     )
 
 
@@ -203,9 +248,11 @@ def _pair(s: Settings, earlier: tuple[Loss, ...], spent: tuple[Loss, ...]) -> Ap
         return ApproxDP(epsilon=(1 - TYPES_SHARE) * s.epsilon, delta=(1 - TYPES_SHARE) * s.model_delta)
     share = 1 - EARLIER_SHARE
     epsilon = s.epsilon - compose(spent, EARLIER_SHARE * s.model_delta)
+    if math.isinf(epsilon):
+        raise delta_too_small(s)
     if not epsilon > 0:
         raise Refused.saying(
             "epsilon",
-            f"epsilon ({s.epsilon!r}) is used up by the vote and the domain learned before: raise it",
+            f"epsilon ({s.epsilon!r}) is used up by the domain learned before, or the vote: raise it",
         )
     return ApproxDP(epsilon=epsilon, delta=share * s.model_delta)

@@ -109,7 +109,8 @@ def check_envelope(entries: Sequence[LedgerEntry]) -> None:
     if envelope is not None and inside and not _dominates(envelope.losses, inside):
         raise ValueError(
             f"entry {envelope.name!r} must stand for all that is charged after it for "
-            f"{', '.join(envelope.parts)}, and these are larger: raise epsilon, or spend less before it"
+            f"{', '.join(envelope.parts)}, and these are larger: declare the types (domain=...), or take a "
+            "model whose noise keeps to epsilon"
         )
 
 

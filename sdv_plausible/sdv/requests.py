@@ -112,5 +112,6 @@ def check_known_columns(known: Any, what: str = "known_columns") -> None:
 def _check_single(name: Any, value: Any) -> None:
     if pd.api.types.is_list_like(value):
         raise ValueError(
-            f"column {str(name)!r}: the condition {value!r} must be a single value, or missing (None)"
+            f"column {str(name)!r}: a condition ({type(value).__name__}) must be a single value, or missing "
+            "(None)"
         )

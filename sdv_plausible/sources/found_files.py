@@ -19,6 +19,7 @@ from sdv_plausible.table.csv_files import check_csv, csv_blocks, csv_columns
 from sdv_plausible.table.parquet import frame_of
 from sdv_plausible.table.text_files import UNPACKERS
 
+VERSIONED = ("_delta_log/", "metadata/*.metadata.json", ".hoodie/")  # in folders of such tables
 Batches = Callable[[Sequence[str], int], Iterator[Any]]
 
 
@@ -144,14 +145,17 @@ def files_of(path: str | os.PathLike[str]) -> list[Path]:
 
 def _kept(text: str, folder: Path, found: Iterable[Path]) -> set[Path]:
     """Files that are no program's own: of what is found below a folder."""
-    kept = set()
+    kept, alone = set(), dict[Path, bool]()
     for one in (one for one in found if one.is_file()):
         parts = one.relative_to(folder).parts
-        if any((folder.joinpath(*parts[:i]) / "_delta_log").is_dir() for i in range(len(parts))):
-            raise ValueError(
-                f"source ({text!r}) is a Delta table, whose folder holds earlier versions of rows: write its "
-                "newest version to Parquet, and give that folder"
-            )
+        for place in one.resolve().parents:  # a partition is of the table above it
+            if place not in alone:
+                alone[place] = not any(any(place.glob(mark)) for mark in VERSIONED)
+            if not alone[place]:
+                raise ValueError(
+                    f"source ({text!r}) is of a Delta, Iceberg or Hudi table ({place}), whose folder holds "
+                    "earlier versions of rows: write its newest version to Parquet, and give that folder"
+                )
         if not any(part.startswith((".", "_")) and "=" not in part for part in parts):
             kept.add(one)
     return kept

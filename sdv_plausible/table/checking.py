@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -95,7 +96,7 @@ def _column_findings(
     missing = len(column) - present
     wrong = is_outside(column, attribute) & column.notna().to_numpy()
     if wrong.any():
-        values = column[wrong].value_counts().index[:EXAMPLES].tolist()
+        values = [value for value, _ in Counter(column[wrong].tolist()).most_common(EXAMPLES)]
         cells = int(wrong.sum())
         yield Finding(name, _why(column[wrong], attribute), cells, cells / max(present, 1)), values
     if missing and nullable is False:

@@ -214,3 +214,20 @@ def test_the_table_itself_is_seen_beside_an_id(tmp_path, capsys):
     words = [str(tmp_path / word) if "." in word else word for word in words]
     assert main(words) == 2
     assert "is the table to be protected" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("values_of", [["CH"], None])
+def test_a_column_of_one_value_loses_no_fit(values_of, tmp_path):
+    """Declared or learned: nothing of such a column is measured, and the published table says nothing of it."""
+
+    def table(seed):
+        return people(3000, seed).assign(country="CH", copy=lambda rows: rows["ward"])
+
+    country = {"sdtype": "categorical", **({"range_values": values_of} if values_of else {})}
+    domain = {**DOMAIN, "copy": DOMAIN["ward"], "country": country}
+    budget = Budget(1, 1e-8, tmp_path / "budget.json")
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_of(domain), domain=domain, public=table(1), budget=budget, epsilon=0.9
+    )
+    synth.fit(table(0))
+    assert (synth.sample(50)["country"] == "CH").all()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from sdv.sampling import Condition
 
 import sdv_plausible
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, rules
@@ -94,6 +95,26 @@ def sweep(only: str = "") -> list[str]:
 def test_no_error_quotes_a_table_that_is_given_in_the_wrong_place(tmp_path: Any, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     assert sweep() == []
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "cell", [[*CELLS], {CELLS[1]: CELLS[0]}, TABLE["c"], TABLE, tuple(CELLS), TABLE["a"].to_numpy()]
+)
+def test_no_error_quotes_what_stands_in_a_cell_of_what_is_known(cell: Any) -> None:
+    synth = PlausibleDeniabilitySynthesizer(NEEDED["metadata"], model="independent")
+    synth.fit(TABLE)
+    known = pd.DataFrame({"c": pd.Series([cell], dtype=object)})
+    asked = (
+        lambda: synth.sample_remaining_columns(known),
+        lambda: synth.sample_from_conditions([Condition({"c": cell}, num_rows=1)]),
+        lambda: synth.release().sample(5, given={"c": cell}),
+        lambda: synth.release().sample(5, given=known),
+    )
+    for ask in asked:
+        with pytest.raises(Exception, match=r"\w") as caught:
+            ask()
+        assert not any(one in str(caught.value) for one in CELLS)
 
 
 @pytest.mark.filterwarnings("ignore")

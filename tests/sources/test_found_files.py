@@ -149,5 +149,25 @@ def test_what_a_program_is_writing_is_left_out_and_a_delta_table_refused(tmp_pat
         assert found == ["_year=2020/e.csv", "a.csv", "sub/d.csv"]
     (tmp_path / "sub/_delta_log").mkdir()
     for way in (*ways, tmp_path / "sub/*.csv"):
-        with pytest.raises(ValueError, match="is a Delta table"):
+        with pytest.raises(ValueError, match="is of a Delta"):
             files_of(way)
+
+
+@pytest.mark.parametrize(
+    "mark", ["_delta_log/0.json", "metadata/v1.metadata.json", ".hoodie/hoodie.properties"]
+)
+def test_a_part_of_a_table_that_keeps_versions_is_refused(tmp_path, monkeypatch, mark):
+    part = tmp_path / "table/data/year=2020"
+    part.mkdir(parents=True)
+    for name in ("old.csv", "new.csv"):
+        (part / name).write_text("age\n1\n")
+    (tmp_path / "linked").symlink_to(part)
+    monkeypatch.chdir(part)
+    ways = part, ".", "*.csv", part.parent, part / "*.csv", tmp_path / "table/**/*.csv", tmp_path / "linked"
+    assert {len(files_of(way)) for way in ways} == {2}
+    (tmp_path / "table" / mark).parent.mkdir()
+    (tmp_path / "table" / mark).write_text("{}")
+    for way in ways:
+        with pytest.raises(ValueError, match="earlier versions of rows"):
+            files_of(way)
+    assert files_of(part / "new.csv") == [part / "new.csv"]  # whoever names one file knows which it is

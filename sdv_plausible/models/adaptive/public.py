@@ -42,7 +42,7 @@ class PublicCodes:
     ) -> tuple[np.ndarray, float, bool]:
         codes = self.codes[:, j]
         known = np.bincount(codes[codes >= 0], minlength=len(noisy))
-        if not known.any() or sigma == 0:
+        if not known.any() or sigma == 0 or len(noisy) < 2:  # of one value nothing is open
             return noisy, sigma, False
         prior, spread = _expected(known, total)
         return shrunk(noisy, sigma, prior, spread)

@@ -149,6 +149,14 @@ def test_shrinkage_follows_the_fit():
     assert shrunk(one, sigma, truth, spread)[0][0] > one[0] - sigma
 
 
+def test_a_column_of_one_value_takes_nothing_from_the_published_table():
+    made = PublicCodes(codes=np.zeros((500, 1), dtype=int))
+    counts, left, fits = made.margins([np.array([480.0])], [7.0], 480.0)
+    assert counts[0].tolist() == [480.0]
+    assert left == [7.0]  # 0 would divide by it
+    assert fits == [False]
+
+
 def test_trust_is_the_share_that_measured_pairs_show():
     apart = np.full((4, 4), 100.0)
     published = apart + 50 * (np.eye(4) - 0.25)
