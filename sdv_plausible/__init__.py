@@ -6,6 +6,8 @@ SDV's add-on loader may import :mod:`sdv_plausible.synthesizer` while this packa
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -101,11 +103,19 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'sdv_plausible' has no attribute {name!r}")
-    return getattr(import_module(f"sdv_plausible.{_HOME[name]}"), name)
+def late_names(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package whose names load on first use, each from its module."""
+    # A name that is its own home is the module itself.
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = import_module(f"{package}.{homes[name]}")
+        return module if homes[name] == name else getattr(module, name)
+
+    return load, lambda: sorted({*vars(sys.modules[package]), *homes})
 
 
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+__getattr__, __dir__ = late_names(__name__, _HOME)

@@ -17,8 +17,7 @@ from sdv_plausible.declaring.private import Earlier
 from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.fit.voting import CATEGORY, MOMENTS, Told, envelope_entry
-from sdv_plausible.models.paper.paper_network import given_structure
-from sdv_plausible.models.paper.structure import check_structure, check_tables
+from sdv_plausible.models.bayesian_network import given_structure
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -36,7 +35,6 @@ from sdv_plausible.release_file.rules import check_written
 from sdv_plausible.release_file.settings import check_settings
 from sdv_plausible.rules.checking import rule_entries
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
-from sdv_plausible.rules.zeros import possible_pairs
 from sdv_plausible.sources.rows import Rows, TableRows
 from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.column_types import column_types
@@ -194,7 +192,9 @@ class Fit:
 
     def _check_names(self, domain: Domain) -> None:
         """Refuse what cannot be fitted to these columns, before anything is charged for it."""
-        if (structure := given_structure(self.learner)) is not None:
+        if (structure := given_structure(self.learner)) is not None:  # seldom: the paper's network
+            from sdv_plausible.models.paper.structure import check_structure, check_tables
+
             check_tables(check_structure(structure, domain), domain)
         if (omega := self.settings.test.omega) is not None and len(domain):
             omega.among(len(domain))
@@ -340,7 +340,11 @@ class Fit:
         if not self.rounding:
             domain = domain.without_rounding()
         rules = self.rules.fitted(domain, rows.schema())
-        domain = replace(domain, possible=possible_pairs(self.rules, domain))
+        domain = replace(domain, possible={})
+        if self.rules:
+            from sdv_plausible.rules.zeros import possible_pairs  # which knows every kind of rule
+
+            domain = replace(domain, possible=possible_pairs(self.rules, domain))
         ledger.charge(*domain_entries(domain, self.declared), *rule_entries(self.rules), *self.side)
         codes = rows.coded(domain, coins.spawn("cells outside the domain"))
         learner = self.learner

@@ -18,7 +18,7 @@ from sdv_plausible.fit.telling import FitWarning, Teller
 from sdv_plausible.fit.voting import Told, check_vote, left_open
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import check_number_of_columns
-from sdv_plausible.models.paper.paper_network import given_structure
+from sdv_plausible.models.bayesian_network import given_structure
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdv_plausible.models.base import ModelBudget, planned_entries
-from sdv_plausible.models.paper.paper_network import given_structure
+from sdv_plausible.models.bayesian_network import given_structure
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.filters import gaussian_cost
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss

@@ -52,3 +52,24 @@ def fixed_parameters(kind: type[Any], *, but: tuple[str, ...]) -> tuple[str, ...
         if name not in but:
             setattr(kind, name, Parameter(name))
     return names
+
+
+def learner_of(model: Any) -> Any:
+    """A learner in the place of an SDV synthesizer; any other model as it is.
+
+    Parameters
+    ----------
+    model : object
+        What the user gave: an SDV class, an instance, a fitted instance, a name or a learner.
+    """
+    if not sdv_bases(model):
+        return model
+    from sdv_plausible.sdv.copula import SDVCopula  # with models that few load
+
+    return SDVCopula(model)
+
+
+def sdv_bases(model: Any) -> list[str]:
+    """Names of the classes of SDV that a model, or its class, is derived from."""
+    made = model if isinstance(model, type) else type(model)
+    return [base.__name__ for base in made.__mro__ if base.__module__.split(".")[0] == "sdv"]

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from sdv.errors import InvalidDataError, SamplingError
 
+import sdv_plausible.rules as kinds
 from sdv_plausible.declaring.domain_files import told_of_look
 from sdv_plausible.declaring.private import Earlier, earlier_losses
 from sdv_plausible.fit.options import refuse_moved
@@ -25,7 +26,7 @@ from sdv_plausible.fit.voting import Told, check_vote, left_open
 from sdv_plausible.intervals.margins import margins, number_of_rows
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
-from sdv_plausible.models.paper.paper_network import given_structure
+from sdv_plausible.models.bayesian_network import given_structure
 from sdv_plausible.privacy.checks import Refused, truth
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -44,15 +45,13 @@ from sdv_plausible.release_file.invented import check_invented
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.settings import check_locales
 from sdv_plausible.rules.checking import check_rows, rule_entries
-from sdv_plausible.rules.moments import DateAndTime
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.rules.written import read_rules
 from sdv_plausible.sdv import latent_points, shown
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
 from sdv_plausible.sdv.constraints import as_rules
-from sdv_plausible.sdv.copula import learner_of
-from sdv_plausible.sdv.parameters import fixed_parameters
+from sdv_plausible.sdv.parameters import fixed_parameters, learner_of
 from sdv_plausible.sdv.releasing import rebuilt, released, settings_of
 from sdv_plausible.sdv.requests import SAME_ROWS, parents
 from sdv_plausible.sdv.schema import check_metadata, is_invented, with_id, with_types
@@ -246,7 +245,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _read(self, told: Told) -> None:
         """Read rules and declarations; no row is looked at."""
         self._declared, self._rules, _ = told.read()
-        splits = told.split_dates and any(isinstance(rule, DateAndTime) for rule in self._rules.making)
+        splits = told.split_dates and any(isinstance(rule, kinds.DateAndTime) for rule in self._rules.making)
         read_again = bool(told.open) or splits  # else nothing of it is kept
         self._told = told if read_again else Told(columns={}, max_bins=self.max_bins, split_dates=False)
 
