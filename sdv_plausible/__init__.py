@@ -6,10 +6,9 @@ SDV's add-on loader may import :mod:`sdv_plausible.synthesizer` while this packa
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sdv_plausible.late import late_names
 
 if TYPE_CHECKING:
     from sdv_plausible.fit.public_table import PublicTable
@@ -101,21 +100,6 @@ __all__ = [
     "read_parquet",
     "register_model_type",
 ]
-
-
-def late_names(
-    package: str, homes: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package whose names load on first use, each from its module."""
-    # A name that is its own home is the module itself.
-
-    def load(name: str) -> Any:
-        if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(f"{package}.{homes[name]}")
-        return module if homes[name] == name else getattr(module, name)
-
-    return load, lambda: sorted({*vars(sys.modules[package]), *homes})
 
 
 __getattr__, __dir__ = late_names(__name__, _HOME)

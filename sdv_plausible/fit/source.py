@@ -40,8 +40,8 @@ from sdv_plausible.sources.coded import check_places
 from sdv_plausible.sources.found_files import CsvSource
 from sdv_plausible.sources.kept import check_scratch
 from sdv_plausible.sources.opening import open_source
-from sdv_plausible.sources.rows import SourceRows
 from sdv_plausible.sources.source import PART_ROWS, Source
+from sdv_plausible.sources.source_rows import SourceRows
 from sdv_plausible.table.column_types import ColumnType, check_released, column_types, with_id
 from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.domain import MAX_BINS

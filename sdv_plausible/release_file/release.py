@@ -9,30 +9,27 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sdv_plausible.intervals.margins import margins, number_of_rows
+import sdv_plausible.release as releases
+from sdv_plausible import intervals, release_file
 from sdv_plausible.models import learner_of
 from sdv_plausible.models.base import HasStructure, PrefixModel
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.recipients import recipient_coins
-from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
-from sdv_plausible.release_file import documents, published
+from sdv_plausible.release_file import documents
 from sdv_plausible.release_file.answers import Answers, read_answers, write_answers
-from sdv_plausible.release_file.card import PrivacyCard
-from sdv_plausible.release_file.card_lines import card_of
 from sdv_plausible.release_file.domain import read_domain, write_domain
 from sdv_plausible.release_file.ledger import Statement, check_ledger, read_ledger, write_ledger
-from sdv_plausible.release_file.many_rows import PART_ROWS, Call, in_turn, write_parts
 from sdv_plausible.release_file.models import read_model, write_model
 from sdv_plausible.release_file.parts import Part
 from sdv_plausible.release_file.rules import read_rules, write_rules
-from sdv_plausible.release_file.sampling import sample_table
+from sdv_plausible.release_file.sampling import PART_ROWS, sample_table
 from sdv_plausible.release_file.schema import TableSchema, read_schema, write_schema
 from sdv_plausible.release_file.seeds import read_seeds, write_seeds
 from sdv_plausible.release_file.settings import read_settings, write_settings
@@ -41,7 +38,11 @@ from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.forms import LONGEST_NAME
 from sdv_plausible.whole_files import write_whole
 
-FORMAT = published.FORMAT
+if TYPE_CHECKING:
+    from sdv_plausible.release.redrawn import About
+    from sdv_plausible.release_file.card import PrivacyCard
+
+FORMAT = documents.FORMAT
 SECTIONS = (
     "answers",
     "domain",
@@ -199,7 +200,9 @@ class Release:
         DataFrame
             Parts in order.
         """
-        yield from in_turn(Call.of(self._rows_from(), num_rows, rows, random_state), Call.part, executor)
+        parts = release_file.many_rows
+        call = parts.Call.of(self._rows_from(), num_rows, rows, random_state)
+        yield from parts.in_turn(call, parts.Call.part, executor)
 
     def sample_to_parquet(
         self,
@@ -224,7 +227,9 @@ class Release:
         list of Path
             The files.
         """
-        return write_parts(Call.of(self._rows_from(), num_rows, rows, random_state), Path(folder), executor)
+        parts = release_file.many_rows
+        call = parts.Call.of(self._rows_from(), num_rows, rows, random_state)
+        return parts.write_parts(call, Path(folder), executor)
 
     def margins(self, columns: str | Sequence[str], level: float = 0.95) -> pd.DataFrame:
         """Counts with confidence intervals, from the noisy answers: at no further cost.
@@ -241,7 +246,7 @@ class Release:
         DataFrame
             As :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.margins`.
         """
-        return margins(self.answers, self.domain, columns, level)
+        return intervals.margins.margins(self.answers, self.domain, columns, level)
 
     def sample_multiple(
         self,
@@ -267,12 +272,12 @@ class Release:
             )
         coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
         learner = learner_of(self.settings)
-        models = redrawn_models(
+        models = releases.redrawn.redrawn_models(
             learner, self.model, self.answers, self.domain, num_tables, about, coins.spawn("models")
         )
-        rows = number_of_rows(self.answers, self.domain) if num_rows is None else num_rows
+        rows = intervals.margins.number_of_rows(self.answers, self.domain) if num_rows is None else num_rows
         check.whole("num_rows", rows, 0, "try 1000")
-        known = self._rows_from() | {"seeds": INDEPENDENT_ROWS}
+        known = self._rows_from() | {"seeds": releases.redrawn.INDEPENDENT_ROWS}
         return [
             sample_table(int(rows), {}, coins=coins.spawn("table", i), **(known | {"model": model}))
             for i, model in enumerate(models)
@@ -314,7 +319,7 @@ class Release:
         PrivacyCard
             It can be saved as HTML, Markdown or JSON.
         """
-        return card_of(self, budget=budget, audit=audit, domain=domain, known=known)
+        return release_file.card_lines.card_of(self, budget=budget, audit=audit, domain=domain, known=known)
 
     # --- as a file --------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 from sdv_plausible.models import words_of
+from sdv_plausible.sdv.versions import sdv_bases
 
 SHARED = "model"
 """Given back as it is where a learner is the caller's own: plan and fit ask it anew."""
@@ -67,9 +68,3 @@ def learner_of(model: Any) -> Any:
     from sdv_plausible.sdv.copula import SDVCopula  # with models that few load
 
     return SDVCopula(model)
-
-
-def sdv_bases(model: Any) -> list[str]:
-    """Names of the classes of SDV that a model, or its class, is derived from."""
-    made = model if isinstance(model, type) else type(model)
-    return [base.__name__ for base in made.__mro__ if base.__module__.split(".")[0] == "sdv"]

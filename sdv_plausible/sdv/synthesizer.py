@@ -9,13 +9,15 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from sdv.errors import InvalidDataError, SamplingError
 
+import sdv_plausible.release as releases
 import sdv_plausible.rules as kinds
+from sdv_plausible import intervals
 from sdv_plausible.declaring.domain_files import told_of_look
 from sdv_plausible.declaring.private import Earlier, earlier_losses
 from sdv_plausible.fit.options import refuse_moved
@@ -23,7 +25,6 @@ from sdv_plausible.fit.public_table import PublicTable, check_public, public_ent
 from sdv_plausible.fit.run import Fit, Found, Opened
 from sdv_plausible.fit.telling import Note, Teller, as_read
 from sdv_plausible.fit.voting import Told, check_vote, left_open
-from sdv_plausible.intervals.margins import margins, number_of_rows
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
 from sdv_plausible.models.bayesian_network import given_structure
@@ -35,7 +36,6 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import Budget, check_budget
 from sdv_plausible.release.plan import Plan, epsilon_for
 from sdv_plausible.release.privacy_tests import PrivacyTest
-from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
@@ -71,6 +71,9 @@ from sdv_plausible.table.output_types import usual_types
 from sdv_plausible.table.persons import person_entry, unknown_persons
 from sdv_plausible.table.storage import PERSON, check_storage
 from sdv_plausible.table.words import MODELLED_SDTYPES, check_table_name
+
+if TYPE_CHECKING:
+    from sdv_plausible.release.redrawn import About
 
 
 class RowCapExceededError(ValueError):
@@ -677,7 +680,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         ValueError
             If a column is not modelled, or there are no noisy counts.
         """
-        return margins(self._fitted_sampler().answers, self._codec.domain, columns, level)
+        return intervals.margins.margins(self._fitted_sampler().answers, self._codec.domain, columns, level)
 
     def sample_multiple(
         self, num_tables: int, num_rows: int | None = None, *, about: About = "population"
@@ -708,10 +711,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 "published table lacks is no noise. Fit without it"
             )
         coins = Coins.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
-        models = redrawn_models(
+        models = releases.redrawn.redrawn_models(
             self._learner, sampler.model, sampler.answers, domain, num_tables, about, coins.spawn("models")
         )
-        rows = number_of_rows(sampler.answers, domain) if num_rows is None else num_rows
+        rows = intervals.margins.number_of_rows(sampler.answers, domain) if num_rows is None else num_rows
         return [
             self._with_model(model, coins.spawn("table", i)).sample(rows) for i, model in enumerate(models)
         ]
@@ -729,7 +732,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         held = self._alike()
         held._process = os.getpid()
         held._settings = replace(self._settings, test=ReleaseTest())
-        held._sampler = PrefixSampler(model=model, seeds=INDEPENDENT_ROWS, coins=coins)
+        held._sampler = PrefixSampler(model=model, seeds=releases.redrawn.INDEPENDENT_ROWS, coins=coins)
         return held
 
     def check(self, data: Any, show: Callable[[str], object] = print) -> Check:

@@ -53,6 +53,7 @@ ELSEWHERE = {
     "sdv/stand_ins.py": "what SDV sees: tests/integration/test_private_claim.py, and sdv/test_output_types.py",
     "sdv/synthesizer.py": "SDV's face, tested as SDV calls it: tests/integration",
     "sdv/versions.py": "what differs between SDV's versions: all of tests/integration, on both",
+    "sources/source_rows.py": "as rows in memory: test_rows.py beside it, which compares the two",
     "table/cell_texts.py": "how a cell of text is read: test_csv_files.py, through files",
     "table/column_types.py": "what the readers are told: test_csv_files.py and test_declarations_checked.py",
     "table/parquet.py": "test_csv_files.py, which compares both kinds of file",
