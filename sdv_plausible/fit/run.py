@@ -37,11 +37,11 @@ from sdv_plausible.rules.checking import rule_entries
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.sources.rows import Rows, TableRows
 from sdv_plausible.table.building import build_domain, domain_entries
+from sdv_plausible.table.cell_texts import read_again
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.declarations import Declarations, Specs
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.private_domain import DomainPlan, Whole
-from sdv_plausible.table.type_votes import read_again
 
 
 @dataclass(frozen=True, kw_only=True)

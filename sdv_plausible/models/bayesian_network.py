@@ -18,6 +18,7 @@ from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import partition_number
 
+NETWORK = "bayesian_network"  # what files call it
 Parents = tuple[tuple[int, ...], ...]
 
 

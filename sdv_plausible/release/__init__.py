@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from sdv_plausible.late import late_names
 
 if TYPE_CHECKING:
-    from sdv_plausible.release import redrawn
+    from sdv_plausible.release import budget_file, redrawn
 
-__all__ = ["redrawn"]
+__all__ = ["budget_file", "redrawn"]
 
-_HOME = {"redrawn": "redrawn"}
+_HOME = {"budget_file": "budget_file", "redrawn": "redrawn"}
 
 __getattr__, __dir__ = late_names(__name__, _HOME)

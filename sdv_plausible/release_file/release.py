@@ -20,7 +20,6 @@ from sdv_plausible.models.base import HasStructure, PrefixModel
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.privacy.noise.recipients import recipient_coins
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release_file import documents
 from sdv_plausible.release_file.answers import Answers, read_answers, write_answers
@@ -164,6 +163,8 @@ class Release:
                 raise ValueError(
                     f"random_state ({random_state!r}) must be None for a recipient: the secret decides"
                 )
+            from sdv_plausible.privacy.noise.recipients import recipient_coins  # for named recipients
+
             coins = recipient_coins(secret, recipient, self.digest)
         return sample_table(
             int(num_rows),

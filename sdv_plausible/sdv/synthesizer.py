@@ -20,7 +20,6 @@ import sdv_plausible.rules as kinds
 from sdv_plausible import intervals
 from sdv_plausible.declaring.domain_files import told_of_look
 from sdv_plausible.declaring.private import Earlier, earlier_losses
-from sdv_plausible.fit.options import refuse_moved
 from sdv_plausible.fit.public_table import PublicTable, check_public, public_entries
 from sdv_plausible.fit.run import Fit, Found, Opened
 from sdv_plausible.fit.telling import Note, Teller, as_read
@@ -193,7 +192,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         **moved: Any,
     ) -> None:
         given = locals()
-        refuse_moved(type(self).__name__, moved)
+        if moved:
+            from sdv_plausible.fit.options import refuse_moved  # which knows all options
+
+            refuse_moved(type(self).__name__, moved)
         check_budget(budget)
         truth("enforce_min_max_values", enforce_min_max_values)  # SDV would show what was given instead
         truth("enforce_rounding", enforce_rounding)

@@ -190,7 +190,7 @@ def test_what_is_refused_is_refused_before_a_cell_votes(people, words, monkeypat
     document = {"schema": "sdv-plausible-declarations/1", "detected": True, "columns": {"age": age}}
     Path("detected.json").write_text(json.dumps(document))
     held = []
-    monkeypatch.setattr("sdv_plausible.fit.voting.vote_types", lambda *_: held.append(1) or 1 / 0)
+    monkeypatch.setattr("sdv_plausible.table.type_votes.vote_types", lambda *_: held.append(1) or 1 / 0)
     name, *options = words
     assert main([name, str(people), *options]) == 2
     assert held == []

@@ -34,10 +34,10 @@ from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.rules import Inequality
 from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns
-from sdv_plausible.table.cell_texts import Spelling
+from sdv_plausible.table.cell_texts import Spelling, read_again, text_of
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.domain_file import DomainFile
-from sdv_plausible.table.type_votes import CellKinds, kind_of, read_again, text_of
+from sdv_plausible.table.type_votes import CellKinds, kind_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:of .* one value or range was learned")
 N = 4000
