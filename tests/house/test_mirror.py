@@ -16,9 +16,7 @@ from pages import ROOT
 PACKAGE, TESTS = ROOT / "sdv_plausible", ROOT / "tests"
 
 ELSEWHERE = {
-    "__init__.py": "what importing the package loads and offers: tests/integration/test_imports.py",
     "app/columns.py": "a part of the pages: tests/app/test_app_pages.py, from step to step",
-    "audit/__init__.py": "names that load late: audit/test_transition_matrix.py",
     "fit/run.py": "the one fit: what both doors have in common, tests/fit/test_fit_source.py beside it",
     "cli.py": "a face over everything: tests/integration/test_cli.py",
     **{
@@ -26,9 +24,9 @@ ELSEWHERE = {
         for name in ("app", "check", "demo", "shared_fit", "registry", "synthesize", "types")
     },
     "datasets/census_schema.py": "the columns of the simulated survey: test_census.py beside it",
-    "evaluation/__init__.py": "names that load late: tests/evaluation/test_entry_points.py",
     "evaluation/page/network.py": "a drawing of a layout: tests/evaluation/test_network_layout.py and test_charts.py",
     "evaluation/page/pages.py": "whole pages: tests/evaluation/report/test_report_pages.py",
+    "late.py": "names that load late: tests/integration/test_imports.py and tests/house/test_loaded.py",
     "privacy/accounting/loss_distribution.py": "composes for composition.py: test_composition.py, by enumeration",
     "models/registered.py": "models in files: tests/release_file/test_release_file_models.py",
     "questions/transcript.py": "answers in files: tests/release_file/test_answers.py",
