@@ -136,8 +136,8 @@ def _completed(
 
 
 # --- many tables of counts out of few larger ones ---------------------------------------------------
-# A table over some columns is the sum of a table over more. So rows are gone through once for each large table,
-# not once for each small one; sums of whole numbers are exact, whatever their order.
+# A table over some columns is the sum of a table over more. So rows are gone through once for each large
+# table, not once for each small one; sums of whole numbers are exact, whatever their order.
 
 LARGEST = 1 << 14  # cells of a large table: it stays in a core's cache
 ROWS_PER_CELL = 8  # fewer rows for a cell, and adding up cells costs more than counting rows
