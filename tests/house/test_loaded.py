@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 from pages import ROOT
 
-MODULES, LINES = 155, 24_000  # 226 and 34,661 before anything was left out
+MODULES, LINES = (
+    160,
+    24_500,
+)  # 150 and 23,867 were reached, of 226 and 34,661; a module that is split is one more
 OTHERS = (
     "app",
     "audit",
