@@ -6,8 +6,9 @@ SDV's add-on loader may import :mod:`sdv_plausible.synthesizer` while this packa
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sdv_plausible.late import late_names
 
 if TYPE_CHECKING:
     from sdv_plausible.fit.public_table import PublicTable
@@ -101,11 +102,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'sdv_plausible' has no attribute {name!r}")
-    return getattr(import_module(f"sdv_plausible.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+__getattr__, __dir__ = late_names(__name__, _HOME)

@@ -151,9 +151,9 @@ DOORS = {
 }
 NO_DOORS = {
     "sources/rows.py: TableRows.of_persons": "fewer of the rows that a fit was given",
-    "sources/rows.py: SourceRows.of_persons": "fewer of the rows that a fit was given",
+    "sources/source_rows.py: SourceRows.of_persons": "fewer of the rows that a fit was given",
     "sources/rows.py: TableRows.read_again": "the rows that a fit was given, cell by cell",
-    "sources/rows.py: SourceRows.read_again": "the rows that a fit was given, cell by cell",
+    "sources/source_rows.py: SourceRows.read_again": "the rows that a fit was given, cell by cell",
     "commands/demo.py: run": "a simulated table",
     "commands/declare.py: plan_of": "plans: no row is looked at",
     "commands/audit.py: run.factory": "for the holder's eyes",

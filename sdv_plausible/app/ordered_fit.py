@@ -16,8 +16,8 @@ from sdv_plausible.declaring.errors import one_line
 from sdv_plausible.fit.telling import FOR_YOU, FitWarning
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.table.cell_texts import read_again
 from sdv_plausible.table.column_types import column_types
-from sdv_plausible.table.type_votes import read_again
 from sdv_plausible.table.writing import write_table
 from sdv_plausible.whole_files import exits_on_signals, write_whole
 

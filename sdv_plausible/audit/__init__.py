@@ -7,8 +7,9 @@ mechanism: an audit of confidential rows is as confidential as they are. The nam
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sdv_plausible.late import late_names
 
 if TYPE_CHECKING:
     from sdv_plausible.audit.attacks.attributes import AttributeBound, attribute_inference
@@ -152,12 +153,4 @@ __all__ = [
     "worst_tables",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'sdv_plausible.audit' has no attribute {name!r}")
-    return getattr(import_module(f"sdv_plausible.audit.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+__getattr__, __dir__ = late_names(__name__, _HOME)

@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
 def _ledger_record(path: Path) -> tuple[LedgerRecord, Domain | None]:
     """The ledger of a file, and the domain if it is a release file."""
     from sdv_plausible.privacy.ledger_record import LedgerRecord
-    from sdv_plausible.release_file.published import FORMAT
+    from sdv_plausible.release_file.documents import FORMAT
     from sdv_plausible.release_file.release import Release
 
     data = path.read_bytes()

@@ -10,8 +10,9 @@ otherwise.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sdv_plausible.late import late_names
 
 if TYPE_CHECKING:
     from sdv_plausible.evaluation.metrics import (
@@ -45,15 +46,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'sdv_plausible.evaluation' has no attribute {name!r}")
-    return getattr(import_module(f"sdv_plausible.evaluation.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
-
+__getattr__, __dir__ = late_names(__name__, _HOME)
 
 # SDMetrics loads add-ons, the names above, while it is imported. Were it first imported from inside
 # `metrics`, it would find that module half made; imported here, last, it finds this package whole and loads

@@ -25,9 +25,8 @@ from sdv_plausible.evaluation.features import (
     split_sizes,
     stack_rows,
 )
-from sdv_plausible.evaluation.tables import TablePair, as_numbers
+from sdv_plausible.evaluation.tables import DEFAULT_MAX_ROWS, TablePair, as_numbers
 
-DEFAULT_MAX_ROWS = 10_000  # rows a classifier is trained on, and rows it is tested on, at most
 DEFAULT_NUM_RUNS = 5
 CLASSIFIERS = ("tree", "random_forest", "adaboost", "logistic_regression", "linear_svm")
 """The classifiers of [PD] tables 3 and 4."""

@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sdv_plausible.evaluation.tables import Floats, Kind, TablePair, as_numbers
+from sdv_plausible.evaluation.tables import DEFAULT_NUM_BINS, Floats, Kind, TablePair, as_numbers
 
 Codes = npt.NDArray[np.int32]
 
-DEFAULT_NUM_BINS = 20  # quantile bins of a numerical column
 MISSING = 0  # the code of a missing value, in every column
 
 

@@ -14,17 +14,9 @@ import numpy as np
 import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
-from sdv_plausible.evaluation.classifiers import (
-    DEFAULT_MAX_ROWS,
-    DEFAULT_NUM_RUNS,
-    Estimate,
-    fit_predict,
-    names_of,
-)
+from sdv_plausible.evaluation.classifiers import DEFAULT_NUM_RUNS, Estimate, fit_predict, names_of
 from sdv_plausible.evaluation.features import FeatureEncoder, Features, stack_rows
-from sdv_plausible.evaluation.tables import TablePair
-
-DISTINGUISHERS = ("random_forest", "tree")  # the classifiers of [PD] table 5
+from sdv_plausible.evaluation.tables import DEFAULT_MAX_ROWS, DISTINGUISHERS, TablePair
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ Each takes ``(real_data, synthetic_data, metadata=None, table_name=None, **optio
 one-table dicts and metadata as a dict or an SDV ``Metadata`` object; ``compute`` returns the score,
 ``compute_breakdown`` a dict with ``"score"``, the parts, and the rows that were used (``"subsampled"`` says
 whether ``max_rows`` left rows out). Importing this module makes the metrics known to SDMetrics and SDGym by
-name.
+name; it is imported whenever SDV is, and what computes them when it is asked.
 
 Where SDMetrics has a metric of the same kind: on complete categorical columns ``TotalVariationDistance`` is
 ``1 - TVComplement`` and ``PairwiseTotalVariationDistance`` is ``1 - ContingencySimilarity``. They differ in
@@ -16,7 +16,7 @@ quality report does).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,11 +24,11 @@ from sdmetrics.errors import IncomputableMetricError
 from sdmetrics.goal import Goal
 from sdmetrics.single_table import SingleTableMetric
 
-from sdv_plausible.evaluation import classifiers as _classifiers
-from sdv_plausible.evaluation import coding, distances, game, prediction
-from sdv_plausible.evaluation.features import split_rows, split_sizes
-from sdv_plausible.evaluation.network_layout import as_structure
-from sdv_plausible.evaluation.tables import prepare, prepare_holdout
+from sdv_plausible.evaluation.tables import DEFAULT_MAX_ROWS, DEFAULT_NUM_BINS, prepare, prepare_holdout
+
+if TYPE_CHECKING:
+    from sdv_plausible.evaluation.classifiers import ClassifierComparison, Estimate
+    from sdv_plausible.evaluation.game import GameResult
 
 
 class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
@@ -78,11 +78,13 @@ class TotalVariationDistance(_SectionSixMetric):
         metadata: Any = None,
         table_name: str | None = None,
         *,
-        num_bins: int = coding.DEFAULT_NUM_BINS,
+        num_bins: int = DEFAULT_NUM_BINS,
         max_rows: int | None = None,
         random_state: int = 0,
     ) -> dict[str, Any]:
         """Return the mean distance and that of each column."""
+        from sdv_plausible.evaluation import coding, distances
+
         pair = prepare(real_data, synthetic_data, metadata, table_name)
         coded, used = coding.encode_pair(pair, num_bins, max_rows, random_state)
         real, synthetic = coded.tables
@@ -114,11 +116,13 @@ class PairwiseTotalVariationDistance(_SectionSixMetric):
         metadata: Any = None,
         table_name: str | None = None,
         *,
-        num_bins: int = coding.DEFAULT_NUM_BINS,
+        num_bins: int = DEFAULT_NUM_BINS,
         max_rows: int | None = None,
         random_state: int = 0,
     ) -> dict[str, Any]:
         """Return the mean distance and that of each pair."""
+        from sdv_plausible.evaluation import coding, distances
+
         pair = prepare(real_data, synthetic_data, metadata, table_name)
         if len(pair.kinds) < 2:
             raise IncomputableMetricError(f"only column {list(pair.kinds)} can be compared: pairs need two")
@@ -166,13 +170,16 @@ class ModelAccuracy(_SectionSixMetric):
         table_name: str | None = None,
         *,
         structure: Mapping[str, str | Sequence[str]] | None = None,
-        num_bins: int = coding.DEFAULT_NUM_BINS,
+        num_bins: int = DEFAULT_NUM_BINS,
         holdout: Any = None,
         test_fraction: float = 0.3,
-        max_rows: int | None = _classifiers.DEFAULT_MAX_ROWS,
+        max_rows: int | None = DEFAULT_MAX_ROWS,
         random_state: int = 0,
     ) -> dict[str, Any]:
         """Return the mean accuracy and that of each column with its baselines."""
+        from sdv_plausible.evaluation import coding, prediction
+        from sdv_plausible.evaluation.features import split_rows, split_sizes
+
         pair = prepare(real_data, synthetic_data, metadata, table_name)
         unseen = prepare_holdout(pair, holdout, table_name)
         *sizes, subsampled = split_sizes(pair, unseen, test_fraction, max_rows)
@@ -202,6 +209,8 @@ class ModelAccuracy(_SectionSixMetric):
 
 
 def _places(structure: Mapping[str, str | Sequence[str]], columns: Sequence[str]) -> dict[int, list[int]]:
+    from sdv_plausible.evaluation.network_layout import as_structure
+
     place = {name: j for j, name in enumerate(columns)}
     network = as_structure(structure)
     unknown = set(network).union(*network.values()) - set(place)
@@ -211,16 +220,18 @@ def _places(structure: Mapping[str, str | Sequence[str]], columns: Sequence[str]
 
 
 def _judge(real: Any, synthetic: Any, metadata: Any, table_name: str | None, options: dict[str, Any]) -> Any:
+    from sdv_plausible.evaluation.classifiers import compare_classifiers
+
     pair = prepare(real, synthetic, metadata, table_name)
     options["holdout"] = prepare_holdout(pair, options.get("holdout"), table_name)
-    return _classifiers.compare_classifiers(pair, **options)
+    return compare_classifiers(pair, **options)
 
 
-def _estimate(estimate: _classifiers.Estimate) -> dict[str, Any]:
+def _estimate(estimate: Estimate) -> dict[str, Any]:
     return {"score": estimate.mean, "low": estimate.low, "high": estimate.high, "runs": list(estimate.values)}
 
 
-def _rows_used(outcome: _classifiers.ClassifierComparison | game.GameResult) -> dict[str, Any]:
+def _rows_used(outcome: ClassifierComparison | GameResult) -> dict[str, Any]:
     return {
         "num_rows_train": outcome.num_train,
         "num_rows_test": outcome.num_test,
@@ -353,6 +364,8 @@ class DistinguishingGame(_SectionSixMetric):
         **options: Any,
     ) -> dict[str, Any]:
         """Return the score and the accuracy of each distinguisher."""
+        from sdv_plausible.evaluation import game
+
         pair = prepare(real_data, synthetic_data, metadata, table_name)
         options["holdout"] = prepare_holdout(pair, options.get("holdout"), table_name)
         outcome = game.distinguishing_game(pair, **options)

@@ -16,6 +16,9 @@ from sdv_plausible.table.cells import unhashable_types
 Kind = Literal["numerical", "datetime", "categorical"]
 Floats = npt.NDArray[np.float64]
 _LOOKED_AT = 10_000
+DEFAULT_NUM_BINS = 20  # quantile bins of a numerical column
+DEFAULT_MAX_ROWS = 10_000  # rows a classifier is trained on, and rows it is tested on, at most
+DISTINGUISHERS = ("random_forest", "tree")  # the classifiers of [PD] table 5
 
 
 def as_numbers(column: pd.Series[Any], kind: Kind, datetime_format: str | None = None) -> tuple[Floats, Any]:

@@ -26,8 +26,7 @@ from sdv_plausible.fit.voting import (
     envelope_entry,
     with_more,
 )
-from sdv_plausible.models.paper.paper_network import given_structure
-from sdv_plausible.models.paper.structure import check_structure, check_tables
+from sdv_plausible.models.bayesian_network import given_structure
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -43,14 +42,13 @@ from sdv_plausible.release.settings import Settings
 from sdv_plausible.release_file.sections import check_sections
 from sdv_plausible.rules.checking import rule_entries
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
-from sdv_plausible.rules.zeros import possible_pairs
 from sdv_plausible.sources.rows import Rows, TableRows
 from sdv_plausible.table.building import build_domain, domain_entries
+from sdv_plausible.table.cell_texts import read_again
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.declarations import Declarations, Specs
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.private_domain import DomainPlan, Whole
-from sdv_plausible.table.type_votes import read_again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +197,9 @@ class Fit:
 
     def _check_names(self, domain: Domain) -> None:
         """Refuse what cannot be fitted to these columns, before anything is charged for it."""
-        if (structure := given_structure(self.learner)) is not None:
+        if (structure := given_structure(self.learner)) is not None:  # seldom: the paper's network
+            from sdv_plausible.models.paper.structure import check_structure, check_tables
+
             check_tables(check_structure(structure, domain), domain)
         if (omega := self.settings.test.omega) is not None and len(domain):
             omega.among(len(domain))
@@ -285,9 +285,7 @@ class Fit:
             ledger.after_charge = watch
         return Opened(ledger=ledger, charge=charge)
 
-    @np.errstate(
-        over="ignore"
-    )  # one number beyond all doubles is no matter of a warning
+    @np.errstate(over="ignore")  # one number beyond all doubles is no matter of a warning
     def run(self, rows: Rows, opened: Opened, coins: Coins, teller: Teller) -> Found:
         """Choose each person's rows; vote on types, learn value sets, then the model; put the test in front.
 
@@ -345,7 +343,11 @@ class Fit:
         if not self.rounding:
             domain = domain.without_rounding()
         rules = self.rules.fitted(domain, rows.schema())
-        domain = replace(domain, possible=possible_pairs(self.rules, domain))
+        domain = replace(domain, possible={})
+        if self.rules:
+            from sdv_plausible.rules.zeros import possible_pairs  # which knows every kind of rule
+
+            domain = replace(domain, possible=possible_pairs(self.rules, domain))
         ledger.charge(*domain_entries(domain, self.declared), *rule_entries(self.rules), *self.side)
         codes = rows.coded(domain, coins.spawn("cells outside the domain"))
         learner = self.learner

@@ -17,8 +17,8 @@ from sdv_plausible.fit.run import Fit, Found
 from sdv_plausible.fit.telling import FitWarning, Teller
 from sdv_plausible.fit.voting import Told, check_vote, left_open
 from sdv_plausible.models import make_learner
+from sdv_plausible.models.bayesian_network import given_structure
 from sdv_plausible.models.learners import check_number_of_columns
-from sdv_plausible.models.paper.paper_network import given_structure
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -40,8 +40,8 @@ from sdv_plausible.sources.coded import check_places
 from sdv_plausible.sources.found_files import CsvSource
 from sdv_plausible.sources.kept import check_scratch
 from sdv_plausible.sources.opening import open_source
-from sdv_plausible.sources.rows import SourceRows
 from sdv_plausible.sources.source import PART_ROWS, Source
+from sdv_plausible.sources.source_rows import SourceRows
 from sdv_plausible.table.column_types import ColumnType, check_released, column_types, with_id
 from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.domain import MAX_BINS

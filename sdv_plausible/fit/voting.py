@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.bayesian_network import given_structure
 from sdv_plausible.models.learners import planned_entries
-from sdv_plausible.models.paper.paper_network import given_structure
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.filters import gaussian_cost
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss
@@ -25,7 +25,7 @@ from sdv_plausible.rules.declared import rules_with_declarations
 from sdv_plausible.rules.rule import Rule
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.rules.written import read_rules
-from sdv_plausible.table.cell_texts import Spelling
+from sdv_plausible.table.cell_texts import FORMATS, Spelling
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.declarations import (
     Declarations,
@@ -37,7 +37,6 @@ from sdv_plausible.table.declarations import (
 from sdv_plausible.table.domain import MAX_BINS, Attribute, Domain
 from sdv_plausible.table.domain_file import DomainFile, is_blank
 from sdv_plausible.table.private_domain import FAILURE_SHARE, listed
-from sdv_plausible.table.type_votes import FORMATS, TYPES_SHARE, vote_entry, vote_failure, vote_types
 from sdv_plausible.table.words import MODELLED_SDTYPES
 
 CATEGORY = {"sdtype": "categorical"}
@@ -46,6 +45,7 @@ MOMENTS = tuple(
     {"sdtype": "datetime", "datetime_format": form}
     for form in {("%S" in form): form for form in FORMATS if "%H" in form}.values()
 )
+TYPES_SHARE = 0.1  # of epsilon and of the model's delta; domain and model keep to what is left
 EARLIER_SHARE = 0.5  # of delta, for a domain that was learned before the vote
 Words = Mapping[str, Any]
 
@@ -77,6 +77,8 @@ class Told:
         """What the vote charges; nothing where every type is declared."""
         if not self.open:
             return ()
+        from sdv_plausible.table.type_votes import vote_entry  # where there is a vote
+
         return (vote_entry(len(self.open), TYPES_SHARE * s.epsilon, TYPES_SHARE * s.model_delta),)
 
     def warnings(self) -> list[str]:
@@ -90,6 +92,8 @@ class Told:
 
     def found(self, cells: Queryable, s: Settings) -> dict[str, dict[str, Any]]:
         """Types by the vote; a model needs a column, so that not all are ids."""
+        from sdv_plausible.table.type_votes import vote_failure, vote_types
+
         failure = vote_failure(TYPES_SHARE * s.model_delta)
         return self._with_a_column(vote_types(cells, self.open, self.spelling, failure))
 

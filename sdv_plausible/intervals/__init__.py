@@ -1,5 +1,17 @@
 """Confidence intervals from the noisy answers of a fit, at no further cost: post-processing alone."""
 
-from sdv_plausible.intervals.combining import Combined, combine
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sdv_plausible.late import late_names
+
+if TYPE_CHECKING:
+    from sdv_plausible.intervals import margins as margins
+    from sdv_plausible.intervals.combining import Combined, combine
 
 __all__ = ["Combined", "combine"]
+
+_HOME = {"Combined": "combining", "combine": "combining", "margins": "margins"}
+
+__getattr__, __dir__ = late_names(__name__, _HOME)

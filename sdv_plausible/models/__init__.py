@@ -51,8 +51,9 @@ def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **of_
     # ``of_paper`` holds ``OF_PAPER``: with one of them, ``"bayesian_network"`` is the paper's.
     if model not in NAMES:
         raise Refused("model", model, f"must be one of {', '.join(NAMES)}, or a learner object")
-    (made, usual), (network, _) = _made(model), _made("independent")
-    if of_paper and model == "bayesian_network":
+    made, usual = _made(model)
+    network = _made("independent")[0] if of_paper else made
+    if model == "bayesian_network":
         made = network
     name = next((name for name in of_paper if made is not network or name in usual), None)
     if name is not None:

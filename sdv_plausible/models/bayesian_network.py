@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import partition_number
 
+NETWORK = "bayesian_network"  # what files call it
 Parents = tuple[tuple[int, ...], ...]
 
 
@@ -142,3 +144,9 @@ def topological_order(parents: Parents, cardinalities: Sequence[int]) -> tuple[i
         order.append(chosen)
         sorter.done(chosen)
     return tuple(order)
+
+
+def given_structure(learner: Any) -> Mapping[str, Sequence[str]] | None:
+    """Arcs that a learner was given, by names of columns; None if it finds its own."""
+    structure = getattr(learner, "structure", None)
+    return structure if isinstance(structure, Mapping) else None

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.projection import project_to_simplex
+from sdv_plausible.models.conditional_table import project_to_simplex
 from sdv_plausible.table.domain import Domain
 
 NEAR_NOISE = 0.25  # total variation distance from which a column, or the links, are called close to noise

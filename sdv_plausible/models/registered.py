@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from sdv_plausible.models.base import PrefixModel
-from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.bayesian_network import NETWORK, BayesianNetwork
 from sdv_plausible.privacy.checks import Refused
 
 Arrays = Mapping[str, np.ndarray]
-NETWORK = "bayesian_network"
 _OURS = ("gaussian_copula", "latent")
 
 

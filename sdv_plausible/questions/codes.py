@@ -7,8 +7,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from sdv_plausible.counting import joint_counts, pair_counts
-from sdv_plausible.covering import covered_counts, is_worthwhile
+from sdv_plausible.counting import covered_counts, is_worthwhile, joint_counts, pair_counts
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups
 from sdv_plausible.questions.counts import Axes, Axis, SeesRows, shape

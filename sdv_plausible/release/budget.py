@@ -9,16 +9,19 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import sdv_plausible.release as releases
 from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, add_up
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, conclusions
 from sdv_plausible.privacy.ledger_record import PUBLIC, rounded_up
-from sdv_plausible.release.budget_file import Fit, State
 from sdv_plausible.table.forms import LONGEST_TEXT, is_text
 from sdv_plausible.whole_files import locked
+
+if TYPE_CHECKING:
+    from sdv_plausible.release.budget_file import Fit, State
 
 FilterName = Literal["sum", "rho"]
 
@@ -66,7 +69,7 @@ class Budget:
             if self._path.exists():
                 self._read()
             else:
-                State(filter=self._filter).write(self._path)
+                releases.budget_file.State(filter=self._filter).write(self._path)
 
     @property
     def path(self) -> Path:
@@ -109,7 +112,7 @@ class Budget:
                 )
             if not state.filter.admits([*state.costs, cost]):
                 raise BudgetExceededError(_too_much(state, cost))
-            fit = Fit(when=when, what=what, cost=cost)
+            fit = releases.budget_file.Fit(when=when, what=what, cost=cost)
             state.with_fit(fit, planned.neighbours).write(self._path)
         return fit
 
@@ -184,7 +187,7 @@ class Budget:
     # --- the file ---------------------------------------------------------------------------------------
 
     def _read(self) -> State:
-        state = State.read(self._path)
+        state = releases.budget_file.State.read(self._path)
         if state.filter != self._filter:
             there = state.filter
             raise Refused.saying(

@@ -11,9 +11,7 @@ import numpy as np
 from sdv_plausible.models.base import SeedModel
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss
 from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss, Loss
-from sdv_plausible.privacy.accounting.one_row import rows_loss
 from sdv_plausible.privacy.accounting.release_loss import size_lower_bound_margin
 from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, floor_by_construction, theorem1_best
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -119,9 +117,13 @@ class RandomizedTest(RowByRowTest):
             "gamma": self.gamma if self.hidden_omega else gamma, "noise": law,
             "delta": (1 - SIZE_DELTA_SHARE) * self.delta, "pass_rate_floor": floor,
         }  # fmt: skip
-        if self.max_check_plausible is None:
+        if self.max_check_plausible is None:  # of the two, only the law that is charged is loaded
+            from sdv_plausible.privacy.accounting.one_row import rows_loss
+
             loss, epsilon = rows_loss(**common, neighbours=self.neighbours)  # type: ignore[arg-type]
         else:
+            from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss
+
             loss, epsilon = checked_rows_loss(
                 **common,  # type: ignore[arg-type]
                 max_checked=self.max_check_plausible,

@@ -6,18 +6,11 @@ They are entries without a loss, charged with the rest, so that they stay with t
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.models.learners import makes
 from sdv_plausible.models.omega import Omega
-from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
-from sdv_plausible.privacy.accounting.paper_formulas import (
-    paper_model_loss,
-    paper_parameter_loss,
-    paper_sampling_amplification,
-    paper_structure_loss,
-)
 from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import SAID
@@ -25,6 +18,9 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Domain
+
+if TYPE_CHECKING:
+    from sdv_plausible.models.paper.paper_network import PaperNetwork
 
 NO_SEED = (
     "(k, gamma)-plausible deniability is empty here: no seed is used, so every record is a plausible seed of "
@@ -46,8 +42,11 @@ SAME_ROWS = "that structure and tables were learned from the same rows here, "
 def sentences(settings: Settings, learner: Any, domain: Domain) -> tuple[LedgerEntry, ...]:
     """Entries of a ledger's further sentences."""
     found = [_entry(SAID[0], deniability(settings, latent=settings.looks_at_points(makes(learner))))]
-    if isinstance(learner, PaperNetwork) and learner.accounting == "paper":
-        found.append(_entry(SAID[1], as_printed(settings, learner, domain)))
+    if getattr(learner, "accounting", "proved") == "paper":
+        from sdv_plausible.models.paper.paper_network import PaperNetwork  # which alone is printed
+
+        if isinstance(learner, PaperNetwork):
+            found.append(_entry(SAID[1], as_printed(settings, learner, domain)))
     return tuple(found)
 
 
@@ -86,16 +85,21 @@ def as_printed(settings: Settings, learner: PaperNetwork, domain: Domain) -> str
 def _printed_model(settings: Settings, learner: PaperNetwork, domain: Domain) -> str:
     if math.isinf(settings.epsilon) or not len(domain):
         return "no epsilon for the model"
+    from sdv_plausible.privacy.accounting import paper_formulas as printed  # no other sentence needs them
+
     budget = settings.model_budget(settings.empty_ledger())
     plan, m = learner.printed_plan(domain, budget), len(domain)
     assert plan.shares is not None  # epsilon is finite and there are columns
-    parameters = paper_parameter_loss(m, plan.shares.counts, budget.delta)
+    parameters = printed.paper_parameter_loss(m, plan.shares.counts, budget.delta)
     structure = EpsilonDelta(0.0, 0.0)
     if plan.learns_structure:
-        structure = paper_structure_loss(m, plan.shares.entropy, budget.delta, plan.shares.size)
-    loss, how = (paper_model_loss(structure, parameters), "Theorems 2, 3, the larger of structure and tables")
+        structure = printed.paper_structure_loss(m, plan.shares.entropy, budget.delta, plan.shares.size)
+    loss, how = (
+        printed.paper_model_loss(structure, parameters),
+        "Theorems 2, 3, the larger of structure and tables",
+    )
     if settings.split is not None:
         share = max(settings.split[:2])
-        loss = paper_sampling_amplification(*loss, share)
+        loss = printed.paper_sampling_amplification(*loss, share)
         how += f", Theorem 4 with p = {share:.3g}"
     return f"epsilon {rounded_up(loss.epsilon)} at delta {rounded_up(loss.delta)} for the model ({how})"

@@ -10,10 +10,9 @@ from typing import Any, Literal
 from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.learners import makes
 from sdv_plausible.models.omega import Omega
-from sdv_plausible.models.paper.paper_network import PaperNetwork, check_split
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import squares
-from sdv_plausible.privacy.accounting.split import RandomSplit
+from sdv_plausible.privacy.accounting.split import RandomSplit, check_split
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.release.deterministic import DeterministicTest
@@ -151,5 +150,7 @@ class Settings:
         """How the split lowers the total, for single rows; which parts a learner asks must be known."""
         if self.split is None or self.neighbours != ONE_ROW:
             return None
+        from sdv_plausible.models.paper.paper_network import PaperNetwork  # whose option the split is
+
         # Each entry of the paper's learner pays for one part's rows alone; of others that is not known.
         return RandomSplit.of(self.split, apart=type(learner) is PaperNetwork)

@@ -11,6 +11,7 @@ import numpy as np
 
 from sdv_plausible.release_file.arrays import encode
 
+FORMAT = "sdv-plausible-release/1"
 MAX_BYTES = 128 * 2**20
 MAX_ITEMS = 4_000_000  # commas, brackets and braces: each costs a reader about a hundred bytes
 WIDTH = 140  # of a line of the readable form

@@ -20,10 +20,9 @@ import pandas as pd
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release_file.arrow_rows import parquet_bytes, sample_arrow
-from sdv_plausible.release_file.sampling import sample_table
+from sdv_plausible.release_file.sampling import PART_ROWS, sample_table
 from sdv_plausible.whole_files import part_folder
 
-PART_ROWS = 500_000
 AHEAD = 4  # parts that are under way at a time, at least; twice the workers is enough for two
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from sdv_plausible.models.base import PrefixModel
-from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.bayesian_network import NETWORK, BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable, num_configurations
-from sdv_plausible.models.registered import NETWORK, type_named, type_of
 from sdv_plausible.release_file.parts import Part
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.forms import LONGEST_NAME
@@ -22,6 +21,8 @@ def write_model(model: Any, domain: Domain) -> dict[str, Any]:
     """Section of a model."""
     if type(model) is BayesianNetwork:
         return {"type": NETWORK, "tables": [_write_table(table, domain.names) for table in model.tables]}
+    from sdv_plausible.models.registered import type_of  # of all other models
+
     known = type_of(model)
     if known is None:
         raise ValueError(
@@ -51,6 +52,8 @@ def read_model(part: Part, domain: Domain) -> PrefixModel:
         number = {column: j for j, column in enumerate(domain.names)}
         found = [_read_table(item, number, domain.cardinalities) for item in tables]
         return part.checked(lambda: _fitting(BayesianNetwork(found), BayesianNetwork, domain))
+    from sdv_plausible.models.registered import type_named
+
     known = type_named(name)
     if known is None:
         raise part.refuse(

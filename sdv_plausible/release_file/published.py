@@ -10,13 +10,12 @@ from typing import Any, get_args
 
 from sdv_plausible.questions.transcript import Noise
 from sdv_plausible.release_file.answers import PARTS
-from sdv_plausible.release_file.documents import write
+from sdv_plausible.release_file.documents import FORMAT, write
 from sdv_plausible.release_file.domain import REQUIRED
 from sdv_plausible.table.column_document import SHARED, attribute_form
 from sdv_plausible.table.forms import LONGEST_NAME, LONGEST_TEXT
 from sdv_plausible.table.json_forms import Form, list_of, object_of, or_null, ref
 
-FORMAT = "sdv-plausible-release/1"
 _STRING: Form = {"type": "string"}
 _NAME: Form = {**_STRING, "maxLength": LONGEST_NAME}
 _TEXT: Form = {**_STRING, "maxLength": LONGEST_TEXT}

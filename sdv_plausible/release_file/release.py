@@ -7,23 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sdv_plausible.intervals.margins import margins, number_of_rows
+import sdv_plausible.release as releases
+from sdv_plausible import intervals, release_file
 from sdv_plausible.models import learner_of
 from sdv_plausible.models.base import PrefixModel, named_structure
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.privacy.noise.recipients import recipient_coins
-from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release_file import documents
 from sdv_plausible.release_file.answers import Answers
-from sdv_plausible.release_file.card import PrivacyCard
-from sdv_plausible.release_file.card_lines import card_of
 from sdv_plausible.release_file.ledger import Statement, check_ledger
 from sdv_plausible.release_file.many_rows import ManyRows
 from sdv_plausible.release_file.sampling import sample_table
@@ -32,6 +29,10 @@ from sdv_plausible.release_file.sections import read_sections, write_sections
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from sdv_plausible.release.redrawn import About
+    from sdv_plausible.release_file.card import PrivacyCard
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -134,6 +135,8 @@ class Release(ManyRows):
                 raise ValueError(
                     f"random_state ({random_state!r}) must be None for a recipient: the secret decides"
                 )
+            from sdv_plausible.privacy.noise.recipients import recipient_coins  # for named recipients
+
             coins = recipient_coins(secret, recipient, self.digest)
         return sample_table(
             int(num_rows),
@@ -158,7 +161,7 @@ class Release(ManyRows):
         DataFrame
             As :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.margins`.
         """
-        return margins(self.answers, self.domain, columns, level)
+        return intervals.margins.margins(self.answers, self.domain, columns, level)
 
     def sample_multiple(
         self,
@@ -184,12 +187,12 @@ class Release(ManyRows):
             )
         coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
         learner = learner_of(self.settings)
-        models = redrawn_models(
+        models = releases.redrawn.redrawn_models(
             learner, self.model, self.answers, self.domain, num_tables, about, coins.spawn("models")
         )
-        rows = number_of_rows(self.answers, self.domain) if num_rows is None else num_rows
+        rows = intervals.margins.number_of_rows(self.answers, self.domain) if num_rows is None else num_rows
         check.whole("num_rows", rows, 0, "try 1000")
-        known = self._rows_from() | {"seeds": INDEPENDENT_ROWS}
+        known = self._rows_from() | {"seeds": releases.redrawn.INDEPENDENT_ROWS}
         return [
             sample_table(int(rows), {}, coins=coins.spawn("table", i), **(known | {"model": model}))
             for i, model in enumerate(models)
@@ -226,7 +229,7 @@ class Release(ManyRows):
         PrivacyCard
             It can be saved as HTML, Markdown or JSON.
         """
-        return card_of(self, budget=budget, audit=audit, domain=domain, known=known)
+        return release_file.card_lines.card_of(self, budget=budget, audit=audit, domain=domain, known=known)
 
     # --- as a file --------------------------------------------------------------------------------
 

@@ -22,6 +22,8 @@ from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.output_types import usual_types
 
+PART_ROWS = 500_000  # of a table that is made part by part
+
 
 def sample_table(
     num_rows: int,

@@ -9,7 +9,7 @@ from typing import Any
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
-from sdv_plausible.release_file import documents, published
+from sdv_plausible.release_file import documents
 from sdv_plausible.release_file.answers import Answers, read_answers, write_answers
 from sdv_plausible.release_file.domain import check_column, read_domain, write_domain
 from sdv_plausible.release_file.ledger import Statement, read_ledger, write_ledger
@@ -23,7 +23,7 @@ from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.forms import LONGEST_NAME
 
-FORMAT = published.FORMAT
+FORMAT = documents.FORMAT
 SECTIONS = (
     "answers",
     "domain",

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 import pandas as pd
 
+import sdv_plausible.rules as kinds
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.rules.moments import DateAndTime
 from sdv_plausible.rules.rule import MakingRule, Rule
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.checking import Check, Finding, check_columns
@@ -33,7 +33,7 @@ def check_rows(
 
 def _can_misfit(rule: Rule, said: Mapping[str, bool | None]) -> bool:
     """Whether a row may not fit a rule or its stand-ins: every date has a time of day."""
-    return not isinstance(rule, DateAndTime) or rule.date in said or said.get(rule.time) is not None
+    return not isinstance(rule, kinds.DateAndTime) or rule.date in said or said.get(rule.time) is not None
 
 
 def rule_findings(rule_set: RuleSet, table: pd.DataFrame) -> list[Finding]:

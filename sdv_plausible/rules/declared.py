@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.rules.moments import DateAndTime, shows_time
-from sdv_plausible.rules.multiples import Multiple
+import sdv_plausible.rules as kinds
 from sdv_plausible.rules.rule import MakingRule, Rule, Words
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.rules.written import read_rules
+from sdv_plausible.table.dates import shows_time
 from sdv_plausible.table.declarations import domain_document
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.domain_file import DomainFile, digest
@@ -88,9 +88,9 @@ def _implied(
         check_words(name, {word: spec.get(word) for word in ("sdtype", *FORM_WORDS)})
         step = spec.get("resolution")
         if spec.get("sdtype") == "numerical" and step is not None:
-            found.append(Multiple(name, step))
+            found.append(kinds.Multiple(name, step))
         elif spec.get("sdtype") == "datetime" and _is_split(spec, split_dates):
-            found.append(DateAndTime(name, step))
+            found.append(kinds.DateAndTime(name, step))
     return found
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from sdv_plausible.privacy.checks import Refused, shown
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import Columns, Formats, MakingRule, Words, check_columns, check_sdtypes
-from sdv_plausible.table.dates import NANOSECONDS, date_style, format_unit, resolution_step
+from sdv_plausible.table.dates import NANOSECONDS, date_style, format_unit, resolution_step, shows_time
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.specifications import date_ends
 
@@ -207,11 +207,6 @@ class DateAndTime(MakingRule):
     def __str__(self) -> str:
         shown = f" ({self.resolution})" if self.resolution else ""
         return f"{self.column} is a date and a time of day{shown}"
-
-
-def shows_time(datetime_format: str | None) -> bool:
-    """Whether a format is known, and shows a time of day."""
-    return datetime_format is not None and format_unit(datetime_format) < DAY
 
 
 def _shown(moments: np.ndarray, time_zone: str | None) -> np.ndarray:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+import sdv_plausible.rules as kinds
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.rules.conditions import Implies
-from sdv_plausible.rules.contradictions import check_possible
 from sdv_plausible.rules.rule import MakingRule, Rule, Words, attribute_words, date_formats
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.dates import date_style
@@ -46,6 +45,8 @@ class RuleSet:
     @classmethod
     def make(cls, rules: Iterable[Rule], words: Mapping[str, Words]) -> RuleSet:
         """Check rules against the columns and one another; no row is looked at."""
+        from sdv_plausible.rules.contradictions import check_possible  # where there are rules
+
         rules = tuple(rules)
         for rule in rules:
             unknown = sorted(set(rule.columns) - set(words))
@@ -150,7 +151,9 @@ class RuleSet:
 
     def cases(self, table: pd.DataFrame) -> pd.Series:
         """Of every row, which implications apply to it: bytes that are equal for rows of the same case."""
-        applies = [rule.applies(table, self.formats) for rule in self.limiting if isinstance(rule, Implies)]
+        applies = [
+            rule.applies(table, self.formats) for rule in self.limiting if isinstance(rule, kinds.Implies)
+        ]
         bits = np.packbits(np.array(applies, dtype=bool).reshape(len(applies), len(table)), axis=0)
         return pd.Series([case.tobytes() for case in bits.T], index=table.index, dtype=object)
 

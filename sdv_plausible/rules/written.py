@@ -8,33 +8,25 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import sdv_plausible.rules as kinds
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.rules.conditions import Allowed, Forbidden, Implies
-from sdv_plausible.rules.determined import Determined
-from sdv_plausible.rules.making import Equal, Sum
-from sdv_plausible.rules.moments import DateAndTime
-from sdv_plausible.rules.multiples import Multiple
-from sdv_plausible.rules.one_hot import OneHot
 from sdv_plausible.rules.rule import Rule
-from sdv_plausible.rules.spacing import Inequality
 from sdv_plausible.table.words import suggestion
 from sdv_plausible.whole_files import write_whole
 
-KINDS: dict[str, Any] = {
-    made.kind: made
-    for made in (
-        Determined,
-        Equal,
-        Sum,
-        OneHot,
-        Inequality,
-        Multiple,
-        DateAndTime,
-        Implies,
-        Forbidden,
-        Allowed,
-    )
+KINDS = {
+    "determined": "Determined",
+    "equal": "Equal",
+    "sum": "Sum",
+    "one_hot": "OneHot",
+    "inequality": "Inequality",
+    "multiple": "Multiple",
+    "date_and_time": "DateAndTime",
+    "implies": "Implies",
+    "forbidden": "Forbidden",
+    "allowed": "Allowed",
 }
+"""Class of every kind of rule, by name: none is loaded before a file holds one."""
 
 
 def rules_schema() -> dict[str, Any]:
@@ -56,7 +48,7 @@ def rule_from_dict(entry: Any) -> Rule:
         hint = suggestion(str(entry.get("rule")), KINDS)
         raise Refused.saying("rules", f"rules: each must have a 'rule' among {sorted(KINDS)}{hint}")
     try:
-        rule: Rule = KINDS[entry["rule"]].from_dict(entry)
+        rule: Rule = getattr(kinds, KINDS[entry["rule"]]).from_dict(entry)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise Refused.saying("rules", f"rule {entry['rule']!r} cannot be read: {error!r}") from None
     if unknown := sorted(set(entry) - set(rule.to_dict())):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import sdv_plausible.rules as kinds
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.rules.multiples import Multiple
-from sdv_plausible.rules.one_hot import OneHot
 from sdv_plausible.rules.rule import Rule
-from sdv_plausible.rules.spacing import Inequality
 
 _INSTEAD = {
     "FixedCombinations": "Allowed(columns, combinations) or Determined(column, by, mapping), with the "
@@ -38,15 +36,17 @@ def _is_sdv(item: Any) -> bool:
 def _converted(constraint: Any) -> list[Rule]:
     name, part = type(constraint).__name__, vars(constraint)
     if name == "Inequality":
-        return [Inequality(part["_low_column_name"], part["_high_column_name"], part["strict_boundaries"])]
+        return [
+            kinds.Inequality(part["_low_column_name"], part["_high_column_name"], part["strict_boundaries"])
+        ]
     if name == "Range":
         low, middle, high = (part[f"_{place}_column_name"] for place in ("low", "middle", "high"))
         strict = part["strict_boundaries"]
-        return [Inequality(low, middle, strict), Inequality(middle, high, strict)]
+        return [kinds.Inequality(low, middle, strict), kinds.Inequality(middle, high, strict)]
     if name == "OneHotEncoding":
-        return [OneHot(part["_column_names"])]
+        return [kinds.OneHot(part["_column_names"])]
     if name == "FixedIncrements":
-        return [Multiple(part["column_name"], part["increment_value"])]
+        return [kinds.Multiple(part["column_name"], part["increment_value"])]
     base = next(
         (known for known in _INSTEAD if any(b.__name__ == known for b in type(constraint).__mro__)), ""
     )

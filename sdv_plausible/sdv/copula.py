@@ -19,7 +19,7 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.sdv.versions import from_native, metadata_from_columns, to_native
+from sdv_plausible.sdv.versions import from_native, metadata_from_columns, sdv_bases, to_native
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.domain import Attribute, Domain
 
@@ -40,22 +40,6 @@ NOTE = (
     "SDV's model learned from the rows without noise (epsilon is infinite), whatever the privacy test says "
     'of seeds; use model="gaussian_copula", which learns from noisy counts'
 )
-
-
-def learner_of(model: Any) -> Any:
-    """A learner in the place of an SDV synthesizer; any other model as it is.
-
-    Parameters
-    ----------
-    model : object
-        What the user gave: an SDV class, an instance, a fitted instance, a name or a learner.
-    """
-    return SDVCopula(model) if _sdv_bases(model) else model
-
-
-def _sdv_bases(model: Any) -> list[str]:
-    made = model if isinstance(model, type) else type(model)
-    return [base.__name__ for base in made.__mro__ if base.__module__.split(".")[0] == "sdv"]
 
 
 class SDVCopula:
@@ -80,7 +64,7 @@ class SDVCopula:
 
     def __init__(self, given: Any, **arguments: Any) -> None:
         self.made = given if isinstance(given, type) else type(given)
-        bases = _sdv_bases(given)
+        bases = sdv_bases(given)
         if COPULA not in bases:
             why = next((_WHY[base] for base in bases if base in _WHY), "it tells no probability of a row")
             raise Refused.saying(

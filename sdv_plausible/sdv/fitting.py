@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from sdv.errors import InvalidDataError
 
+import sdv_plausible.rules as kinds
 from sdv_plausible.declaring.domain_files import told_of_look
 from sdv_plausible.declaring.private import Earlier
 from sdv_plausible.fit.public_table import PublicTable, public_entries
@@ -24,7 +25,6 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import Budget, check_budget
 from sdv_plausible.release.side_entries import Types, side_entries
 from sdv_plausible.rules.checking import rule_entries
-from sdv_plausible.rules.moments import DateAndTime
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.fitted import FittedSynthesizer
 from sdv_plausible.sdv.releasing import settings_of
@@ -281,7 +281,7 @@ class FittingSynthesizer(FittedSynthesizer):
     def _read(self, told: Told) -> None:
         """Read rules and declarations; no row is looked at."""
         self._declared, self._rules, _ = told.read()
-        splits = told.split_dates and any(isinstance(rule, DateAndTime) for rule in self._rules.making)
+        splits = told.split_dates and any(isinstance(rule, kinds.DateAndTime) for rule in self._rules.making)
         read_again = bool(told.open) or splits  # else nothing of it is kept
         self._told = told if read_again else Told(columns={}, max_bins=self.max_bins, split_dates=False)
 

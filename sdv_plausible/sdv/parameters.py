@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 from sdv_plausible.models import words_of
+from sdv_plausible.sdv.versions import sdv_bases
 
 SHARED = "model"
 """Given back as it is where a learner is the caller's own: plan and fit ask it anew."""
@@ -52,3 +53,18 @@ def fixed_parameters(kind: type[Any], *, but: tuple[str, ...]) -> tuple[str, ...
         if name not in but:
             setattr(kind, name, Parameter(name))
     return names
+
+
+def learner_of(model: Any) -> Any:
+    """A learner in the place of an SDV synthesizer; any other model as it is.
+
+    Parameters
+    ----------
+    model : object
+        What the user gave: an SDV class, an instance, a fitted instance, a name or a learner.
+    """
+    if not sdv_bases(model):
+        return model
+    from sdv_plausible.sdv.copula import SDVCopula  # with models that few load
+
+    return SDVCopula(model)

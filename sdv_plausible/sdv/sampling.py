@@ -8,16 +8,16 @@ import warnings
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from sdv.errors import SamplingError
 
-from sdv_plausible.intervals.margins import number_of_rows
+import sdv_plausible.release as releases
+from sdv_plausible import intervals
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, Sampler
 from sdv_plausible.release.settings import Settings
@@ -30,6 +30,9 @@ from sdv_plausible.sdv.requests import SAME_ROWS, check_conditions, check_known_
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.output_types import usual_types
 from sdv_plausible.whole_files import new_folders, part_folder
+
+if TYPE_CHECKING:
+    from sdv_plausible.release.redrawn import About
 
 BAR_ROWS = 100_000  # longer sampling under a row-by-row test is cut into batches, so that SDV shows its bar
 
@@ -174,10 +177,10 @@ class SamplingSynthesizer(WholeTableSynthesizer):
                 "published table lacks is no noise. Fit without it"
             )
         coins = Coins.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
-        models = redrawn_models(
+        models = releases.redrawn.redrawn_models(
             self._learner, sampler.model, sampler.answers, domain, num_tables, about, coins.spawn("models")
         )
-        rows = number_of_rows(sampler.answers, domain) if num_rows is None else num_rows
+        rows = intervals.margins.number_of_rows(sampler.answers, domain) if num_rows is None else num_rows
         return [
             self._with_model(model, coins.spawn("table", i)).sample(rows) for i, model in enumerate(models)
         ]
@@ -187,7 +190,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         held = self._alike()
         held._process = os.getpid()
         held._settings = replace(self._settings, test=ReleaseTest())
-        held._sampler = PrefixSampler(model=model, seeds=INDEPENDENT_ROWS, coins=coins)
+        held._sampler = PrefixSampler(model=model, seeds=releases.redrawn.INDEPENDENT_ROWS, coins=coins)
         return held
 
     # --- what SDV calls ---------------------------------------------------------------------------

@@ -11,12 +11,11 @@ import pandas as pd
 
 from sdv_plausible.declaring.domain_files import told_of_look
 from sdv_plausible.declaring.private import earlier_losses
-from sdv_plausible.fit.options import refuse_moved
 from sdv_plausible.fit.public_table import PublicTable, check_public
 from sdv_plausible.fit.voting import Told, check_vote, left_open
 from sdv_plausible.models import make_learner
+from sdv_plausible.models.bayesian_network import given_structure
 from sdv_plausible.models.learners import check_number_of_columns
-from sdv_plausible.models.paper.paper_network import given_structure
 from sdv_plausible.privacy.checks import truth
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
@@ -31,9 +30,8 @@ from sdv_plausible.release_file.settings import check_locales
 from sdv_plausible.rules.written import read_rules
 from sdv_plausible.sdv import shown
 from sdv_plausible.sdv.constraints import as_rules
-from sdv_plausible.sdv.copula import learner_of
 from sdv_plausible.sdv.fitting import FittingSynthesizer
-from sdv_plausible.sdv.parameters import fixed_parameters
+from sdv_plausible.sdv.parameters import fixed_parameters, learner_of
 from sdv_plausible.sdv.releasing import rebuilt
 from sdv_plausible.sdv.schema import check_metadata, with_id, with_types
 from sdv_plausible.table.column_types import check_released, metadata_columns
@@ -135,7 +133,10 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         **moved: Any,
     ) -> None:
         given = locals()
-        refuse_moved(type(self).__name__, moved)
+        if moved:
+            from sdv_plausible.fit.options import refuse_moved  # which knows all options
+
+            refuse_moved(type(self).__name__, moved)
         check_budget(budget)
         truth("enforce_min_max_values", enforce_min_max_values)  # SDV would show what was given instead
         truth("enforce_rounding", enforce_rounding)

@@ -232,3 +232,9 @@ class OutputFile:
         """Call the method, which writes the file into another folder."""
         self.arguments.arguments[_OUTPUT] = str(folder if TAKES_DICT else folder / self.path.name)
         return method(*self.arguments.args, **self.arguments.kwargs)
+
+
+def sdv_bases(model: Any) -> list[str]:
+    """Names of the classes of SDV that a model, or its class, is derived from."""
+    made = model if isinstance(model, type) else type(model)
+    return [base.__name__ for base in made.__mro__ if base.__module__.split(".")[0] == "sdv"]

@@ -16,11 +16,10 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from sdv_plausible.questions.counts import SeesRows
-from sdv_plausible.table.cell_texts import Spelling
+from sdv_plausible.table.cell_texts import Spelling, read_again
 from sdv_plausible.table.cells import plain_cells
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.storage import with_texts
-from sdv_plausible.table.type_votes import read_again
 
 PART_ROWS = 1 << 19
 T = TypeVar("T")

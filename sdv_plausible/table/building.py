@@ -18,7 +18,6 @@ from sdv_plausible.table.columns import ExactColumns, FrameColumns
 from sdv_plausible.table.dates import date_style
 from sdv_plausible.table.declarations import Declarations, Specs
 from sdv_plausible.table.domain import Domain
-from sdv_plausible.table.inference import infer_attribute
 from sdv_plausible.table.private_columns import learn_attributes
 from sdv_plausible.table.private_domain import DomainPlan, listed
 
@@ -54,6 +53,8 @@ def build_domain(
         if name in learned:
             attributes.append(learned[name])
         elif declared is None or spec.get("transformed"):
+            from sdv_plausible.table.inference import infer_attribute  # which ends the claim
+
             attributes.append(infer_attribute(name, table[name], spec["sdtype"], spec, max_bins))
         elif declared.kind == "datetime" and declared.time_zone is None:
             # How dates are written is the table's schema, not its rows.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,10 +19,17 @@ import pandas as pd
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.dates import as_nanoseconds
-from sdv_plausible.table.forms import canonical
+from sdv_plausible.table.distinct import distinct_values
+from sdv_plausible.table.forms import canonical, has_form
 
+FORMATS = (
+    "%Y-%m-%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
+    "%m/%d/%Y %H:%M",
+)  # fmt: skip
+"""Of dates and moments that cells of text are asked for where nobody declared one."""
 TRUE_VALUES = ("true", "t", "yes", "y", "1", "1.0")
 FALSE_VALUES = ("false", "f", "no", "n", "0", "0.0")
+FIRST_YEAR = 1000  # earlier ones are written with fewer digits
 _NO_DATE = np.iinfo(np.int64).min
 
 
@@ -209,3 +216,42 @@ class CellReader:
         if text.strip() in self._others:
             return self._others[text.strip()]
         return None if self.column.sdtype == "boolean" else text
+
+
+# --- cells of tables that are no files ------------------------------------------------------------
+
+
+def read_again(frame: pd.DataFrame, types: Mapping[str, ColumnType], spelling: Spelling) -> pd.DataFrame:
+    """A frame some of whose columns are read as from a file: each cell alone is a text, and that a value."""
+    found = frame.copy(deep=False)
+    for name in (name for name in types if name in frame):
+        where, forms = distinct_values(frame[name])
+        reader = CellReader(types[name], spelling)
+        present = [i for i, form in enumerate(forms) if has_form(form)]
+        read = reader.read([text_of(forms[i], spelling, types[name].datetime_format) for i in present])
+        nothing = np.nan if types[name].is_number else None
+        values = np.full(len(forms) + 1, nothing, dtype=read.dtype)  # the last stands for missing
+        values[present] = read
+        found[name] = pd.Series(values[where], index=frame.index, dtype=values.dtype)
+    return found
+
+
+def text_of(cell: Hashable, spelling: Spelling, form: str | None = None) -> str:
+    """The text that a CSV file would hold for a cell in its one form, by that cell alone.
+
+    A moment is written in the column's format where that shows all of it.
+    """
+    if isinstance(cell, dt.date):
+        return _text_of_moment(pd.Timestamp(cell), form)
+    if isinstance(cell, float):
+        return str(cell).replace(".", spelling.decimal)
+    return str(cell)
+
+
+def _text_of_moment(moment: pd.Timestamp, form: str | None) -> str:
+    if moment.tzinfo is None and form is not None and moment.year >= FIRST_YEAR:
+        text = moment.strftime(form)
+        if dt.datetime.strptime(text, form) == moment:
+            return text
+    is_day = moment.tzinfo is None and moment == moment.normalize()
+    return moment.isoformat(sep=" ")[: 10 if is_day else None]

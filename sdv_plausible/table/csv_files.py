@@ -20,10 +20,10 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused, shown
-from sdv_plausible.table.cell_texts import FALSE_VALUES, TRUE_VALUES, CellReader, Spelling
+from sdv_plausible.table.cell_texts import FALSE_VALUES, FORMATS, TRUE_VALUES, CellReader, Spelling
 from sdv_plausible.table.column_types import ColumnType, column_types
 from sdv_plausible.table.text_files import DAMAGED, open_text
-from sdv_plausible.table.type_votes import FORMATS, kind_of
+from sdv_plausible.table.type_votes import kind_of
 
 LONGEST_CELL = 2**31 - 1  # letters
 BLOCK = 2_000  # records that are held as text at a time

@@ -175,3 +175,8 @@ def format_unit(form: str | None) -> int:
         if f"%{letter}" in form
     )
     return NANOSECONDS[next(shown, "D")]
+
+
+def shows_time(datetime_format: str | None) -> bool:
+    """Whether a format is known, and shows a time of day."""
+    return datetime_format is not None and format_unit(datetime_format) < NANOSECONDS["D"]

@@ -11,12 +11,11 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss
@@ -25,16 +24,9 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Asked
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.cell_texts import CellReader, Spelling
-from sdv_plausible.table.column_types import ColumnType
+from sdv_plausible.table.cell_texts import FORMATS, Spelling
 from sdv_plausible.table.columns import ExactColumns, FrequentValues
-from sdv_plausible.table.distinct import distinct_values
-from sdv_plausible.table.forms import has_form
 
-FORMATS = (
-    "%Y-%m-%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
-    "%m/%d/%Y %H:%M",
-)  # fmt: skip
 KINDS = ("missing", "number", "truth", "text", *FORMATS)
 UNKNOWN_LENGTHS = (1, 16)  # where noise hides all of them
 LONGEST = 64  # lengths from here on are one
@@ -44,8 +36,6 @@ CATEGORY = 0.5  # share of the cells that frequent values must have for a catego
 COMMON = 0.1  # share of the cells: where noise hides values so frequent, there are no lengths but a category
 CLEAR = 4.0  # deviations of the noise that a count must have to be seen
 FAILURE_SHARE = 0.1  # of delta: thresholds of frequent values
-TYPES_SHARE = 0.1  # of epsilon and of the model's delta; domain and model keep to what is left
-FIRST_YEAR = 1000  # earlier ones are written with fewer digits
 _PROOF = "docs/explanation/proofs/type_votes.md"
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]")  # a code, not a number
 Words = dict[str, Any]
@@ -163,42 +153,3 @@ def length_range(noisy: Sequence[float] | np.ndarray, sigma: float = 0.0) -> tup
     below = np.cumsum(counts) / counts.sum()
     low, high = np.searchsorted(below, [0.01, 0.99])
     return int(low) + 1, int(min(high, len(counts) - 1)) + 1
-
-
-# --- cells of tables that are no files ------------------------------------------------------------
-
-
-def read_again(frame: pd.DataFrame, types: Mapping[str, ColumnType], spelling: Spelling) -> pd.DataFrame:
-    """A frame some of whose columns are read as from a file: each cell alone is a text, and that a value."""
-    found = frame.copy(deep=False)
-    for name in (name for name in types if name in frame):
-        where, forms = distinct_values(frame[name])
-        reader = CellReader(types[name], spelling)
-        present = [i for i, form in enumerate(forms) if has_form(form)]
-        read = reader.read([text_of(forms[i], spelling, types[name].datetime_format) for i in present])
-        nothing = np.nan if types[name].is_number else None
-        values = np.full(len(forms) + 1, nothing, dtype=read.dtype)  # the last stands for missing
-        values[present] = read
-        found[name] = pd.Series(values[where], index=frame.index, dtype=values.dtype)
-    return found
-
-
-def text_of(cell: Hashable, spelling: Spelling, form: str | None = None) -> str:
-    """The text that a CSV file would hold for a cell in its one form, by that cell alone.
-
-    A moment is written in the column's format where that shows all of it.
-    """
-    if isinstance(cell, dt.date):
-        return _text_of_moment(pd.Timestamp(cell), form)
-    if isinstance(cell, float):
-        return str(cell).replace(".", spelling.decimal)
-    return str(cell)
-
-
-def _text_of_moment(moment: pd.Timestamp, form: str | None) -> str:
-    if moment.tzinfo is None and form is not None and moment.year >= FIRST_YEAR:
-        text = moment.strftime(form)
-        if dt.datetime.strptime(text, form) == moment:
-            return text
-    is_day = moment.tzinfo is None and moment == moment.normalize()
-    return moment.isoformat(sep=" ")[: 10 if is_day else None]

@@ -14,9 +14,9 @@ from sdv_plausible.app.order import read_order
 from sdv_plausible.app.ordered_fit import FILES, run
 from sdv_plausible.declaring.domain_files import drafted
 from sdv_plausible.declaring.review import Table
-from sdv_plausible.fit import voting
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
+from sdv_plausible.table import type_votes
 
 
 class Heard(list):
@@ -69,8 +69,10 @@ def charges_before_questions(ordered, tmp_path, monkeypatch):
     monkeypatch.setattr(
         AdaptiveNetwork, "fit", lambda *a, **o: asked.append(heard.of("charged")[-1][1]) or honest(*a, **o)
     )
-    vote = voting.vote_types
-    monkeypatch.setattr(voting, "vote_types", lambda *a: asked.append(heard.of("charged")[-1][1]) or vote(*a))
+    vote = type_votes.vote_types
+    monkeypatch.setattr(
+        type_votes, "vote_types", lambda *a: asked.append(heard.of("charged")[-1][1]) or vote(*a)
+    )
     some = {name: words for name, words in COLUMNS.items() if name != "town"}
     run(ordered(some), tmp_path, heard)
     assert heard.of("failed") == []

@@ -13,7 +13,7 @@ from quoting import check_unquoted
 from sdv_plausible import Budget, metadata_of
 from sdv_plausible.cli import main
 from sdv_plausible.commands.undeclared import Undeclared
-from sdv_plausible.fit import voting
+from sdv_plausible.table import type_votes
 from sdv_plausible.table.domain_file import DomainFile
 
 ROWS = 3000
@@ -190,7 +190,7 @@ def test_what_is_refused_is_refused_before_a_cell_votes(people, words, monkeypat
     document = {"schema": "sdv-plausible-declarations/1", "detected": True, "columns": {"age": age}}
     Path("detected.json").write_text(json.dumps(document))
     held = []
-    monkeypatch.setattr("sdv_plausible.fit.voting.vote_types", lambda *_: held.append(1) or 1 / 0)
+    monkeypatch.setattr("sdv_plausible.table.type_votes.vote_types", lambda *_: held.append(1) or 1 / 0)
     name, *options = words
     assert main([name, str(people), *options]) == 2
     assert held == []
@@ -206,7 +206,7 @@ def test_an_error_of_others_in_the_vote_quotes_no_cell(command, people, monkeypa
     def vote(rows, *_):
         return [float(text) for _, text in rows._rows.value_counts("age")[0]]
 
-    monkeypatch.setattr(voting, "vote_types", vote)
+    monkeypatch.setattr(type_votes, "vote_types", vote)
     words = [
         command,
         str(people),

@@ -20,7 +20,6 @@ from sdv_plausible import Budget, Domain, Person, PlausibleDeniabilitySynthesize
 from sdv_plausible.cli import main
 from sdv_plausible.declaring.private import Earlier
 from sdv_plausible.fit import run as run_module
-from sdv_plausible.fit import voting
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.fit.voting import CATEGORY, MOMENTS
@@ -36,10 +35,11 @@ from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.rules import Inequality
 from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns
-from sdv_plausible.table.cell_texts import Spelling
+from sdv_plausible.table import type_votes
+from sdv_plausible.table.cell_texts import Spelling, read_again, text_of
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.domain_file import DomainFile
-from sdv_plausible.table.type_votes import CellKinds, kind_of, read_again, text_of
+from sdv_plausible.table.type_votes import CellKinds, kind_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:of .* one value or range was learned")
 N = 4000
@@ -143,7 +143,7 @@ def test_a_fit_that_fails_leaves_the_earlier_one(monkeypatch: pytest.MonkeyPatch
     frame = table()
     synth = made(frame)
     synth.fit(frame)
-    monkeypatch.setattr(voting, "vote_types", lambda *_: 1 / 0)
+    monkeypatch.setattr(type_votes, "vote_types", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         synth.fit(frame.assign(age="x"))
     assert types_of(synth) == FOUND
@@ -285,7 +285,7 @@ def test_steps_of_sdv_are_for_declared_types() -> None:
 def test_all_columns_voted_to_be_ids_leave_one_category(door: str, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = table(300)[["name", "sex"]]
     ids = {"sdtype": "id", "regex_format": "[a-z]{5,9}"}
-    monkeypatch.setattr(voting, "vote_types", lambda rows, names, *_: dict.fromkeys(names, ids))
+    monkeypatch.setattr(type_votes, "vote_types", lambda rows, names, *_: dict.fromkeys(names, ids))
     if door == "source":
         release = fit_source(frame, types="voted")
     else:
@@ -302,7 +302,7 @@ def test_an_omega_beyond_the_columns_that_are_left_resamples_them_all(
 ) -> None:
     frame = table(300)[["name", "sex"]]
     words = {"name": {"sdtype": "id", "regex_format": "[a-z]{5,9}"}, "sex": dict(CATEGORY)}
-    monkeypatch.setattr(voting, "vote_types", lambda *_: words)
+    monkeypatch.setattr(type_votes, "vote_types", lambda *_: words)
     synth = made(frame, test=ReleaseTest(omega=omega, k=5), model="independent")
     with pytest.warns(FitWarning, match="1 columns are modelled, and are resampled all"):
         synth.fit(frame)
@@ -651,14 +651,14 @@ def test_a_learner_beyond_what_was_kept_is_refused_before_anything_is_drawn(tmp_
 
 def test_what_was_not_kept_is_never_charged() -> None:
     """The ledger refuses after the vote what was not drawn before it: here, a domain that grew."""
-    frame, private, vote, voted = table(300), Fit._private, voting.vote_types, []
+    frame, private, vote, voted = table(300), Fit._private, type_votes.vote_types, []
 
     def grown(fit: Fit, *told: Any) -> Any:
         plan = private(fit, *told)
         return run_module.replace(plan, mu=9 * plan.mu) if voted else plan
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(voting, "vote_types", lambda *told: voted.append(1) or vote(*told))
+        patch.setattr(type_votes, "vote_types", lambda *told: voted.append(1) or vote(*told))
         patch.setattr(Fit, "_private", grown)
         with pytest.raises(ValueError, match="entry 'learning' must stand for all"):
             made(frame).fit(frame)
@@ -725,9 +725,9 @@ def test_a_vote_beside_a_domain_that_was_learned_before(filter_: str, tmp_path: 
 
 
 def test_the_budget_pays_before_the_first_question(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    frame, budget, honest, seen = table(), Budget(3.0, 1e-8, tmp_path / "b"), voting.vote_types, []
+    frame, budget, honest, seen = table(), Budget(3.0, 1e-8, tmp_path / "b"), type_votes.vote_types, []
     monkeypatch.setattr(
-        voting, "vote_types", lambda *told: seen.append(dict(budget.charged())) or honest(*told)
+        type_votes, "vote_types", lambda *told: seen.append(dict(budget.charged())) or honest(*told)
     )
     synth = made(frame, epsilon=2.0, budget=budget, person=Person("home", rows=2))
     synth.fit(frame)
@@ -745,7 +745,7 @@ def test_the_budget_pays_before_the_first_question(tmp_path: Any, monkeypatch: p
 def noise_of_the_vote(frame: pd.DataFrame, **options: Any) -> list[tuple[float, float]]:
     """Sensitivity and scale of every answer of a vote, before the domain is asked for."""
     calls: list[Any] = []
-    honest = voting.vote_types
+    honest = type_votes.vote_types
 
     def vote(*told: Any) -> Any:
         with record_calls() as seen:
@@ -754,7 +754,7 @@ def noise_of_the_vote(frame: pd.DataFrame, **options: Any) -> list[tuple[float, 
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(voting, "vote_types", vote)
+        patch.setattr(type_votes, "vote_types", vote)
         made(frame, domain={"home": {"sdtype": "id"}}, **options).fit(frame)
     return calls
 

@@ -16,9 +16,7 @@ from pages import ROOT
 PACKAGE, TESTS = ROOT / "sdv_plausible", ROOT / "tests"
 
 ELSEWHERE = {
-    "__init__.py": "what importing the package loads and offers: tests/integration/test_imports.py",
     "app/columns.py": "a part of the pages: tests/app/test_app_pages.py, from step to step",
-    "audit/__init__.py": "names that load late: audit/test_transition_matrix.py",
     "fit/run.py": "the one fit: what both doors have in common, tests/fit/test_fit_source.py beside it",
     "cli.py": "a face over everything: tests/integration/test_cli.py",
     **{
@@ -26,9 +24,9 @@ ELSEWHERE = {
         for name in ("app", "check", "demo", "shared_fit", "registry", "synthesize", "types")
     },
     "datasets/census_schema.py": "the columns of the simulated survey: test_census.py beside it",
-    "evaluation/__init__.py": "names that load late: tests/evaluation/test_entry_points.py",
     "evaluation/page/network.py": "a drawing of a layout: tests/evaluation/test_network_layout.py and test_charts.py",
     "evaluation/page/pages.py": "whole pages: tests/evaluation/report/test_report_pages.py",
+    "late.py": "names that load late: tests/integration/test_imports.py and tests/house/test_loaded.py",
     "privacy/accounting/loss_distribution.py": "composes for composition.py: test_composition.py, by enumeration",
     "models/learners.py": "what base.py's learners are asked: test_base.py",
     "models/registered.py": "models in files: tests/release_file/test_release_file_models.py",
@@ -60,6 +58,7 @@ ELSEWHERE = {
     "sdv/stand_ins.py": "what SDV sees: tests/integration/test_private_claim.py, and sdv/test_output_types.py",
     "sdv/versions.py": "what differs between SDV's versions: all of tests/integration, on both",
     "table/attribute.py": "what a domain is made of: test_domain.py",
+    "sources/source_rows.py": "as rows in memory: test_rows.py beside it, which compares the two",
     "table/cell_texts.py": "how a cell of text is read: test_csv_files.py, through files",
     "table/column_types.py": "what the readers are told: test_csv_files.py and test_declarations_checked.py",
     "table/parquet.py": "test_csv_files.py, which compares both kinds of file",

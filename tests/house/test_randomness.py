@@ -21,9 +21,7 @@ BY_NAME = (
     "commands/audit.py",  # the synthesizer that the command is told to attack
     "models/__init__.py",  # the learner that is asked for, of this room
     "models/registered.py",  # the model that a file names, of this room
-    "__init__.py",  # load their public names on first use
-    "audit/__init__.py",
-    "evaluation/__init__.py",
+    "late.py",  # public names that load on first use
 )
 
 NUMPY = {"np", "numpy"}

@@ -481,7 +481,7 @@ def test_who_makes_errors_of_warnings_keeps_the_fit(tmp_path):
 
 def test_a_source_that_cannot_be_read_once_more_does_not_end_a_fit(monkeypatch):
     """The look for warnings comes after all that was paid for."""
-    from sdv_plausible.sources.rows import SourceRows
+    from sdv_plausible.sources.source_rows import SourceRows
 
     monkeypatch.setattr(SourceRows, "begins", lambda *_: 1 / 0)
     assert fit_source(table(), domain=DOMAIN, model="independent").ledger.claims_privacy

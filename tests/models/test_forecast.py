@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.conditional_table import project_to_simplex
 from sdv_plausible.models.forecast import looks_numeric, noise_distance, rows_needed
 from sdv_plausible.models.paper.paper_network import PaperNetwork
-from sdv_plausible.models.projection import project_to_simplex
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls

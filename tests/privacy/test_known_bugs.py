@@ -30,7 +30,7 @@ from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis, CountTable
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv.versions import metadata_from_columns
-from sdv_plausible.table import building as domain_building
+from sdv_plausible.table import inference
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.domain import Attribute, Domain
 from tests.flat import values
@@ -260,12 +260,12 @@ def test_no_row_moves_the_domain() -> None:
 
 
 def test_a_domain_from_the_largest_value_is_caught(monkeypatch) -> None:
-    infer = domain_building.infer_attribute
+    infer = inference.infer_attribute
 
     def as_if_declared(*args, **kwargs):
         return replace(infer(*args, **kwargs), provenance="declared")
 
-    monkeypatch.setattr(domain_building, "infer_attribute", as_if_declared)
+    monkeypatch.setattr(inference, "infer_attribute", as_if_declared)
     with pytest.raises(AssertionError):
         check_no_row_moves_the_domain(domain=None, undeclared="infer")
 

@@ -33,9 +33,9 @@ from sdv_plausible.declaring import private
 from sdv_plausible.declaring.domain_files import drafted
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit import source as fit_source_module
-from sdv_plausible.fit import voting
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.table import type_votes
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.domain_file import DomainFile
 from tests.flat import values
@@ -320,14 +320,14 @@ def say_how_many_rows_were_read(patch: pytest.MonkeyPatch) -> None:
 
 
 def vote_by_the_most_frequent_cell(patch: pytest.MonkeyPatch) -> None:
-    honest = voting.vote_types
+    honest = type_votes.vote_types
 
     def vote(rows: Any, names: Any, *told: Any) -> Any:
         found = honest(rows, names, *told)
         _, counts, _ = rows._rows.value_counts(names[0])
         return {**found, names[0]: {"sdtype": "id", "regex_format": f"[a-z]{{5,{6 + counts.sum() // 20}}}"}}
 
-    patch.setattr(voting, "vote_types", vote)
+    patch.setattr(type_votes, "vote_types", vote)
 
 
 FAULTS: list[tuple[str, Callable[[pytest.MonkeyPatch], None]]] = [

@@ -17,6 +17,7 @@ from scipy.stats import binom
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.models.omega import Omega
+from sdv_plausible.privacy.accounting import one_row
 from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss
 from sdv_plausible.privacy.accounting.losses import DiscreteLaplaceLoss, InfiniteLoss
 from sdv_plausible.privacy.accounting.one_row import rows_loss
@@ -140,7 +141,7 @@ def test_rows_that_tables_of_a_replacement_have_in_common(least_rows, others, mo
         counted.append(given["n_lower"])
         return InfiniteLoss(), 1.0
 
-    monkeypatch.setattr(row_tests, "rows_loss", loss)
+    monkeypatch.setattr(one_row, "rows_loss", loss)
     rebound(TEST, Neighbours(replace=True), least_rows=least_rows).charge(1.0)
     assert counted == [others]
 

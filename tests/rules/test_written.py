@@ -29,7 +29,7 @@ def test_rules_come_back(tmp_path: Path) -> None:
     assert [rule.to_dict() for rule in found] == [rule.to_dict() for rule in ruled.RULES]
     assert list(map(str, found)) == list(map(str, ruled.RULES))
     VALIDATOR.validate(json.loads((tmp_path / "rules.json").read_text()))
-    assert {type(rule) for rule in ruled.RULES} == set(KINDS.values())
+    assert {type(rule).__name__ for rule in ruled.RULES} == set(KINDS.values())
 
 
 def test_rules_written_by_hand() -> None:

@@ -16,7 +16,8 @@ from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.checks import check_model
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.sdv.copula import SDVCopula, learner_of, of_fitted
+from sdv_plausible.sdv.copula import SDVCopula, of_fitted
+from sdv_plausible.sdv.parameters import learner_of
 from sdv_plausible.sdv.versions import from_native, metadata_of, to_native
 from sdv_plausible.table.domain import Attribute, Domain
 from tests.flat import values

@@ -31,7 +31,7 @@ from sdv_plausible.questions.counts import Axis
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources import bounded
 from sdv_plausible.sources.opening import ENGINES, engine_of, open_source
-from sdv_plausible.sources.rows import SourceRows
+from sdv_plausible.sources.source_rows import SourceRows
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.domain import Domain

@@ -1,28 +1,25 @@
-"""The evaluation report, on SDMetrics' unified report."""
+"""The evaluation report, on SDMetrics' unified report.
+
+SDMetrics imports it whenever SDV is imported: measures and page are imported when a report is made.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from sdmetrics.reports.base_unified_report import BaseUnifiedReport
 
 from sdv_plausible import fragments
-from sdv_plausible.evaluation import tables
-from sdv_plausible.evaluation.classifiers import names_of
-from sdv_plausible.evaluation.coding import DEFAULT_NUM_BINS
-from sdv_plausible.evaluation.game import DISTINGUISHERS
-from sdv_plausible.evaluation.network_layout import as_structure, layers
-from sdv_plausible.evaluation.page import summary
-from sdv_plausible.evaluation.page.guarantee import Guarantee, Intervals
-from sdv_plausible.evaluation.page.pages import TableResults, private_page, public_page
-from sdv_plausible.evaluation.page.rendering import percent
-from sdv_plausible.evaluation.page.sections import SeedDiagnostics
-from sdv_plausible.evaluation.report import properties
+from sdv_plausible.evaluation import page, tables
+from sdv_plausible.evaluation.tables import DEFAULT_NUM_BINS, DISTINGUISHERS
 from sdv_plausible.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from sdv_plausible.evaluation.page import pages, summary
 
 _SHOWN = "PlausibleDeniabilityReport (private: computed from real rows without noise)"
 _SHOWN_HEAD = ("property", "score", "real against real", "relative")
@@ -92,6 +89,10 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         num_bins: int = DEFAULT_NUM_BINS,
         random_state: int = 0,
     ) -> None:
+        from sdv_plausible.evaluation.classifiers import names_of
+        from sdv_plausible.evaluation.network_layout import as_structure, layers
+        from sdv_plausible.evaluation.report import properties
+
         super().__init__()
         self.options = properties.ReportOptions(
             target=target,
@@ -103,11 +104,11 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             num_bins=num_bins,
             random_state=random_state,
         )
-        self._guarantee = Guarantee.of(ledger)
-        self._diagnostics = SeedDiagnostics.of(diagnostics)
+        self._guarantee = page.guarantee.Guarantee.of(ledger)
+        self._diagnostics = page.sections.SeedDiagnostics.of(diagnostics)
         self._structure = as_structure(structure or {})
         layers(self._structure)  # a cycle is an error now, not after the work
-        Intervals.of(margins)  # so is a table that is none of margins
+        page.guarantee.Intervals.of(margins)  # so is a table that is none of margins
         self._margins = tuple(margins)
         self._holdout = holdout
         self._release: dict[str, summary.ReleaseSummary] = {}
@@ -197,7 +198,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         kinds, options = tables.column_kinds(described, pd.DataFrame()), self.options
         if not kinds or synthetic.empty:
             return
-        self._release[name] = summary.summarise_release(
+        self._release[name] = page.summary.summarise_release(
             synthetic,
             kinds,
             tables.datetime_formats(described, kinds),
@@ -208,7 +209,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         if real.empty:  # the release's summary must not depend on it
             return
         pair: tables.TablePair = tables.prepare(real, synthetic, described)
-        self._comparison[name] = summary.summarise_comparison(
+        self._comparison[name] = page.summary.summarise_comparison(
             pair,
             self._properties["Pair Distances"].of_table(name).statistics,
             holdout=tables.prepare_holdout(pair, holdout),
@@ -217,7 +218,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             random_state=options.random_state,
         )
         details = {key: self.get_details(key, name) for key in self._properties}
-        self._scores[name] = summary.relative_scores(details, self._comparison[name])
+        self._scores[name] = page.summary.relative_scores(details, self._comparison[name])
 
     def get_score(self) -> float:
         """Return the mean over properties of the share that is reached of what other real rows reach."""
@@ -249,12 +250,15 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         if not self.is_generated:
             return []
         shares = self.get_properties().itertuples(index=False)
-        return [(str(name), *(percent(float(value)) for value in values)) for name, *values in shares]
+        return [
+            (str(name), *(page.rendering.percent(float(value)) for value in values))
+            for name, *values in shares
+        ]
 
     def _said(self) -> list[str]:
         if not self.is_generated:
             return ["not generated"]
-        return [f"Overall {percent(self.get_score())}", self._guarantee.sentence]
+        return [f"Overall {page.rendering.percent(self.get_score())}", self._guarantee.sentence]
 
     def _print_results(self, verbose: bool) -> None:
         """Print nothing yet: the overall score needs what :meth:`generate` computes after the properties."""
@@ -294,14 +298,14 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             covered = self._structure if self._guarantee.covers_structure else {}
             releases = {name: self._release.get(name) for name in self.table_names}
             paid = self._margins if self._guarantee.claimed else ()
-            text = public_page(date, self._guarantee, releases, covered, paid)
+            text = page.pages.public_page(date, self._guarantee, releases, covered, paid)
         else:
             failed = {
                 n: self.get_details("Column Distances", n)
                 for n in self.table_names
                 if n not in self._comparison
             }
-            text = private_page(
+            text = page.pages.private_page(
                 date,
                 self._guarantee,
                 self._results(),
@@ -318,9 +322,9 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             filepath, lambda path: super(PlausibleDeniabilityReport, self).save(str(path)), owner_only=True
         )
 
-    def _results(self) -> list[TableResults]:
+    def _results(self) -> list[pages.TableResults]:
         return [
-            TableResults(
+            page.pages.TableResults(
                 name=name,
                 num_rows=(self.report_info["num_rows_real_data"][name], self._release[name].num_rows),
                 scores=self._scores[name],

@@ -25,7 +25,6 @@ from typing import ClassVar
 from sdv_plausible.models.adaptive.maximum_entropy import fit_network
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.public import PublicCodes
-from sdv_plausible.models.adaptive.refitting import refit_network
 from sdv_plausible.models.adaptive.schedule import SIZE_SHARE, Schedule, forecast
 from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
@@ -92,6 +91,8 @@ class AdaptiveNetwork:
 
     def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: Coins) -> BayesianNetwork:
         """Learn a network of the same tables from other answers: post-processing, no row is asked."""
+        from sdv_plausible.models.adaptive.refitting import refit_network  # not in a fit
+
         return refit_network(answers, domain, self.max_cost, NUM_SIMULATED, coins)
 
     def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:

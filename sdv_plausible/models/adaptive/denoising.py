@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sdv_plausible.models.projection import project_to_simplex
+from sdv_plausible.models.conditional_table import project_to_simplex
 
 CROWDED = 1.0  # standard deviations that projecting takes off every cell, from which on most cells are empty
 STANDS_OUT = 3.0  # standard deviations from which on a cell of such a table is no noise

@@ -10,7 +10,6 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from sdv_plausible.counting import of_one_shape, pair_counts
-from sdv_plausible.models.adaptive.choosing import worth_measuring
 from sdv_plausible.models.adaptive.denoising import (
     TRACE,
     empty_cells,
@@ -32,10 +31,11 @@ from sdv_plausible.models.adaptive.schedule import (
     SetRound,
     margin_shares,
     pair_noise,
+    worth_measuring,
 )
 from sdv_plausible.models.adaptive.sets import SetTables, candidates, make_levels, with_sets
 from sdv_plausible.models.buckets import groups_of_codes, make_buckets, split_buckets
-from sdv_plausible.models.projection import project_to_simplex
+from sdv_plausible.models.conditional_table import project_to_simplex
 from sdv_plausible.questions.counts import Axis, Distances
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.domain import Domain

@@ -34,6 +34,7 @@ from sdv_plausible.models.paper.printed import (
 from sdv_plausible.models.paper.shares import LearningPlan, Structure
 from sdv_plausible.models.paper.structure import check_structure, correlation_feature_selection, within_memory
 from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.accounting.split import check_split
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
@@ -255,12 +256,6 @@ def least_rows(rows: Queryable, plan: LearningPlan) -> int:
     return max(1, int(number.values[0]) - math.ceil(tail) - rows.neighbours.rows)
 
 
-def given_structure(learner: Any) -> Mapping[str, Sequence[str]] | None:
-    """Arcs that a learner was given, by names of columns; None if it finds its own."""
-    structure = getattr(learner, "structure", None)
-    return structure if isinstance(structure, Mapping) else None
-
-
 def _listed(child: str, parents: Any) -> list[str]:
     """Parents as a list, which files hold."""
     if isinstance(parents, (str, bytes)) or not isinstance(parents, Iterable):
@@ -270,12 +265,3 @@ def _listed(child: str, parents: Any) -> list[str]:
             f"structure: the parents of {child!r} ({shown}) must be a list of columns, such as ['a']",
         )
     return sorted(parents) if isinstance(parents, (set, frozenset)) else list(parents)
-
-
-def check_split(parts: Any) -> None:
-    """Raise ValueError unless these are shares of structure, parameters and seeds."""
-    three = isinstance(parts, (tuple, list)) and len(parts) == 3
-    shares = three and all(isinstance(p, (int, float)) and not isinstance(p, bool) and p > 0 for p in parts)
-    if not shares or sum(parts) > 1 + 1e-9:
-        rule = "must be three shares > 0 for structure, parameters and seeds with a sum of at most 1"
-        raise check.Refused("split", parts, rule, "try (0.25, 0.25, 0.5)")

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtr
 
-from sdv_plausible.models.projection import project_to_simplex
+from sdv_plausible.models.conditional_table import project_to_simplex
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.table.domain import Attribute
 

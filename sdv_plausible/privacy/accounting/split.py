@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import ApproxDP, Loss
+from sdv_plausible.privacy.checks import Refused
 
 COMMON_SHARE = 0.5  # of delta, where all rows were used for something as well
 
@@ -62,3 +64,12 @@ class RandomSplit:
         return split_total(
             [(p, losses) for (p, _), losses in zip(self.parts, of_parts, strict=True)], common, delta
         )
+
+
+def check_split(parts: Any) -> None:
+    """Raise ValueError unless these are shares of structure, parameters and seeds."""
+    three = isinstance(parts, (tuple, list)) and len(parts) == 3
+    shares = three and all(isinstance(p, (int, float)) and not isinstance(p, bool) and p > 0 for p in parts)
+    if not shares or sum(parts) > 1 + 1e-9:
+        rule = "must be three shares > 0 for structure, parameters and seeds with a sum of at most 1"
+        raise Refused("split", parts, rule, "try (0.25, 0.25, 0.5)")

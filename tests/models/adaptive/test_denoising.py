@@ -19,7 +19,7 @@ from sdv_plausible.models.adaptive.denoising import (
     shrink_singular_values,
     trim_ends,
 )
-from sdv_plausible.models.projection import project_to_simplex
+from sdv_plausible.models.conditional_table import project_to_simplex
 
 # --- Haar -------------------------------------------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from sdv_plausible.models.adaptive import choosing
-from sdv_plausible.models.adaptive.choosing import worth_measuring
+from sdv_plausible.models.adaptive import schedule
+from sdv_plausible.models.adaptive.schedule import worth_measuring
 
 
 def deviation(share: float) -> float:
@@ -65,4 +65,4 @@ def test_ranking_no_more_than_needed_is_ranking_all(seed):
 
     for keep, k in itertools.product((np.asarray, one_of_each), (1, 2, 7, 39, 40, 41, 299, 300)):
         wanted = keep(np.argsort(value, kind="stable"))[:k]
-        assert choosing._first_kept(value, k, keep).tolist() == wanted.tolist()
+        assert schedule._first_kept(value, k, keep).tolist() == wanted.tolist()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.models.projection import project_to_simplex
+from sdv_plausible.models.conditional_table import project_to_simplex
 
 
 @settings(max_examples=150, deadline=None)

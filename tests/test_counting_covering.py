@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import sdv_plausible.covering as covering
+import sdv_plausible.counting as covering
 from sdv_plausible.counting import joint_counts
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis
