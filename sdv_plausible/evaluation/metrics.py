@@ -15,8 +15,8 @@ quality report does).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ from sdv_plausible.evaluation import classifiers as _classifiers
 from sdv_plausible.evaluation import coding, distances, game, prediction
 from sdv_plausible.evaluation.features import split_rows, split_sizes
 from sdv_plausible.evaluation.network_layout import as_structure
-from sdv_plausible.evaluation.tables import prepare, prepare_holdout
+from sdv_plausible.evaluation.tables import TablePair, prepare, prepare_holdout
 
 
 class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
@@ -36,6 +36,7 @@ class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
 
     min_value = 0.0
     max_value = 1.0
+    _breakdown: ClassVar[Callable[..., dict[str, Any]]]  # of a pair of tables, and the options
 
     @classmethod
     def compute(
@@ -49,6 +50,21 @@ class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
         """Return the score; parameters as in ``compute_breakdown``."""
         breakdown = cls.compute_breakdown(real_data, synthetic_data, metadata, table_name, **options)
         return float(breakdown["score"])
+
+    @classmethod
+    def compute_breakdown(
+        cls,
+        real_data: Any,
+        synthetic_data: Any,
+        metadata: Any = None,
+        table_name: str | None = None,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Return the score, its parts, and the rows that were used."""
+        pair = prepare(real_data, synthetic_data, metadata, table_name)
+        if "holdout" in options:
+            options["holdout"] = prepare_holdout(pair, options["holdout"], table_name)
+        return cls._breakdown(pair, **options)
 
 
 class TotalVariationDistance(_SectionSixMetric):
@@ -71,19 +87,14 @@ class TotalVariationDistance(_SectionSixMetric):
     goal = Goal.MINIMIZE
 
     @classmethod
-    def compute_breakdown(
+    def _breakdown(
         cls,
-        real_data: Any,
-        synthetic_data: Any,
-        metadata: Any = None,
-        table_name: str | None = None,
+        pair: TablePair,
         *,
         num_bins: int = coding.DEFAULT_NUM_BINS,
         max_rows: int | None = None,
         random_state: int = 0,
     ) -> dict[str, Any]:
-        """Return the mean distance and that of each column."""
-        pair = prepare(real_data, synthetic_data, metadata, table_name)
         coded, used = coding.encode_pair(pair, num_bins, max_rows, random_state)
         real, synthetic = coded.tables
         values = distances.column_distances(real, synthetic, coded.cardinalities)
@@ -107,19 +118,14 @@ class PairwiseTotalVariationDistance(_SectionSixMetric):
     goal = Goal.MINIMIZE
 
     @classmethod
-    def compute_breakdown(
+    def _breakdown(
         cls,
-        real_data: Any,
-        synthetic_data: Any,
-        metadata: Any = None,
-        table_name: str | None = None,
+        pair: TablePair,
         *,
         num_bins: int = coding.DEFAULT_NUM_BINS,
         max_rows: int | None = None,
         random_state: int = 0,
     ) -> dict[str, Any]:
-        """Return the mean distance and that of each pair."""
-        pair = prepare(real_data, synthetic_data, metadata, table_name)
         if len(pair.kinds) < 2:
             raise IncomputableMetricError(f"only column {list(pair.kinds)} can be compared: pairs need two")
         coded, used = coding.encode_pair(pair, num_bins, max_rows, random_state)
@@ -158,26 +164,20 @@ class ModelAccuracy(_SectionSixMetric):
     goal = Goal.MAXIMIZE
 
     @classmethod
-    def compute_breakdown(
+    def _breakdown(
         cls,
-        real_data: Any,
-        synthetic_data: Any,
-        metadata: Any = None,
-        table_name: str | None = None,
+        pair: TablePair,
         *,
         structure: Mapping[str, str | Sequence[str]] | None = None,
         num_bins: int = coding.DEFAULT_NUM_BINS,
-        holdout: Any = None,
+        holdout: pd.DataFrame | None = None,
         test_fraction: float = 0.3,
         max_rows: int | None = _classifiers.DEFAULT_MAX_ROWS,
         random_state: int = 0,
     ) -> dict[str, Any]:
-        """Return the mean accuracy and that of each column with its baselines."""
-        pair = prepare(real_data, synthetic_data, metadata, table_name)
-        unseen = prepare_holdout(pair, holdout, table_name)
-        *sizes, subsampled = split_sizes(pair, unseen, test_fraction, max_rows)
+        *sizes, subsampled = split_sizes(pair, holdout, test_fraction, max_rows)
         rng = np.random.default_rng(random_state)
-        parts = split_rows(pair, unseen, (sizes[0], sizes[1]), rng)
+        parts = split_rows(pair, holdout, (sizes[0], sizes[1]), rng)
         coded = coding.encode(parts, pair.kinds, formats=pair.formats, num_bins=num_bins)
         real, synthetic, test = coded.tables
         predictor = prediction.forest_predictor(random_state)
@@ -210,14 +210,12 @@ def _places(structure: Mapping[str, str | Sequence[str]], columns: Sequence[str]
     return {place[child]: [place[parent] for parent in parents] for child, parents in network.items()}
 
 
-def _judge(real: Any, synthetic: Any, metadata: Any, table_name: str | None, options: dict[str, Any]) -> Any:
-    pair = prepare(real, synthetic, metadata, table_name)
-    options["holdout"] = prepare_holdout(pair, options.get("holdout"), table_name)
-    return _classifiers.compare_classifiers(pair, **options)
-
-
 def _estimate(estimate: _classifiers.Estimate) -> dict[str, Any]:
     return {"score": estimate.mean, "low": estimate.low, "high": estimate.high, "runs": list(estimate.values)}
+
+
+def _mean(parts: Mapping[str, Any]) -> float:
+    return float(np.mean([part["score"] for part in parts.values()]))
 
 
 def _rows_used(outcome: _classifiers.ClassifierComparison | game.GameResult) -> dict[str, Any]:
@@ -257,26 +255,16 @@ class ClassifierAccuracy(_SectionSixMetric):
     goal = Goal.MAXIMIZE
 
     @classmethod
-    def compute_breakdown(
-        cls,
-        real_data: Any,
-        synthetic_data: Any,
-        metadata: Any = None,
-        table_name: str | None = None,
-        **options: Any,
-    ) -> dict[str, Any]:
-        """Return the mean accuracy and that of each classifier."""
-        outcome = _judge(real_data, synthetic_data, metadata, table_name, options)
+    def _breakdown(cls, pair: TablePair, **options: Any) -> dict[str, Any]:
+        outcome = _classifiers.compare_classifiers(pair, **options)
         parts = {
             name: {**_estimate(result.synthetic_accuracy), "real": _estimate(result.real_accuracy)}
             for name, result in outcome.results.items()
         }
-        score = float(np.mean([part["score"] for part in parts.values()]))
-        majority = outcome.majority_accuracy
         return {
-            "score": score,
+            "score": _mean(parts),
             "classifiers": parts,
-            "majority": majority,
+            "majority": outcome.majority_accuracy,
             "target": outcome.target,
             **_rows_used(outcome),
         }
@@ -297,22 +285,13 @@ class ClassifierAgreement(_SectionSixMetric):
     goal = Goal.MAXIMIZE
 
     @classmethod
-    def compute_breakdown(
-        cls,
-        real_data: Any,
-        synthetic_data: Any,
-        metadata: Any = None,
-        table_name: str | None = None,
-        **options: Any,
-    ) -> dict[str, Any]:
-        """Return the mean agreement and that of each classifier."""
-        outcome = _judge(real_data, synthetic_data, metadata, table_name, options)
+    def _breakdown(cls, pair: TablePair, **options: Any) -> dict[str, Any]:
+        outcome = _classifiers.compare_classifiers(pair, **options)
         parts = {name: _estimate(result.agreement) for name, result in outcome.results.items()}
-        score = float(np.mean([part["score"] for part in parts.values()]))
         for name, result in outcome.results.items():
             if result.ceiling is not None:
                 parts[name]["ceiling"] = result.ceiling.mean
-        return {"score": score, "classifiers": parts, "target": outcome.target, **_rows_used(outcome)}
+        return {"score": _mean(parts), "classifiers": parts, "target": outcome.target, **_rows_used(outcome)}
 
 
 class DistinguishingGame(_SectionSixMetric):
@@ -344,17 +323,7 @@ class DistinguishingGame(_SectionSixMetric):
     max_value = 1.0
 
     @classmethod
-    def compute_breakdown(
-        cls,
-        real_data: Any,
-        synthetic_data: Any,
-        metadata: Any = None,
-        table_name: str | None = None,
-        **options: Any,
-    ) -> dict[str, Any]:
-        """Return the score and the accuracy of each distinguisher."""
-        pair = prepare(real_data, synthetic_data, metadata, table_name)
-        options["holdout"] = prepare_holdout(pair, options.get("holdout"), table_name)
+    def _breakdown(cls, pair: TablePair, **options: Any) -> dict[str, Any]:
         outcome = game.distinguishing_game(pair, **options)
         parts = {name: _estimate(estimate) for name, estimate in outcome.accuracy.items()}
         return {

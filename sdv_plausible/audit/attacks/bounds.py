@@ -83,11 +83,10 @@ def attack_bounds(
     false_alarm : float
         In (0, 1).
     """
-    epsilon = epsilon_lower_bound(present, absent, delta, false_alarm=false_alarm).epsilon
     runs = min(np.size(present), np.size(absent))
     counted = runs - runs // CHOOSING
     return AttackBounds(
-        epsilon=epsilon,
+        epsilon=epsilon_lower_bound(present, absent, delta, false_alarm=false_alarm),
         delta=delta,
         mu=mu_lower_bound(present, absent, false_alarm=false_alarm),
         false_alarm=false_alarm,
