@@ -15,6 +15,8 @@ import numpy.typing as npt
 from scipy.stats import beta
 
 FloatArray = npt.NDArray[np.float64]
+CHOOSING = 4  # one of so many runs chooses the event, the others are counted
+LEAST_RUNS = 20  # on each side
 
 
 def clopper_pearson(successes: npt.ArrayLike, trials: int, alarm: float) -> tuple[FloatArray, FloatArray]:
@@ -25,21 +27,30 @@ def clopper_pearson(successes: npt.ArrayLike, trials: int, alarm: float) -> tupl
     return low, high
 
 
+def choosing_and_counting(
+    present: npt.ArrayLike, absent: npt.ArrayLike, false_alarm: float
+) -> tuple[list[FloatArray], list[FloatArray], FloatArray]:
+    """Scores of both sides that choose an event, those that are counted, and thresholds to choose from."""
+    scores = [np.asarray(s, dtype=np.float64) for s in (present, absent)]
+    if min(map(len, scores)) < LEAST_RUNS:
+        raise ValueError(
+            f"present and absent ({len(scores[0])} and {len(scores[1])} runs) must have at least "
+            f"{LEAST_RUNS} runs each"
+        )
+    if not 0 < false_alarm < 1:
+        raise ValueError(f"false_alarm ({false_alarm!r}) must lie in (0, 1), such as 0.05")
+    choosing = [s[: len(s) // CHOOSING] for s in scores]
+    return choosing, [s[len(s) // CHOOSING :] for s in scores], np.unique(np.concatenate(choosing))
+
+
 def epsilon_lower_bound(
     present: npt.ArrayLike, absent: npt.ArrayLike, delta: float, *, false_alarm: float = 1e-6
 ) -> float:
     """Lower bound on epsilon at ``delta``, from scores of independent runs with and without the target."""
-    # The first quarter of the runs, of at least 20 on each side, chooses the event, the others are counted. A
-    # true claim is contradicted with probability at most ``false_alarm``.
-    scores = [np.asarray(s, dtype=np.float64) for s in (present, absent)]
-    if min(map(len, scores)) < 20:
-        raise ValueError(
-            f"present and absent ({len(scores[0])} and {len(scores[1])} runs) must have at least 20 runs each"
-        )
-    if not 0 <= delta < 1 or not 0 < false_alarm < 1:
-        raise ValueError(f"delta ({delta!r}) must lie in [0, 1) and false_alarm ({false_alarm!r}) in (0, 1)")
-    training = [s[: len(s) // 4] for s in scores]
-    judged = [s[len(s) // 4 :] for s in scores]
+    # A true claim is contradicted with probability at most ``false_alarm``.
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta ({delta!r}) must lie in [0, 1)")
+    training, judged, thresholds = choosing_and_counting(present, absent, false_alarm)
 
     def bounds(runs: list[FloatArray], thresholds: FloatArray, below: bool, likelier: int) -> FloatArray:
         """Of the event "at least" (or "at most", if ``below``) each threshold, likelier on that side."""
@@ -47,7 +58,6 @@ def epsilon_lower_bound(
         one, other = likelier, 1 - likelier
         return log_ratio(counts[one], trials[one], counts[other], trials[other], delta, false_alarm)
 
-    thresholds = np.unique(np.concatenate(training))
     best = (-math.inf, float(thresholds[0]), False, 0)
     for below in (False, True):
         for likelier in (0, 1):
