@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,10 +34,9 @@ NUM_BINS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows(Section):
+class Rows(Section, template="inspected_rows.html"):
     """First and last rows of both tables."""
 
-    template: ClassVar[str] = "inspected_rows.html"
     head: tuple[str, ...]
     tables: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
 
@@ -64,18 +63,16 @@ def _text(cell: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Divergences(Section):
+class Divergences(Section, template="inspected_divergences.html"):
     """Kullback-Leibler divergence of every column, in bits."""
 
-    template: ClassVar[str] = "inspected_divergences.html"
     rows: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pairs(Section):
+class Pairs(Section, template="inspected_pairs.html"):
     """Pictures of both tables under one heading."""
 
-    template: ClassVar[str] = "inspected_pairs.html"
     title: str
     words: str
     figures: tuple[Figure, ...]

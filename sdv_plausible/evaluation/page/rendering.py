@@ -45,6 +45,10 @@ class Section:
 
     template: ClassVar[str]
 
+    def __init_subclass__(cls, template: str) -> None:
+        super().__init_subclass__()
+        cls.template = template
+
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
