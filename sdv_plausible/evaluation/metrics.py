@@ -105,13 +105,9 @@ class TotalVariationDistance(_SectionSixMetric):
 class PairwiseTotalVariationDistance(_SectionSixMetric):
     """Mean over all pairs of columns of the total variation distance of their joint values, in [0, 1].
 
-    0 is ideal.
-
-    [PD] section 6.2, figure 4. Memory is bounded by the rows, not by the size of the joint tables. Options:
-    as
-    :class:`TotalVariationDistance`. Parts of the breakdown: ``"pairs"`` (``{(column, column): {"score":
-    distance}}``)
-    and the row counts.
+    0 is ideal. [PD] section 6.2, figure 4. Memory is bounded by the rows, not by the size of the joint
+    tables. Options: as :class:`TotalVariationDistance`. Parts of the breakdown: ``"pairs"``
+    (``{(column, column): {"score": distance}}``) and the row counts.
     """
 
     name = "PairwiseTotalVariationDistance"
@@ -138,10 +134,8 @@ class PairwiseTotalVariationDistance(_SectionSixMetric):
 class ModelAccuracy(_SectionSixMetric):
     """Mean over columns of how often the most likely value given all other columns is the true one.
 
-    1 is ideal.
-
-    [PD] section 6.2, figures 1 and 2. The most likely value is learned from the synthetic rows and tested on
-    unseen real rows; values are codes (numbers: quantile bins). Options:
+    1 is ideal. [PD] section 6.2, figures 1 and 2. The most likely value is learned from the synthetic rows
+    and tested on unseen real rows; values are codes (numbers: quantile bins). Options:
 
     structure : dict of str to list of str, optional
         ``{column: parents}`` of a Bayesian network: its conditional tables, counted on the synthetic rows,
@@ -273,12 +267,10 @@ class ClassifierAccuracy(_SectionSixMetric):
 class ClassifierAgreement(_SectionSixMetric):
     """Share of unseen real rows on which twins trained on real and on synthetic rows agree, in [0, 1].
 
-    1 is ideal.
-
-    [PD] section 6.3, table 3. Options: as :class:`ClassifierAccuracy`, and ``ceiling=True``, which also lets
-    twins trained on different real rows agree as they can; then all train on at most half of the real rows
-    that are not tested on. Parts of the breakdown: ``"classifiers"`` (each with ``"score"``, ``"low"``,
-    ``"high"``, ``"runs"``, maybe ``"ceiling"``), ``"target"`` and the row counts.
+    1 is ideal. [PD] section 6.3, table 3. Options: as :class:`ClassifierAccuracy`, and ``ceiling=True``,
+    which also lets twins trained on different real rows agree as they can; then all train on at most half of
+    the real rows that are not tested on. Parts of the breakdown: ``"classifiers"`` (each with ``"score"``,
+    ``"low"``, ``"high"``, ``"runs"``, maybe ``"ceiling"``), ``"target"`` and the row counts.
     """
 
     name = "ClassifierAgreement"
@@ -297,10 +289,8 @@ class ClassifierAgreement(_SectionSixMetric):
 class DistinguishingGame(_SectionSixMetric):
     """Share of a mix of real and synthetic rows whose origin a classifier names right, in [0.5, 1].
 
-    0.5 is ideal.
-
-    [PD] section 6.4, table 5. The score counts a distinguisher that does worse than guessing as guessing; the
-    breakdown has the plain accuracies. ``normalize`` maps 0.5 to 1 and 1 to 0. Options:
+    0.5 is ideal. [PD] section 6.4, table 5. The score counts a distinguisher that does worse than guessing as
+    guessing; the breakdown has the plain accuracies. ``normalize`` maps 0.5 to 1 and 1 to 0. Options:
 
     classifiers : str or sequence of str, default ``("random_forest", "tree")``
     num_runs : int, default 5
