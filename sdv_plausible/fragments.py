@@ -1,19 +1,30 @@
-"""What a notebook shows of an object: the words of its text form as a piece of HTML, all of them escaped."""
+"""Templates to HTML, all words escaped; and what a notebook shows of an object: its text form as HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 @cache
-def _template() -> Any:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+def environment(*rooms: str, **options: Any) -> Environment:
+    """Templates of some rooms, the first one's before those of the others: every value in them is escaped."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-    loader = PackageLoader("sdv_plausible")
-    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    return made.get_template("fragment.html")
+    made = Environment(
+        loader=ChoiceLoader([PackageLoader(room) for room in rooms]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        **options,
+    )
+    del made.filters["safe"]  # no filter marks text as safe
+    return made
 
 
 def fragment(
@@ -24,7 +35,8 @@ def fragment(
     notes: Sequence[str] = (),
 ) -> str:
     """Return a title, a table and notes as HTML without script, style sheet or request."""
-    return str(_template().render(title=title, head=head, rows=rows, notes=notes))
+    template = environment("sdv_plausible").get_template("fragment.html")
+    return template.render(title=title, head=head, rows=rows, notes=notes)
 
 
 def text(title: str, rows: Sequence[Sequence[str]] = (), notes: Sequence[str] = ()) -> str:

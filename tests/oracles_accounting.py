@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -38,6 +38,13 @@ def rows(one_attempt: Sequence[Fraction], num_rows: int) -> np.ndarray:
     for _ in range(num_rows):
         joint = np.kron(joint, row)
     return joint
+
+
+def hockey_stick(
+    p: Mapping[Hashable, Fraction], q: Mapping[Hashable, Fraction], factor: Fraction
+) -> Fraction:
+    """Smallest delta with ``P(S) <= factor Q(S) + delta`` for every event S; factor stands for e^epsilon."""
+    return sum((max(Fraction(0), m - factor * q.get(y, Fraction(0))) for y, m in p.items()), Fraction(0))
 
 
 def hockey_sticks(p: np.ndarray, q: np.ndarray) -> np.ndarray:

@@ -12,7 +12,8 @@ from starlette.responses import RedirectResponse, Response
 from sdv_plausible.app.running import Fit
 from sdv_plausible.declaring.review import Review
 from sdv_plausible.declaring.web.guard import Keys
-from sdv_plausible.declaring.web.pages import Answer, Filled, Pages, Texts, environment
+from sdv_plausible.declaring.web.pages import Answer, Filled, Pages, Texts
+from sdv_plausible.fragments import environment
 from sdv_plausible.table.domain_file import DomainFile
 
 TITLES = {
@@ -39,15 +40,18 @@ def steps(
     return [Step(at, title, at == here, is_open.get(at, has_table)) for at, title in TITLES.items()]
 
 
+ROOMS = ("sdv_plausible.app", "sdv_plausible.declaring.web")
+
+
 def templates() -> Environment:
     """Return the templates of the app, and those that it shares with the review page."""
-    return environment("sdv_plausible.app")
+    return environment(*ROOMS)
 
 
 class ColumnsPage(Pages):
     """Types and values of the columns of one session's table."""
 
-    template = "columns.html"
+    template, rooms = "columns.html", ROOMS
 
     def __init__(
         self,
@@ -83,7 +87,3 @@ class ColumnsPage(Pages):
             "columns", has_table=True, has_fit=fit is not None, has_result=fit is not None and fit.is_released
         )
         return {"home": self._home, "steps": way, "messages": self._messages}
-
-    def environment(self) -> Environment:
-        """Where the template is."""
-        return templates()

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from sdv_plausible.app.opening import read_upload
 from sdv_plausible.app.sessions import Session, Sessions
-from sdv_plausible.declaring.web.guard import HEADERS, Guard, Keys, cookie_of, form_fields, is_same, refusal
+from sdv_plausible.declaring.web.guard import COOKIE, HEADERS, Guard, Keys, form_fields, is_same, refusal
 
 UPLOAD, SESSION, SENT = "open", "app.session", "app.upload"
 OUR_HEADERS = {
@@ -44,13 +44,13 @@ class Entrance(Guard):
         self.sessions, self.most_bytes = sessions, most_bytes
 
     def _enter(self, request: Request) -> str | Response:
-        session = self.sessions.find(cookie_of(request)) or self.sessions.begin()
+        session = self.sessions.find(request.cookies.get(COOKIE, "")) or self.sessions.begin()
         if session is None:
             return PlainTextResponse("Too many browsers are working here: close one of them.", 503)
         return session.keys.cookie
 
     def _form_secret(self, request: Request) -> str | None:
-        session = self.sessions.find(cookie_of(request))
+        session = self.sessions.find(request.cookies.get(COOKIE, ""))
         request.scope[SESSION] = session
         return None if session is None else session.keys.form
 

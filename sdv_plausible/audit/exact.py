@@ -14,7 +14,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-Distribution = Mapping[Hashable, Fraction]
 PassProbability = Callable[[int], Fraction]
 Weights = Sequence[Sequence[Fraction]]
 
@@ -91,11 +90,6 @@ def released_groups(
         shown = tuple((key, size) for key, size, _ in parts if size is not None)
         law[shown] = law.get(shown, Fraction(0)) + math.prod((p for _, _, p in parts), start=Fraction(1))
     return law
-
-
-def hockey_stick(p: Distribution, q: Distribution, factor: Fraction) -> Fraction:
-    """Smallest delta with ``P(S) <= factor Q(S) + delta`` for every event S; factor stands for e^epsilon."""
-    return sum((max(Fraction(0), m - factor * q.get(y, Fraction(0))) for y, m in p.items()), Fraction(0))
 
 
 @lru_cache(maxsize=4096)

@@ -40,53 +40,68 @@ Moves = tuple[tuple[str, float, int], ...]
 """Noise, its scale, and by how much the exact value changes: for every value that does."""
 
 
-class WatchedRows(Queryable):
-    """The door to the rows, which writes down every question with the noise that was drawn for it."""
+class ListeningRows(Queryable):
+    """The door to the rows, which hears every question with its answer."""
 
-    asked: list[tuple[Question[Any], NoiseCall | None]]
-    raw: bool
+    heard: list[tuple[Question[Any], np.ndarray, float]]  # with the answer, and its scale as it is told, or 0
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.asked, self.raw = [], False
+        self.heard = []
 
     def ask(self, question: Question[Any], share: float, failure: float = 0.0) -> Answer:
-        """Ask, and write down."""
+        """Ask, and hear."""
         with record_calls() as calls:
             answer = super().ask(question, share, failure)
-        self._note([question], calls)
+        self.hear([question], [answer], calls)
         return answer
 
     def ask_tables(self, sets: Sequence[Axes], shares: Sequence[float]) -> list[Answer]:
-        """Ask for several tables, and write down."""
+        """Ask for several tables, and hear."""
         with record_calls() as calls:
             answers = super().ask_tables(sets, shares)
-        self._note([CountTable(axes) for axes in sets], calls)
+        self.hear([CountTable(axes) for axes in sets], answers, calls)
         return answers
 
     def count_rows(self, epsilon: float, failure: float) -> int:
-        """Count rows, and write down."""
+        """Count rows, and hear."""
         with record_calls() as calls:
-            answer = super().count_rows(epsilon, failure)
-        self._note([NumberOfRows()], calls)
-        return answer
-
-    def raw_rows(self, why: str) -> np.ndarray:
-        """Hand out the rows, and write that down."""
-        self.raw = True
-        return super().raw_rows(why)
+            count = super().count_rows(epsilon, failure)
+        scale = self.neighbours.rows / epsilon if self.allowance.is_private else 0.0
+        self.hear([NumberOfRows()], [Answer(values=np.array([count]), sigma=scale)], calls)
+        return count
 
     def ask_frequent(self, *_: Any, **__: Any) -> Any:
         """Refuse: values that are not known beforehand have no table of counts."""
-        raise NotImplementedError("the exact audit takes learners, which ask for counts; not ask_frequent")
+        raise NotImplementedError("audits take learners, which ask for counts; not ask_frequent")
 
     def release_groups(self, *_: Any, **__: Any) -> Any:
         """Refuse: that is a privacy test."""
         raise NotImplementedError("release_groups is a privacy test: audit it with release_test_matrix")
 
-    def _note(self, questions: Sequence[Question[Any]], calls: Sequence[NoiseCall]) -> None:
-        noises: Sequence[NoiseCall | None] = calls or [None] * len(questions)
-        self.asked += zip(questions, noises, strict=True)
+    def hear(self, questions: Sequence[Any], answers: Sequence[Answer], _: Sequence[NoiseCall], /) -> None:
+        """Write down what was asked and answered; last come the calls of the noise that was drawn."""
+        self.heard += [(q, a.values, a.sigma) for q, a in zip(questions, answers, strict=True)]
+
+
+class WatchedRows(ListeningRows):
+    """The same, which writes down the noise that was really drawn, and whether rows were handed out."""
+
+    raw = False
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.drawn: list[tuple[Question[Any], NoiseCall | None]] = []
+
+    def hear(self, questions: Sequence[Any], _: Sequence[Answer], calls: Sequence[NoiseCall], /) -> None:
+        """Write down each question's noise."""
+        drawn: Sequence[NoiseCall | None] = calls or [None] * len(questions)
+        self.drawn += zip(questions, drawn, strict=True)
+
+    def raw_rows(self, why: str) -> np.ndarray:
+        """Hand out the rows, and write that down."""
+        self.raw = True
+        return super().raw_rows(why)
 
 
 def compare_learner(
@@ -140,7 +155,7 @@ def _codes(table: Counts, domain: Any) -> np.ndarray:
 def _deltas(rows: WatchedRows, engine: CodeArray, other: CodeArray, epsilons: FloatArray) -> FloatArray:
     """Exact delta of the answers to all questions, between two tables."""
     moves: list[tuple[str, float, int]] = []
-    for question, call in rows.asked:
+    for question, call in rows.drawn:
         change = np.abs(np.asarray(question.exact(engine)) - np.asarray(question.exact(other))).ravel()
         if change.any() and call is None:
             return np.ones(len(epsilons))

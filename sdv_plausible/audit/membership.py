@@ -9,29 +9,14 @@ epsilon that holds with a stated probability.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import beta
 
 FloatArray = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class AttackResult:
-    """What an attack proved: a lower bound on epsilon, too large with probability at most ``false_alarm``."""
-
-    # ``likelier`` and ``rarer`` are the shares of counted runs with the event "score >= threshold" (or "<=",
-    # if ``below``), under the table that makes it likelier, which has the target if ``present_likelier``, and
-    # the other.
-    epsilon: float
-    false_alarm: float
-    likelier: float
-    rarer: float
-    threshold: float
-    below: bool
-    present_likelier: bool
+CHOOSING = 4  # one of so many runs chooses the event, the others are counted
+LEAST_RUNS = 20  # on each side
 
 
 def clopper_pearson(successes: npt.ArrayLike, trials: int, alarm: float) -> tuple[FloatArray, FloatArray]:
@@ -42,45 +27,45 @@ def clopper_pearson(successes: npt.ArrayLike, trials: int, alarm: float) -> tupl
     return low, high
 
 
+def choosing_and_counting(
+    present: npt.ArrayLike, absent: npt.ArrayLike, false_alarm: float
+) -> tuple[list[FloatArray], list[FloatArray], FloatArray]:
+    """Scores of both sides that choose an event, those that are counted, and thresholds to choose from."""
+    scores = [np.asarray(s, dtype=np.float64) for s in (present, absent)]
+    if min(map(len, scores)) < LEAST_RUNS:
+        raise ValueError(
+            f"present and absent ({len(scores[0])} and {len(scores[1])} runs) must have at least "
+            f"{LEAST_RUNS} runs each"
+        )
+    if not 0 < false_alarm < 1:
+        raise ValueError(f"false_alarm ({false_alarm!r}) must lie in (0, 1), such as 0.05")
+    choosing = [s[: len(s) // CHOOSING] for s in scores]
+    return choosing, [s[len(s) // CHOOSING :] for s in scores], np.unique(np.concatenate(choosing))
+
+
 def epsilon_lower_bound(
     present: npt.ArrayLike, absent: npt.ArrayLike, delta: float, *, false_alarm: float = 1e-6
-) -> AttackResult:
+) -> float:
     """Lower bound on epsilon at ``delta``, from scores of independent runs with and without the target."""
-    # The first quarter of the runs, of at least 20 on each side, chooses the event, the others are counted. A
-    # true claim is contradicted with probability at most ``false_alarm``.
-    scores = [np.asarray(s, dtype=np.float64) for s in (present, absent)]
-    if min(map(len, scores)) < 20:
-        raise ValueError(
-            f"present and absent ({len(scores[0])} and {len(scores[1])} runs) must have at least 20 runs each"
-        )
-    if not 0 <= delta < 1 or not 0 < false_alarm < 1:
-        raise ValueError(f"delta ({delta!r}) must lie in [0, 1) and false_alarm ({false_alarm!r}) in (0, 1)")
-    training = [s[: len(s) // 4] for s in scores]
-    judged = [s[len(s) // 4 :] for s in scores]
-    thresholds = np.unique(np.concatenate(training))
-    best: tuple[float, float, bool, bool] = (-math.inf, float(thresholds[0]), False, True)
+    # A true claim is contradicted with probability at most ``false_alarm``.
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta ({delta!r}) must lie in [0, 1)")
+    training, judged, thresholds = choosing_and_counting(present, absent, false_alarm)
+
+    def bounds(runs: list[FloatArray], thresholds: FloatArray, below: bool, likelier: int) -> FloatArray:
+        """Of the event "at least" (or "at most", if ``below``) each threshold, likelier on that side."""
+        counts, trials = [_events(s, thresholds, below) for s in runs], [len(s) for s in runs]
+        one, other = likelier, 1 - likelier
+        return log_ratio(counts[one], trials[one], counts[other], trials[other], delta, false_alarm)
+
+    best = (-math.inf, float(thresholds[0]), False, 0)
     for below in (False, True):
-        counts = [_events(s, thresholds, below) for s in training]
-        for present_likelier in (True, False):
-            one, other = (0, 1) if present_likelier else (1, 0)
-            values = log_ratio(
-                counts[one], len(training[one]), counts[other], len(training[other]), delta, false_alarm
-            )
+        for likelier in (0, 1):
+            values = bounds(training, thresholds, below, likelier)
             i = int(np.argmax(values))
-            best = max(best, (float(values[i]), float(thresholds[i]), below, present_likelier))
-    _, threshold, below, present_likelier = best
-    counts = [_events(s, np.array([threshold]), below) for s in judged]
-    one, other = (0, 1) if present_likelier else (1, 0)
-    bound = log_ratio(counts[one], len(judged[one]), counts[other], len(judged[other]), delta, false_alarm)
-    return AttackResult(
-        epsilon=max(0.0, float(bound[0])),
-        false_alarm=false_alarm,
-        threshold=threshold,
-        below=below,
-        likelier=float(counts[one][0]) / len(judged[one]),
-        rarer=float(counts[other][0]) / len(judged[other]),
-        present_likelier=present_likelier,
-    )
+            best = max(best, (float(values[i]), float(thresholds[i]), below, -likelier))
+    _, threshold, below, side = best
+    return max(0.0, float(bounds(judged, np.array([threshold]), below, -side)[0]))
 
 
 def _events(scores: FloatArray, thresholds: FloatArray, below: bool) -> FloatArray:

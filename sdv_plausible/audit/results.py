@@ -7,17 +7,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from sdv_plausible.evaluation.page.rendering import Page, Section
 from sdv_plausible.whole_files import write_whole
 
 
 @dataclass(frozen=True, kw_only=True)
-class Threats(Section):
+class Threats(Section, template="audit.html"):
     """One row per stage: threat, verdict, confidence (0 for none) and figures."""
 
-    template: ClassVar[str] = "audit.html"
     claim: str
     verdict: str
     stages: tuple[tuple[str, str, float, str], ...]

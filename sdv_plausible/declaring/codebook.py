@@ -101,9 +101,9 @@ def labelled(
     return ranged(name, None, None, list(dict.fromkeys([*codes, *missing])))
 
 
-def read_text(path: Path, what: str, encoding: str = "utf-8-sig") -> str:
+def read_text(path: Path, what: str) -> str:
     """Text of a file."""
     try:
-        return path.read_text(encoding=encoding)
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeError:
         raise ValueError(f"{path} is no {what} in UTF-8: write it in that encoding") from None

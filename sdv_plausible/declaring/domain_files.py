@@ -62,17 +62,8 @@ def _is_finished(document: Any) -> bool:
 def with_looks(
     file: DomainFile, replaced: str | Path, names: Collection[str]
 ) -> tuple[DomainFile, list[str]]:
-    """The file with the looks that the one it replaces has on record, and the columns that these are of.
-
-    Parameters
-    ----------
-    file : DomainFile
-        The new one.
-    replaced : str or Path
-        The old one, if there is one.
-    names : collection of str
-        Columns of the table. Of those that neither it nor the file has, nothing is kept.
-    """
+    """The file with the looks on record in the one it replaces, if there is one, and the columns of these."""
+    # ``names`` are the table's columns: of those that neither it nor the file has, nothing is kept
     try:
         document = read_json(Path(replaced))
     except FileNotFoundError:  # there is no record
@@ -100,20 +91,9 @@ def with_earlier(
 def replace_file(
     path: str | Path, file: DomainFile, names: Collection[str], learned: Mapping[str, Any]
 ) -> list[str]:
-    """Write a domain file; of one that it replaces the looks stay, those that were written down just now too.
-
-    Parameters
-    ----------
-    path, file, names
-        As for :func:`with_looks`.
-    learned : mapping
-        Columns that were learned for it, and their words.
-
-    Returns
-    -------
-    list of str
-        Columns whose looks are from the file that was replaced.
-    """
+    """Write a domain file; looks in one that it replaces stay, those that were written down just now too."""
+    # ``names`` as for :func:`with_looks`; ``learned`` are columns that were learned for it, with their words.
+    # Returned are the columns whose looks are from the file that was replaced.
     path = Path(path)
     with locked(path.resolve()) if path.exists() else nullcontext():
         after, kept = with_looks(file, path, names)

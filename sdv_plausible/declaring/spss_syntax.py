@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sdv_plausible.declaring.codebook import Codebook, labelled, read_text
+from sdv_plausible.declaring.codebook import Codebook, labelled, number, read_text
 
 _TOKEN = re.compile(
     r"""(?P<text>'(?:[^'\n]|'')*'|"(?:[^"\n]|"")*")"""
@@ -100,7 +100,7 @@ def _groups(path: Path, tokens: Tokens) -> Iterator[tuple[list[str], Tokens]]:
         elif kind in ("text", "word") and followed == "text" and (names or kind == "text"):
             if not values and not names:
                 raise ValueError(f"{path}: VALUE LABELS: {text!r} must be the name of a variable")
-            if kind == "word" and not values and not _is_value(text):
+            if kind == "word" and not values and number(text.removeprefix("+")) is None:
                 raise ValueError(
                     f"{path}: VALUE LABELS: after {text!r} there must be a value, then its label"
                 )
@@ -113,10 +113,6 @@ def _groups(path: Path, tokens: Tokens) -> Iterator[tuple[list[str], Tokens]]:
         place += 1
     if names:
         yield names, values
-
-
-def _is_value(text: str) -> bool:
-    return re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text) is not None
 
 
 def _names(words: Sequence[str], messages: list[str]) -> list[str]:

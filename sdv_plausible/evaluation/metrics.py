@@ -4,7 +4,7 @@ Each takes ``(real_data, synthetic_data, metadata=None, table_name=None, **optio
 one-table dicts and metadata as a dict or an SDV ``Metadata`` object; ``compute`` returns the score,
 ``compute_breakdown`` a dict with ``"score"``, the parts, and the rows that were used (``"subsampled"`` says
 whether ``max_rows`` left rows out). Importing this module makes the metrics known to SDMetrics and SDGym by
-name; it is imported whenever SDV is, and what computes them when it is asked.
+name.
 
 Where SDMetrics has a metric of the same kind: on complete categorical columns ``TotalVariationDistance`` is
 ``1 - TVComplement`` and ``PairwiseTotalVariationDistance`` is ``1 - ContingencySimilarity``. They differ in
@@ -15,8 +15,8 @@ quality report does).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,13 @@ from sdmetrics.errors import IncomputableMetricError
 from sdmetrics.goal import Goal
 from sdmetrics.single_table import SingleTableMetric
 
-from sdv_plausible.evaluation.tables import DEFAULT_MAX_ROWS, DEFAULT_NUM_BINS, prepare, prepare_holdout
+from sdv_plausible.evaluation.tables import (
+    DEFAULT_MAX_ROWS,
+    DEFAULT_NUM_BINS,
+    TablePair,
+    prepare,
+    prepare_holdout,
+)
 
 if TYPE_CHECKING:
     from sdv_plausible.evaluation.classifiers import ClassifierComparison, Estimate
@@ -36,6 +42,7 @@ class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
 
     min_value = 0.0
     max_value = 1.0
+    _breakdown: ClassVar[Callable[..., dict[str, Any]]]  # of a pair of tables, and the options
 
     @classmethod
     def compute(
@@ -49,6 +56,21 @@ class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
         """Return the score; parameters as in ``compute_breakdown``."""
         breakdown = cls.compute_breakdown(real_data, synthetic_data, metadata, table_name, **options)
         return float(breakdown["score"])
+
+    @classmethod
+    def compute_breakdown(
+        cls,
+        real_data: Any,
+        synthetic_data: Any,
+        metadata: Any = None,
+        table_name: str | None = None,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Return the score, its parts, and the rows that were used."""
+        pair = prepare(real_data, synthetic_data, metadata, table_name)
+        if "holdout" in options:
+            options["holdout"] = prepare_holdout(pair, options["holdout"], table_name)
+        return cls._breakdown(pair, **options)
 
 
 class TotalVariationDistance(_SectionSixMetric):
@@ -71,21 +93,16 @@ class TotalVariationDistance(_SectionSixMetric):
     goal = Goal.MINIMIZE
 
     @classmethod
-    def compute_breakdown(
+    def _breakdown(
         cls,
-        real_data: Any,
-        synthetic_data: Any,
-        metadata: Any = None,
-        table_name: str | None = None,
+        pair: TablePair,
         *,
         num_bins: int = DEFAULT_NUM_BINS,
         max_rows: int | None = None,
         random_state: int = 0,
     ) -> dict[str, Any]:
-        """Return the mean distance and that of each column."""
         from sdv_plausible.evaluation import coding, distances
 
-        pair = prepare(real_data, synthetic_data, metadata, table_name)
         coded, used = coding.encode_pair(pair, num_bins, max_rows, random_state)
         real, synthetic = coded.tables
         values = distances.column_distances(real, synthetic, coded.cardinalities)
@@ -96,36 +113,27 @@ class TotalVariationDistance(_SectionSixMetric):
 class PairwiseTotalVariationDistance(_SectionSixMetric):
     """Mean over all pairs of columns of the total variation distance of their joint values, in [0, 1].
 
-    0 is ideal.
-
-    [PD] section 6.2, figure 4. Memory is bounded by the rows, not by the size of the joint tables. Options:
-    as
-    :class:`TotalVariationDistance`. Parts of the breakdown: ``"pairs"`` (``{(column, column): {"score":
-    distance}}``)
-    and the row counts.
+    0 is ideal. [PD] section 6.2, figure 4. Memory is bounded by the rows, not by the size of the joint
+    tables. Options: as :class:`TotalVariationDistance`. Parts of the breakdown: ``"pairs"``
+    (``{(column, column): {"score": distance}}``) and the row counts.
     """
 
     name = "PairwiseTotalVariationDistance"
     goal = Goal.MINIMIZE
 
     @classmethod
-    def compute_breakdown(
+    def _breakdown(
         cls,
-        real_data: Any,
-        synthetic_data: Any,
-        metadata: Any = None,
-        table_name: str | None = None,
+        pair: TablePair,
         *,
         num_bins: int = DEFAULT_NUM_BINS,
         max_rows: int | None = None,
         random_state: int = 0,
     ) -> dict[str, Any]:
-        """Return the mean distance and that of each pair."""
-        from sdv_plausible.evaluation import coding, distances
-
-        pair = prepare(real_data, synthetic_data, metadata, table_name)
         if len(pair.kinds) < 2:
             raise IncomputableMetricError(f"only column {list(pair.kinds)} can be compared: pairs need two")
+        from sdv_plausible.evaluation import coding, distances
+
         coded, used = coding.encode_pair(pair, num_bins, max_rows, random_state)
         real, synthetic = coded.tables
         values = distances.pair_distances(real, synthetic, coded.cardinalities)
@@ -136,10 +144,8 @@ class PairwiseTotalVariationDistance(_SectionSixMetric):
 class ModelAccuracy(_SectionSixMetric):
     """Mean over columns of how often the most likely value given all other columns is the true one.
 
-    1 is ideal.
-
-    [PD] section 6.2, figures 1 and 2. The most likely value is learned from the synthetic rows and tested on
-    unseen real rows; values are codes (numbers: quantile bins). Options:
+    1 is ideal. [PD] section 6.2, figures 1 and 2. The most likely value is learned from the synthetic rows
+    and tested on unseen real rows; values are codes (numbers: quantile bins). Options:
 
     structure : dict of str to list of str, optional
         ``{column: parents}`` of a Bayesian network: its conditional tables, counted on the synthetic rows,
@@ -162,29 +168,23 @@ class ModelAccuracy(_SectionSixMetric):
     goal = Goal.MAXIMIZE
 
     @classmethod
-    def compute_breakdown(
+    def _breakdown(
         cls,
-        real_data: Any,
-        synthetic_data: Any,
-        metadata: Any = None,
-        table_name: str | None = None,
+        pair: TablePair,
         *,
         structure: Mapping[str, str | Sequence[str]] | None = None,
         num_bins: int = DEFAULT_NUM_BINS,
-        holdout: Any = None,
+        holdout: pd.DataFrame | None = None,
         test_fraction: float = 0.3,
         max_rows: int | None = DEFAULT_MAX_ROWS,
         random_state: int = 0,
     ) -> dict[str, Any]:
-        """Return the mean accuracy and that of each column with its baselines."""
         from sdv_plausible.evaluation import coding, prediction
         from sdv_plausible.evaluation.features import split_rows, split_sizes
 
-        pair = prepare(real_data, synthetic_data, metadata, table_name)
-        unseen = prepare_holdout(pair, holdout, table_name)
-        *sizes, subsampled = split_sizes(pair, unseen, test_fraction, max_rows)
+        *sizes, subsampled = split_sizes(pair, holdout, test_fraction, max_rows)
         rng = np.random.default_rng(random_state)
-        parts = split_rows(pair, unseen, (sizes[0], sizes[1]), rng)
+        parts = split_rows(pair, holdout, (sizes[0], sizes[1]), rng)
         coded = coding.encode(parts, pair.kinds, formats=pair.formats, num_bins=num_bins)
         real, synthetic, test = coded.tables
         predictor = prediction.forest_predictor(random_state)
@@ -209,9 +209,9 @@ class ModelAccuracy(_SectionSixMetric):
 
 
 def _places(structure: Mapping[str, str | Sequence[str]], columns: Sequence[str]) -> dict[int, list[int]]:
+    place = {name: j for j, name in enumerate(columns)}
     from sdv_plausible.evaluation.network_layout import as_structure
 
-    place = {name: j for j, name in enumerate(columns)}
     network = as_structure(structure)
     unknown = set(network).union(*network.values()) - set(place)
     if unknown:
@@ -219,16 +219,12 @@ def _places(structure: Mapping[str, str | Sequence[str]], columns: Sequence[str]
     return {place[child]: [place[parent] for parent in parents] for child, parents in network.items()}
 
 
-def _judge(real: Any, synthetic: Any, metadata: Any, table_name: str | None, options: dict[str, Any]) -> Any:
-    from sdv_plausible.evaluation.classifiers import compare_classifiers
-
-    pair = prepare(real, synthetic, metadata, table_name)
-    options["holdout"] = prepare_holdout(pair, options.get("holdout"), table_name)
-    return compare_classifiers(pair, **options)
-
-
 def _estimate(estimate: Estimate) -> dict[str, Any]:
     return {"score": estimate.mean, "low": estimate.low, "high": estimate.high, "runs": list(estimate.values)}
+
+
+def _mean(parts: Mapping[str, Any]) -> float:
+    return float(np.mean([part["score"] for part in parts.values()]))
 
 
 def _rows_used(outcome: ClassifierComparison | GameResult) -> dict[str, Any]:
@@ -268,26 +264,18 @@ class ClassifierAccuracy(_SectionSixMetric):
     goal = Goal.MAXIMIZE
 
     @classmethod
-    def compute_breakdown(
-        cls,
-        real_data: Any,
-        synthetic_data: Any,
-        metadata: Any = None,
-        table_name: str | None = None,
-        **options: Any,
-    ) -> dict[str, Any]:
-        """Return the mean accuracy and that of each classifier."""
-        outcome = _judge(real_data, synthetic_data, metadata, table_name, options)
+    def _breakdown(cls, pair: TablePair, **options: Any) -> dict[str, Any]:
+        from sdv_plausible.evaluation.classifiers import compare_classifiers
+
+        outcome = compare_classifiers(pair, **options)
         parts = {
             name: {**_estimate(result.synthetic_accuracy), "real": _estimate(result.real_accuracy)}
             for name, result in outcome.results.items()
         }
-        score = float(np.mean([part["score"] for part in parts.values()]))
-        majority = outcome.majority_accuracy
         return {
-            "score": score,
+            "score": _mean(parts),
             "classifiers": parts,
-            "majority": majority,
+            "majority": outcome.majority_accuracy,
             "target": outcome.target,
             **_rows_used(outcome),
         }
@@ -296,43 +284,32 @@ class ClassifierAccuracy(_SectionSixMetric):
 class ClassifierAgreement(_SectionSixMetric):
     """Share of unseen real rows on which twins trained on real and on synthetic rows agree, in [0, 1].
 
-    1 is ideal.
-
-    [PD] section 6.3, table 3. Options: as :class:`ClassifierAccuracy`, and ``ceiling=True``, which also lets
-    twins trained on different real rows agree as they can; then all train on at most half of the real rows
-    that are not tested on. Parts of the breakdown: ``"classifiers"`` (each with ``"score"``, ``"low"``,
-    ``"high"``, ``"runs"``, maybe ``"ceiling"``), ``"target"`` and the row counts.
+    1 is ideal. [PD] section 6.3, table 3. Options: as :class:`ClassifierAccuracy`, and ``ceiling=True``,
+    which also lets twins trained on different real rows agree as they can; then all train on at most half of
+    the real rows that are not tested on. Parts of the breakdown: ``"classifiers"`` (each with ``"score"``,
+    ``"low"``, ``"high"``, ``"runs"``, maybe ``"ceiling"``), ``"target"`` and the row counts.
     """
 
     name = "ClassifierAgreement"
     goal = Goal.MAXIMIZE
 
     @classmethod
-    def compute_breakdown(
-        cls,
-        real_data: Any,
-        synthetic_data: Any,
-        metadata: Any = None,
-        table_name: str | None = None,
-        **options: Any,
-    ) -> dict[str, Any]:
-        """Return the mean agreement and that of each classifier."""
-        outcome = _judge(real_data, synthetic_data, metadata, table_name, options)
+    def _breakdown(cls, pair: TablePair, **options: Any) -> dict[str, Any]:
+        from sdv_plausible.evaluation.classifiers import compare_classifiers
+
+        outcome = compare_classifiers(pair, **options)
         parts = {name: _estimate(result.agreement) for name, result in outcome.results.items()}
-        score = float(np.mean([part["score"] for part in parts.values()]))
         for name, result in outcome.results.items():
             if result.ceiling is not None:
                 parts[name]["ceiling"] = result.ceiling.mean
-        return {"score": score, "classifiers": parts, "target": outcome.target, **_rows_used(outcome)}
+        return {"score": _mean(parts), "classifiers": parts, "target": outcome.target, **_rows_used(outcome)}
 
 
 class DistinguishingGame(_SectionSixMetric):
     """Share of a mix of real and synthetic rows whose origin a classifier names right, in [0.5, 1].
 
-    0.5 is ideal.
-
-    [PD] section 6.4, table 5. The score counts a distinguisher that does worse than guessing as guessing; the
-    breakdown has the plain accuracies. ``normalize`` maps 0.5 to 1 and 1 to 0. Options:
+    0.5 is ideal. [PD] section 6.4, table 5. The score counts a distinguisher that does worse than guessing as
+    guessing; the breakdown has the plain accuracies. ``normalize`` maps 0.5 to 1 and 1 to 0. Options:
 
     classifiers : str or sequence of str, default ``("random_forest", "tree")``
     num_runs : int, default 5
@@ -355,20 +332,10 @@ class DistinguishingGame(_SectionSixMetric):
     max_value = 1.0
 
     @classmethod
-    def compute_breakdown(
-        cls,
-        real_data: Any,
-        synthetic_data: Any,
-        metadata: Any = None,
-        table_name: str | None = None,
-        **options: Any,
-    ) -> dict[str, Any]:
-        """Return the score and the accuracy of each distinguisher."""
-        from sdv_plausible.evaluation import game
+    def _breakdown(cls, pair: TablePair, **options: Any) -> dict[str, Any]:
+        from sdv_plausible.evaluation.game import distinguishing_game
 
-        pair = prepare(real_data, synthetic_data, metadata, table_name)
-        options["holdout"] = prepare_holdout(pair, options.get("holdout"), table_name)
-        outcome = game.distinguishing_game(pair, **options)
+        outcome = distinguishing_game(pair, **options)
         parts = {name: _estimate(estimate) for name, estimate in outcome.accuracy.items()}
         return {
             "score": outcome.score,

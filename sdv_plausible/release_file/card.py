@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from sdv_plausible.fragments import environment
 from sdv_plausible.privacy.conformance import markdown_cell
 from sdv_plausible.whole_files import write_whole
 
@@ -107,12 +108,7 @@ class PrivacyCard:
 
     def to_html(self) -> str:
         """Self-contained page: no script, no network; it prints."""
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
-        templates = Environment(
-            loader=PackageLoader("sdv_plausible.release_file"), autoescape=True, undefined=StrictUndefined,
-            trim_blocks=True, lstrip_blocks=True,
-        )  # fmt: skip
+        templates = environment("sdv_plausible.release_file")
         return templates.get_template("card.html").render(card=self, hints=KNOWN)
 
     def _repr_html_(self) -> str:

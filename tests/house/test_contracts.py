@@ -30,8 +30,7 @@ CODES = "Models, questions, exact audits and the privacy core know codes, not da
 NOBODY = "Nobody imports what stands behind SDV, nor coins that can be guessed"
 WITHIN = "Evaluation: the report over its page over the measures"
 TEMPLATES = (
-    "Templates are for pages: evaluation's, the ledger's, a release's card, the review of declarations and "
-    "the app"
+    "Templates are for pages: fragments makes those of every room but the ledger, which imports no other"
 )
 PAGES = "Pages are served for the review of declarations and for the app, by one server"
 SERVER = "One server serves all pages, on this machine alone"

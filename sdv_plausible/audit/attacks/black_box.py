@@ -15,15 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.audit.attacks.bounds import (
-    LEAST_RUNS,
-    AttackBounds,
-    OneRunBound,
-    attack_bounds,
-    one_run_bound,
-)
+from sdv_plausible.audit.attacks.bounds import AttackBounds, OneRunBound, attack_bounds, one_run_bound
 from sdv_plausible.audit.attacks.frames import KINDS, TableCoder, crafted, outliers
-from sdv_plausible.audit.membership import FloatArray
+from sdv_plausible.audit.membership import LEAST_RUNS, FloatArray
 from sdv_plausible.privacy.noise.coins import Coins
 
 

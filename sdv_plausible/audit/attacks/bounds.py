@@ -20,10 +20,16 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtr, ndtri
 from scipy.stats import binom
 
-from sdv_plausible.audit.membership import FloatArray, clopper_pearson, epsilon_lower_bound, log_ratio
+from sdv_plausible.audit.membership import (
+    CHOOSING,
+    LEAST_RUNS,
+    FloatArray,
+    choosing_and_counting,
+    clopper_pearson,
+    epsilon_lower_bound,
+    log_ratio,
+)
 
-CHOOSING = 4  # one of so many runs chooses the threshold
-LEAST_RUNS = 20  # on each side
 CAUTION = 1e-6  # a threshold must look good by bounds so much surer: rare events look best by chance
 
 
@@ -83,11 +89,10 @@ def attack_bounds(
     false_alarm : float
         In (0, 1).
     """
-    epsilon = epsilon_lower_bound(present, absent, delta, false_alarm=false_alarm).epsilon
     runs = min(np.size(present), np.size(absent))
     counted = runs - runs // CHOOSING
     return AttackBounds(
-        epsilon=epsilon,
+        epsilon=epsilon_lower_bound(present, absent, delta, false_alarm=false_alarm),
         delta=delta,
         mu=mu_lower_bound(present, absent, false_alarm=false_alarm),
         false_alarm=false_alarm,
@@ -110,17 +115,7 @@ def mu_lower_bound(present: npt.ArrayLike, absent: npt.ArrayLike, *, false_alarm
     false_alarm : float
         Probability that the bound lies above the true mu, in (0, 1).
     """
-    scores = [np.asarray(s, dtype=np.float64) for s in (present, absent)]
-    if min(map(len, scores)) < LEAST_RUNS:
-        raise ValueError(
-            f"present and absent ({len(scores[0])} and {len(scores[1])} runs) must have at least "
-            f"{LEAST_RUNS} runs each"
-        )
-    if not 0 < false_alarm < 1:
-        raise ValueError(f"false_alarm ({false_alarm!r}) must lie in (0, 1), such as 0.05")
-    choosing = [s[: len(s) // CHOOSING] for s in scores]
-    counting = [s[len(s) // CHOOSING :] for s in scores]
-    thresholds = np.unique(np.concatenate(choosing))
+    choosing, counting, thresholds = choosing_and_counting(present, absent, false_alarm)
     best = thresholds[[int(np.argmax(_mu_at(choosing, thresholds, false_alarm * CAUTION)))]]
     return max(0.0, float(_mu_at(counting, best, false_alarm)[0]))
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from sdv_plausible.audit.attacks.bounds import AttackBounds, attack_bounds, provable
+from sdv_plausible.audit.learning import ListeningRows
 from sdv_plausible.audit.membership import FloatArray
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import Learner, ModelBudget
@@ -26,8 +27,7 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.counts import Axes, CountTable, NumberOfRows, Question
-from sdv_plausible.questions.queryable import Answer, Queryable
+from sdv_plausible.questions.counts import NumberOfRows
 from sdv_plausible.table.domain import Attribute, Domain
 
 ALL = 1 - 1e-9  # share of the budget from which on nothing can be asked any more
@@ -37,50 +37,18 @@ class NothingLeftError(Exception):
     """The budget is spent: what the learner does from here on sees no row."""
 
 
-class OverheardRows(Queryable):
-    """The door to the rows, with the attacker listening: question, values, scale or 0, is_laplace."""
+class OverheardRows(ListeningRows):
+    """The door to the rows, with the attacker listening until the budget is spent."""
 
-    heard: list[tuple[Question[Any], np.ndarray, float, bool]]
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self.heard = []
-
-    def ask(self, question: Question[Any], share: float, failure: float = 0.0) -> Answer:
-        """Ask, overheard."""
-        answer = super().ask(question, share, failure)
-        self.heard.append((question, answer.values, answer.sigma, False))
-        return self._until_spent(answer)
-
-    def ask_tables(self, sets: Sequence[Axes], shares: Sequence[float]) -> list[Answer]:
-        """Ask for several tables, overheard."""
-        answers = super().ask_tables(sets, shares)
-        self.heard += [(CountTable(s), a.values, a.sigma, False) for s, a in zip(sets, answers, strict=True)]
-        return self._until_spent(answers)
-
-    def count_rows(self, epsilon: float, failure: float) -> int:
-        """Count rows, overheard."""
-        count = super().count_rows(epsilon, failure)
-        scale = self.neighbours.rows / epsilon if self.allowance.is_private else 0.0
-        self.heard.append((NumberOfRows(), np.array([count]), scale, True))
-        return count
-
-    def ask_frequent(self, *_: Any, **__: Any) -> Any:
-        """Refuse: values that are not known beforehand have no exact answer here."""
-        raise NotImplementedError("the white box takes learners, which ask for counts; not ask_frequent")
-
-    def release_groups(self, *_: Any, **__: Any) -> Any:
-        """Refuse: that is a privacy test."""
-        raise NotImplementedError("release_groups is a privacy test: audit it with release_test_matrix")
+    def hear(self, *heard: Any) -> None:
+        """Write down, and end the fit once nothing can be asked any more."""
+        super().hear(*heard)
+        if self.allowance.is_private and self.spent_share >= ALL:
+            raise NothingLeftError
 
     def raw_rows(self, why: str) -> np.ndarray:
         """Refuse: whoever holds the rows needs no attack."""
         raise NotImplementedError(f"raw rows are handed out ({why}): there is no claim to attack")
-
-    def _until_spent(self, answer: Any) -> Any:
-        if self.allowance.is_private and self.spent_share >= ALL:
-            raise NothingLeftError
-        return answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,7 +200,7 @@ def _overheard(
 def _score(rows: OverheardRows, worlds: Sequence[CodeArray]) -> tuple[float, float]:
     """Log-likelihood ratio of the answers, present over absent, and the mu of what was asked."""
     total, squares = 0.0, 0.0
-    for question, values, scale, is_laplace in rows.heard:
+    for question, values, scale in rows.heard:
         absent, present = (np.asarray(question.exact(world), dtype=np.float64).ravel() for world in worlds)
         seen, moved = values.ravel(), (present - absent) != 0
         if not moved.any():
@@ -240,7 +208,7 @@ def _score(rows: OverheardRows, worlds: Sequence[CodeArray]) -> tuple[float, flo
         off, on = np.abs(seen - absent)[moved], np.abs(seen - present)[moved]
         if scale == 0:
             return (math.inf if not on.any() else -math.inf), math.inf
-        if is_laplace:
+        if isinstance(question, NumberOfRows):  # by discrete Laplace noise
             total += float((off - on).sum()) / scale
         else:
             total += float((off**2 - on**2).sum()) / (2 * scale**2)

@@ -16,9 +16,9 @@ import hashlib
 import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl
 
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -123,7 +123,7 @@ class Guard:
 
     def _form_secret(self, request: Request) -> str | None:
         """What forms of the asking browser must hold; None if it was not let in."""
-        return self.keys.form if is_same(cookie_of(request), self.keys.cookie) else None
+        return self.keys.form if is_same(request.cookies.get(COOKIE, ""), self.keys.cookie) else None
 
     async def _read(self, request: Request) -> bytes | Response:
         """The form, read before anything is done with it, or why it is not taken."""
@@ -164,15 +164,6 @@ def form_fields(body: bytes) -> dict[str, str]:
     return fields
 
 
-def cookie_of(request: Request) -> str:
-    """The cookie that a browser sends; empty if there is none."""
-    try:
-        morsel = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        return ""
-    return morsel.value if morsel is not None else ""
-
-
 async def _body(request: Request) -> bytes | Response:
     """The whole body, or why it is not taken."""
     if request.headers.get("content-type", "").split(";")[0].strip() != "application/x-www-form-urlencoded":
@@ -209,8 +200,7 @@ class _Headers:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.started = True
-            theirs = list(message.get("headers", ()))
-            named = {name for name, _ in theirs}
-            ours = [(name.lower().encode(), value.encode()) for name, value in self._ours.items()]
-            message = {**message, "headers": [*theirs, *(h for h in ours if h[0] not in named)]}
+            theirs = MutableHeaders(scope=message)
+            for name, value in self._ours.items():
+                theirs.setdefault(name, value)
         await self._send(message)

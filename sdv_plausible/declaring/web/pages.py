@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -20,6 +18,7 @@ from sdv_plausible.declaring.errors import one_line
 from sdv_plausible.declaring.review import Look, Review, version
 from sdv_plausible.declaring.web import forms
 from sdv_plausible.declaring.web.guard import Keys, form_fields
+from sdv_plausible.fragments import environment
 from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.domain_file import DomainFile
 
@@ -59,6 +58,7 @@ class Pages:
     """The page of one review; ``close`` ends the server."""
 
     template = "review.html"
+    rooms: tuple[str, ...] = ("sdv_plausible.declaring.web",)  # where templates are
 
     def __init__(self, review: Review, keys: Keys, close: Callable[[], object]) -> None:
         self.review, self.keys, self._close = review, keys, close
@@ -175,7 +175,7 @@ class Pages:
 
     def _page(self, file: DomainFile, filled: Filled, answer: Answer, status: int = 200) -> Response:
         shown = [self._shown(number, name, file, filled) for number, name in enumerate(self.review.names)]
-        text = self.environment().get_template(self.template).render(
+        text = environment(*self.rooms).get_template(self.template).render(
             columns=shown, answer=answer, review=self.review, fields=forms.FIELDS, left_out=forms.LEFT_OUT,
             place=self.place, token=self.form_token, version=version(file), edited=file.edited,
             **self.more(),
@@ -190,10 +190,6 @@ class Pages:
     def more(self) -> Mapping[str, Any]:
         """What else the template is told."""
         return {}
-
-    def environment(self) -> Environment:
-        """Where the template is."""
-        return environment()
 
     def _shown(self, number: int, name: str, file: DomainFile, filled: Filled) -> Shown:
         one = filled.get(name)
@@ -273,18 +269,3 @@ def _of_plan(error: Exception) -> dict[str, str]:
     """A refusal of a plan beside the field that it is about."""
     field = getattr(error, "field", "")
     return {field: str(error)} if field in USUAL else {}
-
-
-@cache
-def environment(*packages: str) -> Environment:
-    """Return the templates, those of further packages first; no filter in them marks text as safe."""
-    rooms = (*packages, "sdv_plausible.declaring.web")
-    made = Environment(
-        loader=ChoiceLoader([PackageLoader(room) for room in rooms]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    del made.filters["safe"]
-    return made

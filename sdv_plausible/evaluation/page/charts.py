@@ -145,12 +145,20 @@ _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 
 
 def _x_axis(
-    drawing: Drawing, span: tuple[float, float], top: float, bottom: float, domain: tuple[float, float]
-) -> None:
-    for value in ticks(*domain):
-        x = span[0] + (value - domain[0]) / (domain[1] - domain[0]) * (span[1] - span[0])
-        drawing.line(x, top, x, bottom, GRID)
-        drawing.text(x, bottom + 14, number(value), "middle")
+    drawing: Drawing, name: str, area: tuple[float, float, float, float], domain: tuple[float, float]
+) -> Callable[[float], float]:
+    """Draw the axis below (left, right, top, bottom), and return where a value lies on it."""
+    left, right, top, bottom = area
+    low, high = domain
+
+    def place(value: float) -> float:
+        return left + (min(max(value, low), high) - low) / (high - low) * (right - left)
+
+    for value in ticks(low, high):
+        drawing.line(place(value), top, place(value), bottom, GRID)
+        drawing.text(place(value), bottom + 14, number(value), "middle")
+    drawing.text((left + right) / 2, bottom + 30, name, "middle")
+    return place
 
 
 def box_plot(title: str, rows: Sequence[tuple[str, Sequence[float], str]], axis: str) -> Markup:
@@ -161,13 +169,12 @@ def box_plot(title: str, rows: Sequence[tuple[str, Sequence[float], str]], axis:
     drawing = Drawing(WIDTH, bottom + 36, title)
     kept = [(name, np.array([v for v in some if not math.isnan(v)]), colour) for name, some, colour in rows]
     high = max([1e-3, *(float(values.max()) for _, values, _ in kept if values.size)]) * 1.05
-    _x_axis(drawing, (left, right), 4, bottom, (0, high))
-    drawing.text((left + right) / 2, bottom + 30, axis, "middle")
+    place = _x_axis(drawing, axis, (left, right, 4, bottom), (0, high))
     for i, (name, values, colour) in enumerate(kept):
         middle = 6 + height * i + height / 2
         drawing.text(left - 6, middle + 4, shorten(name, left - 8), "end")
         if values.size:
-            _box(drawing, values, middle, colour, lambda value: left + value / high * (right - left))
+            _box(drawing, values, middle, colour, place)
     return drawing.svg()
 
 
@@ -209,14 +216,7 @@ def interval_plot(
     heights = [14.0 * len(intervals) + 8 for _, intervals in rows]
     bottom = top + sum(heights)
     drawing = Drawing(WIDTH, bottom + 36, title)
-    _x_axis(drawing, (left, right), top, bottom, domain)
-    drawing.text((left + right) / 2, bottom + 30, axis, "middle")
-
-    def place(value: float) -> float:
-        return left + (min(max(value, domain[0]), domain[1]) - domain[0]) / (domain[1] - domain[0]) * (
-            right - left
-        )
-
+    place = _x_axis(drawing, axis, (left, right, top, bottom), domain)
     if mark:
         x = place(mark[0])
         drawing.line(x, top - 4, x, bottom, INK, stroke_dasharray="3 3")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from markupsafe import Markup
 
@@ -32,10 +31,9 @@ class ColumnLine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Columns(Section):
+class Columns(Section, template="columns.html"):
     """Histogram of each column; of a comparison also a table, worst columns first."""
 
-    template: ClassVar[str] = "columns.html"
     series: tuple[tuple[str, str], ...]
     lines: tuple[ColumnLine, ...]
     figures: tuple[Figure, ...]
@@ -89,10 +87,9 @@ Strengths = Mapping[frozenset[str], float]  # how dependent two columns are, in 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dependence(Section):
+class Dependence(Section, template="dependence.html"):
     """Symmetrical uncertainty of every pair of columns."""
 
-    template: ClassVar[str] = "dependence.html"
     alone: bool
     compared: bool
     figures: tuple[Figure, ...]
@@ -124,10 +121,9 @@ def strengths_of(columns: Sequence[str], matrix: Floats) -> dict[frozenset[str],
 
 
 @dataclass(frozen=True, kw_only=True)
-class Network(Section):
+class Network(Section, template="network.html"):
     """The model's network: each column under the parent it depends on most; all links on demand."""
 
-    template: ClassVar[str] = "network.html"
     strongest: Figure
     picture: Markup
     num_links: int

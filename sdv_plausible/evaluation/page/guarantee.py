@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import pandas as pd
 
@@ -21,10 +21,9 @@ _BLANK: dict[str, Any] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guarantee(Section):
+class Guarantee(Section, template="guarantee.html"):
     """The guarantee of a release."""
 
-    template: ClassVar[str] = "guarantee.html"
     sentence: str  # the guarantee in one quotable sentence
     said: tuple[str, ...] = ()  # further sentences, such as which plausible deniability holds
     meaning: str = ""  # what it means for an attacker; empty without a claim
@@ -97,10 +96,9 @@ class Counted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Intervals(Section):
+class Intervals(Section, template="intervals.html"):
     """Tables of counts, each with an interval for the table's count and for the population's share."""
 
-    template: ClassVar[str] = "intervals.html"
     tables: tuple[Counted, ...]
 
     @classmethod

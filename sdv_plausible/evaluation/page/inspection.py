@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
+from scipy.stats import entropy
+from scipy.stats.contingency import association, crosstab
 
 from sdv_plausible.evaluation import distances
 from sdv_plausible.evaluation.coding import Codes, encode_pair
@@ -18,9 +19,8 @@ from sdv_plausible.evaluation.page.heatmaps import heatmap
 from sdv_plausible.evaluation.page.histograms import pictures_of
 from sdv_plausible.evaluation.page.network import network_graph
 from sdv_plausible.evaluation.page.rendering import Figure, Page, Section
-from sdv_plausible.evaluation.tables import TablePair, as_numbers
+from sdv_plausible.evaluation.tables import Floats, TablePair, as_numbers
 
-Floats = npt.NDArray[np.float64]
 _NOT_PUBLIC = (
     "NOT private: real rows and figures of real rows are shown. For the holder of the data alone; do not "
     "hand this page on."
@@ -34,10 +34,9 @@ NUM_BINS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows(Section):
+class Rows(Section, template="inspected_rows.html"):
     """First and last rows of both tables."""
 
-    template: ClassVar[str] = "inspected_rows.html"
     head: tuple[str, ...]
     tables: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
 
@@ -64,18 +63,16 @@ def _text(cell: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Divergences(Section):
+class Divergences(Section, template="inspected_divergences.html"):
     """Kullback-Leibler divergence of every column, in bits."""
 
-    template: ClassVar[str] = "inspected_divergences.html"
     rows: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pairs(Section):
+class Pairs(Section, template="inspected_pairs.html"):
     """Pictures of both tables under one heading."""
 
-    template: ClassVar[str] = "inspected_pairs.html"
     title: str
     words: str
     figures: tuple[Figure, ...]
@@ -83,11 +80,7 @@ class Pairs(Section):
 
 def divergence(before: Codes, after: Codes, size: int) -> float:
     """KL divergence of the codes after from those before, in bits; half a row is added to every value."""
-    p, q = (
-        (counts + 0.5) / (counts + 0.5).sum()
-        for counts in (np.bincount(after, minlength=size), np.bincount(before, minlength=size))
-    )
-    return float((p * np.log2(p / q)).sum())
+    return float(entropy(*(np.bincount(c, minlength=size) + 0.5 for c in (after, before)), base=2))
 
 
 def correlations(table: pd.DataFrame, pair: TablePair) -> Floats:
@@ -120,12 +113,7 @@ def _strength(a: Floats, b: Floats, numbers: int) -> float:
         sizes = np.bincount(codes)
         means = np.bincount(codes, a) / sizes
         return float(np.sqrt((sizes * (means - a.mean()) ** 2).sum() / ((a - a.mean()) ** 2).sum()))
-    table = np.zeros((int(a.max()) + 1, int(codes.max()) + 1))
-    np.add.at(table, (a.astype(int), codes), 1)
-    table = table[table.sum(axis=1) > 0]
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
-    squares = ((table - expected) ** 2 / expected).sum() / table.sum()
-    return float(np.sqrt(squares / (min(table.shape) - 1)))
+    return float(association(crosstab(a, codes).count, method="cramer"))
 
 
 def tree(columns: Sequence[str], information: Floats) -> dict[str, tuple[str, ...]]:

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, Literal
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
+
+from sdv_plausible import fragments
 
 
 def percent(share: float) -> str:
@@ -32,17 +34,8 @@ def decimals(value: float) -> str:
 @cache
 def environment() -> Environment:
     """Return the templates of the page, and that of the privacy ledger, which lives beside it."""
-    made = Environment(
-        loader=ChoiceLoader(
-            [PackageLoader("sdv_plausible.evaluation.page"), PackageLoader("sdv_plausible.privacy")]
-        ),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    del made.filters["safe"]
+    rooms = ("sdv_plausible.evaluation.page", "sdv_plausible.privacy")
+    made = fragments.environment(*rooms, keep_trailing_newline=True)
     made.filters.update({filter_.__name__: filter_ for filter_ in (percent, count, decimals)})
     return made
 
@@ -51,6 +44,10 @@ class Section:
     """What one section of the page shows; its template says how."""
 
     template: ClassVar[str]
+
+    def __init_subclass__(cls, template: str) -> None:
+        super().__init_subclass__()
+        cls.template = template
 
 
 @dataclass(frozen=True, kw_only=True)

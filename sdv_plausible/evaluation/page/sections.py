@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -76,28 +76,25 @@ Shares = tuple[tuple[str, tuple[float, ...]], ...]  # rows of a table: a name an
 
 
 @dataclass(frozen=True, kw_only=True)
-class Heading(Section):
+class Heading(Section, template="heading.html"):
     """Where a table begins."""
 
-    template: ClassVar[str] = "heading.html"
     title: str
     words: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class NotComputed(Section):
+class NotComputed(Section, template="not_computed.html"):
     """Stands for a section that could not be computed, and says why."""
 
-    template: ClassVar[str] = "not_computed.html"
     title: str
     error: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Distances(Section):
+class Distances(Section, template="distances.html"):
     """Distances of columns and of pairs beside those of real rows from real rows."""
 
-    template: ClassVar[str] = "distances.html"
     reference: str
     num_compared: int
     num_real: int
@@ -166,10 +163,9 @@ def error_of(details: pd.DataFrame) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Classifiers(Section):
+class Classifiers(Section, template="classifiers.html"):
     """Accuracy and agreement of classifiers trained on real and on synthetic rows."""
 
-    template: ClassVar[str] = "classifiers.html"
     target: str
     majority: float
     num_train: int
@@ -207,10 +203,9 @@ class Classifiers(Section):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Game(Section):
+class Game(Section, template="game.html"):
     """How often distinguishers name the origin of rows right."""
 
-    template: ClassVar[str] = "game.html"
     real_rows: str
     num_train: int
     num_test: int
@@ -269,10 +264,9 @@ def _spoken(name: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seeds(Section):
+class Seeds(Section, template="seeds.html"):
     """Plausible seeds of candidates. Private."""
 
-    template: ClassVar[str] = "seeds.html"
     figures: tuple[Figure, ...]
 
     @classmethod

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -171,10 +170,9 @@ def overall(scores: Sequence[RelativeScore]) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scores(Section):
+class Scores(Section, template="scores.html"):
     """Overall score, and for each property its share of the ceiling, its score and the ceiling."""
 
-    template: ClassVar[str] = "scores.html"
     overall: float
     scores: tuple[tuple[str, float, float, float], ...]
 

@@ -115,10 +115,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         self._comparison: dict[str, summary.ComparisonSummary] = {}
         self._scores: dict[str, tuple[summary.RelativeScore, ...]] = {}
         self._properties = {
-            "Column Distances": properties.ColumnDistances(self.options),
-            "Pair Distances": properties.PairDistances(self.options),
-            "Classifier Agreement": properties.ClassifierAgreementProperty(self.options),
-            "Distinguishing Game": properties.DistinguishingGameProperty(self.options),
+            name: properties.ReportProperty(kind, self.options)
+            for name, kind in properties.PROPERTIES.items()
         }
 
     def generate(

@@ -42,30 +42,27 @@ def pair_distances(details: pd.DataFrame) -> Any:
     return figure
 
 
-def _bars(details: pd.DataFrame, value: str, interval: str, colour: str) -> Any:
+def _bars(details: pd.DataFrame, name: str, value: str, interval: str, colour: str) -> Any:
     errors = {
         "type": "data",
         "symmetric": False,
         "array": details[f"{interval} High"] - details[value],
         "arrayminus": details[value] - details[f"{interval} Low"],
     }
-    return go.Bar(
-        x=details["Classifier"], y=details[value], name=value.lower(), error_y=errors, marker_color=colour
-    )
+    return go.Bar(x=details["Classifier"], y=details[value], name=name, error_y=errors, marker_color=colour)
 
 
 def classifier_agreement(details: pd.DataFrame) -> Any:
     """Return bars of accuracy and agreement; ``details`` of the property "Classifier Agreement"."""
     figure = _figure("Classifiers trained on real and on synthetic rows", yaxis={"range": [0, 1]})
-    if "Real Accuracy" in details:
-        figure.add_trace(_bars(details, "Real Accuracy", "Real", REAL))
-        figure.add_trace(_bars(details, "Synthetic Accuracy", "Synthetic", SYNTHETIC))
-        agreement = details.rename(columns={"Score": "Agreement"})
-        figure.add_trace(_bars(agreement, "Agreement", "Agreement", OTHER))
-        if "Ceiling" in details:
-            twins = details.rename(columns={"Ceiling": "Agreement of two real"})
-            twins = twins.rename(columns={f"Ceiling {end}": f"Twins {end}" for end in ("Low", "High")})
-            figure.add_trace(_bars(twins, "Agreement of two real", "Twins", REFERENCE))
+    for name, value, interval, colour in (
+        ("real accuracy", "Real Accuracy", "Real", REAL),
+        ("synthetic accuracy", "Synthetic Accuracy", "Synthetic", SYNTHETIC),
+        ("agreement", "Score", "Agreement", OTHER),
+        ("agreement of two real", "Ceiling", "Ceiling", REFERENCE),
+    ):
+        if "Real Accuracy" in details and value in details:
+            figure.add_trace(_bars(details, name, value, interval, colour))
     return figure
 
 
@@ -73,7 +70,7 @@ def distinguishing_game(details: pd.DataFrame) -> Any:
     """Return bars of the distinguishers' accuracy; ``details`` of the property "Distinguishing Game"."""
     figure = _figure("Share of origins a distinguisher names right (0.5: guessing)", yaxis={"range": [0, 1]})
     if "Accuracy" in details:
-        figure.add_trace(_bars(details, "Accuracy", "Accuracy", SYNTHETIC))
+        figure.add_trace(_bars(details, "accuracy", "Accuracy", "Accuracy", SYNTHETIC))
         figure.add_hline(y=0.5, line_dash="dash")
     return figure
 

@@ -7,7 +7,7 @@ is always right).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -36,16 +36,19 @@ class ReportOptions:
     random_state: int
 
 
-class _TableProperty(BaseSingleTableProperty):  # type: ignore[misc]
-    """One property of one table: ``rows`` computes its details from a pair of tables."""
+class TableProperty(BaseSingleTableProperty):  # type: ignore[misc]
+    """One property of one table: ``_rows`` computes its details from a pair of tables."""
 
     options: ReportOptions
     holdout: pd.DataFrame | None = None
     plot: ClassVar[Callable[[pd.DataFrame], Any]]
 
-    def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
-        """Return the details, a frame with a column ``Score``."""
-        raise NotImplementedError
+    @staticmethod
+    def _ticks(options: ReportOptions, num_columns: int) -> int:
+        raise NotImplementedError  # how often ``tick`` is called for a table of so many columns
+
+    def _rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
+        raise NotImplementedError  # the details, a frame with a column ``Score``
 
     def get_visualization(self) -> Any:
         """Return the property's figure."""
@@ -56,17 +59,23 @@ class _TableProperty(BaseSingleTableProperty):  # type: ignore[misc]
     ) -> Any:
         try:
             pair = prepare(real_data, synthetic_data, metadata)
-            return self.rows(pair, progress_bar.update if progress_bar else lambda: None)
+            return self._rows(pair, progress_bar.update if progress_bar else lambda: None)
         except IncomputableMetricError as error:
             return pd.DataFrame([{"Score": np.nan, "Error": str(error)}])
         finally:
             self.holdout = None  # a saved report holds no rows
 
 
-class _ColumnDistances(_TableProperty):
+class ColumnDistances(TableProperty):
+    """Total variation distance of each column; ``Score`` is ``1 - Distance``."""
+
     plot = plots.column_distances
 
-    def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
+    @staticmethod
+    def _ticks(options: ReportOptions, num_columns: int) -> int:  # noqa: ARG004
+        return num_columns
+
+    def _rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         asked = self.options
         coded, used = coding.encode_pair(pair, asked.num_bins, asked.max_rows_distances, asked.random_state)
         real, synthetic = coded.tables
@@ -85,11 +94,17 @@ class _ColumnDistances(_TableProperty):
         )
 
 
-class _PairDistances(_TableProperty):
+class PairDistances(TableProperty):
+    """Total variation distance of each pair of columns; ``Score`` is ``1 - Distance``."""
+
     plot = plots.pair_distances
     statistics: distances.PairStatistics | None = None
 
-    def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
+    @staticmethod
+    def _ticks(options: ReportOptions, num_columns: int) -> int:  # noqa: ARG004
+        return num_columns * (num_columns - 1) // 2
+
+    def _rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         if len(pair.kinds) < 2:
             raise IncomputableMetricError(f"only column {list(pair.kinds)} can be compared: pairs need two")
         asked = self.options
@@ -112,11 +127,17 @@ class _PairDistances(_TableProperty):
         )
 
 
-class _ClassifierAgreement(_TableProperty):
+class ClassifierAgreement(TableProperty):
+    """Agreement of classifiers trained on real and on synthetic rows; ``Score`` is the agreement."""
+
     plot = plots.classifier_agreement
     majority: float | None = None
 
-    def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
+    @staticmethod
+    def _ticks(options: ReportOptions, num_columns: int) -> int:  # noqa: ARG004
+        return len(options.classifiers) * options.num_runs
+
+    def _rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options
         outcome = classifiers.compare_classifiers(
             pair,
@@ -153,10 +174,16 @@ class _ClassifierAgreement(_TableProperty):
         )
 
 
-class _DistinguishingGame(_TableProperty):
+class DistinguishingGame(TableProperty):
+    """Accuracy of distinguishers; ``Score`` is 1 at 0.5 (guessing) and 0 at 1."""
+
     plot = plots.distinguishing_game
 
-    def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
+    @staticmethod
+    def _ticks(options: ReportOptions, num_columns: int) -> int:  # noqa: ARG004
+        return len(options.distinguishers) * options.num_runs
+
+    def _rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options
         outcome = game.distinguishing_game(
             pair,
@@ -189,14 +216,22 @@ def _interval(name: str, estimate: classifiers.Estimate) -> dict[str, float]:
     return {f"{name} Low": estimate.low, f"{name} High": estimate.high}
 
 
+PROPERTIES: Mapping[str, type[TableProperty]] = {
+    "Column Distances": ColumnDistances,
+    "Pair Distances": PairDistances,
+    "Classifier Agreement": ClassifierAgreement,
+    "Distinguishing Game": DistinguishingGame,
+}
+
+
 class ReportProperty(BaseMultiTableProperty):  # type: ignore[misc]
     """One property of the report over all its tables."""
 
-    _single_table_property: ClassVar[type[_TableProperty]]
     _num_iteration_case = "table"
 
-    def __init__(self, options: ReportOptions) -> None:
+    def __init__(self, kind: type[TableProperty], options: ReportOptions) -> None:
         super().__init__()
+        self._single_table_property = kind
         self.options = options
         self.holdouts: dict[str, pd.DataFrame] = {}
 
@@ -205,47 +240,9 @@ class ReportProperty(BaseMultiTableProperty):  # type: ignore[misc]
         one.options, one.holdout = self.options, self.holdouts.get(table_name)
 
     def _get_num_iterations(self, metadata: dict[str, Any]) -> int:
-        return sum(self._ticks(len(column_kinds(t, pd.DataFrame()))) for t in metadata["tables"].values())
-
-    def _ticks(self, num_columns: int) -> int:
-        raise NotImplementedError
+        numbers = [len(column_kinds(table, pd.DataFrame())) for table in metadata["tables"].values()]
+        return sum(self._single_table_property._ticks(self.options, number) for number in numbers)
 
     def of_table(self, table_name: str) -> Any:
         """Return the property of one table."""
         return self._properties[table_name]
-
-
-class ColumnDistances(ReportProperty):
-    """Total variation distance of each column; ``Score`` is ``1 - Distance``."""
-
-    _single_table_property = _ColumnDistances
-
-    def _ticks(self, num_columns: int) -> int:
-        return num_columns
-
-
-class PairDistances(ReportProperty):
-    """Total variation distance of each pair of columns; ``Score`` is ``1 - Distance``."""
-
-    _single_table_property = _PairDistances
-
-    def _ticks(self, num_columns: int) -> int:
-        return num_columns * (num_columns - 1) // 2
-
-
-class ClassifierAgreementProperty(ReportProperty):
-    """Agreement of classifiers trained on real and on synthetic rows; ``Score`` is the agreement."""
-
-    _single_table_property = _ClassifierAgreement
-
-    def _ticks(self, num_columns: int) -> int:  # noqa: ARG002 - every table costs the same
-        return len(self.options.classifiers) * self.options.num_runs
-
-
-class DistinguishingGameProperty(ReportProperty):
-    """Accuracy of distinguishers; ``Score`` is 1 at 0.5 (guessing) and 0 at 1."""
-
-    _single_table_property = _DistinguishingGame
-
-    def _ticks(self, num_columns: int) -> int:  # noqa: ARG002 - every table costs the same
-        return len(self.options.distinguishers) * self.options.num_runs

@@ -16,7 +16,8 @@ from sdv_plausible.declaring.domain_files import drafted, read_domain_file
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.declaring.web.forms import field_texts
 from sdv_plausible.declaring.web.guard import COOKIE, Guard, Keys
-from sdv_plausible.declaring.web.pages import Pages, environment
+from sdv_plausible.declaring.web.pages import Pages
+from sdv_plausible.fragments import environment
 from sdv_plausible.table.domain_file import DomainFile
 
 KEYS = Keys("k")
@@ -243,7 +244,7 @@ def test_names_are_escaped(visit):
     text = visitor.home()
     assert "<script>alert" not in text
     assert "<b>" not in text
-    assert "safe" not in environment().filters
+    assert "safe" not in environment(*Pages.rooms).filters
 
 
 def test_every_field_has_a_label_and_nothing_comes_from_elsewhere(visit):

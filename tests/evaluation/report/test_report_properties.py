@@ -6,19 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation import coding
-from sdv_plausible.evaluation.metrics import (
-    ClassifierAgreement,
-    DistinguishingGame,
-    PairwiseTotalVariationDistance,
-    TotalVariationDistance,
-)
+from sdv_plausible.evaluation import coding, metrics
 from sdv_plausible.evaluation.report.properties import (
-    ClassifierAgreementProperty,
+    ClassifierAgreement,
     ColumnDistances,
-    DistinguishingGameProperty,
+    DistinguishingGame,
     PairDistances,
     ReportOptions,
+    ReportProperty,
 )
 
 OPTIONS = ReportOptions(
@@ -26,7 +21,7 @@ OPTIONS = ReportOptions(
     num_bins=coding.DEFAULT_NUM_BINS, random_state=0,
 )  # fmt: skip
 RUNS = {"classifiers": ("tree",), "num_runs": 2, "max_rows": 200}
-ALL = (ColumnDistances, PairDistances, ClassifierAgreementProperty, DistinguishingGameProperty)
+ALL = (ColumnDistances, PairDistances, ClassifierAgreement, DistinguishingGame)
 
 
 class Bar:
@@ -52,7 +47,7 @@ def described(*columns):
 
 
 def scored(kind, real, synthetic, metadata=None, **changes):
-    made = kind(OPTIONS)
+    made = ReportProperty(kind, OPTIONS)
     for name, value in changes.items():
         setattr(made, name, value)
     return made, made.get_score({"t": real}, {"t": synthetic}, metadata or described("a", "b", "n"))
@@ -63,10 +58,10 @@ def test_scores_are_those_of_the_metrics():
     columns = {"columns": described("a", "b", "n")["tables"]["t"]["columns"]}
     scores = [scored(kind, real, synthetic)[1] for kind in ALL]
     expected = [
-        1 - TotalVariationDistance.compute(real, synthetic, columns),
-        1 - PairwiseTotalVariationDistance.compute(real, synthetic, columns),
-        ClassifierAgreement.compute(real, synthetic, columns, **RUNS, ceiling=True),
-        2 - 2 * DistinguishingGame.compute(real, synthetic, columns, **RUNS),
+        1 - metrics.TotalVariationDistance.compute(real, synthetic, columns),
+        1 - metrics.PairwiseTotalVariationDistance.compute(real, synthetic, columns),
+        metrics.ClassifierAgreement.compute(real, synthetic, columns, **RUNS, ceiling=True),
+        2 - 2 * metrics.DistinguishingGame.compute(real, synthetic, columns, **RUNS),
     ]
     assert scores == pytest.approx(expected, abs=1e-12)
 
@@ -95,7 +90,7 @@ def test_details_by_hand(kind, row):
 
 @pytest.mark.parametrize("kind", ALL)
 def test_the_progress_bar_ends_full(kind):
-    made, bar = kind(OPTIONS), Bar()
+    made, bar = ReportProperty(kind, OPTIONS), Bar()
     made.get_score({"t": table(0)}, {"t": table(1)}, described("a", "b", "n"), bar)
     assert bar.ticks == made._get_num_iterations(described("a", "b", "n"))
 
@@ -111,7 +106,7 @@ def test_what_cannot_be_computed_has_an_error_and_a_figure(kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"), [(PairDistances, "pairs need two"), (ClassifierAgreementProperty, "the only column")]
+    ("kind", "words"), [(PairDistances, "pairs need two"), (ClassifierAgreement, "the only column")]
 )
 def test_one_column_is_too_few_for_some(kind, words):
     made, score = scored(kind, table(0)[["a"]], table(1)[["a"]], described("a"))
@@ -127,19 +122,19 @@ def test_no_property_keeps_held_out_rows(kind):
     assert failed.of_table("t").holdout is None
 
 
-@pytest.mark.parametrize("kind", [ClassifierAgreementProperty, DistinguishingGameProperty])
+@pytest.mark.parametrize("kind", [ClassifierAgreement, DistinguishingGame])
 def test_held_out_rows_are_used(kind):
     holdout = table(2, 60)
     details = scored(kind, table(0), table(1), holdouts={"t": holdout})[0].get_details("t")
-    if kind is DistinguishingGameProperty:
+    if kind is DistinguishingGame:
         assert details["Held-out Real Rows"].tolist() == [True]
     else:
         assert details["Test Rows"].tolist() == [60]
 
 
 def test_the_game_scores_guessing_as_ideal_and_copies_no_better():
-    made, score = scored(DistinguishingGameProperty, table(0), table(0))
+    made, score = scored(DistinguishingGame, table(0), table(0))
     assert made.get_details("t")["Accuracy"].iloc[0] < 0.5
     assert score == 1.0
     apart = table(1).assign(n=1e6)
-    assert scored(DistinguishingGameProperty, table(0), apart)[1] == 0.0
+    assert scored(DistinguishingGame, table(0), apart)[1] == 0.0
