@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,14 +22,6 @@ def files(holder, tmp_path):
     real = tmp_path / "real.csv"
     real.write_text("\n".join((holder / "people.csv").read_text().splitlines()[:201]) + "\n")
     return [str(real), str(rows), "--domain", str(holder / "domain.json")]
-
-
-@pytest.fixture
-def few_scores(monkeypatch):
-    """Of one tree each: what a page says of its guarantee, and which cells it takes, no score decides."""
-    fewest = {"classifiers": "tree", "distinguishers": "tree", "num_runs": 1}
-    report = partial(evaluation.PlausibleDeniabilityReport, **fewest)
-    monkeypatch.setattr(evaluation, "PlausibleDeniabilityReport", report)
 
 
 def test_pages(files, holder, tmp_path, capsys):
