@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuse files that are not there, that hold no rules or that cannot be written, before anything is compared."""
+    """Refuse files that are not there, hold no rules or cannot be written, before anything is compared."""
     from sdv_plausible.rules.written import read_rules
 
     on_disk.check_inputs(options)
