@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import pytest
@@ -17,6 +17,12 @@ def each_once(*registries: Collection[Any]) -> list[tuple[Any, ...]]:
 def fast_and_nightly(fast: Iterable[Any], nightly: Iterable[Any]) -> list[Any]:
     """One case of every kind always, and at night the others."""
     return [*fast, *(pytest.param(*_tuple(case), marks=pytest.mark.nightly) for case in nightly)]
+
+
+def fast_and_slow(cases: Iterable[Any], is_fast: Callable[..., bool]) -> list[Any]:
+    """All cases; those that are not fast are slow."""
+    marked = ((_tuple(case), [] if is_fast(*_tuple(case)) else [pytest.mark.slow]) for case in cases)
+    return [pytest.param(*case, marks=marks) for case, marks in marked]
 
 
 def _tuple(case: Any) -> tuple[Any, ...]:

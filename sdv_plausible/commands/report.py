@@ -75,7 +75,9 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuse files that are not there, or cannot be written, before anything is read."""
+    """Refuse files that are not there, hold no rules or cannot be written, before anything is compared."""
+    from sdv_plausible.rules.written import read_rules
+
     on_disk.check_inputs(options)
     on_disk.check_there(options.synthetic, options.holdout, options.release, options.ledger)
     if options.release is not None and options.ledger is not None:
@@ -86,6 +88,9 @@ def _check(options: argparse.Namespace) -> None:
             "the file that sample or synthesize wrote"
         )
     on_disk.check_output(options.output, options.overwrite, (".html",))
+    read_rules(
+        options.rules or ()
+    )  # whose words are noted beside the page: refused now, not once all is compared
 
 
 def _claimed(options: argparse.Namespace, ledger: Any) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from apps import HOME, Place
 from reviewing import COLUMNS, write_people
+from sentences import NO_CLAIM, total
 
 from sdv_plausible.app import ordered_fit
 from sdv_plausible.app.columns import steps
@@ -40,16 +41,16 @@ def told(fit):
 def check_look(browser):
     """After real rows were shown, other words or rules make no claim; the same ones do."""
     again = browser.post("planned", epsilon="1", rows="50", rules="").text
-    assert "No differential-privacy claim" not in again
+    assert NO_CLAIM not in again
     rule = json.dumps([{"rule": "multiple", "column": "age", "step": 1}])
-    assert "No differential-privacy claim" in browser.post("planned", rules=rule).text
+    assert NO_CLAIM in browser.post("planned", rules=rule).text
     browser.post("planned", rules="")
     review = browser.session.review
     words = {**review.file.columns, "age": {**review.file.columns["age"], "range_max": 77}}
     assert review.file.edited == ()
     review.save(words, version(review.file))
     assert review.file.edited == ("age",)
-    assert "No differential-privacy claim" in browser.post("planned", epsilon="1", rows="50").text
+    assert NO_CLAIM in browser.post("planned", epsilon="1", rows="50").text
 
 
 def test_from_an_upload_to_a_download(place, people, domain):
@@ -58,7 +59,7 @@ def test_from_an_upload_to_a_download(place, people, domain):
     assert browser.keep_columns().url.path == f"{HOME}rules"
     assert browser.post("rules", person="", rows_per_person="1", rules="").url.path == f"{HOME}budget"
     planned = browser.post("planned", epsilon="1", rows="50", table_rows="2000").text
-    assert planned.lstrip().startswith('<p class="sentence">Total epsilon 1 ')
+    assert planned.lstrip().startswith(f'<p class="sentence">{total(1)} ')
     assert "At about 2,000 rows" in planned
     assert browser.post("begin", epsilon="1", rows="50").url.path == f"{HOME}fit"
     assert told(browser.session.fit) == ("done", "")
@@ -122,9 +123,9 @@ def test_rules_that_a_fit_looked_through_are_written_down(place, people, monkeyp
     assert browser.session.review.file.looked_rules is None  # nobody has seen it yet
     browser.get("result")
     assert browser.session.review.file.looked_rules == tuple(map(digest, rules))
-    assert "No differential-privacy claim" not in browser.post("planned", epsilon="1", rows="50").text
+    assert NO_CLAIM not in browser.post("planned", epsilon="1", rows="50").text
     rules = json.dumps([Multiple("age", 10).to_dict()])
-    assert "No differential-privacy claim" in browser.post("planned", rules=rules).text
+    assert NO_CLAIM in browser.post("planned", rules=rules).text
 
 
 def test_a_report_shows_columns_that_were_left_out_after_the_fit(place, people, monkeypatch):
@@ -143,7 +144,7 @@ def test_a_report_shows_columns_that_were_left_out_after_the_fit(place, people, 
     narrow = {"sdtype": "numerical", "range_min": 18, "range_max": 77}
     review.save({**words, "age": narrow}, version(review.file))
     assert review.file.edited == ("age",)
-    assert "No differential-privacy claim" in browser.post("planned", epsilon="1", rows="50").text
+    assert NO_CLAIM in browser.post("planned", epsilon="1", rows="50").text
 
 
 @pytest.mark.parametrize("how", ["fit", "compare"])
@@ -161,8 +162,8 @@ def test_a_look_is_remembered_when_the_same_table_is_opened_again(place, people,
     def is_claimed(browser):
         browser.post("rules", rules="", person="", rows_per_person="1")
         plan = browser.post("planned", epsilon="1", rows="50").text
-        assert "Total epsilon" in plan or "No differential-privacy claim" in plan
-        return "No differential-privacy claim" not in plan
+        assert total() in plan or NO_CLAIM in plan
+        return NO_CLAIM not in plan
 
     browser = place.browser()
     opened(browser, 99)

@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from sentences import total
 
 from sdv_plausible.app.ordered_fit import STAGES
 from sdv_plausible.app.running import NOTHING, Fit
@@ -40,7 +41,7 @@ class Played:
 
 
 CHARGED = ("charged", "total epsilon 0.5 at delta 1e-09", ["domain", "model"])
-RELEASED = ("released", "Total epsilon 1.", "", "ledger", True)
+RELEASED = ("released", total(1), "", "ledger", True)
 
 
 def test_told_to_the_end():

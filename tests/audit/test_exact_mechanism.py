@@ -271,7 +271,7 @@ def test_the_real_mechanism_draws_from_the_exact_distribution() -> None:
         assert miss_rates.chi_square(ROWS, exact_shares(randomized), exact_shares(real), ALARM) < MISSED
 
 
-def prefix_p_value(test: ReleaseTest, margin: int, runs: int = 4000) -> float:
+def prefix_p_value(test: ReleaseTest, margin: int, runs: int = 2000) -> float:
     """Chi-square p-value of what the real release test shows against the exact distribution."""
     model = network()
     seeds = np.array([[0, 0]] * 6 + [[2, 1]] * 4, dtype=np.int32)
@@ -294,7 +294,7 @@ def prefix_p_value(test: ReleaseTest, margin: int, runs: int = 4000) -> float:
 def test_the_real_release_test_draws_from_the_exact_distribution() -> None:
     """False alarm: ALARM. Control: of a margin one larger, the sizes of the smaller one never come, which is seen.
 
-    It would be missed if none of 4,000 runs showed k + margin, the size that comes in at least one of six: below 1e-300.
+    It would be missed if none of 2,000 runs showed k + margin, the size that comes in at least one of six: below 1e-150.
     """
     test = bound(ReleaseTest, k=3, epsilon0=EPSILON0, delta=0.3)
     assert test.margin == release_test_loss(k=3, epsilon0=EPSILON0, delta=0.3).s

@@ -201,6 +201,7 @@ def attack_sizes(plan: Settings, smaller: int, runs: int):
     return collect_scores(size_score(plan), present, absent, runs)
 
 
+@pytest.mark.slow  # test_exact_mechanism.py has the exact distributions
 def test_a_group_of_equal_rows_never_leaks_more_than_the_claim(monkeypatch) -> None:
     """n - 1 equal rows and a target that is equal to them: its group's noisy size."""
     plan = settings(omega=0, delta=SEEDS_DELTA, k=2)
@@ -295,6 +296,7 @@ def attack_rows(plan: Settings, runs: int):
     return scores(present), scores(absent)
 
 
+@pytest.mark.slow  # as above
 def test_released_rows_stay_within_the_claim(monkeypatch) -> None:
     """Privacy Test 2 keeps the first column. Control: with a sharp threshold the same rows contradict the ledger."""
     plan = settings(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
+from sdv_plausible import PlausibleDeniabilitySynthesizer, evaluation, metadata_of
 from sdv_plausible.datasets import census_like, census_like_metadata
 
 NAMES = ("age", "sex", "race", "hours_per_week")
@@ -29,3 +30,11 @@ def holder(tmp_path_factory, declared) -> Path:
     synth.fit(table)
     synth.release().save(folder / "people.release")
     return folder
+
+
+@pytest.fixture
+def few_scores(monkeypatch):
+    """Of one tree each: what a page says of its guarantee, and which cells it takes, no score decides."""
+    fewest = {"classifiers": "tree", "distinguishers": "tree", "num_runs": 1}
+    report = partial(evaluation.PlausibleDeniabilityReport, **fewest)
+    monkeypatch.setattr(evaluation, "PlausibleDeniabilityReport", report)

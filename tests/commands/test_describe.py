@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sentences import NO_CLAIM, total
 
 from sdv_plausible.cli import main
 from sdv_plausible.declaring.domain_files import read_domain_file
@@ -29,7 +30,7 @@ def test_any_file_without_configuration(tmp_path, capsys, mode):
     description = tmp_path / "d.json"
     assert main(["describe", table(tmp_path), "-o", str(description), "--mode", mode, "--epsilon", "8"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("Total epsilon ")
+    assert said.startswith(total())
     assert "a vote over the cells of 3 undeclared columns" in said
     assert json.loads(description.read_text(encoding="utf-8"))["format"] == "sdv-plausible-release/1"
     release = Release.load(description)
@@ -131,7 +132,7 @@ def test_without_a_claim_nothing_is_written_unless_it_was_allowed(history, tmp_p
     arguments = ["describe", data, "-o", "d.json", "--domain", "domain.json"]
     assert main(arguments) == 2
     said = capsys.readouterr()
-    assert "No differential-privacy claim" in said.err
+    assert NO_CLAIM in said.err
     assert "add --allow-no-claim" in said.err
     assert not (tmp_path / "d.json").exists()
     assert main([*arguments, "--allow-no-claim"]) == 0

@@ -7,6 +7,7 @@ import os
 import stat
 
 import pytest
+from sentences import NO_CLAIM
 
 from sdv_plausible import Budget, Release
 from sdv_plausible.cli import main
@@ -38,7 +39,7 @@ def test_without_a_claim_only_on_demand_and_before_anything_is_fitted(holder, tm
     assert not output.exists()
     monkeypatch.undo()
     assert fit(holder, output, *domain, "--random-state", "1", "--allow-no-claim") == 0
-    assert capsys.readouterr().out.startswith("No differential-privacy claim")
+    assert capsys.readouterr().out.startswith(NO_CLAIM)
     assert not Release.load(output).ledger.claims_privacy
 
 

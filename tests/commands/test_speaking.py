@@ -143,6 +143,7 @@ ANSWERS = {  # what each command is told, in the folder of the fixture holder, a
 }
 
 
+@pytest.mark.usefixtures("few_scores")
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_every_command_answers_programs_in_one_object(name, holder, tmp_path, monkeypatch, capsys):
     words, key = ANSWERS[name]

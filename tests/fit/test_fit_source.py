@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from cases import fast_and_nightly
+from sentences import NO_CLAIM
 from tables import COLUMNS, DECLARED, ENGINES, SEED, document, held, in_memory, table
 
 from sdv_plausible import (
@@ -212,7 +213,7 @@ def test_what_cannot_be_is_refused_before_a_row_is_read(wrong: dict[str, Any], s
 )
 def test_without_a_claim_it_asks_before_a_row_is_read(more: dict[str, Any], why: str, tmp_path: Path) -> None:
     budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
-    with pytest.raises(ValueError, match=f"No differential-privacy claim.*{why}.*allow_no_claim=True"):
+    with pytest.raises(ValueError, match=f"{NO_CLAIM}.*{why}.*allow_no_claim=True"):
         fit_source(FRAME, COLUMNS, DECLARED, budget=budget, **values(**more))
     fit_source(FRAME, COLUMNS, DECLARED, budget=budget)  # nothing was drawn from it
     found = fit_source(FRAME, COLUMNS, DECLARED, allow_no_claim=True, **values(**more))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -82,6 +82,7 @@ def repository_files(*suffixes: str) -> list[Path]:
     )
 
 
+@cache  # they are read by many tests, and at collection
 def all_pages() -> dict[str, Page]:
     """Every markdown page, by its path from the root."""
     names = [path.relative_to(ROOT).as_posix() for path in repository_files(".md")]

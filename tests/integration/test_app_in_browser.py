@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from reviewing import CHROMIUM, COLUMNS, DRIVER, NO_BROWSER, browser, fits, served, write_people
+from sentences import total
 
 from sdv_plausible import Release
 from sdv_plausible.whole_files import PREFIX
@@ -77,7 +78,7 @@ def to_the_budget(driver, folder):
     upload(driver, folder)
     press(driver, MAIN)
     press(driver, MAIN)
-    until(driver, lambda d: "Total epsilon" in find(d, "#planned").text)  # the script planned
+    until(driver, lambda d: total() in find(d, "#planned").text)  # the script planned
     find(driver, "#rows").clear()
     find(driver, "#rows").send_keys("200")
 
@@ -110,7 +111,7 @@ def test_from_an_upload_to_a_download(folder, width):
         press(driver, MAIN)
         is_sound(driver)
         press(driver, MAIN)
-        until(driver, lambda d: "Total epsilon" in find(d, "#planned").text)
+        until(driver, lambda d: total() in find(d, "#planned").text)
         find(driver, "#table_rows").send_keys("2000")
         until(driver, lambda d: "At about 2,000 rows" in find(d, "#planned").text)
         find(driver, "#rows").clear()
@@ -122,7 +123,7 @@ def test_from_an_upload_to_a_download(folder, width):
         until(driver, lambda d: d.current_url.endswith("/result"))
         until(driver, lambda d: "inspection_private.html" in find(d, "main").text)
         is_sound(driver)
-        assert find(driver, "#sentence").text.startswith("Total epsilon 1 at delta")
+        assert find(driver, "#sentence").text.startswith(total(1) + " at delta")
         rows = download(driver, folder, "rows", "synthetic.csv").read_text().splitlines()
         assert (rows[0], len(rows)) == ("id,age,sex,town,day", 201)
         release = Release.load(download(driver, folder, "release", "table.release"))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
+from sentences import NO_CLAIM, total
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.cli import COMMANDS, NAMED_OTHERWISE, main
@@ -36,7 +37,7 @@ def test_demo(tmp_path, capsys):
     ]
     assert len(pd.read_csv(tmp_path / "out" / "synthetic.csv")) == 200
     assert json.loads((tmp_path / "out" / "ledger.json").read_text())["epsilon"] <= 1
-    assert "Total epsilon" in capsys.readouterr().out
+    assert total() in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("word", "code"), [("--version", 0), ("no-such-command", 2)])
@@ -53,10 +54,7 @@ def test_synthesize_csv_to_parquet_and_back(people, tmp_path, capsys):
     assert main(["synthesize", str(people), "-o", str(parquet), "--ledger", str(ledger)]) == 0
     assert len(pd.read_parquet(parquet)) == 10_000
     assert "headline" in json.loads(ledger.read_text())
-    assert (
-        "No differential-privacy claim" in capsys.readouterr().out
-        or json.loads(ledger.read_text())["epsilon"]
-    )
+    assert NO_CLAIM in capsys.readouterr().out or json.loads(ledger.read_text())["epsilon"]
     assert (
         main(
             ["synthesize", str(parquet), "-o", str(csv), "--rows", "7", "--test", "deterministic", "--k", "5"]
@@ -126,7 +124,7 @@ def test_ranges_written_in_a_metadata_file_are_declared(tmp_path, capsys):
     written.write_text(json.dumps(document))
     options = ["--metadata", str(written), "--domain", "written", "--rows", "5"]
     assert main(["synthesize", str(two_columns(tmp_path)), "-o", str(output), *options]) == 0
-    assert capsys.readouterr().out.startswith("Total epsilon")
+    assert capsys.readouterr().out.startswith(total())
 
 
 def test_ranges_written_in_a_domain_file_are_declared(tmp_path, capsys):
@@ -147,7 +145,7 @@ def test_ranges_written_in_a_domain_file_are_declared(tmp_path, capsys):
         )
         == 0
     )
-    assert capsys.readouterr().out.startswith("Total epsilon")
+    assert capsys.readouterr().out.startswith(total())
 
 
 def test_an_interrupted_write_leaves_the_old_file(people, tmp_path, monkeypatch):
@@ -237,7 +235,7 @@ def test_under_a_claim_nothing_that_is_said_depends_on_the_rows(tmp_path, capsys
     """Exit code, output and ledger are the very same for tables that could not differ more."""
     fine = said_of(tmp_path, capsys, FINE, document, *more)
     assert fine[0] == 0
-    assert fine[1].startswith("Total epsilon")
+    assert fine[1].startswith(total())
     assert {
         case: said for case in ODD if (said := said_of(tmp_path, capsys, ODD[case], document, *more)) != fine
     } == {}
@@ -287,17 +285,17 @@ def test_types_that_nobody_declared_are_voted_for_or_detected_without_a_claim(tm
     options = ["--domain", some, "--rows", "5", "--overwrite"]
     assert main(["synthesize", data, "-o", str(tmp_path / "o.csv"), *options]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("Total epsilon 1 at delta 1e-09")
+    assert out.startswith(total(1, 1e-09))
     assert "a vote over the cells of 4 undeclared columns" in out
     assert "Types by a vote, for a tenth of the budget: grade " in out
     for no_vote in (["--types", "detected"], ["--epsilon", "inf"]):
         assert main(["synthesize", data, "-o", str(tmp_path / "o.csv"), *options, *no_vote]) == 0
         out = capsys.readouterr().out
-        assert out.startswith("No differential-privacy claim")
+        assert out.startswith(NO_CLAIM)
         assert "Types detected: grade, zip, start, member. Declare them (--domain)" in out
     options = ["--domain", some, "--rows", "5", "--only-declared"]
     assert main(["synthesize", data, "-o", str(tmp_path / "p.csv"), *options]) == 0
-    assert capsys.readouterr().out.startswith("Total epsilon")
+    assert capsys.readouterr().out.startswith(total())
     assert pd.read_csv(tmp_path / "p.csv").columns.tolist() == ["age", "sex"]
 
 
@@ -565,7 +563,7 @@ def test_no_papers_without_a_claim(people, tmp_path, capsys):
     assert main(["synthesize", str(people), "-o", str(tmp_path / "o.csv"), *options]) == 0
     found, entry, _ = papers(tmp_path, "ledger.json")
     assert found == 2
-    assert "this one has none: No differential-privacy claim" in capsys.readouterr().err
+    assert f"this one has none: {NO_CLAIM}" in capsys.readouterr().err
     assert not entry.exists()
 
 

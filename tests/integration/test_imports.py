@@ -1,4 +1,4 @@
-"""Whatever is imported first, the class is in SDV; the package itself imports nothing heavy."""
+"""Whatever is imported first, the class is in SDV, and SDMetrics has our metrics and report; the package itself imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -14,19 +14,37 @@ ORDERS = {
     "sdv first": "import sdv; from sdv.single_table import PlausibleDeniabilitySynthesizer as B; from sdv_plausible import PlausibleDeniabilitySynthesizer as A",
     "sdv's module first": "from sdv.single_table import PlausibleDeniabilitySynthesizer as B; from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer as A",
 }
+METRICS = {
+    "ours first": "import sdv_plausible.evaluation as ours",
+    "our metrics first": "import sdv_plausible.evaluation.metrics, sdv_plausible.evaluation as ours",
+    "our report first": "from sdv_plausible.evaluation import PlausibleDeniabilityReport; import sdv_plausible.evaluation as ours",
+    "sdmetrics first": "import sdmetrics.reports; import sdv_plausible.evaluation as ours",
+}
+SAME = (
+    "from sdmetrics import reports, single_table; "
+    "found = {name: getattr(single_table, name, None) or getattr(reports, name, None) for name in ours.__all__}; "
+    "assert all(found[name] is getattr(ours, name) for name in ours.__all__), found"
+)
+PROGRAMS = {
+    **{name: f"{code}; assert A is B" for name, code in ORDERS.items()},
+    **{f"metrics, {name}": f"{code}; {SAME}" for name, code in METRICS.items()},
+}
+PLANTED = {
+    "planted": "A, B = object(), object(); assert A is B",
+    "planted metrics": f"{METRICS['ours first']}; ours.ModelAccuracy = object(); {SAME}",
+}
 
 
 @pytest.fixture(scope="module")
 def raised():
-    orders = {name: f"{code}; assert A is B" for name, code in ORDERS.items()}
-    return run_in_turn(orders | {"planted": "A, B = object(), object(); assert A is B"})
+    return run_in_turn(PROGRAMS | PLANTED)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork on this platform")
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", PROGRAMS)
 def test_import_orders(order, raised):
     assert raised[order] == ""
-    assert "AssertionError" in raised["planted"]
+    assert all("AssertionError" in raised[name] for name in PLANTED)
 
 
 def test_the_package_is_cheap_to_import():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from cases import each_once, fast_and_slow
 
 from sdv_plausible import Person, PlausibleDeniabilitySynthesizer
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
@@ -170,8 +172,10 @@ UNITS = [Neighbours(rows=7), Neighbours(replace=True), Neighbours(rows=2, replac
 LEARNERS = [{}, {"structure": "cfs"}, {"model": "independent"}, {"split": (0.3, 0.3, 0.4)}]
 
 
-@pytest.mark.parametrize("options", LEARNERS)
-@pytest.mark.parametrize("neighbours", UNITS)
+@pytest.mark.parametrize(
+    ("neighbours", "options"),
+    fast_and_slow(itertools.product(UNITS, LEARNERS), lambda *case: case in each_once(UNITS, LEARNERS)),
+)
 def test_every_noise_is_that_of_the_unit(neighbours: Neighbours, options: dict[str, Any]) -> None:
     check_noise(neighbours, noise_of(neighbours, **options))
 

@@ -43,11 +43,19 @@ def make(columns=None, primary_key=None, **options):
     return PlausibleDeniabilitySynthesizer(metadata, **values(**{"undeclared": "infer", **options}))
 
 
+@pytest.fixture(scope="module")
+def made():
+    """The fit that tests share, from the first of them on."""
+    return {}
+
+
 @pytest.fixture
-def fitted(mixed_table):
-    synth = make(primary_key="id", random_state=1, epsilon=20.0)
-    synth.fit(mixed_table)
-    return synth
+def fitted(mixed_table, made):
+    if not made:
+        synth = make(primary_key="id", random_state=1, epsilon=20.0)
+        synth.fit(mixed_table)
+        made["fitted"] = synth
+    return copy.deepcopy(made["fitted"])  # which a test may sample from and change
 
 
 def test_sample_has_the_columns_types_and_values_of_the_data(fitted, mixed_table):

@@ -196,12 +196,19 @@ LEAK: list[Any] = [None]
 @pytest.mark.parametrize(
     "leak",
     [
-        lambda self, n: object.__setattr__(self, "attempts", getattr(self, "attempts", 0) + n),
-        lambda self, n: logging.getLogger("sdv_plausible").debug("attempts: %s", n),
-        lambda self, n: print(n, file=sys.stderr),
-        lambda self, n: warnings.warn(f"pass rate {n}", stacklevel=2),
+        pytest.param(
+            lambda self, n: object.__setattr__(self, "attempts", getattr(self, "attempts", 0) + n), id="kept"
+        ),
+        pytest.param(
+            lambda self, n: logging.getLogger("sdv_plausible").debug("attempts: %s", n),
+            id="logged",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(lambda self, n: print(n, file=sys.stderr), id="printed", marks=pytest.mark.slow),
+        pytest.param(
+            lambda self, n: warnings.warn(f"pass rate {n}", stacklevel=2), id="warned", marks=pytest.mark.slow
+        ),
     ],
-    ids=["kept", "logged", "printed", "warned"],
 )
 def test_attempts_that_show_are_caught(leak, monkeypatch) -> None:
     saved = row_by_row()
@@ -505,6 +512,7 @@ def test_forked_workers_fit_apart_and_repeat_what_they_hold() -> None:
         assert first == second == _sample_in_worker(saved)
 
 
+@pytest.mark.slow  # forked workers are fast
 def test_a_fresh_process_repeats_what_it_holds_and_nothing_else(tmp_path) -> None:
     """As a spawned worker does: a new interpreter that received the object."""
     synths = [fitted(), fitted()]

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import ruled
-from cases import each_once
+from cases import each_once, fast_and_slow
 from replaying import check_same, leaves, recorded
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer
@@ -305,12 +305,20 @@ def test_what_leaves_depends_on_the_rows_through_noisy_answers_alone(case: str) 
     check(CASES[case], see=in_full if case in ("epsilon 8", "people, seeds") else shown)
 
 
-@pytest.mark.parametrize("case", ["epsilon 8", "private", "people by a category"])
+@pytest.mark.parametrize(
+    "case", fast_and_slow(["epsilon 8", "private", "people by a category"], lambda case: case == "private")
+)
 def test_so_it_does_with_metadata_that_was_detected(case: str) -> None:
     check(CASES[case], "detected")
 
 
-@pytest.mark.parametrize(("case", "storage"), each_once(["private", "protects a person"], STORAGES))
+@pytest.mark.parametrize(
+    ("case", "storage"),
+    fast_and_slow(
+        each_once(["private", "protects a person"], STORAGES),
+        lambda _, storage: storage in ("arrow", "no row"),
+    ),
+)
 def test_storage_and_missing_ids_make_no_difference(case: str, storage: str) -> None:
     """Of the first table's rows, too: what differs then are the types of columns and which cells are missing."""
     both, alone = STORAGES[storage]

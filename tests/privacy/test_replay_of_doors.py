@@ -20,7 +20,7 @@ import guarded
 import pandas as pd
 import pytest
 import ruled
-from cases import fast_and_nightly
+from cases import fast_and_nightly, fast_and_slow
 from engines import HELD, held
 from replaying import check_same, recorded
 from test_replay import ARCS, COLUMNS, DECLARED, broken_rules, first_table, fit, other_table, shown
@@ -138,7 +138,7 @@ def test_no_fit_of_a_table_in_parts_leaves_anything_of_the_rows(case: str, tmp_p
     replayed(source(**SOURCES[case]), first_table(), other(), tmp_path)
 
 
-@pytest.mark.parametrize("engine", HELD)
+@pytest.mark.parametrize("engine", fast_and_slow(HELD, lambda engine: engine in ("pandas", "csv")))
 def test_types_that_are_voted_for_in_parts_leave_nothing_of_the_rows(engine: str, tmp_path: Path) -> None:
     replayed(source(engine, **VOTED), first_table(), other(), tmp_path)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from releases import CASES, DECLARED, fitted, shared
+from sentences import NO_CLAIM, total
 
 from sdv_plausible import Budget, Release
 from sdv_plausible.audit.results import AuditResult, StageResult
@@ -48,7 +49,7 @@ def test_a_card_leads_with_the_total(case):
     card = release.card(**SAID)
     assert card.claim
     assert card.lead == release.ledger.sentence()
-    assert all(line.removeprefix("> **").startswith("Total epsilon ") for line in first(card))
+    assert all(line.removeprefix("> **").startswith(total()) for line in first(card))
     assert next(iter(card.to_dict())) == "lead"
     assert len(card.conformance) > 20
     assert release.digest in card.to_html()
@@ -58,7 +59,7 @@ def test_a_card_leads_with_the_total(case):
 def test_without_a_claim_a_card_leads_with_that():
     card = no_claim().card()
     assert not card.claim
-    assert all(line.removeprefix("> **").startswith("No differential-privacy claim ") for line in first(card))
+    assert all(line.removeprefix("> **").startswith(NO_CLAIM) for line in first(card))
     assert card.facts["total"] == "none"
     assert card.conformance == ()
     assert "treat it like the table itself" in card.not_covered[0]
@@ -184,7 +185,7 @@ def test_sources_are_cited_of_what_was_released_alone(case):
 def test_a_budget_says_what_all_releases_cost(tmp_path):
     budget = Budget(epsilon=2.0, delta=1e-8, path=tmp_path / "b")
     release = fitted("uniform", budget=budget).release()
-    assert release.card(budget=budget).budget.startswith("Total epsilon 2 at delta 1e-08")
+    assert release.card(budget=budget).budget.startswith(total(2, 1e-08))
 
 
 def test_a_budget_that_the_release_did_not_draw_from_is_refused(tmp_path):
@@ -200,7 +201,7 @@ def test_a_budget_that_the_release_did_not_draw_from_is_refused(tmp_path):
     with pytest.raises(ValueError, match="did not draw from it"):
         release.card(budget=of_people)
     fitted("uniform", epsilon=1.0, budget=small)
-    assert release.card(budget=small).budget.startswith("Total epsilon 5")
+    assert release.card(budget=small).budget.startswith(total(5))
 
 
 def audited(*, public: bool) -> AuditResult:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sdv.sampling import Condition, DataFrameCondition
+from sentences import NO_CLAIM
 
 from sdv_plausible import PaperNetwork, PlausibleDeniabilitySynthesizer
 from sdv_plausible.models import learners as models
@@ -257,7 +258,7 @@ def test_detected_types_end_the_claim_and_name_the_way_out():
         planned = str(synth.plan())
         synth.fit(table)
         claims[types] = synth.privacy_ledger().claims_privacy
-        assert ("No differential-privacy claim" in planned) == (types == "detected")
+        assert (NO_CLAIM in planned) == (types == "detected")
         assert synth.get_parameters()["types"] == types
     assert claims == {"declared": True, "detected": False}
     assert 'types="declared"' in synth.privacy_ledger().sentence()

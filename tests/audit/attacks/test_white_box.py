@@ -36,7 +36,12 @@ def attack(runs: int, learner=None, budget: ModelBudget = TEN, false_alarm: floa
 
 
 @pytest.mark.parametrize(
-    "learner", [AdaptiveNetwork(), PaperNetwork(structure="independent"), GaussianCopula()]
+    "learner",
+    [
+        PaperNetwork(structure="independent"),
+        GaussianCopula(),
+        pytest.param(AdaptiveNetwork(), marks=pytest.mark.slow),  # test_membership.py attacks it fast
+    ],
 )
 def test_the_answers_stay_within_the_claim_and_use_it(learner) -> None:
     """The answers' mu is known exactly: the claim's. The bound of so few runs is .70, with standard deviation .11."""
@@ -55,11 +60,12 @@ def test_half_of_the_noise_is_found(monkeypatch) -> None:
         return HONEST(values, sensitivity=sensitivity, rho=4 * rho, coins=coins)
 
     monkeypatch.setattr(noise, "discrete_gaussian", halved)
-    found = attack(600)
+    found = attack(600, PaperNetwork(structure="independent"))  # the noise is everybody's
     assert found.broken
     assert "BROKEN" in str(found)
 
 
+@pytest.mark.slow  # test_asked_sensitivities.py finds it exactly
 def test_a_forgotten_square_root_is_found(monkeypatch) -> None:
     """Planted: scores counted as if one distance moved, not all of them.
 
@@ -125,6 +131,7 @@ def test_a_learner_that_asks_nothing_tells_nothing() -> None:
     assert found.claimed_mu == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_laplace_answers_are_heard_too() -> None:
     """Of epsilon 2 the bound is 1.6 with standard deviation .09: more than half, and never above."""
     found = attack(2000, CountsRows(epsilon=2.0))

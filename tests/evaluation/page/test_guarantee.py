@@ -23,10 +23,7 @@ def test_no_ledger_is_no_guarantee():
 def document(*entries):
     """The plain form of a ledger; an entry is (name, epsilon, provenance, parts)."""
     keys = ("name", "epsilon", "provenance", "parts")
-    return {
-        "headline": "Total epsilon 1.",
-        "entries": [dict(zip(keys, entry, strict=True)) for entry in entries],
-    }
+    return {"headline": "The total.", "entries": [dict(zip(keys, entry, strict=True)) for entry in entries]}
 
 
 @pytest.mark.parametrize(
@@ -56,7 +53,7 @@ def document(*entries):
 def test_the_network_is_covered_only_by_a_finite_entry_that_pays_for_it(entries, claimed, covers):
     guarantee = Guarantee.of(document(*entries))
     assert (guarantee.claimed, guarantee.covers_structure) == (claimed, covers)
-    assert guarantee.sentence == "Total epsilon 1."
+    assert guarantee.sentence == "The total."
 
 
 def ledger_of(**changes):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 from report_cases import DIAGNOSTICS, QUICK, STRUCTURE, Ledger
 
@@ -33,8 +35,18 @@ def tables(mixed_table):
     return mixed_table.iloc[:350].reset_index(drop=True), mixed_table.iloc[350:].reset_index(drop=True)
 
 
+@pytest.fixture(scope="session")
+def generated():
+    """Made at the first test that asks, and kept."""
+    return {}
+
+
 @pytest.fixture
-def report(tables, described):
-    made = PlausibleDeniabilityReport(ledger=Ledger(), structure=STRUCTURE, diagnostics=DIAGNOSTICS, **QUICK)
-    made.generate(*tables, {"tables": {"people": described}}, verbose=False)
-    return made
+def report(tables, described, generated):
+    if not generated:
+        made = PlausibleDeniabilityReport(
+            ledger=Ledger(), structure=STRUCTURE, diagnostics=DIAGNOSTICS, **QUICK
+        )
+        made.generate(*tables, {"tables": {"people": described}}, verbose=False)
+        generated["report"] = made
+    return copy.deepcopy(generated["report"])  # which a test may change

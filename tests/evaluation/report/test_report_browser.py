@@ -95,6 +95,7 @@ def test_the_page_fits_a_telephone_and_a_desk(report, tmp_path, width):
     assert page_width(planted, width, tmp_path) > width
 
 
+@pytest.mark.slow
 @needs_browser
 @pytest.mark.parametrize("num_columns", [75])
 def test_the_dependences_of_many_columns_are_seen_whole_at_a_desk(num_columns, tmp_path):

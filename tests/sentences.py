@@ -1,0 +1,11 @@
+"""How a guarantee begins, where its words are not the subject: those are in test_ledger_entries.py and test_release_budget.py."""
+
+from __future__ import annotations
+
+NO_CLAIM = "No differential-privacy claim"
+
+
+def total(epsilon: float | None = None, delta: float | None = None) -> str:
+    """The beginning of the sentence of a claim, as far as the figures are told."""
+    figures = (f" {epsilon:g}" if epsilon else "") + (f" at delta {delta:g}" if delta else "")
+    return f"Total epsilon{figures}"
