@@ -53,43 +53,19 @@ from sdv_plausible.table.private_domain import DomainPlan, Whole
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a fit found: all that a release is made of.
-
-    Parameters
-    ----------
-    domain : Domain
-        The model's columns.
-    rules : FittedRules
-        What holds in every row.
-    sampler : Sampler
-        Draws rows.
-    ledger : PrivacyLedger
-        Its cost.
-    charge : mapping, optional
-        In the budget it was drawn from.
-    types : mapping
-        Words of the columns whose types were voted for.
-    """
+    """What a fit found: all that a release is made of."""
 
     domain: Domain
     rules: FittedRules
     sampler: Sampler
     ledger: PrivacyLedger
-    charge: Mapping[str, str] | None
-    types: Specs = field(default_factory=dict)
+    charge: Mapping[str, str] | None  # in the budget it was drawn from
+    types: Specs = field(default_factory=dict)  # words of the columns whose types were voted for
 
 
 @dataclass(frozen=True, kw_only=True)
 class Opened:
-    """A fit that is paid for, and has not looked yet.
-
-    Parameters
-    ----------
-    ledger : PrivacyLedger
-        Empty so far.
-    charge : mapping, optional
-        In the budget it was drawn from.
-    """
+    """A fit that is paid for, and has not looked yet."""
 
     ledger: PrivacyLedger
     charge: Mapping[str, str] | None = None
@@ -103,54 +79,23 @@ class Opened:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fit:
-    """A fit that is told everything but the rows.
+    """A fit that is told everything but the rows."""
 
-    Parameters
-    ----------
-    told : Told
-        Of the columns; where types are open, as if those were categories.
-    declared : Declarations
-        Value sets of what the model sees.
-    rules : RuleSet
-        What holds in every row.
-    specs : mapping
-        Columns that the model sees, in order.
-    settings : Settings
-        Privacy parameters.
-    learner : object
-        Makes the model.
-    side : tuple of LedgerEntry
-        What stands beside the mechanism, and the rules.
-    said : mapping
-        Settings, as a release file will have them.
-    earlier : Earlier
-        What the domain cost when it was learned.
-    name : str
-        The table in words, for a budget.
-    as_declared : bool
-        Whether the columns are those declared; SDV's constraints and transformers change them first.
-    rounding : bool
-        Whether numbers keep to the digits of the domain.
-    public : DataFrame, optional
-        A published table that the model starts from.
-    envelope : LedgerEntry, optional
-        After a vote: what stood for every outcome of it.
-    """
-
-    told: Told
-    declared: Declarations
+    told: Told  # of the columns; where types are open, as if those were categories
+    declared: Declarations  # value sets of what the model sees
     rules: RuleSet
-    specs: Specs
+    specs: Specs  # columns that the model sees, in order
     settings: Settings
     learner: Any
-    side: tuple[LedgerEntry, ...]
-    said: Mapping[str, Any]
-    earlier: Earlier = field(default_factory=Earlier)
-    name: str = "table"
+    side: tuple[LedgerEntry, ...]  # what stands beside the mechanism, and the rules
+    said: Mapping[str, Any]  # settings, as a release file will have them
+    earlier: Earlier = field(default_factory=Earlier)  # what the domain cost when it was learned
+    name: str = "table"  # the table in words, for a budget
+    # Whether the columns are those declared; SDV's constraints and transformers change them first
     as_declared: bool = True
-    rounding: bool = True
-    public: pd.DataFrame | None = None
-    envelope: LedgerEntry | None = None
+    rounding: bool = True  # whether numbers keep to the digits of the domain
+    public: pd.DataFrame | None = None  # a published table that the model starts from
+    envelope: LedgerEntry | None = None  # after a vote: what stood for every outcome of it
 
     def plan(
         self, epsilon: float | None = None, num_rows: int | None = None, table_rows: int | None = None

@@ -19,7 +19,6 @@ import pandas as pd
 
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release_file.arrow_rows import parquet_bytes, sample_arrow
 from sdv_plausible.release_file.sampling import PART_ROWS, sample_table
 from sdv_plausible.whole_files import part_folder
 
@@ -68,6 +67,8 @@ class Call:
         """Make one part, as the content of a Parquet file."""
         before = number * self.rows
         size, coins = min(self.rows, self.num_rows - before), self.coins.spawn("part", number)
+        from sdv_plausible.release_file.arrow_rows import parquet_bytes, sample_arrow  # with pyarrow
+
         return parquet_bytes(sample_arrow(size, coins=coins, place=(before, self.num_rows), **self.release))
 
 

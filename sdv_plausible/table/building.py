@@ -17,8 +17,7 @@ from sdv_plausible.table.column_document import Provenance
 from sdv_plausible.table.columns import ExactColumns, FrameColumns
 from sdv_plausible.table.dates import date_style
 from sdv_plausible.table.declarations import Declarations, Specs
-from sdv_plausible.table.domain import Domain
-from sdv_plausible.table.private_columns import learn_attributes
+from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.private_domain import DomainPlan, listed
 
 
@@ -45,7 +44,11 @@ def build_domain(
     styles = {
         name: date_style(table[name], form) for name, form in forms.items()
     }  # the table's schema, not its rows
-    learned = learn_attributes(rows, private, specs, styles, max_bins)
+    learned: Mapping[str, Attribute] = {}
+    if private.columns:
+        from sdv_plausible.table.private_columns import learn_attributes  # where something is open
+
+        learned = learn_attributes(rows, private, specs, styles, max_bins)
     attributes = []
     for name in table.columns:
         declared = declarations.known(name)
