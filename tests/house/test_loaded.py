@@ -14,8 +14,8 @@ from pages import ROOT
 
 MODULES, LINES = (
     160,
-    24_500,
-)  # 150 and 23,867 were reached, of 226 and 34,661; a module that is split is one more
+    24_000,
+)  # 158 and 23,803 now, of 226 and 34,661
 OTHERS = (
     "app",
     "audit",
