@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -18,6 +19,7 @@ from sdv.errors import InvalidDataError, SamplingError
 from sdv_plausible.declaring.domain_files import told_of_look
 from sdv_plausible.declaring.private import Earlier, earlier_losses
 from sdv_plausible.fit.options import refuse_moved
+from sdv_plausible.fit.parts import check_form, is_in_parts, opened_parts, refuse_whole, spelling_of
 from sdv_plausible.fit.public_table import PublicTable, check_public, public_entries
 from sdv_plausible.fit.run import Fit, Found, Opened
 from sdv_plausible.fit.telling import Note, Teller, as_read
@@ -57,13 +59,13 @@ from sdv_plausible.sdv.releasing import rebuilt, released, settings_of
 from sdv_plausible.sdv.requests import SAME_ROWS, parents
 from sdv_plausible.sdv.schema import check_metadata, is_invented, with_id, with_types
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
-from sdv_plausible.sdv.transient import call_of
-from sdv_plausible.sources.rows import TableRows
+from sdv_plausible.sdv.transient import Parts, call_of, shown_rows
+from sdv_plausible.sources.rows import Rows, SourceRows, TableRows
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.cells import numbers_alone
 from sdv_plausible.table.checking import Check
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.column_types import check_released, metadata_columns
+from sdv_plausible.table.column_types import check_released, column_types, metadata_columns
 from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.declarations import Specs, Undeclared, domain_document
 from sdv_plausible.table.domain import MAX_BINS, Domain
@@ -72,6 +74,7 @@ from sdv_plausible.table.output_types import usual_types
 from sdv_plausible.table.persons import person_entry, unknown_persons
 from sdv_plausible.table.storage import PERSON, check_storage
 from sdv_plausible.table.words import MODELLED_SDTYPES, check_table_name
+from sdv_plausible.whole_files import part_folder
 
 
 class RowCapExceededError(ValueError):
@@ -255,6 +258,58 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if self._told.split_dates and self._sdv_sees_rows:
             self._read(replace(self._told, split_dates=False))
 
+    @shown_rows
+    def fit(self, data: Any, scratch: str | Path | None = None) -> None:
+        """Fit to a table in memory, or in parts to one that need not fit there.
+
+        If it fails, an earlier fit stays as it was.
+
+        A cell that is a list, a dict or an object of an unknown class counts as missing: one cell never ends
+        a fit. Columns of which most cells are outside what was declared, these included, are named in a
+        warning.
+
+        Parameters
+        ----------
+        data : DataFrame, {table: DataFrame}, path, Files, Dask DataFrame or function
+            The rows. A path (a CSV or Parquet file, a folder of them, or a pattern) is read in parts, and of
+            its columns those of the metadata; so are a Dask DataFrame and a function that opens a stream,
+            and with ``scratch`` all that :func:`~sdv_plausible.fit_source` takes.
+            :class:`~sdv_plausible.Files` says how a file is written.
+        scratch : str or Path, optional
+            A folder on a disk of yours for the codes of all rows, as for fit_source.
+
+        Raises
+        ------
+        ValueError
+            If the table is empty, or cannot be fitted in parts with what this synthesizer was given.
+        sdv.errors.InvalidDataError
+            If it does not match the metadata.
+        """
+        if scratch is None and not is_in_parts(data):
+            return super().fit(data)
+        if self._sdv_sees_rows:
+            raise ValueError(
+                "data: SDV constraints and transformers of your own need the whole table in memory: read it "
+                "(read_csv, read_parquet), or give the constraints as rules=[...]"
+            )
+        if self._needs_rows:
+            raise Refused.saying(
+                "undeclared",
+                'undeclared ("infer"): domains are read off a whole table in memory: read it (read_csv, '
+                'read_parquet), declare every column, or take "private"',
+            )
+        refuse_whole(self._settings.test, self._learner)
+        types = column_types(self._given_specs())
+        table = opened_parts(data, types, self._settings, scratch)
+        if self.budget is not None:
+            check_form(table)
+        call = call_of(self)
+        assert call is not None
+        with nullcontext() if scratch is None else part_folder(Path(scratch)) as folder:
+            call.parts = Parts(table, folder, spelling_of(data))
+            super().fit(table.empty(list(types)))
+        return None
+
     # --- what SDV calls ---------------------------------------------------------------------------
 
     def _preprocess(self, table_data: pd.DataFrame) -> pd.DataFrame:
@@ -282,9 +337,12 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _found(self, fit: Fit, table: pd.DataFrame, persons: pd.Series[Any] | None, opened: Opened) -> Found:
         """Fit rows that are paid for, and keep what their holder is told until the fit is held."""
-        teller = Teller(self._noted)
-        found = fit.run(TableRows(table, self._rules, persons), opened, self._fit_coins(), teller)
-        if (call := call_of(self)) is not None:
+        teller, call = Teller(self._noted), call_of(self)
+        rows: Rows = TableRows(table, self._rules, persons)
+        if call is not None and call.parts is not None:
+            rows = SourceRows(call.parts.source, self._rules, list(table.columns), call.parts.folder)
+        found = fit.run(rows, opened, self._fit_coins(), teller)
+        if call is not None:
             call.told += teller.told  # whoever makes errors of warnings keeps the fit
         return found
 
@@ -311,8 +369,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _as_fit(self) -> Fit:
         """What of a fit is known without the rows."""
         published = PublicTable.read(vars(self).get("public"))  # not a copy
+        parts = None if (call := call_of(self)) is None else call.parts
         return Fit(
-            told=replace(self._told, spelling=self.spelling), declared=self._declared, rules=self._rules,
+            told=replace(self._told, spelling=self.spelling if parts is None else parts.spelling),
+            declared=self._declared, rules=self._rules,
             settings=self._settings, learner=self._learner, specs=self._modelled_specs(),
             side=tuple(self._side_entries()), said=settings_of(self),
             earlier=self._earlier, name=self._table_name, as_declared=not self._sdv_sees_rows,

@@ -9,10 +9,13 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 from weakref import ref
 
 import pandas as pd
+
+from sdv_plausible.table.cell_texts import Spelling
 
 TRANSIENT = (
     "budget", "public", "_public_given", "watch", "record",  # the holder's, with paths and rows of theirs
@@ -29,12 +32,21 @@ BUSY = (
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
+class Parts(NamedTuple):
+    """A table in parts that a call is shown."""
+
+    source: Any
+    folder: Path | None  # of its codes
+    spelling: Spelling  # of its texts
+
+
 class Call:
     """A call that shows an object rows, in the thread that began it."""
 
     def __init__(self, synth: object) -> None:
         self.shown_to, self.thread, self.ends = id(synth), threading.get_ident(), False
         self.rows: pd.DataFrame | None = None
+        self.parts: Parts | None = None
         self.fits = False  # and calls SDV's parts of a fit, which call us
         self.told: list[str] = []  # of its rows, for their holder
 
