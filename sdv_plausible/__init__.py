@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sdv_plausible.table.csv_files import count_unreadable, read_csv
     from sdv_plausible.table.domain import Attribute, Domain
     from sdv_plausible.table.parquet import read_parquet
+    from sdv_plausible.table.text_files import Files
 
 __version__ = "0.2.0"
 
@@ -45,6 +46,7 @@ _HOME = {
     "Budget": "release.budget",
     "DeterministicTest": "release.deterministic",
     "Domain": "table.domain",
+    "Files": "table.text_files",
     "GaussianCopula": "models.gaussian_copula.copula_learner",
     "GreedyBayes": "models.datasynthesizer.greedy_bayes",
     "Latent": "models.latent.latent_learner",
@@ -76,6 +78,7 @@ __all__ = [
     "Budget",
     "DeterministicTest",
     "Domain",
+    "Files",
     "GaussianCopula",
     "GreedyBayes",
     "Latent",

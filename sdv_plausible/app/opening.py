@@ -23,7 +23,8 @@ from sdv_plausible.declaring.domain_files import drafted, read_domain_file, with
 from sdv_plausible.declaring.readers import read_codebook
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.release.plan import Plan
-from sdv_plausible.table.csv_files import csv_columns, read_csv
+from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.csv_files import BLOCK, MARKS, csv_blocks, csv_columns
 from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.parquet import parquet_columns
 
@@ -98,7 +99,6 @@ class _TooLargeError(Exception):
 
 DOMAIN = "domain.json"
 ENDINGS = (".csv", ".tsv", ".txt", ".parquet")
-OF_CSV = ("encoding", "separator", "quote")
 _LOOKED_AT = 100_000  # bytes, for what no text holds
 _MARKS = {"tab": "\t", "semicolon": ";", "comma": ",", "bar": "|"}
 
@@ -132,7 +132,7 @@ def opened(path: Path, marks: Mapping[str, Any], known: Collection[str] = ()) ->
     except (ValueError, OSError) as error:
         raise NoTableError(" ".join(str(error).replace(str(path), path.name).split())) from None
     if path.suffix.lower() == ".parquet":
-        marks = {key: value for key, value in marks.items() if key not in OF_CSV}
+        marks = {key: value for key, value in marks.items() if key not in MARKS}
     return Table(path, names, marks)
 
 
@@ -144,11 +144,11 @@ def _csv_names(path: Path, marks: Mapping[str, Any], known: Collection[str]) -> 
         raise NoTableError(
             f"{path.name} is no text, though its name ends in {path.suffix}: save the table as CSV (UTF-8)"
         )
-    names = csv_columns(path, known=known, **{key: marks[key] for key in OF_CSV})
+    names = csv_columns(path, known=known, **{key: marks[key] for key in MARKS})
     if len(names) == 1:
         _check_single(path, names[0], marks["separator"])
-    rows = read_csv(path, {names[0]: {"sdtype": "categorical"}}, **{key: marks[key] for key in OF_CSV})
-    if rows.empty:
+    first = column_types({names[0]: {"sdtype": "categorical"}})
+    if not sum(map(len, csv_blocks(path, first, BLOCK, **{key: marks[key] for key in MARKS}))):
         raise NoTableError(f"{path.name} has a header line and no rows")
     return names
 

@@ -12,6 +12,8 @@ from sdv_plausible.declaring.domain_files import blanks
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit.options import MODELS as ALL_MODELS
 from sdv_plausible.fit.options import TESTS, default_of
+from sdv_plausible.fit.parts import refuse_whole
+from sdv_plausible.models import make_learner
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import person_of
 from sdv_plausible.release.plan import Plan
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
 MODELS = {name: what for name, what in ALL_MODELS.items() if name not in ("latent", "uniform")}
 _FIELDS = ("epsilon", "delta", "model", "test", "k", "epsilon0", "rows_per_person")
 """Options that the forms ask for."""
+READING = {
+    "whole": "all at once",
+    "parts": "in parts, for a table larger than memory: nothing is compared with it",
+}
 BLANKS = {"vote": "find their types by a vote, for a tenth of the budget", "leave": "leave them out"}
 
 
@@ -43,11 +49,16 @@ def _typed(default: float | int | str) -> str:
 
 USUAL = {
     **{name: _typed(default_of(name)) for name in _FIELDS},
-    "rows": "10000", "table_rows": "", "blank": "vote", "person": "", "rules": "",
+    "rows": "10000", "table_rows": "", "blank": "vote", "reading": "whole", "person": "", "rules": "",
 }  # fmt: skip
 _NUMBERS = ("epsilon", "delta", "epsilon0")
 _WHOLE = ("rows", "table_rows", "k", "rows_per_person")
-_CHOICES: Mapping[str, Mapping[str, str]] = {"model": MODELS, "test": TESTS, "blank": BLANKS}
+_CHOICES: Mapping[str, Mapping[str, str]] = {
+    "model": MODELS,
+    "test": TESTS,
+    "blank": BLANKS,
+    "reading": READING,
+}
 EXAMPLES = (
     Sum("total", ("room", "meals")),
     Implies({"age": {"max": 15}}, {"marital": "single"}),
@@ -78,6 +89,11 @@ class Order:
         return () if self.choices["blank"] == "leave" else left
 
     @property
+    def in_parts(self) -> bool:
+        """Whether the table need not fit in memory."""
+        return self.choices["reading"] == "parts"
+
+    @property
     def types(self) -> dict[str, ColumnType]:
         """What the columns are, in the table's order; those to be voted on are texts."""
         open_ = {name: {"sdtype": "categorical"} for name in self.open_columns}
@@ -88,8 +104,7 @@ class Order:
     @property
     def spelling(self) -> Spelling:
         """How the cells of its file are written."""
-        marks = self.table.marks
-        return Spelling(**{key: marks[key] for key in ("na_values",) if key in marks})
+        return self.table.files.spelling
 
     @property
     def document(self) -> dict[str, Any]:
@@ -128,6 +143,8 @@ class Order:
             "row_cap": max(int(numbers["rows"]), 1),
         }
         made = TESTS_MADE[name]
+        if self.in_parts:
+            refuse_whole(made(), make_learner(self.choices["model"]))
         test = made(**{option: value for option, value in options.items() if option in option_names(made)})
         synth = PlausibleDeniabilitySynthesizer(
             metadata_of(self.types), domain=self.document, rules=list(self.rules), epsilon=numbers["epsilon"],

@@ -43,6 +43,7 @@ class Made:
     is_public: bool = False  # whether it may be handed out under the ledger's claim
 
 
+NOT_COMPARED = "the table was read in parts, and is not in memory to be compared with"
 FILES = {
     "rows": Made("synthetic.csv", "The rows (CSV)", True),
     "release": Made("table.release", "The release file: makes any number of rows, without your table", True),
@@ -59,7 +60,7 @@ class Done:
     """A fit that is done, where its files go, and who hears of them; ``rows`` are the real ones."""
 
     synth: PlausibleDeniabilitySynthesizer
-    rows: pd.DataFrame
+    rows: pd.DataFrame | None  # None: they were read in parts
     synthetic: pd.DataFrame
     folder: Path
     told: Connection
@@ -97,17 +98,21 @@ def _release(order: Order, folder: Path, told: Connection) -> None:
 
     synth.record = record
     synth.watch = lambda ledger: told.send(("charged", cost(ledger), [e.name for e in ledger.entries]))
-    rows = order.table.read(order.types)
+    rows = None if order.in_parts else order.table.read(order.types)
     told.send(("stage", 1))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        synth.fit(rows)
+        if rows is None:
+            synth.fit(order.table.files, folder)
+        else:
+            synth.fit(rows)
     texts = [str(one.message) for one in caught if issubclass(one.category, FitWarning)]
     looks = [text for text in texts if FOR_YOU in text]
     told.send(("warnings", looks, [text for text in texts if text not in looks], looked))
     told.send(("stage", 2))
-    found = column_types(metadata=synth.metadata)
-    rows = read_again(rows, {name: found[name] for name in order.open_columns}, order.spelling)
+    if rows is not None:
+        found = column_types(metadata=synth.metadata)
+        rows = read_again(rows, {name: found[name] for name in order.open_columns}, order.spelling)
     done = Done(synth, rows, synth.sample(int(order.numbers["rows"] or 1)), folder, told)
     _write_release(done)
     told.send(("stage", 3))
@@ -147,6 +152,10 @@ def _or_without(done: Done, name: str, write: Callable[[], object]) -> None:
 
 def _compare(done: Done) -> None:
     """Write report and inspector."""
+    if done.rows is None:
+        for name in ("report", "inspection"):
+            done.told.send(("without", name, NOT_COMPARED))
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         _or_without(done, "report", lambda: _report(done))

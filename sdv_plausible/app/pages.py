@@ -225,6 +225,7 @@ class App:
         return self._page(
             "budget", session, "budget", status, texts=texts, refusals=refusals or {}, plan=plan,
             blanks=blanks(session.review.file), models=orders.MODELS, tests=TESTS, open=orders.BLANKS,
+            reading=orders.READING,
             spent=session.spent(),
         )  # fmt: skip
 

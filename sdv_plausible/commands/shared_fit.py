@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+    from sdv_plausible.table.text_files import Files
 
 ROW_BY_ROW = ("randomized", "deterministic")
 
@@ -31,6 +32,13 @@ def add_fitting(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     on_disk.add_reading(command)
     add("--only-declared", action="store_true", help="leave out columns whose type is not declared")
+    add(
+        "--scratch",
+        type=Path,
+        metavar="FOLDER",
+        help="for a table larger than memory: read it in parts; the folder, on a disk of yours, holds "
+        "codes of its rows, as secret as they are, until the fit is over",
+    )
     add("--ledger", type=Path, help="also write the privacy ledger as JSON")
     add("--overwrite", action="store_true", help="replace files that exist, never one that is read")
     add_parameters(command)
@@ -61,6 +69,13 @@ def synthesizer(options: argparse.Namespace, metadata: Any, **known: Any) -> Pla
 
     known = {"domain": options.domain, "rules": options.rules or (), **known}
     return PlausibleDeniabilitySynthesizer(metadata, **given(options, **known))
+
+
+def in_parts(options: argparse.Namespace) -> Files:
+    """The table's file, and how it is written."""
+    from sdv_plausible.table.text_files import Files
+
+    return Files(options.data, **on_disk.how(options, *on_disk.HOW_READ, *on_disk.HOW_SPELLED))
 
 
 def allow_no_claim(command: argparse.ArgumentParser) -> None:
@@ -146,7 +161,7 @@ def fitted(
     (check or type(synth).plan)(synth)
     synth.record = recorder(given_domain)
     options.rows_were_read = True
-    table = on_disk.read(options, columns.types)
+    table = on_disk.read(options, columns.types) if options.scratch is None else in_parts(options)
     begin()
-    synth.fit(table)
+    synth.fit(table, options.scratch)
     return synth, columns.found(synth)

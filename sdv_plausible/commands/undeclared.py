@@ -85,6 +85,11 @@ def columns_of(options: argparse.Namespace) -> Columns:
             f"--types declared: {', '.join(left)} have no type: declare them, or leave them out "
             "(--only-declared)"
         )
+    if left and getattr(options, "scratch", None) is not None:
+        raise UsageError(
+            f"--scratch: types are detected in a whole table in memory, and {', '.join(left)} have none: "
+            "declare them, leave them out (--only-declared), or let them be voted for (--types voted)"
+        )
     metadata, detected = metadata_and_detected(options, types)
     arguments = {"domain": options.domain, **({"types": "detected"} if detected else {})}
     read = {**types, **column_types(detected)}

@@ -27,6 +27,7 @@ from sdv_plausible.table.declarations import read_declarations
 from sdv_plausible.table.domain import MAX_BINS
 from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.parquet import read_parquet
+from sdv_plausible.table.text_files import Files
 
 Planner = Callable[[Mapping[str, Any], float, float, int | None], Plan]
 """Declarations, epsilon, delta and a public number of rows -> what a release would cost and carry."""
@@ -38,17 +39,22 @@ class Table:
 
     path: Path
     names: Sequence[str]  # from the header alone
-    marks: Mapping[str, Any]  # ``encoding``, ``separator`` and ``quote`` of a CSV file
+    marks: Mapping[str, Any]  # how it is written, as for read_csv
 
     @property
     def is_parquet(self) -> bool:
         """Whether cells have types of their own."""
         return self.path.suffix.lower() == ".parquet"
 
+    @property
+    def files(self) -> Files:
+        """The same, to be read in parts."""
+        return Files(self.path, **self.marks)
+
     def read(self, document: Mapping[str, Any]) -> pd.DataFrame:
         """The rows, each cell as it is declared."""
         if self.is_parquet:
-            return read_parquet(self.path, document)
+            return read_parquet(self.path, document, **self.marks)
         return read_csv(self.path, document, **self.marks)
 
     def unreadable(self, document: Mapping[str, Any]) -> dict[str, int]:

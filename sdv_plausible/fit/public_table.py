@@ -113,6 +113,26 @@ def starts(public: pd.DataFrame, rows: pd.DataFrame) -> bool:
     return bool(names) and first[names].reset_index(drop=True).equals(public[names].reset_index(drop=True))
 
 
+def check_there(public: Any, said: tuple[int | None, str | None], *, is_the_table: bool, alone: bool) -> None:
+    """Refuse a published table that is lost, is the rows themselves, or cannot be read as they are."""
+    if public is None and said[0] is not None:
+        raise Refused.saying(
+            "public",
+            "public: this synthesizer was fitted with a published table, which its saved file does not "
+            "hold: make a new one with public=..., or without it",
+        )
+    if public is not None and is_the_table:
+        raise Refused.saying(
+            "public", "public must be a published table, and is the one to be protected: leave it out"
+        )
+    if public is not None and not alone:
+        raise Refused.saying(
+            "public",
+            "public does not go with SDV constraints or transformers of your own, which change what the "
+            "columns are: leave one of them out",
+        )
+
+
 def public_entries(rows: int | None, source: str | None) -> list[LedgerEntry]:
     """One line without cost: no protected row was used."""
     if rows is None:

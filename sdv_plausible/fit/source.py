@@ -13,6 +13,7 @@ from typing import Any
 from sdv_plausible.declaring.domain_files import told_of_look
 from sdv_plausible.declaring.private import earlier_losses
 from sdv_plausible.fit.options import refuse_moved
+from sdv_plausible.fit.parts import check_form, opened_parts, refuse_whole, spelling_of
 from sdv_plausible.fit.run import Fit, Found
 from sdv_plausible.fit.telling import FitWarning, Teller
 from sdv_plausible.fit.voting import Told, check_vote, left_open
@@ -25,8 +26,6 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import Budget, check_budget
-from sdv_plausible.release.privacy_tests import PrivacyTest
-from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.sampler import PrefixSampler
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.release.side_entries import Types, check_types, side_entries
@@ -35,15 +34,11 @@ from sdv_plausible.release_file.invented import check_invented
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.schema import Column, TableSchema
 from sdv_plausible.release_file.settings import check_locales, said, versions_of
-from sdv_plausible.sources.bounded import check_person
-from sdv_plausible.sources.coded import check_places
-from sdv_plausible.sources.found_files import CsvSource
-from sdv_plausible.sources.kept import check_scratch
 from sdv_plausible.sources.opening import open_source
-from sdv_plausible.sources.source import PART_ROWS, Source
+from sdv_plausible.sources.source import PART_ROWS
 from sdv_plausible.sources.source_rows import SourceRows
+from sdv_plausible.table.cell_texts import PLAIN, Spelling
 from sdv_plausible.table.column_types import ColumnType, check_released, column_types, with_id
-from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.domain import MAX_BINS
 from sdv_plausible.table.output_types import invented_type, output_type
 from sdv_plausible.table.persons import person_entry
@@ -81,11 +76,11 @@ def fit_source(
 
     Parameters
     ----------
-    source : path, frame, table or relation
-        A Parquet or CSV file, a folder of them or a pattern; a pandas or polars frame, lazy or not; an Arrow
-        table; a DuckDB relation; a Dask DataFrame, of whatever cluster; a table of Ibis; an object that
-        offers Arrow's C stream as often as it is asked; a function without arguments that opens an Arrow
-        stream, or record batches of one schema, anew for every pass.
+    source : path, Files, frame, table or relation
+        A Parquet or CSV file, a folder of them or a pattern, or :class:`~sdv_plausible.Files`; a pandas or
+        polars frame, lazy or not; an Arrow table; a DuckDB relation; a Dask DataFrame, of whatever cluster; a
+        table of Ibis; an object that offers Arrow's C stream as often as it is asked; a function without
+        arguments that opens an Arrow stream, or record batches of one schema, anew for every pass.
     metadata, domain
         What the columns are, as for :func:`~sdv_plausible.read_parquet`. Columns that neither names are not
         read, but for ``types="voted"``, which takes all that ``domain`` does not name, and no metadata. Value
@@ -136,8 +131,7 @@ def fit_source(
     check_released(metadata)
     learner, neighbour = make_learner(model), Neighbours.parse(neighbours, person)
     settings = Settings.of(epsilon, delta, test, neighbour, learner)
-    _refuse(settings.test)
-    _refuse_records(learner)
+    refuse_whole(settings.test, learner)
     known_locales = check_locales(locales)
     told, open_ = domain, tuple[str, ...]()
     if types == "voted":
@@ -155,21 +149,16 @@ def fit_source(
     }  # fmt: skip
     fit = read_fit(
         columns, told, rules, max_bins, settings=settings, learner=learner, name=table_name, open_=open_,
-        words=said(settings, model) | others,
+        spelling=spelling_of(source), words=said(settings, model) | others,
         side=(
             *person_entry(settings.neighbours),
             *side_entries(random_state, has_constraints=False, transformers={}, types=types),
         ),
     )  # fmt: skip
-    table = open_source(source, columns, rows, progress=progress)
-    _check_dates(table, columns)
-    check_person(table, settings.neighbours, scratch)
-    check_scratch(table, scratch)
-    if settings.parts_rows and scratch is None:  # codes that are made once keep their places
-        check_places(table)
+    table = opened_parts(source, columns, settings, scratch, rows, progress=progress)
     _ask(fit.plan().ledger, allow_no_claim=allow_no_claim)
-    if budget is not None and isinstance(table, CsvSource):
-        table.check_form()
+    if budget is not None:
+        check_form(table)
     coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
     modelled = [name for name, column in columns.items() if column.is_modelled]
     teller = Teller(partial(told_of_look, domain))
@@ -207,6 +196,7 @@ def read_fit(
     words: Mapping[str, Any],
     name: str,
     open_: tuple[str, ...] = (),
+    spelling: Spelling = PLAIN,
 ) -> Fit:
     """Read rules and declarations.
 
@@ -226,6 +216,7 @@ def read_fit(
         max_bins=max_bins,
         split_dates=given_structure(learner) is None,
         open=open_,
+        spelling=spelling,
     )
     check_vote(told, settings, learner)
     declared, rule_set, specs = told.read()
@@ -252,12 +243,6 @@ def _names_of(source: Any, metadata: Any, domain: Any, person: str | None, rows:
     return list(open_source(source, column_types(words) | column_types(file), rows).names)
 
 
-def _check_dates(table: Source, types: Mapping[str, ColumnType]) -> None:
-    """Raise ValueError if a column's type in the source does not go with how its dates are declared."""
-    dates = [name for name, kind in types.items() if kind.sdtype == "datetime"]
-    check_dates(table.empty(dates), {name: types[name].datetime_format for name in dates})
-
-
 def _schema(types: Mapping[str, ColumnType], found: Found, name: str) -> TableSchema:
     """Columns of the release: types from what was released and declared, none from the source."""
     whole = found.rules.whole(found.domain)
@@ -282,22 +267,3 @@ def _ask(planned: PrivacyLedger, *, allow_no_claim: bool) -> None:
         f"{planned.sentence()} So the release may hold single people's values: mend that, or say "
         "fit_source(..., allow_no_claim=True)"
     )
-
-
-def _refuse_records(learner: Any) -> None:
-    """Refuse a learner that cannot learn from parts before anything is paid."""
-    if getattr(learner, "looks_at_records", False):
-        raise check.Refused.saying(
-            "model",
-            f"model ({type(learner).__name__}) learns from records, which are not in memory here: use one "
-            "that learns from counts, or read the table and use PlausibleDeniabilitySynthesizer",
-        )
-
-
-def _refuse(test: PrivacyTest) -> None:
-    if not isinstance(test, ReleaseTest):
-        raise check.Refused.saying(
-            "test",
-            f'test ({test.name!r}) must be "release": the row-by-row tests need all records in memory (4 '
-            "bytes for each modelled cell): read the table and use PlausibleDeniabilitySynthesizer",
-        )

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sdv.errors import InvalidDataError
 
 import sdv_plausible.rules as kinds
 from sdv_plausible.declaring.domain_files import told_of_look
 from sdv_plausible.declaring.private import Earlier
-from sdv_plausible.fit.public_table import PublicTable, public_entries
+from sdv_plausible.fit.public_table import PublicTable, check_there, public_entries
 from sdv_plausible.fit.run import Fit, Found, Opened
 from sdv_plausible.fit.telling import Note, Teller, compared
 from sdv_plausible.fit.voting import Told
@@ -28,17 +28,26 @@ from sdv_plausible.rules.checking import rule_entries
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.fitted import FittedSynthesizer
 from sdv_plausible.sdv.releasing import settings_of
-from sdv_plausible.sdv.schema import check_assigned, check_sdtypes, modelled, reaching, with_types
+from sdv_plausible.sdv.schema import (
+    check_assigned,
+    check_processed,
+    check_sdtypes,
+    modelled,
+    reaching,
+    with_types,
+)
 from sdv_plausible.sdv.stand_ins import reseed_generators
-from sdv_plausible.sdv.transient import call_of
-from sdv_plausible.sources.rows import TableRows
+from sdv_plausible.sdv.transient import call_of, shown_rows
+from sdv_plausible.sources.rows import Rows, TableRows
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.cells import numbers_alone
 from sdv_plausible.table.checking import Check
+from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.declarations import Declarations
 from sdv_plausible.table.persons import person_entry, unknown_persons
 from sdv_plausible.table.storage import PERSON, check_storage
+from sdv_plausible.table.text_files import is_in_parts
 
 
 class FittingSynthesizer(FittedSynthesizer):
@@ -95,6 +104,43 @@ class FittingSynthesizer(FittedSynthesizer):
             show(line)
         return found
 
+    @shown_rows
+    def fit(self, data: Any, scratch: str | Path | None = None) -> None:
+        """Fit to a table in memory, or in parts to one that need not fit there.
+
+        If it fails, an earlier fit stays as it was. A cell that is a list, a dict or an object of an unknown
+        class counts as missing: one cell never ends a fit. Columns of which most cells are outside what was
+        declared, these included, are named in a warning.
+
+        Parameters
+        ----------
+        data : DataFrame, {table: DataFrame}, path, Files, Dask DataFrame or function
+            The rows. A path (a CSV or Parquet file, a folder of them, or a pattern) is read in parts, and of
+            its columns those of the metadata; so are a Dask DataFrame and a function that opens a stream,
+            and with ``scratch`` all that :func:`~sdv_plausible.fit_source` takes.
+            :class:`~sdv_plausible.Files` says how a file is written.
+        scratch : str or Path, optional
+            A folder on a disk of yours for the codes of all rows, as for fit_source.
+
+        Raises
+        ------
+        ValueError
+            If the table is empty, or cannot be fitted in parts with what this synthesizer was given.
+        sdv.errors.InvalidDataError
+            If it does not match the metadata.
+        """
+        if scratch is None and not is_in_parts(data):
+            return super().fit(data)
+        from sdv_plausible.fit.parts import shown_in_parts
+
+        call, types = call_of(self), column_types(self._given_specs())
+        assert call is not None
+        with shown_in_parts(
+            data, types, self._settings, self._learner, scratch, is_paid=self.budget is not None,
+            infers=self._needs_rows, sdv_sees_rows=self._sdv_sees_rows,
+        ) as call.parts:  # fmt: skip
+            return super().fit(call.parts.source.empty(list(types)))
+
     # --- what SDV calls ---------------------------------------------------------------------------
 
     def _preprocess(self, table_data: pd.DataFrame) -> pd.DataFrame:
@@ -122,9 +168,12 @@ class FittingSynthesizer(FittedSynthesizer):
 
     def _found(self, fit: Fit, table: pd.DataFrame, persons: pd.Series[Any] | None, opened: Opened) -> Found:
         """Fit rows that are paid for, and keep what their holder is told until the fit is held."""
-        teller = Teller(self._noted)
-        found = fit.run(TableRows(table, self._rules, persons), opened, self._fit_coins(), teller)
-        if (call := call_of(self)) is not None:
+        teller, call = Teller(self._noted), call_of(self)
+        rows: Rows = TableRows(table, self._rules, persons)
+        if call is not None and call.parts is not None:
+            rows = call.parts.rows(self._rules, list(table.columns))
+        found = fit.run(rows, opened, self._fit_coins(), teller)
+        if call is not None:
             call.told += teller.told  # whoever makes errors of warnings keeps the fit
         return found
 
@@ -147,8 +196,10 @@ class FittingSynthesizer(FittedSynthesizer):
     def _as_fit(self) -> Fit:
         """What of a fit is known without the rows."""
         published = PublicTable.read(vars(self).get("public"))  # not a copy
+        parts = None if (call := call_of(self)) is None else call.parts
         return Fit(
-            told=replace(self._told, spelling=self.spelling), declared=self._declared, rules=self._rules,
+            told=replace(self._told, spelling=self.spelling if parts is None else parts.spelling),
+            declared=self._declared, rules=self._rules,
             settings=self._settings, learner=self._learner, specs=self._modelled_specs(),
             side=tuple(self._side_entries()), said=settings_of(self),
             earlier=self._earlier, name=self._table_name, as_declared=not self._sdv_sees_rows,
@@ -172,7 +223,12 @@ class FittingSynthesizer(FittedSynthesizer):
         person = self._settings.neighbours.person
         read = {name: sdtype for name, sdtype in modelled(specs, keys).items() if name in named}
         check_storage(named, read if person not in named else {**read, str(person): PERSON})
-        self._check_public(frame)
+        check_there(
+            self.public,
+            self._public_said,
+            is_the_table=self._public_given is frame,
+            alone=not self._sdv_sees_rows,
+        )
         if self._lost_budget and self.budget is None:
             raise ValueError(
                 "budget: this synthesizer drew from one, which its saved file does not hold: set "
@@ -202,41 +258,14 @@ class FittingSynthesizer(FittedSynthesizer):
                 "processed_data may be what constraints or transformers of your own, which are not set any "
                 "more, have made of the rows: fit the table itself, or make a new synthesizer"
             )
-        names = sorted(frame.columns.astype(str))
-        wanted = sorted(modelled(self._column_specs(), self._data_processor._keys))
-        if not self._sdv_sees_rows and names != wanted:
-            raise InvalidDataError([f"processed_data has columns {names}, and preprocess() returns {wanted}"])
         if self.budget is not None and self._settings.neighbours.person is not None:
             raise Refused.saying(
                 "person",
                 f"person ({self._settings.neighbours.person!r}): processed rows do not say whose they are, "
                 "and a fit without a claim cannot draw from a budget: use fit",
             )
-        if getattr(self._data_processor, "_dtypes", None) is None:
-            raise InvalidDataError(
-                ["processed_data is what preprocess() of this synthesizer returns: call that first, or fit()"]
-            )
-
-    def _check_public(self, frame: pd.DataFrame) -> None:
-        """Refuse a published table that is lost, is the rows themselves, or cannot be read as they are."""
-        if self.public is None and self._public_said[0] is not None:
-            raise Refused.saying(
-                "public",
-                "public: this synthesizer was fitted with a published table, which its saved file does not "
-                "hold: make a new one with public=..., or without it",
-            )
-        if self.public is None:
-            return
-        if self._public_given is frame:
-            raise Refused.saying(
-                "public", "public must be a published table, and is the one to be protected: leave it out"
-            )
-        if self._sdv_sees_rows:
-            raise Refused.saying(
-                "public",
-                "public does not go with SDV constraints or transformers of your own, which change what the "
-                "columns are: leave one of them out",
-            )
+        wanted = sorted(modelled(self._column_specs(), self._data_processor._keys))
+        check_processed(frame, None if self._sdv_sees_rows else wanted, self._data_processor)
 
     @property
     def _needs_rows(self) -> bool:
@@ -265,13 +294,10 @@ class FittingSynthesizer(FittedSynthesizer):
         self._ledger = ledger
 
     def _without_texts(self, frame: pd.DataFrame) -> pd.DataFrame:
-        specs = self._column_specs()
-        known = {name: self._declared.known(name) for name in specs}
+        known = {name: self._declared.known(name) for name in self._column_specs()}
         texts = {
-            name: attribute.texts
-            for name, attribute in known.items()
-            if attribute is not None and attribute.texts and specs[name].get("sdtype") == "numerical"
-        }
+            name: one.texts for name, one in known.items() if one is not None and one.texts
+        }  # of numbers
         if not texts:
             return frame
         return frame.apply(lambda c: numbers_alone(c, texts[str(c.name)]) if str(c.name) in texts else c)

@@ -7,7 +7,7 @@ or an id, and the keys.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -169,3 +169,14 @@ def check_assigned(
                 f"column {name!r} (sdtype {spec.get('sdtype')!r}) has the transformer None, so that SDV "
                 "would hand its cells on: leave it the one that SDV assigns, which invents them"
             )
+
+
+def check_processed(frame: pd.DataFrame, wanted: Sequence[str] | None, processor: Any) -> None:
+    """Refuse rows that are not what preprocess() returned; ``wanted`` are its columns where known."""
+    names = sorted(frame.columns.astype(str))
+    if wanted is not None and names != wanted:
+        raise InvalidDataError([f"processed_data has columns {names}, and preprocess() returns {wanted}"])
+    if getattr(processor, "_dtypes", None) is None:
+        raise InvalidDataError(
+            ["processed_data is what preprocess() of this synthesizer returns: call that first, or fit()"]
+        )

@@ -11,11 +11,14 @@ import functools
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
 import pandas as pd
 from sdv.single_table import base
+
+if TYPE_CHECKING:
+    from sdv_plausible.fit.parts import Parts
 
 TRANSIENT = (
     "budget", "public", "_public_given", "watch", "record",  # the holder's, with paths and rows of theirs
@@ -38,6 +41,7 @@ class Call:
     def __init__(self, synth: object) -> None:
         self.shown_to, self.thread, self.ends = id(synth), threading.get_ident(), False
         self.rows: pd.DataFrame | None = None
+        self.parts: Parts | None = None
         self.fits = False  # and calls SDV's parts of a fit, which call us
         self.told: list[str] = []  # of its rows, for their holder
 

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.sources.source import PART_ROWS, LocalSource, SourceError, quietly
-from sdv_plausible.table.cell_texts import Spelling
+from sdv_plausible.table.cell_texts import PLAIN, Spelling
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.csv_files import check_csv, csv_blocks, csv_columns
 from sdv_plausible.table.parquet import frame_of
-from sdv_plausible.table.text_files import UNPACKERS
+from sdv_plausible.table.text_files import UNPACKERS, Files
 
 VERSIONED = ("_delta_log/", "metadata/*.metadata.json", ".hoodie/")  # in folders of such tables
 Batches = Callable[[Sequence[str], int], Iterator[Any]]
@@ -47,9 +47,11 @@ class ArrowSource(LocalSource):
         *,
         in_order: bool = True,
         progress: bool = False,
+        spelling: Spelling = PLAIN,
     ) -> None:
         super().__init__(rows, progress=progress)
         self._schema, self._batches, self._types, self.in_order = schema, batches, types, in_order
+        self._spelling = spelling
 
     @property
     def names(self) -> Sequence[str]:
@@ -60,11 +62,11 @@ class ArrowSource(LocalSource):
         """Batches, read cell by cell."""
         batches = self._batches(names, self.rows)
         while (batch := quietly(lambda: next(batches, None))) is not None:
-            yield frame_of(batch, self._types, Spelling(), categories=True)
+            yield frame_of(batch, self._types, self._spelling, categories=True)
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
         """No row of some columns."""
-        return frame_of(self._schema.empty_table().select(list(names)), self._types, Spelling())
+        return frame_of(self._schema.empty_table().select(list(names)), self._types, self._spelling)
 
 
 class CsvSource(LocalSource):
@@ -77,16 +79,17 @@ class CsvSource(LocalSource):
         rows: int = PART_ROWS,
         *,
         progress: bool = False,
+        written: Files | None = None,
     ) -> None:
         super().__init__(rows, progress=progress)
-        self._paths, self._types = paths, types
+        self._paths, self._types, self._written = paths, types, written or Files("")
         # every header: what only a pass would find has been paid for
-        self._names, *_ = [csv_columns(path, declared=types) for path in paths]
+        self._names, *_ = [csv_columns(path, declared=types, **self._written.csv) for path in paths]
 
     def check_form(self) -> None:
         """Raise ValueError if a file is not well formed: one pass, before anything is paid for."""
         for path in self._paths:
-            check_csv(path)
+            check_csv(path, **self._written.csv)
 
     @property
     def names(self) -> Sequence[str]:
@@ -97,7 +100,7 @@ class CsvSource(LocalSource):
         """Records of one file after another."""
         types = {name: self._types[name] for name in names}
         for path in self._paths:
-            for block in csv_blocks(path, types, self.rows):
+            for block in csv_blocks(path, types, self.rows, self._written.spelling, **self._written.csv):
                 yield block[list(names)]
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
@@ -162,7 +165,12 @@ def _kept(text: str, folder: Path, found: Iterable[Path]) -> set[Path]:
 
 
 def parquet_source(
-    paths: Sequence[Path], types: Mapping[str, ColumnType], rows: int, *, progress: bool
+    paths: Sequence[Path],
+    types: Mapping[str, ColumnType],
+    rows: int,
+    *,
+    progress: bool,
+    spelling: Spelling = PLAIN,
 ) -> ArrowSource:
     """Parquet files of one schema.
 
@@ -191,7 +199,7 @@ def parquet_source(
                 for batch in file.iter_batches(rows, columns=list(names)):
                     yield pa.Table.from_batches([batch]).select(list(names))
 
-    return ArrowSource(schema, batches, types, rows, progress=progress)
+    return ArrowSource(schema, batches, types, rows, progress=progress, spelling=spelling)
 
 
 def table_source(table: Any, types: Mapping[str, ColumnType], rows: int, *, progress: bool) -> ArrowSource:

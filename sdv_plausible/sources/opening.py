@@ -23,7 +23,7 @@ from sdv_plausible.sources.source import PART_ROWS, FrameSource, Source
 from sdv_plausible.sources.streams import READ_ONCE, ibis_source, stream_source
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.storage import check_storage
-from sdv_plausible.table.text_files import UNPACKERS
+from sdv_plausible.table.text_files import UNPACKERS, Files
 
 KNOWN = (
     "a path, folder or pattern of Parquet or CSV files, a pandas or polars frame, an Arrow table, a DuckDB "
@@ -94,7 +94,11 @@ def _library(data: Any) -> str:
 
 
 class _Files(list[Path]):
-    """Files of one kind, which a path, folder or pattern names."""
+    """Files of one kind, which a path, folder or pattern names, and how they are written."""
+
+    def __init__(self, written: Files) -> None:
+        super().__init__(files_of(written.path))
+        self.written = written
 
     @property
     def are_csv(self) -> bool:
@@ -104,12 +108,14 @@ class _Files(list[Path]):
 
 def _named(data: Any) -> Any:
     """The files that a path names; anything else as it is."""
-    if not isinstance(data, (str, os.PathLike)):
+    if isinstance(data, (str, os.PathLike)):
+        data = Files(data)
+    if not isinstance(data, Files):
         return data
-    found = _Files(files_of(data))
+    found = _Files(data)
     kinds = {path.suffix.lower() for path in found}
     if len(kinds) > 1:
-        raise ValueError(f"source ({os.fspath(data)!r}) names files of several kinds: {sorted(kinds)}")
+        raise ValueError(f"source ({os.fspath(data.path)!r}) names files of several kinds: {sorted(kinds)}")
     return found
 
 
@@ -136,12 +142,14 @@ ENGINES = (
     Engine(
         "CSV files",
         lambda data: isinstance(data, _Files) and data.are_csv,
-        lambda data, types, rows, shown: CsvSource(data, types, rows, progress=shown),
+        lambda data, types, rows, shown: CsvSource(data, types, rows, progress=shown, written=data.written),
     ),
     Engine(
         "Parquet files",
         lambda data: isinstance(data, _Files),
-        lambda data, types, rows, shown: parquet_source(data, types, rows, progress=shown),
+        lambda data, types, rows, shown: parquet_source(
+            data, types, rows, progress=shown, spelling=data.written.spelling
+        ),
     ),
     Engine(
         "pandas frame",

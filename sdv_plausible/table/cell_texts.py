@@ -111,6 +111,9 @@ def _fold(text: str) -> str:
     return text.strip().casefold()
 
 
+PLAIN = Spelling()
+
+
 class CellReader:
     """Reads the cells of one column, each by itself.
 

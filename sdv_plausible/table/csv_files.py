@@ -20,12 +20,13 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused, shown
-from sdv_plausible.table.cell_texts import FALSE_VALUES, FORMATS, TRUE_VALUES, CellReader, Spelling
+from sdv_plausible.table.cell_texts import FALSE_VALUES, FORMATS, PLAIN, TRUE_VALUES, CellReader, Spelling
 from sdv_plausible.table.column_types import ColumnType, column_types
 from sdv_plausible.table.text_files import DAMAGED, open_text
 from sdv_plausible.table.type_votes import kind_of
 
 LONGEST_CELL = 2**31 - 1  # letters
+MARKS = ("encoding", "separator", "quote")  # how a file is written, not its cells
 BLOCK = 2_000  # records that are held as text at a time
 _NUMBERS = (Spelling(thousands=","), Spelling(decimal=",", thousands="."))  # however a file writes them
 OTHER_SEPARATORS = (";", "\t", "|", ",")
@@ -99,9 +100,17 @@ def read_csv(
     return pd.DataFrame({name: pd.Series(v, dtype=v.dtype) for name, v in values.items()})
 
 
-def csv_blocks(path: PathLike, types: Mapping[str, ColumnType], rows: int) -> Iterator[pd.DataFrame]:
+def csv_blocks(
+    path: PathLike,
+    types: Mapping[str, ColumnType],
+    rows: int,
+    spelling: Spelling = PLAIN,
+    encoding: str = "utf-8",
+    separator: str = ",",
+    quote: str = '"',
+) -> Iterator[pd.DataFrame]:
     """Records of a CSV file as :func:`read_csv` reads them, about so many at a time."""
-    readers, blocks = _read(path, types, Spelling(), "utf-8", ",", '"')
+    readers, blocks = _read(path, types, spelling, encoding, separator, quote)
     while some := list(itertools.islice(blocks, max(rows // BLOCK, 1))):
         columns = zip(readers.items(), zip(*some, strict=True), strict=True)
         values = {
@@ -110,9 +119,9 @@ def csv_blocks(path: PathLike, types: Mapping[str, ColumnType], rows: int) -> It
         yield pd.DataFrame({name: pd.Series(v, dtype=v.dtype) for name, v in values.items()})
 
 
-def check_csv(path: PathLike) -> None:
+def check_csv(path: PathLike, encoding: str = "utf-8", separator: str = ",", quote: str = '"') -> None:
     """Raise ValueError if a file is not as :func:`csv_blocks` needs it; what its cells hold has no say."""
-    for _ in _lines(path, "utf-8", ",", '"'):
+    for _ in _lines(path, encoding, separator, quote):
         pass
 
 

@@ -192,3 +192,24 @@ def test_no_report_is_for_the_public_without_a_claim(ordered, tmp_path, monkeypa
     made = [key for (key,) in heard.of("file")]
     assert "full_report" in made
     assert "report" not in made
+
+
+@pytest.mark.parametrize("columns", [COLUMNS, {k: v for k, v in COLUMNS.items() if k != "town"}])
+def test_a_table_larger_than_memory_is_released_without_being_compared(
+    ordered, tmp_path, monkeypatch, columns
+):
+    monkeypatch.setattr(Table, "read", None)  # would fail if it were called
+    heard = Heard()
+    run(ordered(columns, reading="parts"), tmp_path, heard)
+    assert heard.of("failed") == []
+    assert [key for (key,) in heard.of("file")] == ["rows", "ledger", "release", "card"]
+    assert [name for name, _ in heard.of("without")] == ["report", "inspection"]
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "people.csv") == sorted(
+        FILES[key].name for key in ("rows", "ledger", "release", "card")
+    )
+    assert heard[-1] == ("stage", 4)
+
+
+def test_in_parts_every_row_test_is_refused_by_the_plan(ordered):
+    with pytest.raises(ValueError, match='must be "release"'):
+        ordered(reading="parts", test="randomized").plan()

@@ -108,7 +108,7 @@ def test_a_fit_that_is_cancelled_has_spent_what_the_ledger_says(tmp_path: Path) 
 
     budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sdv_plausible.fit.source.open_source", lambda *_, **__: Cancelled(FRAME))
+        patch.setattr("sdv_plausible.fit.parts.open_source", lambda *_, **__: Cancelled(FRAME))
         with pytest.raises(KeyboardInterrupt):
             fit_source(FRAME, COLUMNS, DECLARED, budget=budget)
     with pytest.raises(ValueError, match="budget"):
@@ -198,7 +198,7 @@ def test_what_cannot_be_is_refused_before_a_row_is_read(wrong: dict[str, Any], s
             raise AssertionError("read")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sdv_plausible.fit.source.open_source", lambda *_, **__: Unread(FRAME))
+        patch.setattr("sdv_plausible.fit.parts.open_source", lambda *_, **__: Unread(FRAME))
         with pytest.raises(ValueError, match=says):
             fit_source(FRAME, **values(**{"metadata": COLUMNS} | wrong))
 

@@ -32,6 +32,7 @@ from sdv_plausible.commands import on_disk as commands_files
 from sdv_plausible.declaring import private
 from sdv_plausible.declaring.domain_files import drafted
 from sdv_plausible.declaring.review import Table
+from sdv_plausible.fit import parts
 from sdv_plausible.fit import source as fit_source_module
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv.versions import metadata_from_columns
@@ -226,19 +227,30 @@ def app(columns: Collection[str] = ()) -> Run:
     return run
 
 
+def in_parts(frame: pd.DataFrame, folder: Path) -> dict[str, Any]:
+    """What a synthesizer holds that was fitted to a file in parts."""
+    known = {"model": "independent", "domain": DECLARED, "person": "ticket", "rows_per_person": 2}
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), **values(**known))
+    frame.to_csv(folder / "table.csv", index=False)
+    (folder / "scratch").mkdir()
+    synth.fit(folder / "table.csv", folder / "scratch")
+    return shown(synth)
+
+
 UNDECLARED = ("grade", "start")
 RUNS: dict[str, Run] = {
     "synthesizer": lambda frame, _: shown(fit(metadata_from_columns(COLUMNS), frame, model="independent")),
     "voted": lambda frame, _: shown(
         fit(metadata_from_columns(COLUMNS), frame, model="independent", types="voted", domain=None, epsilon=9.0)
     ),
+    "synthesizer in parts": in_parts,
     "fit_source": source(model="independent"),
     "fit": command(
         "fit", "-o", "t.release", "--ledger", "ledger.json", "--model", "independent", "--epsilon", "9",
         nothing=UNDECLARED, outputs=("t.release", "ledger.json"),
     ),
     "synthesize": command(
-        "synthesize", "-o", "rows.csv", "-n", "70", "--person", "ticket", "--rows-per-person", "2", "--model", "independent",
+        "synthesize", "-o", "rows.csv", "-n", "70", "--scratch", ".", "--person", "ticket", "--rows-per-person", "2", "--model", "independent",
         outputs=("rows.csv",),
     ),
     "describe": command(
@@ -276,14 +288,14 @@ def test_pages_of_the_app_that_may_be_published_leave_nothing_of_the_rows(tmp_pa
 
 def write_stored_types(patch: pytest.MonkeyPatch) -> None:
     """Columns are written in the types of the rows, as fit_source did in 0.1."""
-    honest, types = fit_source_module.open_source, {}
+    honest, types = parts.open_source, {}
 
     def opened(*given: Any, **options: Any) -> Any:
         table = honest(*given, **options)
         types.update(table.empty(table.names).dtypes)
         return table
 
-    patch.setattr(fit_source_module, "open_source", opened)
+    patch.setattr(parts, "open_source", opened)
     patch.setattr(fit_source_module, "output_type", lambda attribute: types[attribute.name])
 
 

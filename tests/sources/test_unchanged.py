@@ -94,7 +94,7 @@ class Changing(FrameSource):
 
 def test_a_fit_of_a_table_that_changes_fails() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sdv_plausible.fit.source.open_source", lambda *_, **__: Changing(FRAME, 100))
+        patch.setattr("sdv_plausible.fit.parts.open_source", lambda *_, **__: Changing(FRAME, 100))
         with pytest.raises(RuntimeError, match=r"other rows, .* than in an earlier pass"):
             fit_source(FRAME, COLUMNS, DECLARED)
 

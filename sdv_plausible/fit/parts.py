@@ -1,0 +1,141 @@
+"""A table in parts, opened for a fit: all that needs no row is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.release.privacy_tests import PrivacyTest
+from sdv_plausible.release.release_level import ReleaseTest
+from sdv_plausible.release.settings import Settings
+from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.sources.bounded import check_person
+from sdv_plausible.sources.coded import check_places
+from sdv_plausible.sources.found_files import CsvSource
+from sdv_plausible.sources.kept import check_scratch
+from sdv_plausible.sources.opening import open_source
+from sdv_plausible.sources.source import PART_ROWS, Source
+from sdv_plausible.sources.source_rows import SourceRows
+from sdv_plausible.table.cell_texts import PLAIN, Spelling
+from sdv_plausible.table.column_types import ColumnType
+from sdv_plausible.table.dates import check_dates
+from sdv_plausible.table.text_files import Files
+from sdv_plausible.whole_files import part_folder
+
+
+class Parts(NamedTuple):
+    """A table in parts that a fit is shown."""
+
+    source: Source
+    folder: Path | None  # of its codes
+    spelling: Spelling  # of its texts
+
+    def rows(self, rules: RuleSet, names: Sequence[str]) -> SourceRows:
+        """Rows of its modelled columns."""
+        return SourceRows(self.source, rules, names, self.folder)
+
+
+@contextmanager
+def shown_in_parts(
+    source: Any,
+    types: Mapping[str, ColumnType],
+    settings: Settings,
+    learner: Any,
+    scratch: str | Path | None,
+    *,
+    is_paid: bool,
+    infers: bool,
+    sdv_sees_rows: bool,
+) -> Iterator[Parts]:
+    """Open a table in parts for one fit.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read so, or the fit needs the whole table.
+    """
+    if sdv_sees_rows:
+        raise ValueError(
+            "data: SDV constraints and transformers of your own need the whole table in memory: read it "
+            "(read_csv, read_parquet), or give the constraints as rules=[...]"
+        )
+    if infers:
+        raise Refused.saying(
+            "undeclared",
+            'undeclared ("infer"): domains are read off a whole table in memory: read it (read_csv, '
+            'read_parquet), declare every column, or take "private"',
+        )
+    refuse_whole(settings.test, learner)
+    table = opened_parts(source, types, settings, scratch)
+    if is_paid:
+        check_form(table)
+    with nullcontext() if scratch is None else part_folder(Path(scratch)) as folder:
+        yield Parts(table, folder, spelling_of(source))
+
+
+def refuse_whole(test: PrivacyTest, learner: Any) -> None:
+    """Refuse a test or a learner that needs all records in memory, before anything is paid.
+
+    Raises
+    ------
+    ValueError
+        If one does.
+    """
+    if not isinstance(test, ReleaseTest):
+        raise Refused.saying(
+            "test",
+            f'test ({test.name!r}) must be "release": the row-by-row tests need all records in memory (4 '
+            "bytes for each modelled cell): read the whole table, and fit a synthesizer to it",
+        )
+    if getattr(learner, "looks_at_records", False):
+        raise Refused.saying(
+            "model",
+            f"model ({type(learner).__name__}) learns from records, which are not in memory here: use one "
+            "that learns from counts, or read the whole table, and fit a synthesizer to it",
+        )
+
+
+def opened_parts(
+    source: Any,
+    types: Mapping[str, ColumnType],
+    settings: Settings,
+    scratch: str | Path | None,
+    rows: int = PART_ROWS,
+    *,
+    progress: bool = False,
+) -> Source:
+    """Open a table in parts, whose columns are known; no row is read.
+
+    Raises
+    ------
+    ValueError
+        If it or the folder ``scratch`` cannot be used for these settings.
+    """
+    table = open_source(source, types, rows, progress=progress)
+    dates = [name for name, kind in types.items() if kind.sdtype == "datetime"]
+    check_dates(table.empty(dates), {name: types[name].datetime_format for name in dates})
+    check_person(table, settings.neighbours, scratch)
+    check_scratch(table, scratch)
+    if settings.parts_rows and scratch is None:  # codes that are made once keep their places
+        check_places(table)
+    return table
+
+
+def check_form(table: Source) -> None:
+    """Read files of text once before a budget pays for a fit that could not read them.
+
+    Raises
+    ------
+    ValueError
+        If one is not well formed.
+    """
+    if isinstance(table, CsvSource):
+        table.check_form()
+
+
+def spelling_of(source: Any) -> Spelling:
+    """How cells of text are written."""
+    return source.spelling if isinstance(source, Files) else PLAIN

@@ -1,0 +1,189 @@
+"""A synthesizer is fitted to a table in parts: what it releases is what a table in memory gives."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from engines import HELD, held
+
+from sdv_plausible import Budget, Files, PlausibleDeniabilitySynthesizer, fit_source, metadata_of, read_csv
+from sdv_plausible.cli import main
+from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.rules import Inequality
+
+DOMAIN: dict[str, Any] = {
+    "home": {"sdtype": "id"},
+    "sex": {"sdtype": "categorical", "range_values": ["f", "m"]},
+    "age": {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0},
+    "paid": {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 1},
+}
+
+
+def people(rows: int = 1500) -> pd.DataFrame:
+    random = np.random.default_rng(5)
+    return pd.DataFrame(
+        {
+            "home": [f"HOME-{i % 700}" for i in range(rows)],
+            "sex": random.choice(["f", "m"], rows),
+            "age": random.integers(0, 100, rows),
+            "paid": random.integers(0, 90, rows) / 10,
+        }
+    )
+
+
+def made(**options: Any) -> PlausibleDeniabilitySynthesizer:
+    return PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), **{"domain": DOMAIN, **options})
+
+
+def digest(synth: PlausibleDeniabilitySynthesizer, data: Any, *scratch: Any) -> str:
+    synth.fit(data, *scratch)
+    return synth.release(allow_no_claim=True).digest
+
+
+@pytest.mark.parametrize("engine", HELD)
+def test_every_engine_gives_the_release_of_a_table_in_memory(engine: str, tmp_path: Path) -> None:
+    whole = digest(made(random_state=3), people())
+    data = held(engine, people(), tmp_path)
+    scratch = () if engine.startswith("dask") else (tmp_path,)
+    assert digest(made(random_state=3), data, *scratch) == whole
+    assert digest(made(random_state=4), data, *scratch) != whole
+
+
+def test_rules_and_a_published_table_go_with_parts(tmp_path: Path) -> None:
+    path, table = held("csv", people(), tmp_path), people()
+    options = {
+        "rules": [Inequality("paid", "age")],
+        "public": table.iloc[::-1][["sex", "age", "paid"]],
+        "random_state": 3,
+    }
+    assert digest(made(**options), path) == digest(made(**options), table)
+    synth = made(**options)
+    synth.fit(path)
+    assert list(synth.sample(20).columns) == list(table.columns)
+
+
+def test_it_is_the_fit_of_fit_source(tmp_path: Path) -> None:
+    path, synth = held("csv", people(), tmp_path), made(random_state=3, types="voted", domain=None)
+    synth.fit(path)
+    release = fit_source(path, types="voted", random_state=3, allow_no_claim=True)
+    assert synth.privacy_ledger().to_dict() == release.ledger.to_dict()
+    assert list(synth.get_domain()) == list(release.domain)
+
+
+@pytest.mark.parametrize("types", ["declared", "voted"])
+def test_files_say_how_they_are_written(types: Any, tmp_path: Path) -> None:
+    table = people()
+    if types == "voted":
+        table["sex"] = table["sex"].where(table.index % 3 > 0)
+    table.to_csv(tmp_path / "plain.csv", index=False)
+    table.to_csv(tmp_path / "own.csv", index=False, sep=";", decimal=",", na_rep="NA", encoding="utf-16")
+    own = Files(tmp_path / "own.csv", separator=";", decimal=",", na_values=["", "NA"], encoding="utf-16")
+    domain = DOMAIN if types == "declared" else None
+    plain = digest(made(random_state=3, types=types, domain=domain), tmp_path / "plain.csv")
+    assert digest(made(random_state=3, types=types, domain=domain), own) == plain
+    source = fit_source(own, domain=domain, types=types, random_state=3, allow_no_claim=True)
+    assert (
+        source.domain
+        == fit_source(
+            tmp_path / "plain.csv", domain=domain, types=types, random_state=3, allow_no_claim=True
+        ).domain
+    )
+    with pytest.raises(ValueError, match="decimal"):
+        Files("own.csv", decimal="1")
+
+
+REFUSED: dict[str, tuple[dict[str, Any], Any, str]] = {
+    "row by row": ({"test": "randomized"}, "people.csv", r'test \(\'randomized\'\) must be "release"'),
+    "records": ({"model": "latent"}, "people.csv", r"model \(Latent\) learns from records"),
+    "infer": ({"undeclared": "infer", "domain": None}, "people.csv", r'undeclared \("infer"\)'),
+    "persons without scratch": ({"person": "home"}, "people.csv", "scratch"),
+    "no file": ({}, "nothing.csv", "names no file"),
+    "another table": ({}, "other.csv", "lacks the declared columns"),
+    "not well formed": ({}, "broken.csv", "line 3 has 5 cells"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_needs_the_whole_table_is_refused_before_the_draw(case: str, tmp_path: Path) -> None:
+    held("csv", people(), tmp_path).rename(tmp_path / "people.csv")
+    people()[["home", "sex"]].to_csv(tmp_path / "other.csv", index=False)
+    (tmp_path / "broken.csv").write_text("home,sex,age,paid\na,f,1,2\na,f,1,2,3\n")
+    budget = Budget(2, 1e-8, tmp_path / "budget.json")
+    options, name, words = REFUSED[case]
+    synth = made(budget=budget, **options)
+    with pytest.raises(ValueError, match=words):
+        synth.fit(tmp_path / name)
+    assert budget.charged()["epsilon"] == 0
+
+
+def test_what_sdv_learns_from_rows_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("sdv.cag")
+    from sdv.cag import Inequality as Constraint
+
+    synth = made()
+    synth.add_constraints([Constraint("paid", "age")])
+    with pytest.raises(ValueError, match=r"rules=\["):
+        synth.fit(held("csv", people(), tmp_path))
+
+
+def test_a_failed_fit_leaves_the_earlier_one_and_nothing_in_the_folder(tmp_path: Path) -> None:
+    path, synth, scratch = held("csv", people(), tmp_path), made(), tmp_path / "scratch"
+    scratch.mkdir()
+    synth.fit(path, scratch)
+    before = synth.release().digest
+    assert list(scratch.iterdir()) == []
+    path.write_text(path.read_text() + "a,b\n")
+    with pytest.raises(ValueError, match="has 2 cells"):
+        synth.fit(path, scratch)
+    assert synth.release().digest == before
+    assert list(scratch.iterdir()) == []
+
+
+def test_persons_are_brought_together(tmp_path: Path) -> None:
+    synth = made(person="home", types="voted", domain={"sex": DOMAIN["sex"]})
+    synth.fit(held("csv", people(), tmp_path), tmp_path)
+    assert "home" in str(synth.privacy_ledger())
+    assert not synth.sample(50)["home"].isin(people()["home"]).any()
+    assert b"HOME-1" not in pickle.dumps(synth)
+
+
+def test_the_command_line_reads_in_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, scratch = held("csv", people(), tmp_path), tmp_path / "scratch"
+    (tmp_path / "domain.json").write_text(json.dumps(DOMAIN))
+    scratch.mkdir()
+    said = []
+    for more in ([], ["--scratch", str(scratch)]):
+        output = tmp_path / f"{len(said)}.release"
+        words = ["fit", str(path), "--domain", str(tmp_path / "domain.json"), "-o", str(output)]
+        assert main([*words, "--random-state", "3", "--allow-no-claim", "--json", *more]) == 0
+        said.append(json.loads(capsys.readouterr().out)["sha256"])
+    assert said[0] == said[1]
+    assert list(scratch.iterdir()) == []
+    rows = ["synthesize", str(path), "-o", str(tmp_path / "rows.csv"), "--scratch", str(scratch), "-n", "30"]
+    assert main([*rows, "--types", "detected"]) == 2
+    assert "--scratch: types are detected in a whole table" in capsys.readouterr().err
+    assert main([*rows, "--test", "randomized"]) == 2
+    assert 'must be "release"' in capsys.readouterr().err
+    assert main([*rows, "--person", "home"]) == 0
+    assert len(read_csv(tmp_path / "rows.csv", DOMAIN)) == 30
+    assert list(scratch.iterdir()) == []
+
+
+def test_the_command_line_never_holds_the_whole_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sdv_plausible.commands.on_disk.read", None)  # would fail if it were called
+    path = held("csv", people(), tmp_path)
+    assert main(["synthesize", str(path), "-o", str(tmp_path / "r.csv"), "--scratch", str(tmp_path)]) == 0
+
+
+def test_a_refusal_names_its_argument() -> None:
+    with pytest.raises(Refused) as caught:
+        made(test="deterministic").fit("people.csv")
+    assert caught.value.field == "test"
