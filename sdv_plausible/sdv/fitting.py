@@ -51,10 +51,7 @@ from sdv_plausible.table.text_files import is_in_parts
 
 
 class FittingSynthesizer(FittedSynthesizer):
-    """Checks and fits the rows of a table, as they were declared; nothing is learned here.
-
-    It needs what the constructor was told of the columns.
-    """
+    """Checks and fits rows as they were declared: it needs what the constructor was told of the columns."""
 
     budget: Budget | None = None
     watch: Callable[[PrivacyLedger], object] | None = None
@@ -125,7 +122,7 @@ class FittingSynthesizer(FittedSynthesizer):
         Raises
         ------
         ValueError
-            If the table is empty, or cannot be fitted in parts with what this synthesizer was given.
+            If the table is empty, or cannot be fitted in parts.
         sdv.errors.InvalidDataError
             If it does not match the metadata.
         """
@@ -197,9 +194,9 @@ class FittingSynthesizer(FittedSynthesizer):
         """What of a fit is known without the rows."""
         published = PublicTable.read(vars(self).get("public"))  # not a copy
         parts = None if (call := call_of(self)) is None else call.parts
+        told = replace(self._told, spelling=self.spelling if parts is None else parts.spelling)
         return Fit(
-            told=replace(self._told, spelling=self.spelling if parts is None else parts.spelling),
-            declared=self._declared, rules=self._rules,
+            told=told, declared=self._declared, rules=self._rules,
             settings=self._settings, learner=self._learner, specs=self._modelled_specs(),
             side=tuple(self._side_entries()), said=settings_of(self),
             earlier=self._earlier, name=self._table_name, as_declared=not self._sdv_sees_rows,
