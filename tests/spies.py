@@ -41,7 +41,8 @@ NO_QUESTIONS = {
 
 def unwatched(door: type = Queryable) -> list[str]:
     """Public methods of a door that may ask, and that no spy watches."""
-    methods = {name for name, found in vars(door).items() if isfunction(found) and not name.startswith("_")}
+    known = {name: found for kind in reversed(door.__mro__[:-1]) for name, found in vars(kind).items()}
+    methods = {name for name, found in known.items() if isfunction(found) and not name.startswith("_")}
     return sorted(methods ^ {*WATCHED, *NO_QUESTIONS})
 
 

@@ -253,7 +253,7 @@ def test_a_private_declaration_costs_nothing_either(rows, tmp_path):
 def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
     """At every door: what is chosen has been looked at."""
     from sdv_plausible.declaring import private
-    from sdv_plausible.sources import rows
+    from sdv_plausible.sources import rows, source_rows
 
     budget = Budget(10.0, 1e-7, tmp_path / "b")
     seen: list[float] = []
@@ -261,7 +261,7 @@ def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
     def note(honest: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args: seen.append(charged(budget)) or honest(*args)  # type: ignore[func-returns-value]
 
-    for module, name in ((private, "choose_rows"), (rows, "choose_rows"), (rows, "bounded")):
+    for module, name in ((private, "choose_rows"), (rows, "choose_rows"), (source_rows, "bounded")):
         monkeypatch.setattr(module, name, note(getattr(module, name)))
     by_synthesizer(budget, table(), person="home")
     by_source(budget, table(), person="home", scratch=Path(tmp_path))
@@ -277,10 +277,10 @@ def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
 @pytest.mark.parametrize("door", DOORS)
 def test_a_draw_before_the_checks_would_be_seen(door, tmp_path, monkeypatch):
     """The control: a check that comes too late has cost something."""
-    from sdv_plausible.fit import source
+    from sdv_plausible.fit import parts
     from sdv_plausible.sdv import fitting
 
-    for module in (fitting, source):
+    for module in (fitting, parts):
         monkeypatch.setattr(module, "check_dates", lambda *_: None)
     budget = Budget(2.0, 1e-8, tmp_path / "b")
     rows = date_texts()
