@@ -22,7 +22,7 @@ from sdv_plausible.release.settings import TESTS as TESTS_MADE
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.determined import Determined
 from sdv_plausible.rules.making import Sum
-from sdv_plausible.rules.rule import MakingRule
+from sdv_plausible.rules.rule import limits_rows
 from sdv_plausible.rules.spacing import Inequality
 from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.cell_texts import Spelling
@@ -131,7 +131,7 @@ class Order:
             raise Refused.saying("blank", "blank: every column is left out: say what at least one of them is")
         numbers: Any = self.numbers
         name = self.choices["test"]
-        if name != "release" and any(not isinstance(rule, MakingRule) for rule in self.rules):
+        if name != "release" and limits_rows(read_rules(list(self.rules))):
             raise Refused.saying(
                 "test",
                 f"test ({name!r}) pays for every row, and rows that break a rule are drawn again: "

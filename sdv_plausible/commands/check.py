@@ -18,7 +18,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Count cells and rows that do not fit, and note what was looked at."""
     from sdv_plausible.declaring.domain_files import note_look
-    from sdv_plausible.rules.checking import check_rows
+    from sdv_plausible.fit.telling import compared
     from sdv_plausible.rules.declared import rules_with_declarations
     from sdv_plausible.table.csv_files import count_unreadable
     from sdv_plausible.table.declarations import read_declarations
@@ -41,13 +41,8 @@ def run(options: argparse.Namespace) -> None:
         words = {name: kind.words for name, kind in types.items()}
         domain, words, rules = rules_with_declarations(options.rules or (), given, words, MAX_BINS)
         declared = read_declarations(domain, "infer", MAX_BINS, words)
-        known = {
-            name: (attribute, declared.says_missing(name))
-            for name in declared.names
-            if (attribute := declared.known(name))
-        }
-        found, looked = check_rows(rules, known, on_disk.read(options, types), lines.append)
-        lines.append(str(found))
+        found, looked, shown = compared(declared, rules, words, on_disk.read(options, types))
+        lines += [*shown, str(found)]
         if given is not None:
             unread = {name: count for name, count in unread.items() if name in looked}  # of others nothing
             lines += note_look(given, looked, rules.digests or None)

@@ -49,13 +49,16 @@ def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
     """Rows that are paid for where every row costs: those that are asked for, and no other ones are drawn."""
     if rows is None or getattr(options, "test", None) not in ROW_BY_ROW:
         return {}
+    from sdv_plausible.rules.rule import limits_rows
+    from sdv_plausible.rules.written import read_rules
+
     if hasattr(options, "row_cap"):
         if options.row_cap < rows:
             raise on_disk.UsageError(
                 f"--row-cap ({options.row_cap}) must be at least --rows ({rows}), each of which is paid for"
             )
         return {}
-    if options.rules is not None:
+    if limits_rows(read_rules(options.rules or ())):
         raise on_disk.UsageError(
             "--rules: rows that break one are drawn again, and each of them is paid for: say how many with "
             f"--row-cap, such as {2 * rows}"
@@ -161,7 +164,7 @@ def fitted(
     (check or type(synth).plan)(synth)
     synth.record = recorder(given_domain)
     options.rows_were_read = True
-    table = on_disk.read(options, columns.types) if options.scratch is None else in_parts(options)
+    rows = on_disk.read(options, columns.types) if options.scratch is None else in_parts(options)
     begin()
-    synth.fit(table, options.scratch)
+    synth.fit(rows, **({} if options.scratch is None else {"scratch": options.scratch}))
     return synth, columns.found(synth)

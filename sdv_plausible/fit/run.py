@@ -26,7 +26,7 @@ from sdv_plausible.fit.voting import (
     envelope_entry,
     with_more,
 )
-from sdv_plausible.models.bayesian_network import given_structure
+from sdv_plausible.models.bayesian_network import given_structure, names_columns
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -171,7 +171,7 @@ class Fit:
             domains += [one._planned() for one in (self._all(MOMENTS[0]), self._read_as(self.told.fewest))]
         elif not self.earlier.voted or math.isinf(settings.epsilon):
             return []
-        elif given_structure(self.learner) is None:  # else it names its columns
+        elif not names_columns(self.learner):
             domains = [with_more(domain) for domain in domains]
         return [envelope_entry(settings, self.learner, domains, earlier, vote)]
 

@@ -18,7 +18,7 @@ from sdv_plausible.fit.run import Fit, Found
 from sdv_plausible.fit.telling import FitWarning, Teller
 from sdv_plausible.fit.voting import Told, check_vote, left_open
 from sdv_plausible.models import make_learner
-from sdv_plausible.models.bayesian_network import given_structure
+from sdv_plausible.models.bayesian_network import names_columns
 from sdv_plausible.models.learners import check_number_of_columns
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -214,7 +214,7 @@ def read_fit(
         rules=rules,
         domain=domain,
         max_bins=max_bins,
-        split_dates=given_structure(learner) is None,
+        split_dates=not names_columns(learner),
         open=open_,
         spelling=spelling,
     )

@@ -7,7 +7,7 @@ code, the ends of a bin, or the values of a group.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,9 +128,23 @@ def rows_between(tables: Sequence[Measured], num_columns: int, miss: float) -> t
     return max(estimate, 1.0), max(math.floor(estimate - half), 0), max(math.ceil(estimate + half), 1)
 
 
-def number_of_rows(answers: Sequence[NoisyAnswer], domain: Domain) -> int:
-    """Noisy number of rows, from all one-way counts."""
-    return round(rows_between(measured_tables(answers), len(domain), 0.5)[0])
+def number_of_rows(answers: Iterable[NoisyAnswer], num_columns: int) -> int:
+    """Noisy number of rows, at least 0, from all one-way counts; else from what was asked of it alone.
+
+    Raises
+    ------
+    ValueError
+        If nothing tells it.
+    """
+    whole = [answer for answer in answers if answer.rows == ALL_ROWS]
+    if tables := measured_tables(whole):
+        return round(rows_between(tables, num_columns, 0.5)[0])
+    told = [a.values.sum() for kind in ("number of rows", "counts") for a in whole if a.asked.kind == kind]
+    if not told:
+        raise ValueError(
+            "num_rows (None) must be given: nothing in this release tells how many rows the table has"
+        )
+    return max(0, round(float(np.mean(told))))
 
 
 def _rows_frame(tables: Sequence[Measured], num_columns: int, miss: float) -> pd.DataFrame:

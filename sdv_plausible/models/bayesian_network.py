@@ -146,6 +146,11 @@ def topological_order(parents: Parents, cardinalities: Sequence[int]) -> tuple[i
     return tuple(order)
 
 
+def names_columns(learner: Any) -> bool:
+    """Whether a learner names the columns of its model, so that none may be split or left out."""
+    return given_structure(learner) is not None or getattr(learner, "fitted", None) is not None
+
+
 def given_structure(learner: Any) -> Mapping[str, Sequence[str]] | None:
     """Arcs that a learner was given, by names of columns; None if it finds its own."""
     structure = getattr(learner, "structure", None)

@@ -77,7 +77,7 @@ def redrawn_models(
         )
     deviations: Sequence[Any] = [None] * num_models
     if about == "population":
-        rows = number_of_rows(asked, domain)
+        rows = number_of_rows(asked, len(domain))
         drawn = [INDEPENDENT_ROWS.sample(rows, model, coins.spawn("rows", i)) for i in range(num_models)]
         tables = [CodeArray(codes, domain.cardinalities) for codes in drawn]
         deviations = sampling_deviations(asked, tables)

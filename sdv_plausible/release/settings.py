@@ -64,7 +64,9 @@ class Settings:
     def of(cls, epsilon: float, delta: float, test: Any, neighbours: Neighbours, learner: Any) -> Settings:
         """Those of a door's arguments, with the learner's split of the rows."""
         split = getattr(learner, "split", None)
-        return cls(epsilon=epsilon, delta=delta, test=read_test(test), neighbours=neighbours, split=split)
+        found = cls(epsilon=epsilon, delta=delta, test=read_test(test), neighbours=neighbours, split=split)
+        found.check_learner(learner)
+        return found
 
     def check_model(self, made: type[SeedModel]) -> None:
         """Raise ValueError if a learner's models do not offer what the privacy test or omega needs."""

@@ -11,6 +11,7 @@ from typing import Any, get_args, overload
 
 import numpy as np
 
+from sdv_plausible import intervals
 from sdv_plausible.questions.counts import Asked, Axis, shape
 from sdv_plausible.questions.transcript import ALL_ROWS, Noise, NoisyAnswer
 from sdv_plausible.release_file.parts import Part
@@ -64,14 +65,7 @@ class Answers(Sequence[NoisyAnswer]):
 
     def number_of_rows(self) -> int:
         """Noisy number of rows of the table, at least 0, from what was answered: nothing new is asked."""
-        whole = [answer for answer in self.answers if answer.rows == ALL_ROWS]
-        told = [answer.values for answer in whole if answer.asked.kind == "number of rows"]
-        told = told or [answer.values for answer in whole if answer.asked.kind == "counts"]
-        if not told:
-            raise ValueError(
-                "num_rows (None) must be given: nothing in this release tells how many rows the table has"
-            )
-        return max(0, round(float(np.mean([values.sum() for values in told]))))
+        return intervals.margins.number_of_rows(self.answers, len(self.names))
 
 
 def write_answers(answers: Sequence[NoisyAnswer], domain: Domain) -> dict[str, Any]:

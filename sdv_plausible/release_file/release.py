@@ -190,7 +190,7 @@ class Release(ManyRows):
         models = releases.redrawn.redrawn_models(
             learner, self.model, self.answers, self.domain, num_tables, about, coins.spawn("models")
         )
-        rows = intervals.margins.number_of_rows(self.answers, self.domain) if num_rows is None else num_rows
+        rows = self.answers.number_of_rows() if num_rows is None else num_rows
         check.whole("num_rows", rows, 0, "try 1000")
         known = self._rows_from() | {"seeds": releases.redrawn.INDEPENDENT_ROWS}
         return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -175,6 +175,11 @@ class MakingRule(Rule):
         styles : mapping
             How the dates of a made column are written: ``time_zone``, ``datetime_format``.
         """
+
+
+def limits_rows(rules: Iterable[Rule]) -> bool:
+    """Whether rows can break one, which are drawn again then."""
+    return any(not isinstance(rule, MakingRule) for rule in rules)
 
 
 def attribute_words(attributes: Mapping[str, Attribute]) -> dict[str, Words]:

@@ -180,9 +180,11 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         models = releases.redrawn.redrawn_models(
             self._learner, sampler.model, sampler.answers, domain, num_tables, about, coins.spawn("models")
         )
-        rows = intervals.margins.number_of_rows(sampler.answers, domain) if num_rows is None else num_rows
+        if num_rows is None:
+            num_rows = intervals.margins.number_of_rows(sampler.answers, len(domain))
         return [
-            self._with_model(model, coins.spawn("table", i)).sample(rows) for i, model in enumerate(models)
+            self._with_model(model, coins.spawn("table", i)).sample(num_rows)
+            for i, model in enumerate(models)
         ]
 
     def _with_model(self, model: Any, coins: Coins) -> Any:

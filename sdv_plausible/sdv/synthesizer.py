@@ -14,7 +14,7 @@ from sdv_plausible.declaring.private import earlier_losses
 from sdv_plausible.fit.public_table import PublicTable, check_public
 from sdv_plausible.fit.voting import Told, check_vote, left_open
 from sdv_plausible.models import make_learner
-from sdv_plausible.models.bayesian_network import given_structure
+from sdv_plausible.models.bayesian_network import names_columns
 from sdv_plausible.models.learners import check_number_of_columns
 from sdv_plausible.privacy.checks import truth
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
@@ -166,22 +166,19 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
         check_table_name(self._table_name)
         check_invented({name: spec["sdtype"] for name, spec in columns.items()}, known_locales)
-        fitted = getattr(self._learner, "fitted", None) is not None  # which names its columns
-        as_they_are = fitted or given_structure(self._learner) is not None
         said = Told(
             columns=columns,
             rules=read_rules(as_rules(self.rules)),  # of a path now: the current folder may change
             domain=told,
             max_bins=self.max_bins,
             undeclared=self.undeclared,
-            split_dates=not as_they_are,
+            split_dates=not names_columns(self._learner),
             open=open_,
         )
         check_vote(said, self._settings, self._learner)
         self._read(said)
         self._earlier = earlier_losses(domain, unit)
         check_number_of_columns(self._learner, len(self._modelled_specs()))
-        self._settings.check_learner(self._learner)
         published = PublicTable.read(public)
         self._public_given = None if published is None else published.frame
         check_public(self._public_given, columns, self._learner, self._rules)

@@ -114,7 +114,7 @@ def test_levels_widen():
 def test_number_of_rows():
     frame = margins(answers(2), DOMAIN, ())
     assert inside(frame, np.array([ROWS])).all()
-    assert abs(number_of_rows(answers(2), DOMAIN) - ROWS) < 120
+    assert abs(number_of_rows(answers(2), len(DOMAIN)) - ROWS) < 120
 
 
 def test_unmeasured_pairs_have_bounds():
