@@ -161,6 +161,13 @@ def compare_learner(
         Tables as counts of all records of the universe, such as :func:`tables_of_sizes` gives.
     epsilons : array of float
         Where to compare, each >= 0.
+
+    Raises
+    ------
+    NotImplementedError
+        If the learner asks in another way: a choice, a sum over a sample.
+    ValueError
+        If nothing was heard of it: no claim holds by silence.
     """
     who = budget.neighbours
     if who.rows != 1:

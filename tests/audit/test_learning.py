@@ -30,8 +30,11 @@ from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
 from sdv_plausible.privacy.accounting.losses import BoundedRangeLoss, GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions import queryable
+from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis, CountTable
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.domain import Attribute, Domain
@@ -229,6 +232,14 @@ def test_every_way_to_ask_is_heard_or_refused(monkeypatch):
     assert "whisper" in asking_methods()
     with pytest.raises(NotImplementedError, match="not whisper"):
         hears_or_refuses(type("Later", (ListeningRows,), {})).whisper(None)
+
+
+def test_who_listens_hears_the_parts_too():
+    engine = CodeArray(np.zeros((3, 2), dtype=np.int32), (2, 2))
+    coins, entries = Coins.from_os_entropy(), OneTable().plan(DOMAIN, budget())
+    rows = ListeningRows(engine, PrivacyLedger(delta=1e-4), entries, coins, parts={"structure": engine})
+    rows.part("structure").ask(CountTable([Axis.of_codes(0, 2)]), 1.0)
+    assert len(rows.heard) == 1
 
 
 def test_a_learner_that_is_not_heard_does_not_hold():

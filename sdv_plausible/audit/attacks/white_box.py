@@ -129,6 +129,13 @@ def white_box(
         On each table.
     false_alarm : float
         Probability that a true claim is contradicted, for each bound.
+
+    Raises
+    ------
+    NotImplementedError
+        If the learner asks in another way: a choice, a sum over a sample.
+    ValueError
+        If nothing was heard of it: no claim holds by silence.
     """
     entries = planned_entries(learner, domain, budget)
     worlds = [CodeArray(np.asfortranarray(codes), domain.cardinalities) for codes in (absent, present)]
