@@ -7,10 +7,12 @@ loss is then a convolution of integer noises.
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,81 +29,116 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import NoiseCall, record_calls
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axes, CountTable, NumberOfRows, Question
-from sdv_plausible.questions.queryable import Answer, Queryable
+from sdv_plausible.questions.queryable import Answer, Queryable, noise_groups
+from sdv_plausible.questions.transcript import Noise
 
 REACH = 9.0  # standard deviations of a Gaussian that are enumerated; what is beyond is added to delta
-TAIL = 40.0  # scales of a discrete Laplace that are enumerated
 SAME = 10  # decimals of a loss that tell it from another
 NEGLIGIBLE = 1e-19  # probability of a loss that is added to delta
 MOST_LOSSES = 20_000_000
 FINE = 1000.0  # scale from which on Gaussian noise is taken as continuous: delta moves by about 1e-6
 
+NO_ANSWER = frozenset({"part", "sigma"})  # methods of a door that look at no row
+
+Kind = TypeVar("Kind", bound=Queryable)
 Moves = tuple[tuple[str, float, int], ...]
 """Noise, its scale, and by how much the exact value changes: for every value that does."""
 
 
-class ListeningRows(Queryable):
-    """The door to the rows, which hears every question with its answer."""
+@dataclass(frozen=True)
+class Heard:
+    """A question with its noisy answer, the scale of its noise as it is told, and the noise drawn."""
 
-    heard: list[tuple[Question[Any], np.ndarray, float]]  # with the answer, and its scale as it is told, or 0
+    question: Any
+    values: np.ndarray
+    law: Noise
+    scale: float  # 0 where there is none
+    drawn: NoiseCall | None
+
+
+def hears_or_refuses(kind: type[Kind]) -> type[Kind]:
+    """Have a listening door refuse every way to ask that it does not hear, also one that is new."""
+
+    def refusing(name: str) -> Callable[..., Any]:
+        def refuse(*_: Any, **__: Any) -> Any:
+            raise NotImplementedError(
+                "audits of learners hear ask, ask_tables, ask_laplace, count_rows and raw_rows alone, "
+                f"not {name}: attack the rows that leave (audit.canary_game), or audit a privacy test by "
+                "its matrix (audit.release_test_matrix, audit.mechanism_matrix)"
+            )
+
+        return refuse
+
+    for name, asking in inspect.getmembers(Queryable, inspect.isfunction):
+        if not name.startswith("_") and name not in NO_ANSWER and getattr(kind, name) is asking:
+            setattr(kind, name, refusing(name))
+    return kind
+
+
+@hears_or_refuses
+class ListeningRows(Queryable):
+    """The door to the rows, which hears every question with its answer and its noise, or refuses it."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.heard = []
+        self.heard: list[Heard] = []
+        self.raw: list[str] = []  # why rows were handed out
 
     def ask(self, question: Question[Any], share: float, failure: float = 0.0) -> Answer:
         """Ask, and hear."""
         with record_calls() as calls:
             answer = super().ask(question, share, failure)
-        self.hear([question], [answer], calls)
+        self.hear([question], [answer], "discrete gaussian", calls)
         return answer
 
     def ask_tables(self, sets: Sequence[Axes], shares: Sequence[float]) -> list[Answer]:
-        """Ask for several tables, and hear."""
+        """Ask for several tables, and hear: those of one share may have one call of the noise."""
         with record_calls() as calls:
             answers = super().ask_tables(sets, shares)
-        self.hear([CountTable(axes) for axes in sets], answers, calls)
+        of_each: dict[int, NoiseCall] = {}
+        for same, call in zip(noise_groups(shares) if calls else (), calls, strict=True):
+            of_each |= dict.fromkeys(same, call)
+        drawn = [of_each[i] for i in range(len(sets))] if calls else []
+        self.hear([CountTable(axes) for axes in sets], answers, "discrete gaussian", drawn)
         return answers
+
+    def ask_laplace(self, question: Any, epsilon: float, failure: float = 0.0) -> Answer:
+        """Ask for an epsilon, and hear."""
+        with record_calls() as calls:
+            answer = super().ask_laplace(question, epsilon, failure)
+        self.hear([question], [answer], "discrete laplace", calls)
+        return answer
 
     def count_rows(self, epsilon: float, failure: float) -> int:
         """Count rows, and hear."""
         with record_calls() as calls:
             count = super().count_rows(epsilon, failure)
         scale = self.neighbours.rows / epsilon if self.allowance.is_private else 0.0
-        self.hear([NumberOfRows()], [Answer(values=np.array([count]), sigma=scale)], calls)
+        answer = Answer(values=np.array([count]), sigma=scale)
+        self.hear([NumberOfRows()], [answer], "discrete laplace", calls)
         return count
-
-    def ask_frequent(self, *_: Any, **__: Any) -> Any:
-        """Refuse: values that are not known beforehand have no table of counts."""
-        raise NotImplementedError("audits take learners, which ask for counts; not ask_frequent")
-
-    def release_groups(self, *_: Any, **__: Any) -> Any:
-        """Refuse: that is a privacy test."""
-        raise NotImplementedError("release_groups is a privacy test: audit it with release_test_matrix")
-
-    def hear(self, questions: Sequence[Any], answers: Sequence[Answer], _: Sequence[NoiseCall], /) -> None:
-        """Write down what was asked and answered; last come the calls of the noise that was drawn."""
-        self.heard += [(q, a.values, a.sigma) for q, a in zip(questions, answers, strict=True)]
-
-
-class WatchedRows(ListeningRows):
-    """The same, which writes down the noise that was really drawn, and whether rows were handed out."""
-
-    raw = False
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self.drawn: list[tuple[Question[Any], NoiseCall | None]] = []
-
-    def hear(self, questions: Sequence[Any], _: Sequence[Answer], calls: Sequence[NoiseCall], /) -> None:
-        """Write down each question's noise."""
-        drawn: Sequence[NoiseCall | None] = calls or [None] * len(questions)
-        self.drawn += zip(questions, drawn, strict=True)
 
     def raw_rows(self, why: str) -> np.ndarray:
         """Hand out the rows, and write that down."""
-        self.raw = True
+        self.raw.append(why)
         return super().raw_rows(why)
+
+    def hear(
+        self, questions: Sequence[Any], answers: Sequence[Answer], law: Noise, calls: Sequence[NoiseCall]
+    ) -> None:
+        """Write down what was asked and answered; ``calls`` are of each question's noise, or none."""
+        drawn: Sequence[NoiseCall | None] = calls or [None] * len(questions)
+        told = zip(questions, answers, drawn, strict=True)
+        self.heard += [Heard(q, answer.values, law, answer.sigma, call) for q, answer, call in told]
+
+
+def check_heard(learner: Any, *, heard: bool) -> None:
+    """Refuse to judge a learner of which nothing was heard: no claim holds by silence."""
+    if not heard:
+        raise ValueError(
+            f"learner ({type(learner).__name__}): nothing was heard of it, so that there is no answer to "
+            "hold against its claim; audit one that asks the door that it is given"
+        )
 
 
 def compare_learner(
@@ -115,7 +152,7 @@ def compare_learner(
     Parameters
     ----------
     learner : Learner
-        Any that asks for counts.
+        Any that asks by ``ask``, ``ask_tables``, ``ask_laplace`` and ``count_rows``.
     domain : Domain
         Of few columns and codes.
     budget : ModelBudget
@@ -124,6 +161,13 @@ def compare_learner(
         Tables as counts of all records of the universe, such as :func:`tables_of_sizes` gives.
     epsilons : array of float
         Where to compare, each >= 0.
+
+    Raises
+    ------
+    NotImplementedError
+        If the learner asks in another way: a choice, a sum over a sample.
+    ValueError
+        If nothing was heard of it: no claim holds by silence.
     """
     who = budget.neighbours
     if who.rows != 1:
@@ -133,17 +177,18 @@ def compare_learner(
     entries = planned_entries(learner, domain, budget)
     best, worst = np.full(len(at), -1.0), [(known[0], known[0])] * len(at)
     pairs = neighbouring(known, "replace_one" if who.replace else "add_remove")
-    watched: dict[Counts, WatchedRows] = {}
+    watched: dict[Counts, ListeningRows] = {}
     for one, other in ((known[i], known[j]) for i, j in pairs):
         for table, near in ((one, other), (other, one)):
             if table not in watched:
                 ledger = PrivacyLedger(delta=budget.delta, neighbours=who)
                 coins = Coins.from_os_entropy()
-                watched[table] = WatchedRows(engines[table], ledger, entries, coins)
+                watched[table] = ListeningRows(engines[table], ledger, entries, coins)
                 learner.fit(watched[table], domain, budget, coins)
             found = _deltas(watched[table], engines[table], engines[near], at)
             for e in np.flatnonzero(found > best):
                 best[e], worst[e] = found[e], (table, near)
+    check_heard(learner, heard=any(door.heard or door.raw for door in watched.values()))
     claimed = claimed_deltas([loss for entry in entries for loss in entry.losses], at)
     return Comparison(epsilons=at, claimed=claimed, exact=best, worst_pairs=tuple(worst))
 
@@ -152,15 +197,17 @@ def _codes(table: Counts, domain: Any) -> np.ndarray:
     return np.asfortranarray(np.repeat(universe(domain.cardinalities), table, axis=0))
 
 
-def _deltas(rows: WatchedRows, engine: CodeArray, other: CodeArray, epsilons: FloatArray) -> FloatArray:
+def _deltas(rows: ListeningRows, engine: CodeArray, other: CodeArray, epsilons: FloatArray) -> FloatArray:
     """Exact delta of the answers to all questions, between two tables."""
     moves: list[tuple[str, float, int]] = []
-    for question, call in rows.drawn:
-        change = np.abs(np.asarray(question.exact(engine)) - np.asarray(question.exact(other))).ravel()
-        if change.any() and call is None:
+    for one in rows.heard:
+        change = np.abs(
+            np.asarray(one.question.exact(engine)) - np.asarray(one.question.exact(other))
+        ).ravel()
+        if change.any() and one.drawn is None:
             return np.ones(len(epsilons))
-        if call is not None:
-            moves += [(call.name, call.scale, int(size)) for size in change[change > 0]]
+        if one.drawn is not None:
+            moves += [(one.drawn.name, one.drawn.scale, int(size)) for size in change[change > 0]]
     if rows.raw:
         return np.ones(len(epsilons))
     fine = [move for move in moves if move[0] == "discrete_gaussian" and move[1] > FINE]
@@ -186,11 +233,7 @@ def _loss_law(moves: Moves) -> tuple[FloatArray, FloatArray]:
     masses: FloatArray = np.ones(1)
     for move in moves:
         more, weights = _one_loss(*move)
-        if len(losses) * len(more) > MOST_LOSSES:
-            raise ValueError(
-                f"the learner's answers have more than {MOST_LOSSES:,} different losses: audit it on fewer "
-                "columns, or with a larger epsilon, which takes less noise"
-            )
+        _check_few(len(losses) * len(more))
         sums = np.round((losses[:, None] + more[None, :]).ravel(), SAME)
         losses, where = np.unique(sums, return_inverse=True)
         joint = (masses[:, None] * weights[None, :]).ravel()
@@ -200,14 +243,26 @@ def _loss_law(moves: Moves) -> tuple[FloatArray, FloatArray]:
     return losses, masses
 
 
+def _check_few(losses: int) -> None:
+    if losses > MOST_LOSSES:
+        raise ValueError(
+            f"the learner's answers have more than {MOST_LOSSES:,} different losses: audit it on fewer "
+            "columns, or with a larger epsilon, which takes less noise"
+        )
+
+
 @lru_cache(maxsize=4096)
 def _one_loss(name: str, scale: float, change: int) -> tuple[FloatArray, FloatArray]:
     """``ln p(z) - ln p(z - change)`` and p(z), for the noise z of one value."""
-    reach = math.ceil((REACH if name == "discrete_gaussian" else TAIL) * scale) + change
+    _check_few(change)
+    if name == "discrete_laplace":  # all z <= 0 have one loss, and all z >= change
+        z = np.arange(change + 1, dtype=np.float64)
+        step = math.exp(-1 / scale)
+        mass = -math.expm1(-1 / scale) * np.exp(-z / scale)
+        mass[0], mass[-1] = 1.0, math.exp(-change / scale)
+        return (change - 2 * z) / scale, mass / (1 + step)
+    assert name == "discrete_gaussian", name
+    reach = math.ceil(REACH * scale) + change
     z = np.arange(-reach, reach + 1, dtype=np.float64)
-
-    def log_weight(x: FloatArray) -> FloatArray:
-        return -(x**2) / (2 * scale**2) if name == "discrete_gaussian" else -np.abs(x) / scale
-
-    weight = np.exp(log_weight(z))
-    return log_weight(z) - log_weight(z - change), weight / weight.sum()
+    weight = np.exp(-(z**2) / (2 * scale**2))
+    return (change**2 - 2 * z * change) / (2 * scale**2), weight / weight.sum()

@@ -25,6 +25,17 @@ __all__ = ["MANY_TABLES", "Answer", "Queryable", "SeedRecords"]
 MANY_TABLES = 64  # of one share get their noise together: a call of the sampler outlasts a small table
 
 
+def noise_groups(shares: Sequence[float]) -> list[list[int]]:
+    """Positions of the tables that get their noise by one call, in the order of the calls."""
+    equal: dict[float, list[int]] = defaultdict(list)
+    for i, share in enumerate(shares):
+        equal[share].append(i)
+    groups: list[list[int]] = []
+    for same in equal.values():
+        groups += [same] if len(same) >= MANY_TABLES else [[i] for i in same]
+    return groups
+
+
 @dataclass(frozen=True)
 class SeedRecords:
     """Records of the table, held by Mechanism 1's row-by-row tests and by nothing else.
@@ -68,7 +79,7 @@ class Queryable(Door):
         """Return a part of the rows ("structure" or "parameters"), asked out of the same budget."""
         if name not in self._parts:
             return self
-        view = object.__new__(Queryable)
+        view = object.__new__(type(self))  # who listens hears the parts too
         view.__dict__.update(self.__dict__)
         view._rows = self._parts[name]
         if view._rows is not self._rows:
@@ -105,16 +116,14 @@ class Queryable(Door):
         self._meter.spend(share=math.fsum(shares))
         questions = [CountTable(axes) for axes in sets]
         exact = list(self._rows.tables(sets))
-        equal: dict[float, list[int]] = defaultdict(list)
-        for i, share in enumerate(shares):
-            equal[share].append(i)
         moved = [question.sensitivity(self.neighbours) for question in questions]
         answers: dict[int, Answer] = {}
-        for share, same in equal.items():
-            if len(same) < MANY_TABLES:
-                answers |= {i: self._noisy(exact[i], moved[i], share) for i in same}
+        for same in noise_groups(shares):
+            share, most = shares[same[0]], max(moved[i] for i in same)
+            if len(same) == 1:
+                answers[same[0]] = self._noisy(exact[same[0]], most, share)
             else:
-                found = self._noisy_tables([exact[i] for i in same], max(moved[i] for i in same), share)
+                found = self._noisy_tables([exact[i] for i in same], most, share)
                 answers |= dict(zip(same, found, strict=True))
         return [self._give(question.asked(), answers[i]) for i, question in enumerate(questions)]
 

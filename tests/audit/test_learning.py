@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
 from cases import fast_and_nightly
 
-from sdv_plausible.audit.learning import FINE, _gaussian, _loss_law, compare_learner
+from sdv_plausible.audit import learning
+from sdv_plausible.audit.attacks.white_box import OverheardRows
+from sdv_plausible.audit.learning import (
+    FINE,
+    ListeningRows,
+    _gaussian,
+    _loss_law,
+    compare_learner,
+    hears_or_refuses,
+)
 from sdv_plausible.audit.small_universe import tables_of_sizes
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
-from sdv_plausible.privacy.accounting.losses import GaussianLoss
+from sdv_plausible.privacy.accounting.losses import BoundedRangeLoss, GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions import queryable
+from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis, CountTable
+from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.domain import Attribute, Domain
 
 DOMAIN = Domain(
@@ -106,6 +122,143 @@ def test_a_forgotten_square_root_is_caught(monkeypatch):
     assert not found.holds
     one, other = found.worst_pairs[0]
     assert sum(one) == sum(other)
+
+
+# --- what is heard ------------------------------------------------------------------------------------------
+
+
+PRINTED = PaperNetwork(noise="paper", structure="independent")
+
+
+@dataclass
+class Asking(OneTable):
+    """A learner that asks as it is told, with mu 1 and one choice."""
+
+    fit_to: Any = None
+
+    def plan(self, domain, budget):
+        (entry,) = super().plan(domain, budget)
+        return [replace(entry, losses=(*entry.losses, BoundedRangeLoss(epsilon=1.0)))]
+
+    def fit(self, rows, domain, budget, coins):
+        self.fit_to(rows)
+        return Uniform().fit(rows, domain, budget, coins)
+
+
+def of(shares: Sequence[float], together: bool) -> Asking:
+    """Asks for tables of different columns, all at once or one after another."""
+    sets = [[Axis.of_codes(i % 2, 2)] for i in range(len(shares))]
+
+    def ask(rows):
+        if together:
+            rows.ask_tables(sets, shares)
+        else:
+            for axes, share in zip(sets, shares, strict=True):
+                rows.ask(CountTable(axes), share)
+
+    return Asking(fit_to=ask)
+
+
+def test_noise_as_printed_is_heard():
+    """Laplace noise on the table of each column; a row moves one cell of each, and the claim is exact but for rounding up."""
+    found = compare_learner(PRINTED, DOMAIN, budget(), TABLES, EPSILONS)
+    assert found.holds, str(found)
+    np.testing.assert_allclose(found.exact, found.claimed, rtol=1e-3, atol=1e-12)
+    assert found.exact[0] > 0.05
+
+
+def test_half_the_laplace_noise_is_caught(monkeypatch):
+    real = queryable.noise.discrete_laplace
+
+    def half(values, *, sensitivity, epsilon, coins):
+        return real(values, sensitivity=sensitivity, epsilon=2 * epsilon, coins=coins)
+
+    monkeypatch.setattr(queryable.noise, "discrete_laplace", half)
+    assert not compare_learner(PRINTED, DOMAIN, budget(), TABLES, EPSILONS).holds
+
+
+@pytest.mark.parametrize(
+    "shares", [(0.1, 0.8, 0.1), (0.2,) * 5, (0.1, 0.3, *[0.1] * 6)], ids=["few", "many", "both"]
+)
+def test_tables_asked_for_together_have_each_its_own_noise(shares, monkeypatch):
+    """As one after another, though those of one share are drawn together, and first. A row is replaced by one of another y.
+
+    Planted: noise by position; more questions than calls, or the noise of others.
+    """
+    monkeypatch.setattr(queryable, "MANY_TABLES", 4)
+
+    def curve(together: bool) -> np.ndarray:
+        tables = [(1, 0, 0, 0), (0, 1, 0, 0)]
+        found = compare_learner(of(shares, together), DOMAIN, budget(REPLACE), tables, EPSILONS)
+        assert found.holds
+        return found.exact
+
+    alone = curve(together=False)
+    np.testing.assert_allclose(curve(together=True), alone, rtol=1e-6, atol=1e-13)
+    monkeypatch.setattr(learning, "noise_groups", lambda shares: [[i] for i in range(len(shares))])
+    if len(shares) > 3:
+        with pytest.raises(ValueError, match="zip"):
+            curve(together=True)
+    else:
+        assert curve(together=True)[0] < 0.8 * alone[0]
+
+
+def asking_methods() -> set[str]:
+    """Public methods of the door by which something of the rows could leave."""
+    return {name for name, _ in inspect.getmembers(Queryable, inspect.isfunction) if name[0] != "_"} - {
+        "part",
+        "sigma",
+    }
+
+
+def test_every_way_to_ask_is_heard_or_refused(monkeypatch):
+    """Planted: one more way, which an audit would not hear."""
+    heard = {"ask", "ask_tables", "ask_laplace", "count_rows", "raw_rows"}
+    refused = {"ask_frequent", "ask_sampled", "choose", "release_groups", "seed_records"}
+    assert heard | refused == asking_methods()
+    for kind in (ListeningRows, OverheardRows):
+        own = {name for name in asking_methods() if getattr(kind, name) is not getattr(Queryable, name)}
+        assert own == asking_methods()
+    for name in refused:
+        with pytest.raises(NotImplementedError, match=f"not {name}"):
+            compare_learner(
+                Asking(fit_to=lambda rows, name=name: getattr(rows, name)("x")),
+                DOMAIN,
+                budget(),
+                TABLES,
+                EPSILONS,
+            )
+    monkeypatch.setattr(Queryable, "whisper", lambda self: self._rows.num_rows(), raising=False)
+    assert "whisper" in asking_methods()
+    with pytest.raises(NotImplementedError, match="not whisper"):
+        hears_or_refuses(type("Later", (ListeningRows,), {})).whisper(None)
+
+
+def test_who_listens_hears_the_parts_too():
+    engine = CodeArray(np.zeros((3, 2), dtype=np.int32), (2, 2))
+    coins, entries = Coins.from_os_entropy(), OneTable().plan(DOMAIN, budget())
+    rows = ListeningRows(engine, PrivacyLedger(delta=1e-4), entries, coins, parts={"structure": engine})
+    rows.part("structure").ask(CountTable([Axis.of_codes(0, 2)]), 1.0)
+    assert len(rows.heard) == 1
+
+
+def test_a_learner_that_is_not_heard_does_not_hold():
+    with pytest.raises(ValueError, match="nothing was heard"):
+        compare_learner(Asking(fit_to=lambda _: None), DOMAIN, budget(), TABLES, EPSILONS)
+    with pytest.raises(ValueError, match="nothing was heard"):
+        compare_learner(Uniform(), DOMAIN, budget(), TABLES, EPSILONS)
+
+
+def test_laplace_losses_are_those_of_the_enumerated_noise():
+    z = np.arange(-2000, 2001)
+    for scale, change in ((0.7, 1), (3.0, 5), (8.0, 2)):
+        losses, masses = _loss_law((("discrete_laplace", scale, change),))
+        p, q = (np.exp(-np.abs(z - shift) / scale) for shift in (0, change))
+        for e in EPSILONS:
+            by_hand = np.maximum(p - math.exp(e) * q, 0).sum() / p.sum()
+            assert -np.expm1(np.minimum(e - losses, 0.0)) @ masses == pytest.approx(by_hand, abs=1e-9)
+    with pytest.raises(ValueError, match="different losses: audit it on fewer columns"):
+        _loss_law((("discrete_laplace", 1e9, 10**10),))
 
 
 @dataclass

@@ -22,7 +22,7 @@ from sdv_plausible.declaring.private import Earlier
 from sdv_plausible.fit import run as run_module
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.telling import FitWarning
-from sdv_plausible.fit.voting import CATEGORY, MOMENTS
+from sdv_plausible.fit.voting import CATEGORY, MOMENTS, left_open
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.accounting.filters import FILTERS, gaussian_cost
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, PureDP
@@ -38,7 +38,7 @@ from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns
 from sdv_plausible.table import type_votes
 from sdv_plausible.table.cell_texts import Spelling, read_again, text_of
 from sdv_plausible.table.column_types import column_types
-from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.domain_file import DomainFile, digest
 from sdv_plausible.table.type_votes import CellKinds, kind_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:of .* one value or range was learned")
@@ -536,6 +536,18 @@ def test_a_look_at_a_column_stays_on_record_though_its_type_is_open(tmp_path: An
     told = metadata_from_columns(words_of(synth))
     assert not PlausibleDeniabilitySynthesizer(told, domain=edited, epsilon=20.0).plan().ledger.claims_privacy
     assert PlausibleDeniabilitySynthesizer(told, domain=domain, epsilon=20.0).plan().ledger.claims_privacy
+
+
+def test_looks_at_columns_that_stand_in_for_declared_ones_stay_on_record() -> None:
+    """They are neither declared nor open. Control: a look at what an open column may become is given up."""
+    fee = {"sdtype": "numerical", "resolution": 0.5, "range_min": 0.0, "range_max": 900.0}
+    _, _, seen = made(table(5), domain={"fee": fee})._as_fit().told.read()
+    (stand_in,) = (name for name in seen if name.startswith("fee"))
+    assert stand_in not in table(5)
+    for looked, claims in ((stand_in, False), ("day: time (s)", True)):
+        told = DomainFile(columns={"fee": fee}, looked={looked: digest({})})
+        assert (looked in left_open(table(5), told, None)[1].looked) == (not claims)
+        assert made(table(5), domain=told).plan().ledger.claims_privacy == claims
 
 
 def test_looks_at_the_columns_that_a_voted_moment_becomes_end_no_fit_that_has_paid(tmp_path: Any) -> None:

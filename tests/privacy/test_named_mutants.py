@@ -20,6 +20,7 @@ import guarded
 import pytest
 from cases import fast_and_slow
 
+from sdv_plausible.fit import voting
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.measurements import Measurements
@@ -29,7 +30,7 @@ from sdv_plausible.models.latent import gradients
 from sdv_plausible.models.latent.network import WEIGHTS
 from sdv_plausible.models.paper import paper_network as paper_learner
 from sdv_plausible.privacy import entries
-from sdv_plausible.privacy.accounting import filters, one_row
+from sdv_plausible.privacy.accounting import filters, one_row, split
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.counts import CountTable, Distances
 from sdv_plausible.questions.queryable import Queryable
@@ -41,7 +42,8 @@ from sdv_plausible.sources.bounded import Deal
 from sdv_plausible.sources.clusters import DaskSource
 from sdv_plausible.sources.coded import Coder
 from sdv_plausible.sources.kept import Keep
-from sdv_plausible.table import type_votes
+from sdv_plausible.table import distinct, output_types, type_votes
+from sdv_plausible.table.private_domain import Whole
 
 TESTS = Path(__file__).parents[1]
 pytestmark = pytest.mark.filterwarnings("ignore:(most )?cells of:UserWarning")  # as where the named tests are
@@ -60,9 +62,10 @@ class Mutant:
     def apply(self, patch: pytest.MonkeyPatch) -> None:
         """Replace the function by the edited one, compiled in its own module, wherever it was imported."""
         honest = getattr(self.owner, self.name)
-        source = textwrap.dedent(inspect.getsource(honest))
+        function = honest.fget if isinstance(honest, property) else honest
+        source = textwrap.dedent(inspect.getsource(function))
         assert source.count(self.old) == 1, f"{self.old!r} is not once in {self.owner.__name__}.{self.name}"
-        module, made = sys.modules[honest.__module__], dict[str, Any]()
+        module, made = sys.modules[function.__module__], dict[str, Any]()
         exec(
             compile(source.replace(self.old, self.new), module.__file__ or "", "exec"), module.__dict__, made
         )
@@ -265,7 +268,35 @@ MUTANTS = {
     ),
     "people's rows have the same secret numbers in all parts": Mutant(
         owner=Deal, name="count", old='self.coins.spawn("part", number)', new='self.coins.spawn("part")',
-        caught_by=((*PARTS, ("polars", "people")),),
+        caught_by=(
+            ("sources/test_bounded.py", "test_every_choice_of_a_persons_rows_is_equally_likely_wherever_they_are", (600,)),
+            (*PARTS, ("polars", "people")),
+        ),
+    ),
+    "the parts' share of delta is no part of the total of a split": Mutant(
+        owner=split, name="split_total", old="ApproxDP(epsilon=amplified, delta=share)", new="ApproxDP(epsilon=amplified, delta=0.0)",
+        caught_by=(("privacy/accounting/test_split.py", "test_the_deltas_of_parts_and_of_all_rows_are_within_the_total", ()),),
+    ),
+    "the most that a domain costs is without the weight of declared bounds": Mutant(
+        owner=Whole, name="most", old="max(BOUNDED_WEIGHT, *WEIGHTS.values())", new="max(WEIGHTS.values())",
+        caught_by=(("table/test_private_domain.py", "test_no_columns_cost_more_than_the_most", ()),),
+    ),
+    "looks at columns that are neither declared nor open are forgotten before a vote": Mutant(
+        owner=voting, name="left_open", old=" if n in known or not (n in is_open or n.startswith(voted))", new=" if n in known",
+        caught_by=(("fit/test_voting.py", "test_looks_at_columns_that_stand_in_for_declared_ones_stay_on_record", ()),),
+    ),
+    "privately learned columns are written in the real columns' types": Mutant(
+        owner=output_types, name="output_type", old='attribute.provenance == "inferred"', new='attribute.provenance != "declared"',
+        caught_by=(
+            ("table/test_output_types.py", "test_types_of_privately_learned_columns_show_no_row_at_any_door", ("synthesizer",)),
+            ("table/test_output_types.py", "test_types_of_privately_learned_columns_show_no_row_at_any_door", ("source",)),
+            ("table/test_output_types.py", "test_a_type_that_one_finer_or_odd_row_widens_is_not_written", ("int64", "Int64")),
+        ),
+    ),
+    "categories are not brought into one form": Mutant(
+        owner=distinct, name="distinct_values", old="return _told(column.cat.codes.to_numpy(), column.cat.categories.to_list())",
+        new="return column.cat.codes.to_numpy().astype(np.int64), column.cat.categories.to_list()",
+        caught_by=(("table/test_distinct.py", "test_categories_are_brought_into_their_one_form", ()),),
     ),
     **{
         f"the guard of the gradients' norm forgets the layer {name}": Mutant(

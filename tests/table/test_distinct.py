@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.distinct import distinct_objects, distinct_values
+from sdv_plausible.table.forms import canonical
 
 NUL = ["a\x00b", "a\x00c", "a", "a\x00b"]
 
@@ -21,6 +25,24 @@ def test_missing_has_no_value():
     where, values = distinct_values(pd.Series(["a", None, "b", "a"], dtype=object))
     assert where.tolist() == [0, -1, 1, 0]
     assert list(values)[:2] == ["a", "b"]
+
+
+def test_categories_are_brought_into_their_one_form():
+    """Of one category it is a function of that category alone, and the one that the cell has in any other storage."""
+    cells = [
+        Decimal("1.0"),
+        np.float64(2.5),
+        np.str_("a"),
+        pd.Timestamp("2020-01-01", tz="Asia/Tokyo"),
+        Fraction(7, 2),
+        None,
+    ]
+    where, values = distinct_values(pd.Series(pd.Categorical(cells)))
+    forms = [None if i < 0 else values[i] for i in where]
+    assert forms == list(map(canonical, cells))
+    assert list(map(type, forms)) == [type(canonical(cell)) for cell in cells]
+    as_objects, objects = distinct_objects(np.array(cells, dtype=object))
+    assert [None if i < 0 else objects[i] for i in as_objects] == forms
 
 
 def test_dates_are_read_by_themselves_and_words_are_none():

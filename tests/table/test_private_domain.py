@@ -353,6 +353,21 @@ def test_fewer_columns_take_a_smaller_share():
 # ---- the domain is of use ----------------------------------------------------------------------------------------------
 
 
+def test_no_columns_cost_more_than_the_most() -> None:
+    """What a domain that was voted for carries to the next fit; of columns of the dearest kind alone it is all of it."""
+    whole, bounds = Whole.of(1.0, 1e-6), bounds_of(declare("amount", RANGE, None, 30), RANGE)
+    most, failures = whole.most
+    costs = []
+    for sdtype, bounded in [*((sdtype, False) for sdtype in private_domain.WEIGHTS), ("numerical", True)]:
+        for number in (1, 3):
+            columns = {f"x{i}": sdtype for i in range(number)}
+            plan = DomainPlan.make(columns, whole, bounds=dict.fromkeys(columns, bounds) if bounded else {})
+            noise_, *thresholds = plan.losses
+            assert sum(loss.delta * loss.count for loss in thresholds) <= failures.delta * (1 + 1e-9)
+            costs.append(noise_.sensitivity_over_sigma)
+    assert max(costs) == pytest.approx(most.sensitivity_over_sigma)
+
+
 def test_values_bounds_and_rounding_are_found():
     """Deterministic: the noise is seeded. A domain without any look at the rows fails each of these."""
     table = make_table(40_000)

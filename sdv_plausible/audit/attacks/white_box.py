@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from sdv_plausible.audit.attacks.bounds import AttackBounds, attack_bounds, provable
-from sdv_plausible.audit.learning import ListeningRows
+from sdv_plausible.audit.learning import ListeningRows, check_heard
 from sdv_plausible.audit.membership import FloatArray
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import Learner, ModelBudget
@@ -27,7 +27,6 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.counts import NumberOfRows
 from sdv_plausible.table.domain import Attribute, Domain
 
 ALL = 1 - 1e-9  # share of the budget from which on nothing can be asked any more
@@ -43,7 +42,9 @@ class OverheardRows(ListeningRows):
     def hear(self, *heard: Any) -> None:
         """Write down, and end the fit once nothing can be asked any more."""
         super().hear(*heard)
-        if self.allowance.is_private and self.spent_share >= ALL:
+        allowed, spent = self.allowance, self._meter
+        left = (allowed.mu > 0 and spent.share < ALL) or spent.epsilon < ALL * allowed.epsilon
+        if allowed.is_private and not left:
             raise NothingLeftError
 
     def raw_rows(self, why: str) -> np.ndarray:
@@ -63,8 +64,8 @@ class WhiteBoxResult:
         What the ledger claims: epsilon at the bounds' delta, and mu of all Gaussian losses; mu is infinite
         where there are other losses.
     asked_mu : float
-        Largest mu of the answers that were given: below `claimed_mu` where the learner left budget unspent
-        or questions did not move as far as they may.
+        Largest mu of the answers with Gaussian noise that were given: below `claimed_mu` where the learner
+        left budget unspent or questions did not move as far as they may.
     provable_epsilon, provable_mu : float
         What the best attack proves, in 9 of 10 audits of so many runs, if the claim is exact.
     """
@@ -116,7 +117,7 @@ def white_box(
     Parameters
     ----------
     learner : Learner
-        Any that asks for counts.
+        Any that asks by ``ask``, ``ask_tables``, ``ask_laplace`` and ``count_rows``.
     domain : Domain
         Of the columns.
     budget : ModelBudget
@@ -128,15 +129,28 @@ def white_box(
         On each table.
     false_alarm : float
         Probability that a true claim is contradicted, for each bound.
+
+    Raises
+    ------
+    NotImplementedError
+        If the learner asks in another way: a choice, a sum over a sample.
+    ValueError
+        If nothing was heard of it: no claim holds by silence.
     """
     entries = planned_entries(learner, domain, budget)
     worlds = [CodeArray(np.asfortranarray(codes), domain.cardinalities) for codes in (absent, present)]
     scores: list[FloatArray] = []
     mus: list[float] = []
+    heard = False
     for world in worlds:
-        found = [_score(_overheard(learner, domain, budget, entries, world), worlds) for _ in range(runs)]
+        found = []
+        for _ in range(runs):
+            rows = _overheard(learner, domain, budget, entries, world)
+            found.append(_score(rows, worlds))
+            heard = heard or bool(rows.heard)
         scores.append(np.array([score for score, _ in found]))
         mus += [mu for _, mu in found]
+    check_heard(learner, heard=heard)
     bounds = attack_bounds(scores[1], scores[0], budget.delta, false_alarm=false_alarm)
     mu = _claimed_mu(entries)
     epsilon = _claimed_epsilon(entries, budget)
@@ -200,15 +214,15 @@ def _overheard(
 def _score(rows: OverheardRows, worlds: Sequence[CodeArray]) -> tuple[float, float]:
     """Log-likelihood ratio of the answers, present over absent, and the mu of what was asked."""
     total, squares = 0.0, 0.0
-    for question, values, scale in rows.heard:
-        absent, present = (np.asarray(question.exact(world), dtype=np.float64).ravel() for world in worlds)
-        seen, moved = values.ravel(), (present - absent) != 0
+    for one in rows.heard:
+        absent, present = (np.asarray(one.question.exact(w), dtype=np.float64).ravel() for w in worlds)
+        seen, moved, scale = one.values.ravel(), (present - absent) != 0, one.scale
         if not moved.any():
             continue
         off, on = np.abs(seen - absent)[moved], np.abs(seen - present)[moved]
         if scale == 0:
             return (math.inf if not on.any() else -math.inf), math.inf
-        if isinstance(question, NumberOfRows):  # by discrete Laplace noise
+        if one.law == "discrete laplace":
             total += float((off - on).sum()) / scale
         else:
             total += float((off**2 - on**2).sum()) / (2 * scale**2)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from sdv_plausible.audit.attacks.white_box import white_box, worst_tables
+from sdv_plausible.audit.attacks.white_box import _overheard, _score, white_box, worst_tables
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.gaussian_copula.copula_learner import GaussianCopula
@@ -21,7 +21,8 @@ from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.losses import DiscreteLaplaceLoss, GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise import mechanisms as noise
-from sdv_plausible.questions.counts import Axis, Distances
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.counts import Axis, Distances, NumberOfRows
 from sdv_plausible.table.domain import Attribute, Domain
 
 ALARM = 1e-6
@@ -125,10 +126,53 @@ class CountsRows:
         return Uniform().fit(rows, domain, budget, coins)
 
 
-def test_a_learner_that_asks_nothing_tells_nothing() -> None:
-    found = attack(40, CountsRows())
-    assert found.bounds.mu == found.bounds.epsilon == found.asked_mu == 0
-    assert found.claimed_mu == pytest.approx(0.5)
+def test_a_learner_that_asks_nothing_has_no_answer_to_attack() -> None:
+    for silent in (CountsRows(), Uniform()):
+        with pytest.raises(ValueError, match="nothing was heard"):
+            attack(3, silent)
+
+
+def test_noise_as_printed_is_attacked(monkeypatch) -> None:
+    """Laplace noise on the tables of both columns, epsilon 1.7 in all. Planted: a twentieth of it, of scale 0.06.
+
+    Then a run is mistaken with probability 1e-7, and if none is the bound is 2.3: a miss wants one at least.
+    """
+    printed = PaperNetwork(noise="paper", structure="independent")
+    assert not attack(50, printed).broken
+    honest = noise.discrete_laplace
+
+    def twentieth(values, *, sensitivity, epsilon, coins):
+        return honest(values, sensitivity=sensitivity, epsilon=20 * epsilon, coins=coins)
+
+    monkeypatch.setattr(noise, "discrete_laplace", twentieth)
+    found = attack(200, printed)
+    assert found.broken
+    assert found.claimed_epsilon == pytest.approx(1.7, rel=0.01)
+
+
+@dataclass
+class Both:
+    """Spends all of mu on the number of rows, and then an epsilon."""
+
+    def plan(self, domain, budget):
+        losses = (GaussianLoss(sensitivity_over_sigma=0.5), DiscreteLaplaceLoss(epsilon=1.0))
+        return [LedgerEntry(name="model", mechanism="test", losses=losses, scope="the model")]
+
+    def fit(self, rows, domain, budget, coins):
+        rows.ask(NumberOfRows(), 1.0)
+        rows.count_rows(1.0, 0.0)
+        return Uniform().fit(rows, domain, budget, coins)
+
+
+def test_each_answer_is_judged_by_its_own_noise() -> None:
+    """Of the number of rows too; and whoever has spent mu may have an epsilon left to be heard."""
+    absent, present = (CodeArray(np.asfortranarray(codes), (2, 2)) for codes in worst_tables())
+    rows = _overheard(Both(), DOMAIN, TEN, Both().plan(DOMAIN, TEN), absent)
+    gauss, laplace = (float(one.values[0]) - 1000 for one in rows.heard)
+    score, mu = _score(rows, (absent, present))
+    assert mu == pytest.approx(0.5)
+    by_hand = (gauss**2 - (gauss - 1) ** 2) * 0.5**2 / 2 + abs(laplace) - abs(laplace - 1)
+    assert score == pytest.approx(by_hand)
 
 
 @pytest.mark.slow

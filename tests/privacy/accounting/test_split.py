@@ -45,6 +45,16 @@ def test_what_all_rows_are_used_for_is_added() -> None:
     assert math.isinf(split_total([(0.5, [ApproxDP(epsilon=0.1, delta=0.5)])], [], DELTA))
 
 
+def test_the_deltas_of_parts_and_of_all_rows_are_within_the_total() -> None:
+    """The parts have half of delta: what all rows are used for has an epsilon at the other half, and at no more."""
+
+    def total(of_all: float) -> float:
+        return split_total(PARTS, [ApproxDP(epsilon=0.5, delta=of_all * DELTA)], DELTA)
+
+    assert total(0.49) == pytest.approx(0.5 + split_total(PARTS, [], DELTA / 2))
+    assert math.isinf(total(0.51))
+
+
 def test_entries_go_to_the_parts_that_they_are_of() -> None:
     entries: list[tuple[tuple[str, ...], list[Loss]]] = [
         (("structure",), PARTS[0][1]),
