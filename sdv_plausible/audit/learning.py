@@ -29,7 +29,8 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import NoiseCall, record_calls
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axes, CountTable, NumberOfRows, Question
-from sdv_plausible.questions.queryable import Answer, Queryable, noise_groups
+from sdv_plausible.questions.door import noise_groups
+from sdv_plausible.questions.queryable import Answer, Queryable
 from sdv_plausible.questions.transcript import Noise
 
 REACH = 9.0  # standard deviations of a Gaussian that are enumerated; what is beyond is added to delta

@@ -6,7 +6,8 @@ answered with noise. Where there is no claim (an infinite loss) it is answered e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -23,6 +24,18 @@ from sdv_plausible.questions.frequent import Frequent
 from sdv_plausible.questions.transcript import ALL_ROWS, Noise, Transcript
 
 Given = TypeVar("Given")
+MANY_TABLES = 64  # of one share get their noise together: a call of the sampler outlasts a small table
+
+
+def noise_groups(shares: Sequence[float]) -> list[list[int]]:
+    """Positions of the tables that get their noise by one call, in the order of the calls."""
+    equal: dict[float, list[int]] = defaultdict(list)
+    for i, share in enumerate(shares):
+        equal[share].append(i)
+    groups: list[list[int]] = []
+    for same in equal.values():
+        groups += [same] if len(same) >= MANY_TABLES else [[i] for i in same]
+    return groups
 
 
 @dataclass(frozen=True, kw_only=True)

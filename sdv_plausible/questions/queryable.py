@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,24 +15,11 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.questions.counts import Axes, CountTable, NumberOfRows, Question
-from sdv_plausible.questions.door import Answer, Door
+from sdv_plausible.questions.door import MANY_TABLES, Answer, Door, noise_groups
 from sdv_plausible.questions.frequent import LEAST_HOLDERS, Frequent, GroupRelease, Occurring, threshold
 from sdv_plausible.questions.transcript import describe
 
 __all__ = ["MANY_TABLES", "Answer", "Queryable", "SeedRecords"]
-
-MANY_TABLES = 64  # of one share get their noise together: a call of the sampler outlasts a small table
-
-
-def noise_groups(shares: Sequence[float]) -> list[list[int]]:
-    """Positions of the tables that get their noise by one call, in the order of the calls."""
-    equal: dict[float, list[int]] = defaultdict(list)
-    for i, share in enumerate(shares):
-        equal[share].append(i)
-    groups: list[list[int]] = []
-    for same in equal.values():
-        groups += [same] if len(same) >= MANY_TABLES else [[i] for i in same]
-    return groups
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions import queryable
+from sdv_plausible.questions import door
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis, CountTable
 from sdv_plausible.questions.queryable import Queryable
@@ -100,12 +100,12 @@ def test_fine_noise_is_as_good_as_continuous():
 
 def test_half_the_noise_is_caught(monkeypatch):
     """Planted: the door draws noise of half the scale, and states the right one."""
-    real = queryable.noise.discrete_gaussian
+    real = door.noise.discrete_gaussian
 
     def half(values, *, sensitivity, rho, coins):
         return real(values, sensitivity=sensitivity / 2, rho=rho, coins=coins)
 
-    monkeypatch.setattr(queryable.noise, "discrete_gaussian", half)
+    monkeypatch.setattr(door.noise, "discrete_gaussian", half)
     found = compare_learner(LEARNER, DOMAIN, budget(), TABLES, EPSILONS)
     assert not found.holds
     assert "BROKEN" in str(found)
@@ -168,12 +168,12 @@ def test_noise_as_printed_is_heard():
 
 
 def test_half_the_laplace_noise_is_caught(monkeypatch):
-    real = queryable.noise.discrete_laplace
+    real = door.noise.discrete_laplace
 
     def half(values, *, sensitivity, epsilon, coins):
         return real(values, sensitivity=sensitivity, epsilon=2 * epsilon, coins=coins)
 
-    monkeypatch.setattr(queryable.noise, "discrete_laplace", half)
+    monkeypatch.setattr(door.noise, "discrete_laplace", half)
     assert not compare_learner(PRINTED, DOMAIN, budget(), TABLES, EPSILONS).holds
 
 
@@ -185,7 +185,7 @@ def test_tables_asked_for_together_have_each_its_own_noise(shares, monkeypatch):
 
     Planted: noise by position; more questions than calls, or the noise of others.
     """
-    monkeypatch.setattr(queryable, "MANY_TABLES", 4)
+    monkeypatch.setattr(door, "MANY_TABLES", 4)
 
     def curve(together: bool) -> np.ndarray:
         tables = [(1, 0, 0, 0), (0, 1, 0, 0)]

@@ -286,3 +286,16 @@ def test_a_release_without_sdv_is_the_synthesizers_too(tmp_path: Path) -> None:
     FRAME.to_csv(tmp_path / "a.csv", index=False)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["5", "False"], done.stderr
+
+
+def test_what_a_learner_refuses_of_the_unit_is_refused_before_the_draw_at_both_doors(tmp_path: Path) -> None:
+    class RowsAlone(PaperNetwork):
+        def check_neighbours(self, neighbours: Any) -> None:
+            raise ValueError("single rows alone")
+
+    budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
+    with pytest.raises(ValueError, match="single rows alone"):
+        fit_source(FRAME, COLUMNS, DECLARED, budget=budget, model=RowsAlone())
+    with pytest.raises(ValueError, match="single rows alone"):
+        PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), domain=DECLARED, model=RowsAlone())
+    assert budget.charged()["epsilon"] == 0

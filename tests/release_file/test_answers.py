@@ -11,11 +11,12 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from releases import CASES, fitted, shared, table
 from scipy.stats import chi2
 
-from sdv_plausible import Release
+from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Asked, CountTable
@@ -156,3 +157,19 @@ def _forgetful(self: Queryable, sets: Any, shares: Any) -> Any:
         self._noisy(found, CountTable(axes).sensitivity(self.neighbours), share)
         for found, axes, share in zip(self._rows.tables(sets), sets, shares, strict=True)
     ]
+
+
+def test_the_number_of_rows_is_that_of_all_counts_wherever_it_is_asked_for():
+    """Of what was asked about it alone the noise is several times that of the counts."""
+    rows = 20_000
+    frame = pd.DataFrame({name: ["a", "b"] * (rows // 2) for name in "xyz"})
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_of({name: {"sdtype": "categorical"} for name in "xyz"}), epsilon=0.2
+    )
+    synth.fit(frame)
+    release = synth.release()
+    found = release.answers.number_of_rows()
+    assert found == round(release.margins(())["estimate"].iloc[0]) == len(release.sample())
+    alone = [a.values.sum() for a in release.answers if a.asked.kind == "number of rows"]
+    assert alone
+    assert found != max(0, round(float(np.mean(alone))))
