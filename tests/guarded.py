@@ -139,6 +139,7 @@ DOORS = {
     "fit/run.py: Fit._learned": "synthesizer",
     "fit/run.py: Fit._voted": "voted",
     "fit/source.py: fit_source": "fit_source",
+    "fit/parts.py: Parts.rows": "synthesizer in parts",
     "sdv/fitting.py: FittingSynthesizer._found": "synthesizer",
     "release/learning.py: fit_release": "synthesizer",
     "release/learning.py: learn_model": "synthesizer",
@@ -150,9 +151,9 @@ DOORS = {
     "app/order.py: Order.synthesizer": "app",
 }
 NO_DOORS = {
-    "sources/rows.py: TableRows.of_persons": "fewer of the rows that a fit was given",
+    "fit/rows.py: TableRows.of_persons": "fewer of the rows that a fit was given",
     "sources/source_rows.py: SourceRows.of_persons": "fewer of the rows that a fit was given",
-    "sources/rows.py: TableRows.read_again": "the rows that a fit was given, cell by cell",
+    "fit/rows.py: TableRows.read_again": "the rows that a fit was given, cell by cell",
     "sources/source_rows.py: SourceRows.read_again": "the rows that a fit was given, cell by cell",
     "commands/demo.py: run": "a simulated table",
     "commands/declare.py: plan_of": "plans: no row is looked at",

@@ -16,6 +16,7 @@ import pandas as pd
 
 from sdv_plausible.declaring.private import Earlier
 from sdv_plausible.fit.public_table import with_public
+from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.fit.voting import (
     CATEGORY,
@@ -42,7 +43,6 @@ from sdv_plausible.release.settings import Settings
 from sdv_plausible.release_file.sections import check_sections
 from sdv_plausible.rules.checking import rule_entries
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
-from sdv_plausible.sources.rows import Rows, TableRows
 from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.cell_texts import read_again
 from sdv_plausible.table.column_types import column_types

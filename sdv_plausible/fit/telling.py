@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.fit.public_table import starts
+from sdv_plausible.fit.rows import LOOKED_AT, Rows
 from sdv_plausible.models.base import HasStructure
 from sdv_plausible.rules.checking import check_rows
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources.rows import LOOKED_AT, Rows
 from sdv_plausible.table.checking import Check, mostly_outside, often_missing
 from sdv_plausible.table.declarations import Declarations, Specs
 from sdv_plausible.table.domain import Attribute, Domain

@@ -24,13 +24,14 @@ from sdv_plausible.release.settings import TESTS, Settings
 from sdv_plausible.release_file.parts import Part, check_writable
 from sdv_plausible.table.forms import LONGEST_NAME
 
-NEWER = ("max_plausible", "max_check_plausible", "hidden_omega", "threshold_noise", "accounting", "noise")
-"""Settings that older files lack: their defaults hold then."""
 PRIVACY = (
     "epsilon", "delta", "k", "gamma", "epsilon0", "omega", "privacy_test", "row_cap", "seed_free_share",
     "split", "least_rows",
 )  # fmt: skip
 """Settings that every file has; options of a test that are not the file's have their usual values."""
+_OF_TESTS = dict.fromkeys(name for test in TESTS.values() for name in option_names(test))
+NEWER = (*(name for name in _OF_TESTS if name not in PRIVACY), "accounting", "noise")
+"""Settings that older files lack: their defaults hold then."""
 UNIT = ("neighbours", "person", "rows_per_person")
 OTHERS = (
     "enforce_min_max_values",

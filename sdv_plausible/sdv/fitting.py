@@ -15,6 +15,7 @@ import sdv_plausible.rules as kinds
 from sdv_plausible.declaring.domain_files import told_of_look
 from sdv_plausible.declaring.private import Earlier
 from sdv_plausible.fit.public_table import PublicTable, check_there, public_entries
+from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.run import Fit, Found, Opened
 from sdv_plausible.fit.telling import Note, Teller, compared
 from sdv_plausible.fit.voting import Told
@@ -38,7 +39,6 @@ from sdv_plausible.sdv.schema import (
 )
 from sdv_plausible.sdv.stand_ins import reseed_generators
 from sdv_plausible.sdv.transient import call_of, shown_rows
-from sdv_plausible.sources.rows import Rows, TableRows
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.cells import numbers_alone
 from sdv_plausible.table.checking import Check

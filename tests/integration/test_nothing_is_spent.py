@@ -253,7 +253,8 @@ def test_a_private_declaration_costs_nothing_either(rows, tmp_path):
 def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
     """At every door: what is chosen has been looked at."""
     from sdv_plausible.declaring import private
-    from sdv_plausible.sources import rows, source_rows
+    from sdv_plausible.fit import rows
+    from sdv_plausible.sources import source_rows
 
     budget = Budget(10.0, 1e-7, tmp_path / "b")
     seen: list[float] = []

@@ -14,13 +14,13 @@ import pytest
 from cases import each_once, fast_and_slow
 
 from sdv_plausible import Person, PlausibleDeniabilitySynthesizer
+from sdv_plausible.fit import rows as _rows
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv import synthesizer as _synthesizer
 from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns
-from sdv_plausible.sources import rows as _rows
 from tests.flat import values
 
 COLUMNS: dict[str, dict[str, Any]] = {

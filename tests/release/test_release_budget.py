@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, PrivacyLedger, Release, fit_source
+from sdv_plausible.fit.rows import TableRows
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -24,7 +25,6 @@ from sdv_plausible.release import budget as budget_module
 from sdv_plausible.release.budget import only_planned
 from sdv_plausible.release.budget_file import State
 from sdv_plausible.sdv.versions import metadata_from_columns
-from sdv_plausible.sources.rows import TableRows
 from tests.flat import values
 
 DELTA = 1e-9

@@ -18,9 +18,10 @@ from sdv_plausible import (
     check_model,
     register_model_type,
 )
-from sdv_plausible.models import registered
+from sdv_plausible.models import NAMES, make_learner, registered
 from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.learners import makes
 from sdv_plausible.questions.counts import Axis
 
 
@@ -166,3 +167,13 @@ def test_a_network_that_lacks_a_column_is_refused(lacking: int) -> None:
     document["model"]["tables"].pop(lacking)
     with pytest.raises(ValueError, match="model.*(an order that names each once|needs exactly one table)"):
         Release.from_bytes(json.dumps(document).encode())
+
+
+def test_every_named_model_has_a_form_in_files():
+    """Else a fit is paid for, and no file can be written."""
+    known = {BayesianNetwork, *(registered.type_named(name).made for name in registered._OURS)}
+    for name in NAMES:
+        made = makes(make_learner(name))
+        assert made in known or not issubclass(made, PrefixModel), (
+            f"{name}: register {made.__name__} in models/<name>/model.py, and name it in models/registered.py"
+        )

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import sdv_plausible
+from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
@@ -22,7 +23,6 @@ from sdv_plausible.questions.counts import ExactCounts
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.coded import SourceCounts
 from sdv_plausible.sources.raw_columns import SourceColumns
-from sdv_plausible.sources.rows import Rows, TableRows
 from sdv_plausible.sources.source import FrameSource, Source
 from sdv_plausible.sources.source_rows import SourceRows
 from sdv_plausible.table.columns import ExactColumns, FrameColumns
@@ -137,7 +137,7 @@ def test_an_engine_that_can_be_pickled_is_caught(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_cap_that_is_ignored_would_be_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("sdv_plausible.sources.rows.choose_rows", lambda persons, *_: np.arange(len(persons)))
+    monkeypatch.setattr("sdv_plausible.fit.rows.choose_rows", lambda persons, *_: np.arange(len(persons)))
     monkeypatch.setattr("sdv_plausible.sources.source_rows.bounded", lambda source, *_: source)
     with pytest.raises(AssertionError):
         test_of_every_person_so_many_rows(tmp_path)
