@@ -33,8 +33,8 @@ COMMANDS = {
 }
 NAMED_OTHERWISE = {"generate": "sample"}  # as DataSynthesizer calls it
 EXIT_CODES = (
-    "exit codes: 0 done; 2 refused or failed, with one line on standard error and no output; "
-    "130 interrupted, 129 or 143 ended by SIGHUP or SIGTERM, without output. "
+    "exit codes: 0 done; 2 refused or failed, with one line on standard error and nothing half written; "
+    "130 interrupted, 129 or 143 ended by SIGHUP or SIGTERM, nothing half written. "
     "Under a privacy claim the rows have no say in it."
 )
 REFUSED, INTERRUPTED = 2, 130
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read the answer has enough of it; the work is done
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
-        to_holder("interrupted, without output")
+        to_holder("interrupted; nothing is half written")
         return INTERRUPTED
     except Exception as error:  # whatever SDV or pandas raise: their texts may quote cells
         from sdv_plausible.declaring.errors import one_line

@@ -25,11 +25,12 @@ from sdv_plausible.fit.voting import (
     check_blind,
     delta_too_small,
     envelope_entry,
+    vote_again,
     with_more,
 )
 from sdv_plausible.models.bayesian_network import given_structure, names_columns
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise.coins import Coins
@@ -166,6 +167,8 @@ class Fit:
             tuple(loss for entry in entries if entry.status == "charged" for loss in entry.losses)
             for entries in (self.earlier.entries, self.told.entries(settings))
         )
+        if self.told.open and self.earlier.voted:
+            raise vote_again(self.told)
         domains = [self._planned()]
         if self.told.open:
             domains += [one._planned() for one in (self._all(MOMENTS[0]), self._read_as(self.told.fewest))]
@@ -173,7 +176,11 @@ class Fit:
             return []
         elif not names_columns(self.learner):
             domains = [with_more(domain) for domain in domains]
-        return [envelope_entry(settings, self.learner, domains, earlier, vote)]
+        learns = self.told.open or self.declared.plan_private(self.specs, Whole(math.inf, 0.0)).columns
+        parts: tuple[Part, ...] = ("structure", "parameters")
+        if learns:
+            parts = ("domain", *parts)
+        return [envelope_entry(settings, self.learner, domains, earlier, vote, parts)]
 
     def _all(self, words: Mapping[str, Any]) -> Fit:
         """The fit if all columns whose types are open are this."""

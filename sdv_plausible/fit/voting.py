@@ -18,7 +18,7 @@ from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, com
 from sdv_plausible.privacy.accounting.filters import gaussian_cost
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.rules.declared import rules_with_declarations
@@ -173,7 +173,12 @@ def check_vote(told: Told, s: Settings, learner: Any) -> None:
 
 
 def envelope_entry(
-    s: Settings, learner: Any, domains: Iterable[Domain], earlier: tuple[Loss, ...], vote: tuple[Loss, ...]
+    s: Settings,
+    learner: Any,
+    domains: Iterable[Domain],
+    earlier: tuple[Loss, ...],
+    vote: tuple[Loss, ...],
+    parts: tuple[Part, ...],
 ) -> LedgerEntry:
     """What stands for domain and model whatever a vote finds (proof page, Lemma 3), next to what was spent.
 
@@ -181,6 +186,8 @@ def envelope_entry(
     learned before.
     """
     spent = (*earlier, *vote)
+    if spent and math.isinf(compose(spent, s.model_delta)):
+        raise delta_too_small(s)
     costs = _gaussian_costs(s, learner, domains)
     losses: tuple[Loss, ...] = ()
     if costs is None:
@@ -196,8 +203,8 @@ def envelope_entry(
         mechanism="the most that domain and model may cost whatever was found before; their own lines are "
         "within",
         losses=losses,
-        scope="domain and model",
-        parts=("domain", "structure", "parameters"),
+        scope="domain and model" if "domain" in parts else "the model",
+        parts=parts,
         envelope=True,
     )
 
@@ -235,6 +242,16 @@ def with_more(domain: Domain) -> Domain:
     """A domain with columns enough to ask for pairs: an earlier vote may have left too few."""
     names = [f"more {i}" for i in range(len(domain), 3)]
     return Domain((*domain, *(Attribute(name=name, kind="categorical", nullable=True) for name in names)))
+
+
+def vote_again(told: Told) -> Refused:
+    """Say that what an earlier vote left open cannot be voted on again."""
+    return Refused.saying(
+        "types",
+        f"types: {listed(told.open)} have no type, and an earlier vote has left them so: a second vote would "
+        "cost what the first one's answers make of it, and its total be no bound. Declare what they are "
+        f'beside the learned domain, such as {{"{told.open[0]}": {{"sdtype": "id"}}}}, or begin without it',
+    )
 
 
 def delta_too_small(s: Settings) -> Refused:

@@ -15,6 +15,9 @@ Relation = Literal["add_remove", "replace_one"]
 RELATIONS: tuple[Relation, ...] = ("add_remove", "replace_one")
 
 
+MOST_ROWS = 10**9  # of a person: of many more, sums of squares leave double precision
+
+
 @dataclass(frozen=True)
 class Person:
     """Whose rows are: the guarantee is then for all rows of any one person.
@@ -38,6 +41,8 @@ class Person:
                 "person", self.column, "must name the column that says whose a row is, or be None"
             )
         rows = check.whole("rows", self.rows, 1, "it bounds the rows used of each person; try 5")
+        if rows > MOST_ROWS:
+            raise check.Refused("rows", rows, f"must be at most {MOST_ROWS:,}", "try 5")
         object.__setattr__(self, "rows", int(rows))  # numpy's numbers are in no file
 
 

@@ -17,6 +17,7 @@ from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, conclusions
 from sdv_plausible.privacy.ledger_record import PUBLIC, rounded_up
+from sdv_plausible.privacy.noise.opendp import check_there
 from sdv_plausible.table.forms import LONGEST_TEXT, is_text
 from sdv_plausible.whole_files import locked
 
@@ -100,6 +101,7 @@ class Budget:
             count; nothing is charged.
         """
         self.check_claim(planned)
+        check_there()
         cost = self._filter.cost(planned.losses, planned.delta)
         when = datetime.now(timezone.utc).isoformat(timespec="microseconds")
         with locked(self._path):

@@ -335,10 +335,12 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         try:
             yield
         except BaseException:
+            state |= {name: vars(self)[name] for name in _NEVER_BACK if name in vars(self)}
             self.__dict__ = state  # at once: another thread may be looking
             raise
 
 
 # Of a fit, which never changes it: a copy holds no second table. Its rows count towards the same row cap.
 _SHARED = ("_sampler", "_charged_calls")
+_NEVER_BACK = ("_looked",)  # what was shown of the rows has been seen, whatever came of the fit
 _CONSTRAINTS = ("_chained_constraints", "_reject_sampling_constraints")  # lists of fitted constraints

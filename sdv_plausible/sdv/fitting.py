@@ -176,13 +176,16 @@ class FittingSynthesizer(FittedSynthesizer):
 
     def _fit_first(self, frame: pd.DataFrame) -> bool:
         """Fit columns whose types are voted for, and be to SDV what was found: no row is shown to it."""
-        if not self._told.open:
+        call = call_of(self)
+        if not self._told.open or call is None:
             return False
+        call.ends = True  # whoever watches the fit may not look, nor fit, meanwhile
         table = frame.set_axis(frame.columns.astype(str), axis=1)
         fit, person = self._as_fit(), self._settings.neighbours.person
         seen = list(modelled(self._told.columns))
         persons = None if person is None else table[person]
         found = self._found(fit, table[seen], persons, fit.opened(self.budget, self.watch))
+        call.ends = False
         columns = {**self._told.columns, **found.types}
         self._begin_anew(with_types(self.metadata, columns, self._told.open))
         dtypes = frame.dtypes.astype(object)

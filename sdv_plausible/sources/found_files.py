@@ -19,7 +19,11 @@ from sdv_plausible.table.csv_files import check_csv, csv_blocks, csv_columns
 from sdv_plausible.table.parquet import frame_of
 from sdv_plausible.table.text_files import UNPACKERS, Files
 
-VERSIONED = ("_delta_log/", "metadata/*.metadata.json", ".hoodie/")  # in folders of such tables
+_NUMBERED = "[0-9]" * 5
+VERSIONED = (
+    "_delta_log/", ".hoodie/", "metadata/v[0-9]*.metadata.json", f"metadata/{_NUMBERED}-*.metadata.json",
+)  # fmt: skip
+"""In folders of tables that keep earlier versions of rows: Delta's, Hudi's, Iceberg's."""
 Batches = Callable[[Sequence[str], int], Iterator[Any]]
 
 
@@ -120,15 +124,19 @@ def files_of(path: str | os.PathLike[str]) -> list[Path]:
     Raises
     ------
     ValueError
-        If there is none, or two are one: its rows would count twice, and the ledger speaks of one row.
+        If there is none, or two are one: its rows would count twice, and the ledger speaks of one row. If a
+        folder below cannot be read, or is a link, or a link leads nowhere: rows would be lost silently.
     """
     text, folder = os.fspath(path), Path(path)
     found = {folder} if folder.is_file() else set[Path]()
     if folder.is_dir():
         kinds = (".parquet", ".csv", *UNPACKERS)
-        found = _kept(text, folder, (one for one in folder.rglob("*") if one.suffix.lower() in kinds))
+        found = _kept(text, folder, (one for one in _below(text, folder) if one.suffix.lower() in kinds))
     elif not found:
         fixed = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), folder.parts))
+        for place in _places(folder):
+            if not os.access(place, os.R_OK | os.X_OK):
+                raise _lost(text, place, "cannot be read")
         found = _kept(text, fixed, map(Path, glob.glob(text, recursive=True)))  # noqa: PTH207  absolute ones too
     if not found:
         raise ValueError(
@@ -146,11 +154,48 @@ def files_of(path: str | os.PathLike[str]) -> list[Path]:
     return sorted(found)
 
 
+def _lost(text: str, place: Path, why: str) -> ValueError:
+    """Say that what is there would be left out silently."""
+    return ValueError(
+        f"source ({text!r}): {place} {why}, and what it holds would be lost without a word: move it, or give "
+        "a pattern of the files that you mean, such as 'd/*/*.parquet'"
+    )
+
+
+def _below(text: str, folder: Path) -> Iterator[Path]:
+    """Everything below a folder, but for what programs keep."""
+
+    def unread(error: OSError) -> None:
+        raise _lost(text, Path(error.filename or folder), "cannot be read") from None
+
+    for place, folders, names in os.walk(folder, onerror=unread):
+        folders[:] = sorted(name for name in folders if not _is_kept_by_programs(name))
+        for name in folders:
+            if Path(place, name).is_symlink():
+                raise _lost(text, Path(place, name), "is a link to a folder")
+        yield from (Path(place, name) for name in names)
+
+
+def _places(pattern: Path) -> set[Path]:
+    """Folders in which a pattern looks."""
+    heads = [Path(*pattern.parts[:i]) for i in range(1, len(pattern.parts))]
+    found = {Path(one) for head in heads for one in glob.glob(str(head), recursive=True)}  # noqa: PTH207
+    return {one for one in found if one.is_dir()}
+
+
+def _is_kept_by_programs(part: str) -> bool:
+    return part.startswith((".", "_")) and "=" not in part
+
+
 def _kept(text: str, folder: Path, found: Iterable[Path]) -> set[Path]:
     """Files that are no program's own: of what is found below a folder."""
     kept, alone = set(), dict[Path, bool]()
-    for one in (one for one in found if one.is_file()):
+    for one in found:
         parts = one.relative_to(folder).parts
+        if one.is_symlink() and not one.exists() and not any(map(_is_kept_by_programs, parts)):
+            raise _lost(text, one, "is a link that leads nowhere")
+        if not one.is_file():
+            continue
         for place in one.resolve().parents:  # a partition is of the table above it
             if place not in alone:
                 alone[place] = not any(any(place.glob(mark)) for mark in VERSIONED)
@@ -159,7 +204,7 @@ def _kept(text: str, folder: Path, found: Iterable[Path]) -> set[Path]:
                     f"source ({text!r}) is of a Delta, Iceberg or Hudi table ({place}), whose folder holds "
                     "earlier versions of rows: write its newest version to Parquet, and give that folder"
                 )
-        if not any(part.startswith((".", "_")) and "=" not in part for part in parts):
+        if not any(map(_is_kept_by_programs, parts)):
             kept.add(one)
     return kept
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from copy import copy
 
@@ -12,6 +13,8 @@ import pandas as pd
 import pytest
 from sdv.errors import RefitWarning, SamplingError
 
+from sdv_plausible import Budget, fit_source, metadata_of
+from sdv_plausible.privacy.noise.opendp import check_there
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
@@ -456,3 +459,60 @@ def test_columns_of_which_one_value_was_learned_are_named():
     words = [str(warning.message) for warning in told if "no more" in str(warning.message)]
     assert [text.split(" one value")[0] for text in words] == ["of gain"]
     assert (synth.sample(100)["gain"] == 0).all()
+
+
+def rows_with_a_secret():
+    frame = pd.DataFrame({"age": [30, 40] * 100, "income": [1000, 2000] * 100, "sex": ["m", "f"] * 100})
+    odd = frame.astype(object)
+    odd.loc[3, "income"] = "SECRET-77"
+    known = {"age": {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}}
+    told = metadata_of({**known, "income": {"sdtype": "numerical"}, "sex": {"sdtype": "categorical"}})
+    return frame, odd, known, told
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_a_failed_fit_has_shown_stays_on_record():
+    """SDV's error quotes a cell where a transformer of the user's own learns from rows; the fit is then rolled back."""
+    from rdt.transformers import FloatFormatter
+
+    frame, odd, known, told = rows_with_a_secret()
+    for shown in (lambda synth: synth.fit(odd), lambda synth: synth.preprocess(odd)):
+        synth = PlausibleDeniabilitySynthesizer(told, domain=known)
+        synth.auto_assign_transformers(frame)
+        synth._looked = type(synth)._looked  # as if nothing had been looked at yet
+        synth.update_transformers({"income": FloatFormatter()})
+        with pytest.raises(Exception, match="SECRET-77"):
+            shown(synth)
+        assert {*synth._looked.looked} >= {"income", "sex"}
+
+
+@pytest.mark.parametrize("types", ["declared", "voted"])
+def test_whoever_watches_a_fit_may_not_look_meanwhile(types):
+    frame, odd, known, told = rows_with_a_secret()
+    synth, said = PlausibleDeniabilitySynthesizer(told, domain=known, types=types, epsilon=5.0), []
+
+    def look(_):
+        for ask in (lambda: synth.validate(odd), lambda: synth.fit(frame)):
+            with pytest.raises(ValueError, match="another call that is shown rows is under way") as caught:
+                ask()
+            said.append(str(caught.value))
+
+    synth.watch = look
+    synth.fit(frame)
+    assert len(said) >= 2
+    synth.watch = None
+    synth.fit(frame)  # and afterwards it takes calls again
+
+
+def test_a_noise_library_that_is_missing_costs_nothing(tmp_path, monkeypatch):
+    frame, _, known, told = rows_with_a_secret()
+    budget = Budget(2, 1e-8, tmp_path / "b")
+    check_there.cache_clear()
+    monkeypatch.setitem(sys.modules, "opendp", None)
+    for fit in (
+        lambda: PlausibleDeniabilitySynthesizer(told, domain=known, budget=budget).fit(frame),
+        lambda: fit_source(frame, told, domain=known, budget=budget),
+    ):
+        with pytest.raises(ImportError):
+            fit()
+    assert budget.charged()["epsilon"] == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from pathlib import Path
 from typing import Any
@@ -140,7 +141,6 @@ def test_what_a_program_is_writing_is_left_out_and_a_delta_table_refused(tmp_pat
     for name in ("a.csv", "_temporary/0/b.csv", "_c.csv", "sub/d.csv"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("age\n1\n")
-    (tmp_path / "broken.csv").symlink_to(tmp_path / "nowhere.csv")
     (tmp_path / "_year=2020").mkdir()
     (tmp_path / "_year=2020/e.csv").write_text("age\n1\n")
     ways = tmp_path, tmp_path / "**/*.csv"
@@ -171,3 +171,46 @@ def test_a_part_of_a_table_that_keeps_versions_is_refused(tmp_path, monkeypatch,
         with pytest.raises(ValueError, match="earlier versions of rows"):
             files_of(way)
     assert files_of(part / "new.csv") == [part / "new.csv"]  # whoever names one file knows which it is
+
+
+def test_what_a_folder_or_pattern_would_lose_silently_is_refused(tmp_path, monkeypatch):
+    base, far = tmp_path / "base", tmp_path / "far"
+    for folder in (base / "sub", far):
+        folder.mkdir(parents=True)
+    for name in ("a.csv", "sub/b.csv", "../far/c.csv"):
+        (base / name).write_text("age\n1\n")
+    ways = base, base / "**/*.csv", base / "*/*.csv"
+    assert [len(files_of(way)) for way in ways] == [2, 2, 1]
+    (base / "2023").symlink_to(far)
+    with pytest.raises(ValueError, match="2023 is a link to a folder"):
+        files_of(base)
+    assert len(files_of(base / "*/*.csv")) == 2  # a pattern follows it, and says where it looks
+    (base / "2023").unlink()
+    (base / "dead.csv").symlink_to(far / "nowhere.csv")
+    for way in (base, base / "*.csv", base / "**/*.csv"):
+        with pytest.raises(ValueError, match=r"dead\.csv is a link that leads nowhere"):
+            files_of(way)
+    (base / "dead.csv").unlink()
+    access, scan = os.access, os.scandir
+    monkeypatch.setattr(os, "access", lambda place, mode: Path(place).name != "sub" and access(place, mode))
+
+    def scandir(place):
+        if Path(place).name == "sub":
+            raise PermissionError(13, "Permission denied", str(place))
+        return scan(place)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    for way in ways:
+        with pytest.raises(ValueError, match="sub cannot be read"):
+            files_of(way)
+    (base / ".sub").mkdir()
+    (base / ".sub" / "x.csv").symlink_to(far / "nowhere.csv")
+    assert len(files_of(base / "*.csv")) == 1
+
+
+def test_an_innocent_folder_of_metadata_is_no_table_of_versions(tmp_path):
+    (tmp_path / "metadata").mkdir()
+    (tmp_path / "metadata/adult.metadata.json").write_text("{}")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a.csv").write_text("age\n1\n")
+    assert len(files_of(tmp_path / "data")) == 1
