@@ -132,14 +132,14 @@ def questions(modules: Mapping[str, str] | None = None) -> set[str]:
 
 OPENERS = (
     "Queryable", "fit_release", "learn_model", "build_domain", "learned_file", "fit_source",
-    "PlausibleDeniabilitySynthesizer", "TableRows", "SourceRows",
+    "PlausibleDeniabilitySynthesizer", "TableRows", "SourceRows", "shown_in_parts",
 )  # fmt: skip
 # Function that opens the rows, or has them opened -> the door through which replay meets it.
 DOORS = {
     "fit/run.py: Fit._learned": "synthesizer",
     "fit/run.py: Fit._voted": "voted",
     "fit/source.py: fit_source": "fit_source",
-    "fit/parts.py: Parts.rows": "synthesizer in parts",
+    "sdv/fitting.py: FittingSynthesizer.fit": "synthesizer in parts",
     "sdv/fitting.py: FittingSynthesizer._found": "synthesizer",
     "release/learning.py: fit_release": "synthesizer",
     "release/learning.py: learn_model": "synthesizer",
@@ -151,6 +151,7 @@ DOORS = {
     "app/order.py: Order.synthesizer": "app",
 }
 NO_DOORS = {
+    "fit/parts.py: Parts.rows": "rows of a fit, which are asked later",
     "fit/rows.py: TableRows.of_persons": "fewer of the rows that a fit was given",
     "sources/source_rows.py: SourceRows.of_persons": "fewer of the rows that a fit was given",
     "fit/rows.py: TableRows.read_again": "the rows that a fit was given, cell by cell",

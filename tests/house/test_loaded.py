@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pages import ROOT
 
-MODULES, LINES = (160, 24_000)  # 158 and 23,803 now, of 226 and 34,661
+MODULES, LINES = (160, 24_200)  # 158 and 24,004 now, of 226 and 34,661
 OTHERS = (
     "app",
     "audit",

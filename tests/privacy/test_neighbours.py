@@ -101,3 +101,9 @@ def test_words_speak_of_people_where_a_unit_may_have_several_rows():
     assert "more than 1 row count" in Neighbours(person="id").bias
     assert "more than 2 rows count" in Neighbours(rows=2, person="id").bias
     assert ONE_ROW.bias == Neighbours(rows=2).bias == ""
+
+
+def test_more_rows_of_a_person_than_doubles_add_up_are_refused():
+    assert Person("home", rows=10**9).rows == 10**9
+    with pytest.raises(ValueError, match="rows .* must be at most 1,000,000,000"):
+        Person("home", rows=10**9 + 1)
