@@ -6,7 +6,7 @@ Whoever uses the file later pays: the losses are added to the ledger of every fi
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,9 @@ from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.declarations import domain_document, read_declarations
 from sdv_plausible.table.domain import MAX_BINS, Domain, write_attribute
 from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.forms import LONGEST_NAME
 from sdv_plausible.table.persons import choose_rows, person_entry
-from sdv_plausible.table.private_domain import Whole
+from sdv_plausible.table.private_domain import Whole, listed
 from sdv_plausible.table.storage import PERSON, check_storage, with_texts
 
 EARLIER = "learned earlier"
@@ -43,6 +44,7 @@ class Earlier:
     entries: tuple[LedgerEntry, ...] = ()  # its charges, as the later fit's ledger names them
     when: str = ""  # the charge in the budget that it was drawn from; empty where there was none
     what: str = ""
+    anew: bool = False  # whether a fit learns all value sets anew, whatever was found before
 
     @property
     def voted(self) -> bool:
@@ -142,7 +144,7 @@ def _with(
         if attribute.provenance == "private":
             found[attribute.name] = write_attribute(attribute)
             del found[attribute.name]["name"]
-    after = replace(file, columns={**file.columns, **found}, learned=write_learned(ledger, charge))
+    after = replace(file, columns={**file.columns, **found}, learned=write_learned(ledger, found, charge))
     return after.paid_for(found)
 
 
@@ -155,7 +157,13 @@ def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
     if learned is None:
         return Earlier()
     place = str(Path(domain)) if isinstance(domain, (str, os.PathLike)) else "domain"
-    parts = Part(learned, f"{place}: learned").fields(("charge", "ledger"))
+    parts = Part(learned, f"{place}: learned").entries()
+    if set(parts) - {"columns"} != {"charge", "ledger"}:
+        raise Part(learned, f"{place}: learned").refuse("must have the entries charge, columns and ledger")
+    if "columns" in parts:  # version 0.1 named none
+        paid = [one.text(LONGEST_NAME) for one in parts["columns"].items()]
+        if strange := [name for name in domain_document(domain).private if name not in paid]:
+            raise strangers(place, strange, paid)
     ledger, _ = read_ledger(parts["ledger"])
     if not any(entry.losses for entry in ledger.entries):
         raise parts["ledger"].refuse("must have a loss: learn the domain anew (declare --private)")
@@ -172,6 +180,15 @@ def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
         return Earlier(entries=entries)
     charge = parts["charge"].fields(("when", "what"))
     return Earlier(entries=entries, when=charge["when"].text(), what=charge["what"].text())
+
+
+def strangers(place: str, names: Sequence[str], paid: Sequence[str]) -> ValueError:
+    """Say that columns were learned by another fit than the record tells of."""
+    return ValueError(
+        f"{place}: what learning {listed(names)} cost is not with it ('learned' is of "
+        f"{listed(paid) if paid else 'no column'}): two learned domains cannot be made one; give one whole, "
+        "or learn the columns together"
+    )
 
 
 def _carried(entry: LedgerEntry, at: str) -> LedgerEntry:

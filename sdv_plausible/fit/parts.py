@@ -32,6 +32,7 @@ class Parts(NamedTuple):
     source: Source
     folder: Path | None  # of its codes
     spelling: Spelling  # of its texts
+    given: Any  # what its holder has
 
     def rows(self, rules: RuleSet, names: Sequence[str]) -> SourceRows:
         """Rows of its modelled columns."""
@@ -73,7 +74,7 @@ def shown_in_parts(
     if is_paid:
         check_form(table)
     with nullcontext() if scratch is None else part_folder(Path(scratch)) as folder:
-        yield Parts(table, folder, spelling_of(source))
+        yield Parts(table, folder, spelling_of(source), source)
 
 
 def refuse_whole(test: PrivacyTest, learner: Any) -> None:

@@ -110,7 +110,8 @@ def starts(public: pd.DataFrame, rows: pd.DataFrame) -> bool:
     first = rows.set_axis(rows.columns.astype(str), axis=1).iloc[: len(public)]
     public = public.set_axis(public.columns.astype(str), axis=1)
     names = [name for name in public if name in first]  # ids are not among the rows that a model sees
-    return bool(names) and first[names].reset_index(drop=True).equals(public[names].reset_index(drop=True))
+    first, public = (table[names].reset_index(drop=True).astype(object) for table in (first, public))
+    return bool(names) and first.equals(public)  # whatever their storage
 
 
 def check_there(public: Any, said: tuple[int | None, str | None], *, is_the_table: bool, alone: bool) -> None:

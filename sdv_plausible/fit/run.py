@@ -22,10 +22,10 @@ from sdv_plausible.fit.voting import (
     CATEGORY,
     MOMENTS,
     Told,
+    after_a_vote,
     check_blind,
     delta_too_small,
     envelope_entry,
-    vote_again,
     with_more,
 )
 from sdv_plausible.models.bayesian_network import given_structure, names_columns
@@ -167,8 +167,9 @@ class Fit:
             tuple(loss for entry in entries if entry.status == "charged" for loss in entry.losses)
             for entries in (self.earlier.entries, self.told.entries(settings))
         )
-        if self.told.open and self.earlier.voted:
-            raise vote_again(self.told)
+        private = self.declared.plan_private(self.specs, Whole(math.inf, 0.0)).columns
+        if self.earlier.voted and (self.told.open or (private and not self.earlier.anew)):
+            raise after_a_vote(list(dict.fromkeys([*self.told.open, *private])))
         domains = [self._planned()]
         if self.told.open:
             domains += [one._planned() for one in (self._all(MOMENTS[0]), self._read_as(self.told.fewest))]
@@ -176,9 +177,8 @@ class Fit:
             return []
         elif not names_columns(self.learner):
             domains = [with_more(domain) for domain in domains]
-        learns = self.told.open or self.declared.plan_private(self.specs, Whole(math.inf, 0.0)).columns
         parts: tuple[Part, ...] = ("structure", "parameters")
-        if learns:
+        if self.told.open or self.earlier.anew:
             parts = ("domain", *parts)
         return [envelope_entry(settings, self.learner, domains, earlier, vote, parts)]
 

@@ -7,7 +7,7 @@ mistakes are refused first, and again with the types that were found.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -244,13 +244,13 @@ def with_more(domain: Domain) -> Domain:
     return Domain((*domain, *(Attribute(name=name, kind="categorical", nullable=True) for name in names)))
 
 
-def vote_again(told: Told) -> Refused:
-    """Say that what an earlier vote left open cannot be voted on again."""
+def after_a_vote(names: Sequence[str]) -> Refused:
+    """Say that what an earlier vote left out can be neither voted on nor learned."""
     return Refused.saying(
-        "types",
-        f"types: {listed(told.open)} have no type, and an earlier vote has left them so: a second vote would "
-        "cost what the first one's answers make of it, and its total be no bound. Declare what they are "
-        f'beside the learned domain, such as {{"{told.open[0]}": {{"sdtype": "id"}}}}, or begin without it',
+        "domain",
+        f"domain: {listed(names)} are open, and which columns an earlier vote left so is an answer of the "
+        "rows: what they cost now would hang on it, and no total be a bound. Declare their values, or what "
+        f'they are, beside the learned domain: {{"{names[0]}": {{"sdtype": "id"}}}}; or begin without it',
     )
 
 

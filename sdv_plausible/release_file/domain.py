@@ -39,7 +39,8 @@ def with_charges(domain: Domain, ledger: PrivacyLedger, charge: Mapping[str, str
     ended = (replace(e, losses=(InfiniteLoss(),)) for e in ledger.entries if e.status == "no claim")
     cost = PrivacyLedger(delta=ledger.delta, covers="the domain", neighbours=ledger.neighbours)
     cost.charge(*paid, *ended)
-    return replace(domain, learned=write_learned(cost, charge))
+    names = (attribute.name for attribute in domain if attribute.provenance == "private")
+    return replace(domain, learned=write_learned(cost, names, charge))
 
 
 def with_looks(domain: Domain, looks: DomainFile, rules: RuleSet, digests: Collection[str]) -> Domain:

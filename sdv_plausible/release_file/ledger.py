@@ -7,7 +7,7 @@ release was made, which is checked and shown to nobody.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -78,10 +78,12 @@ def write_ledger(ledger: PrivacyLedger, statement: Statement | None = None) -> d
     }
 
 
-def write_learned(ledger: PrivacyLedger, charge: Mapping[str, str] | None = None) -> dict[str, Any]:
+def write_learned(
+    ledger: PrivacyLedger, columns: Iterable[str], charge: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """What learning a domain cost, as a domain file and a saved Domain hold it."""
-    # ``charge``: ``when`` and ``what`` of the one in the budget that paid for it.
-    return {"charge": charge, "ledger": write_ledger(ledger)}
+    # ``columns`` are those that it paid for; ``charge``: ``when`` and ``what`` of the one in the budget.
+    return {"charge": charge, "columns": sorted(columns), "ledger": write_ledger(ledger)}
 
 
 def _write_entry(entry: LedgerEntry) -> dict[str, Any]:

@@ -223,10 +223,11 @@ class FittingSynthesizer(FittedSynthesizer):
         person = self._settings.neighbours.person
         read = {name: sdtype for name, sdtype in modelled(specs, keys).items() if name in named}
         check_storage(named, read if person not in named else {**read, str(person): PERSON})
+        parts = None if (call := call_of(self)) is None else call.parts
         check_there(
             self.public,
             self._public_said,
-            is_the_table=self._public_given is frame,
+            is_the_table=self._public_given is (frame if parts is None else parts.given),
             alone=not self._sdv_sees_rows,
         )
         if self._lost_budget and self.budget is None:
@@ -301,8 +302,6 @@ class FittingSynthesizer(FittedSynthesizer):
         if not texts:
             return frame
         return frame.apply(lambda c: numbers_alone(c, texts[str(c.name)]) if str(c.name) in texts else c)
-
-    # --- small helpers ----------------------------------------------------------------------------
 
     def _read(self, told: Told) -> None:
         """Read rules and declarations; no row is looked at."""

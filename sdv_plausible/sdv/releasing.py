@@ -187,6 +187,8 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     given |= parameters
     metadata = _metadata(release)
     synth = made(metadata, **given)
+    if synth._earlier.entries:
+        synth._earlier = replace(synth._earlier, anew=True)
     if voted:
         synth._begin_anew(metadata)
     sampler = PrefixSampler(
@@ -226,7 +228,7 @@ def _declared(release: Release, carried: PrivacyLedger) -> Domain:
     """What was declared: a fit anew learns the rest anew."""
     attributes = (*release.domain, *release.rules.made.values())
     domain = Domain(tuple(a for a in attributes if a.provenance == "declared"))
-    return replace(domain, learned=write_learned(carried)) if carried.entries else domain
+    return replace(domain, learned=write_learned(carried, ())) if carried.entries else domain
 
 
 def _with_types(declared: Domain, release: Release, voted: Collection[str]) -> DomainFile:

@@ -177,8 +177,9 @@ def _below(text: str, folder: Path) -> Iterator[Path]:
 
 
 def _places(pattern: Path) -> set[Path]:
-    """Folders in which a pattern looks."""
-    heads = [Path(*pattern.parts[:i]) for i in range(1, len(pattern.parts))]
+    """Folders whose names a pattern goes through."""
+    parts = pattern.parts
+    heads = [Path(*parts[:i]) for i in range(1, len(parts)) if glob.has_magic(parts[i])]
     found = {Path(one) for head in heads for one in glob.glob(str(head), recursive=True)}  # noqa: PTH207
     return {one for one in found if one.is_dir()}
 
@@ -189,11 +190,13 @@ def _is_kept_by_programs(part: str) -> bool:
 
 def _kept(text: str, folder: Path, found: Iterable[Path]) -> set[Path]:
     """Files that are no program's own: of what is found below a folder."""
-    kept, alone = set(), dict[Path, bool]()
+    kept, alone, folders = set(), dict[Path, bool](), set[Path]()
     for one in found:
         parts = one.relative_to(folder).parts
         if one.is_symlink() and not one.exists() and not any(map(_is_kept_by_programs, parts)):
             raise _lost(text, one, "is a link that leads nowhere")
+        if one.is_dir() and not any(map(_is_kept_by_programs, parts)):
+            folders.add(one)
         if not one.is_file():
             continue
         for place in one.resolve().parents:  # a partition is of the table above it
@@ -206,6 +209,9 @@ def _kept(text: str, folder: Path, found: Iterable[Path]) -> set[Path]:
                 )
         if not any(map(_is_kept_by_programs, parts)):
             kept.add(one)
+    for place in folders - {parent for one in kept for parent in one.parents} - {folder}:
+        if kept and any(place.iterdir()):
+            raise _lost(text, place, "is a folder, which the pattern meets and does not enter")
     return kept
 
 

@@ -15,7 +15,7 @@ from sdv_plausible.sources.bounded import bounded
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.kept import keep_codes
 from sdv_plausible.sources.raw_columns import SourceColumns
-from sdv_plausible.sources.source import Again, LocalSource, Source
+from sdv_plausible.sources.source import Again, LocalSource, Source, with_objects
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.domain import Domain
@@ -70,11 +70,17 @@ class SourceRows(SeesRows):
         return SourceRows(read, rules, names, self._folder, unnamed=self.unnamed)
 
     def begins(self, most: int) -> pd.DataFrame:
-        """The first rows of the first part; none of a cluster's, which stay where they are."""
+        """The first rows; none of a cluster's, which stay where they are."""
         source = self._source.source if isinstance(self._source, Again) else self._source
         if not isinstance(source, LocalSource):
             return self.schema()
-        return next(iter(source.parts(self._names)), self.schema()).iloc[:most]
+        found, missing = [self.schema().astype(object)], most
+        for part in source.parts(self._names):
+            found.append(with_objects(part.iloc[:missing]))
+            missing -= len(part)
+            if missing <= 0:
+                break
+        return pd.concat(found[1:] or found, ignore_index=True)
 
     def schema(self) -> pd.DataFrame:
         """No row, in the types of the parts."""

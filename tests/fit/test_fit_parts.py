@@ -187,3 +187,17 @@ def test_a_refusal_names_its_argument() -> None:
     with pytest.raises(Refused) as caught:
         made(test="deterministic").fit("people.csv")
     assert caught.value.field == "test"
+
+
+def test_a_published_table_that_is_the_rows_is_known_in_parts_too(tmp_path: Path) -> None:
+    table = people()[["sex", "age", "paid"]]
+    domain = {name: words for name, words in DOMAIN.items() if name != "home"}
+    options = {"domain": domain, "public": table}
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), **options)
+    with pytest.raises(ValueError, match="is the one to be protected"):
+        synth.fit(table, tmp_path)
+    table.to_parquet(tmp_path / "t.parquet")
+    public = read_parquet(tmp_path / "t.parquet", domain)
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=domain, public=public)
+    with pytest.warns(UserWarning, match="public holds the first rows"):
+        synth.fit(tmp_path / "t.parquet")

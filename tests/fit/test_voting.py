@@ -459,11 +459,11 @@ def test_a_second_vote_after_a_vote_is_refused_before_the_draw(
     frame.assign(more="x").to_csv(tmp_path / "t.csv", index=False)
     domain.save(tmp_path / "d.json")
     budget = Budget(50, 1e-5, tmp_path / "b.budget")
-    with pytest.raises(ValueError, match="an earlier vote has left them so"):
+    with pytest.raises(ValueError, match="which columns an earlier vote left so"):
         made(frame.assign(more="x"), domain=domain, epsilon=7.0, delta=1e-6, budget=budget).fit(
             frame.assign(more="x")
         )
-    with pytest.raises(ValueError, match="an earlier vote has left them so"):
+    with pytest.raises(ValueError, match="which columns an earlier vote left so"):
         fit_source(tmp_path / "t.csv", domain=domain, types="voted", epsilon=7.0, delta=1e-6, budget=budget)
     words = [
         "fit",
@@ -474,8 +474,55 @@ def test_a_second_vote_after_a_vote_is_refused_before_the_draw(
         str(tmp_path / "r.release"),
     ]
     assert main([*words, "--epsilon", "7", "--delta", "1e-6"]) == 2
-    assert "an earlier vote has left them so" in capsys.readouterr().err
+    assert "which columns an earlier vote left so" in capsys.readouterr().err
     assert budget.charged()["epsilon"] == 0
+
+
+def test_values_that_a_vote_left_open_are_not_learned_after_it(tmp_path: Any) -> None:
+    """Which columns are in no learned domain is an answer of the vote; from_release learns all of them anew."""
+    _, domain = voted_before("id")
+    told = metadata_from_columns({name: {"sdtype": "categorical"} for name in ("sex", "a", "b", "c")})
+    budget = Budget(50, 1e-5, tmp_path / "b.budget")
+    frame = table(300)[["sex"]].assign(**{name: voted_cells("id", 1)[:300] for name in "abc"})
+    with pytest.raises(ValueError, match="a, b, c are open, and which columns an earlier vote left so"):
+        PlausibleDeniabilitySynthesizer(told, domain=domain, epsilon=7.0, delta=1e-6, budget=budget).fit(
+            frame
+        )
+    with pytest.raises(ValueError, match="which columns an earlier vote left so"):
+        fit_source(frame, told, domain=domain, epsilon=7.0, delta=1e-6, budget=budget)
+    assert budget.charged()["epsilon"] == 0
+    ids = DomainFile(
+        columns={**{one.name: one for one in domain}, **{name: {"sdtype": "id"} for name in "abc"}},
+        learned=domain.learned,
+    )
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_from_columns({"sex": {"sdtype": "categorical"}, **{name: {"sdtype": "id"} for name in "abc"}}),
+        domain=ids, epsilon=7.0, delta=1e-6,
+    )  # fmt: skip
+    synth.fit(frame)
+    again = PlausibleDeniabilitySynthesizer.from_release(synth.release(), epsilon=14.0)
+    again.fit(frame)
+    assert again.privacy_ledger().claims_privacy
+
+
+def test_columns_of_another_learned_domain_are_not_paid_for(tmp_path: Any) -> None:
+    frame = pd.DataFrame({name: ["x", "y", "z"] * 500 for name in "abcd"})
+
+    def learned(names: str, epsilon: float) -> Domain:
+        synth = made(frame[[*names]], types="declared", epsilon=epsilon)
+        synth.fit(frame[[*names]])
+        return synth.get_domain()
+
+    first, second = learned("ab", 1.0), learned("cd", 8.0)
+    assert first.learned is not None
+    assert first.learned["columns"] == ["a", "b"]
+    both = run_module.replace(first, attributes=(*first, *second))
+    both.save(tmp_path / "both.json")
+    for domain in (both, tmp_path / "both.json"):
+        with pytest.raises(ValueError, match="what learning c, d cost is not with it"):
+            made(frame, types="declared", domain=domain, epsilon=2.0)
+    few = run_module.replace(first, attributes=tuple(first)[:1])
+    assert made(frame[["a"]], types="declared", domain=few, epsilon=9.0).plan().ledger.claims_privacy
 
 
 def test_a_domain_that_is_passed_on_costs_what_it_cost(tmp_path: Any) -> None:

@@ -214,3 +214,15 @@ def test_an_innocent_folder_of_metadata_is_no_table_of_versions(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data/a.csv").write_text("age\n1\n")
     assert len(files_of(tmp_path / "data")) == 1
+
+
+def test_a_pattern_that_meets_a_folder_of_rows_says_so(tmp_path):
+    for name in ("a.csv", "b.csv/part.0.csv", "year=2020/c.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("age\n1\n")
+    for pattern in ("*.csv", "*"):
+        with pytest.raises(ValueError, match=r"is a folder, which the pattern meets and does not enter"):
+            files_of(tmp_path / pattern)
+    assert (
+        len(files_of(tmp_path)) == len(files_of(tmp_path / "**")) == len(files_of(tmp_path / "**/*.csv")) == 3
+    )
