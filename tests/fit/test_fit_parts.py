@@ -12,7 +12,15 @@ import pandas as pd
 import pytest
 from engines import HELD, held
 
-from sdv_plausible import Budget, Files, PlausibleDeniabilitySynthesizer, fit_source, metadata_of, read_csv
+from sdv_plausible import (
+    Budget,
+    Files,
+    PlausibleDeniabilitySynthesizer,
+    fit_source,
+    metadata_of,
+    read_csv,
+    read_parquet,
+)
 from sdv_plausible.cli import main
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules import Inequality
