@@ -103,7 +103,7 @@ class _Files(list[Path]):
     @property
     def are_csv(self) -> bool:
         """Whether they are CSV, packed or not."""
-        return {path.suffix.lower() for path in self} <= {".csv", *UNPACKERS}
+        return {path.suffix.lower() for path in self} <= {".csv", ".tsv", ".txt", *UNPACKERS}
 
 
 def _named(data: Any) -> Any:

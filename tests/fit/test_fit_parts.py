@@ -209,3 +209,11 @@ def test_a_published_table_that_is_the_rows_is_known_in_parts_too(tmp_path: Path
     synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=domain, public=public)
     with pytest.warns(UserWarning, match="public holds the first rows"):
         synth.fit(tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize("ending", [".txt", ".tsv"])
+def test_text_by_other_endings_is_read_as_in_memory(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"t{ending}"
+    people().to_csv(path, index=False, sep="\t")
+    whole = digest(made(random_state=3), read_csv(path, DOMAIN, separator="\t"))
+    assert digest(made(random_state=3), Files(path, separator="\t")) == whole
