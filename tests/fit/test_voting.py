@@ -505,6 +505,27 @@ def test_values_that_a_vote_left_open_are_not_learned_after_it(tmp_path: Any) ->
     assert again.privacy_ledger().claims_privacy
 
 
+@pytest.mark.parametrize("model", ["correlated", "independent"])
+def test_a_fit_anew_of_a_release_after_a_vote_costs_the_same_whatever_was_found(model: str) -> None:
+    """And so does the fit that is given its domain."""
+    found = set()
+    for outcome in VOTED[:2]:
+        metadata_, domain = voted_before(outcome)
+        frame = table(600)[["sex"]].assign(**{name: voted_cells(outcome, 1)[:600] for name in "abc"})
+        synth = PlausibleDeniabilitySynthesizer(
+            metadata_, domain=domain, epsilon=7.0, delta=1e-6, model=model
+        )
+        synth.fit(frame)
+        again = PlausibleDeniabilitySynthesizer.from_release(synth.release(), epsilon=14.0)
+        again.fit(frame)
+        told = metadata_from_columns(words_of(again))
+        later = PlausibleDeniabilitySynthesizer(
+            told, domain=again.get_domain(), epsilon=21.0, delta=1e-6, model=model
+        )
+        found.add((again.privacy_ledger().losses, later.plan().ledger.losses))
+    assert len(found) == 1
+
+
 def test_columns_of_another_learned_domain_are_not_paid_for(tmp_path: Any) -> None:
     frame = pd.DataFrame({name: ["x", "y", "z"] * 500 for name in "abcd"})
 
