@@ -22,7 +22,7 @@ from sdv_plausible.declaring.domain_files import (
 from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.checking import Finding, check_columns
 from sdv_plausible.table.column_types import column_types
-from sdv_plausible.table.csv_files import count_unreadable, read_csv
+from sdv_plausible.table.csv_files import MARKS, count_unreadable, read_csv
 from sdv_plausible.table.declarations import read_declarations
 from sdv_plausible.table.domain import MAX_BINS
 from sdv_plausible.table.domain_file import DomainFile
@@ -54,7 +54,8 @@ class Table:
     def read(self, document: Mapping[str, Any]) -> pd.DataFrame:
         """The rows, each cell as it is declared."""
         if self.is_parquet:
-            return read_parquet(self.path, document, **self.marks)
+            cells = {name: mark for name, mark in self.marks.items() if name not in MARKS}
+            return read_parquet(self.path, document, **cells)
         return read_csv(self.path, document, **self.marks)
 
     def unreadable(self, document: Mapping[str, Any]) -> dict[str, int]:

@@ -7,7 +7,7 @@ says where the rows are and what comes back; all that happens in between is here
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -156,8 +156,12 @@ class Fit:
 
     def _planned(self) -> Domain:
         """The domain of a plan."""
-        learned = self.declared.plan_private(self.specs, Whole(math.inf, 0.0)).columns
-        return self.declared.planned(self.specs, learned)
+        return self.declared.planned(self.specs, self._to_learn)
+
+    @property
+    def _to_learn(self) -> Collection[str]:
+        """Columns whose value sets are to be learned privately."""
+        return self.declared.plan_private(self.specs, Whole(math.inf, 0.0)).columns
 
     def _envelope(self, settings: Settings) -> list[LedgerEntry]:
         """What stands for domain and model whatever a vote finds, or found when the domain was learned."""
@@ -167,9 +171,8 @@ class Fit:
             tuple(loss for entry in entries if entry.status == "charged" for loss in entry.losses)
             for entries in (self.earlier.entries, self.told.entries(settings))
         )
-        private = self.declared.plan_private(self.specs, Whole(math.inf, 0.0)).columns
-        if self.earlier.voted and (self.told.open or (private and not self.earlier.anew)):
-            raise after_a_vote(list(dict.fromkeys([*self.told.open, *private])))
+        if self.earlier.voted and (self.told.open or (self._to_learn and not self.earlier.anew)):
+            raise after_a_vote(list(dict.fromkeys([*self.told.open, *self._to_learn])))
         domains = [self._planned()]
         if self.told.open:
             domains += [one._planned() for one in (self._all(MOMENTS[0]), self._read_as(self.told.fewest))]

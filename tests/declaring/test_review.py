@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from reviewing import COLUMNS, write_people
 
@@ -157,3 +158,14 @@ def test_parquet_cells_have_types_of_their_own(tmp_path):
     table = Table(tmp_path / "people.parquet", ("age",), MARKS)
     assert table.is_parquet
     assert table.unreadable({}) == {}
+
+
+def test_a_parquet_table_takes_the_marks_of_its_cells_alone(tmp_path):
+    """The command line has those of CSV files for every table; missing texts are said of either kind."""
+    pytest.importorskip("pyarrow")
+    path, document = tmp_path / "t.parquet", {"sex": {"sdtype": "categorical"}}
+    pd.DataFrame({"sex": ["f", "NA", "m"]}).to_parquet(path)
+    of_csv = {"encoding": "latin-1", "separator": ";", "quote": "'"}
+    assert Table(path, ("sex",), of_csv).read(document)["sex"].tolist() == ["f", "NA", "m"]
+    found = Table(path, ("sex",), {**of_csv, "na_values": ["", "NA"]}).read(document)["sex"]
+    assert found.isna().tolist() == [False, True, False]
