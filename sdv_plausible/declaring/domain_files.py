@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.table.declarations import domain_document, looked_at
+from sdv_plausible.table.declarations import domain_document, looked_at, says_written
 from sdv_plausible.table.domain import SCHEMA, Domain
 from sdv_plausible.table.domain_file import SCHEMA as FILE_SCHEMA
 from sdv_plausible.table.domain_file import DomainFile, is_blank, read_json
@@ -131,7 +131,7 @@ def note_look(path: str | Path, names: Collection[str], rules: Collection[str] |
 
 def told_of_look(domain: Any, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
     """Write a look down where the declarations are kept, and return what whoever looked is told."""
-    if isinstance(domain, (str, os.PathLike)) and domain != "written":
+    if isinstance(domain, (str, os.PathLike)) and not says_written(domain):
         return note_look(Path(domain), names, rules)
     return [NO_FILE.format(", ".join(sorted(names)))] if names else []
 

@@ -26,7 +26,7 @@ from sdv_plausible.table.building import build_domain
 from sdv_plausible.table.cells import plain_cells
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.dates import check_dates
-from sdv_plausible.table.declarations import domain_document, read_declarations
+from sdv_plausible.table.declarations import given_file, read_declarations
 from sdv_plausible.table.domain import MAX_BINS, Domain, write_attribute
 from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.forms import LONGEST_NAME
@@ -151,18 +151,17 @@ def _with(
 def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
     """What the domain that a fit is given cost when it was learned."""
     # Refused if the record is damaged, or protects others than the fit does.
-    if domain is None or (isinstance(domain, str) and domain == "written"):
+    file = given_file(domain)
+    if file is None or file.learned is None:
         return Earlier()
-    learned = domain_document(domain).learned
-    if learned is None:
-        return Earlier()
+    learned = file.learned
     place = str(Path(domain)) if isinstance(domain, (str, os.PathLike)) else "domain"
     parts = Part(learned, f"{place}: learned").entries()
     if set(parts) - {"columns"} != {"charge", "ledger"}:
         raise Part(learned, f"{place}: learned").refuse("must have the entries charge, columns and ledger")
     if "columns" in parts:  # version 0.1 named none
         paid = [one.text(LONGEST_NAME) for one in parts["columns"].items()]
-        if strange := [name for name in domain_document(domain).private if name not in paid]:
+        if strange := [name for name in file.private if name not in paid]:
             raise strangers(place, strange, paid)
     ledger, _ = read_ledger(parts["ledger"])
     if not any(entry.losses for entry in ledger.entries):

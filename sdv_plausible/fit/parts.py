@@ -48,10 +48,12 @@ def shown_in_parts(
     scratch: str | Path | None,
     *,
     is_paid: bool,
-    infers: bool,
-    sdv_sees_rows: bool,
+    infers: bool = False,
+    sdv_sees_rows: bool = False,
+    rows: int = PART_ROWS,
+    progress: bool = False,
 ) -> Iterator[Parts]:
-    """Open a table in parts for one fit.
+    """Open a table in parts for one fit; no row is read, but for the form of text files that is paid for.
 
     Raises
     ------
@@ -70,9 +72,15 @@ def shown_in_parts(
             'read_parquet), declare every column, or take "private"',
         )
     refuse_whole(settings.test, learner)
-    table = opened_parts(source, types, settings, scratch)
-    if is_paid:
-        check_form(table)
+    table = open_source(source, types, rows, progress=progress)
+    dates = [name for name, kind in types.items() if kind.sdtype == "datetime"]
+    check_dates(table.empty(dates), {name: types[name].datetime_format for name in dates})
+    check_person(table, settings.neighbours, scratch)
+    check_scratch(table, scratch)
+    if settings.parts_rows and scratch is None:  # codes that are made once keep their places
+        check_places(table)
+    if is_paid and isinstance(table, CsvSource):
+        table.check_form()
     with nullcontext() if scratch is None else part_folder(Path(scratch)) as folder:
         yield Parts(table, folder, spelling_of(source), source)
 
@@ -97,44 +105,6 @@ def refuse_whole(test: PrivacyTest, learner: Any) -> None:
             f"model ({type(learner).__name__}) learns from records, which are not in memory here: use one "
             "that learns from counts, or read the whole table, and fit a synthesizer to it",
         )
-
-
-def opened_parts(
-    source: Any,
-    types: Mapping[str, ColumnType],
-    settings: Settings,
-    scratch: str | Path | None,
-    rows: int = PART_ROWS,
-    *,
-    progress: bool = False,
-) -> Source:
-    """Open a table in parts, whose columns are known; no row is read.
-
-    Raises
-    ------
-    ValueError
-        If it or the folder ``scratch`` cannot be used for these settings.
-    """
-    table = open_source(source, types, rows, progress=progress)
-    dates = [name for name, kind in types.items() if kind.sdtype == "datetime"]
-    check_dates(table.empty(dates), {name: types[name].datetime_format for name in dates})
-    check_person(table, settings.neighbours, scratch)
-    check_scratch(table, scratch)
-    if settings.parts_rows and scratch is None:  # codes that are made once keep their places
-        check_places(table)
-    return table
-
-
-def check_form(table: Source) -> None:
-    """Read files of text once before a budget pays for a fit that could not read them.
-
-    Raises
-    ------
-    ValueError
-        If one is not well formed.
-    """
-    if isinstance(table, CsvSource):
-        table.check_form()
 
 
 def spelling_of(source: Any) -> Spelling:

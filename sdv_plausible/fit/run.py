@@ -88,8 +88,8 @@ class Fit:
     specs: Specs  # columns that the model sees, in order
     settings: Settings
     learner: Any
-    side: tuple[LedgerEntry, ...]  # what stands beside the mechanism, and the rules
-    said: Mapping[str, Any]  # settings, as a release file will have them
+    side: tuple[LedgerEntry, ...] = ()  # what stands beside the mechanism, and the rules
+    said: Mapping[str, Any] = field(default_factory=dict)  # settings, as a release file will have them
     earlier: Earlier = field(default_factory=Earlier)  # what the domain cost when it was learned
     name: str = "table"  # the table in words, for a budget
     # Whether the columns are those declared; SDV's constraints and transformers change them first

@@ -5,45 +5,37 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sdv_plausible.declaring.domain_files import told_of_look
-from sdv_plausible.declaring.private import earlier_losses
+from sdv_plausible.fit.arguments import Arguments
 from sdv_plausible.fit.options import refuse_moved
-from sdv_plausible.fit.parts import check_form, opened_parts, refuse_whole, spelling_of
-from sdv_plausible.fit.run import Fit, Found
+from sdv_plausible.fit.parts import refuse_whole, shown_in_parts, spelling_of
+from sdv_plausible.fit.run import Found
 from sdv_plausible.fit.telling import FitWarning, Teller
-from sdv_plausible.fit.voting import Told, check_vote, left_open
-from sdv_plausible.models import make_learner
-from sdv_plausible.models.bayesian_network import names_columns
-from sdv_plausible.models.learners import check_number_of_columns
+from sdv_plausible.fit.voting import left_open
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
+from sdv_plausible.privacy.neighbours import Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.budget import Budget, check_budget
+from sdv_plausible.release.budget import Budget
 from sdv_plausible.release.sampler import PrefixSampler
-from sdv_plausible.release.settings import Settings
-from sdv_plausible.release.side_entries import Types, check_types, side_entries
+from sdv_plausible.release.side_entries import Types, side_entries
 from sdv_plausible.release_file.answers import Answers
-from sdv_plausible.release_file.invented import check_invented
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.schema import Column, TableSchema
-from sdv_plausible.release_file.settings import check_locales, said, versions_of
+from sdv_plausible.release_file.settings import said, versions_of
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import PART_ROWS
-from sdv_plausible.sources.source_rows import SourceRows
-from sdv_plausible.table.cell_texts import PLAIN, Spelling
-from sdv_plausible.table.column_types import ColumnType, check_released, column_types, with_id
+from sdv_plausible.table.column_types import ColumnType, column_types, with_id
+from sdv_plausible.table.declarations import says_written
 from sdv_plausible.table.domain import MAX_BINS
 from sdv_plausible.table.output_types import invented_type, output_type
 from sdv_plausible.table.persons import person_entry
 from sdv_plausible.table.words import check_table_name
-from sdv_plausible.whole_files import part_folder
 
 PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")
 
@@ -124,47 +116,44 @@ def fit_source(
     >>> release.save("census.release")                                           # doctest: +SKIP
     """
     refuse_moved("fit_source", moved)
-    check_types(types)
     check.whole("rows", rows, 1, f"try {PART_ROWS}")
     check_table_name(table_name)
-    check_budget(budget)
-    check_released(metadata)
-    learner, neighbour = make_learner(model), Neighbours.parse(neighbours, person)
-    settings = Settings.of(epsilon, delta, test, neighbour, learner)
-    refuse_whole(settings.test, learner)
-    known_locales = check_locales(locales)
-    told, open_ = domain, tuple[str, ...]()
-    if types == "voted":
-        words, told, open_ = left_open(
-            _names_of(source, metadata, domain, neighbour.person, rows), domain, neighbour.person
+    if says_written(domain):
+        raise check.Refused.saying(
+            "domain", 'domain ("written") must be the declarations themselves: give the mapping as domain'
         )
-        columns = with_id(column_types(words), neighbour.person)
-    else:
-        columns = with_id(column_types(domain, metadata), neighbour.person)
-    check_invented({name: kind.sdtype for name, kind in columns.items()}, known_locales)
-    others = {
-        "max_bins": max_bins, "types": types, "locales": known_locales, "enforce_min_max_values": True,
-        "enforce_rounding": True, "undeclared": "private", "returns_tables": False,
-        **({"voted": list(open_)} if open_ else {}),
-    }  # fmt: skip
-    fit = read_fit(
-        columns, told, rules, max_bins, settings=settings, learner=learner, name=table_name, open_=open_,
-        spelling=spelling_of(source), words=said(settings, model) | others,
-        side=(
-            *person_entry(settings.neighbours),
-            *side_entries(random_state, has_constraints=False, transformers={}, types=types),
-        ),
+    arguments = Arguments.of(
+        metadata, domain, epsilon=epsilon, delta=delta, model=model, test=test, types=types, person=person,
+        neighbours=neighbours, budget=budget, locales=locales, random_state=random_state,
     )  # fmt: skip
-    table = opened_parts(source, columns, settings, scratch, rows, progress=progress)
-    _ask(fit.plan().ledger, allow_no_claim=allow_no_claim)
-    if budget is not None:
-        check_form(table)
-    coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
+    settings, learner = arguments.settings, arguments.learner
+    refuse_whole(settings.test, learner)
+    fit = arguments.read(
+        _columns_of(source, metadata, arguments, rows),
+        rules=rules, max_bins=max_bins, spelling=spelling_of(source), name=table_name,
+    )  # fmt: skip
+    columns = fit.told.types
     modelled = [name for name, column in columns.items() if column.is_modelled]
+    if not modelled:
+        raise ValueError(
+            "metadata and domain declare no column that is modelled: try {'age': {'sdtype': 'numerical'}}"
+        )
+    words = {
+        "max_bins": max_bins, "types": types, "locales": arguments.locales, "enforce_min_max_values": True,
+        "enforce_rounding": True, "undeclared": "private", "returns_tables": False,
+        **({"voted": list(fit.told.open)} if fit.told.open else {}),
+    }  # fmt: skip
+    side = side_entries(random_state, has_constraints=False, transformers={}, types=types)
+    fit = replace(fit, said=said(settings, model) | words, side=(*person_entry(settings.neighbours), *side))
+    _ask(fit.plan().ledger, allow_no_claim=allow_no_claim)
+    coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
     teller = Teller(partial(told_of_look, domain))
-    with nullcontext() if scratch is None else part_folder(Path(scratch)) as folder:
+    with shown_in_parts(
+        source, columns, settings, learner, scratch, is_paid=budget is not None, rows=rows,
+        progress=progress,
+    ) as parts:  # fmt: skip
         opened = fit.opened(budget)  # before the first row
-        found = fit.run(SourceRows(table, fit.rules, modelled, folder), opened, coins, teller)
+        found = fit.run(parts.rows(fit.rules, modelled), opened, coins, teller)
     sampler = found.sampler
     assert isinstance(sampler, PrefixSampler)  # the release test's
     release = Release(
@@ -184,63 +173,23 @@ def fit_source(
     return release
 
 
-def read_fit(
-    types: Mapping[str, ColumnType],
-    domain: Any,
-    rules: Any,
-    max_bins: int,
-    *,
-    settings: Settings,
-    learner: Any,
-    side: Sequence[LedgerEntry],
-    words: Mapping[str, Any],
-    name: str,
-    open_: tuple[str, ...] = (),
-    spelling: Spelling = PLAIN,
-) -> Fit:
-    """Read rules and declarations.
-
-    Raises
-    ------
-    ValueError
-        If they cannot be, or no column is modelled.
-    """
-    if isinstance(domain, str) and domain == "written":
-        raise check.Refused.saying(
-            "domain", 'domain ("written") must be the declarations themselves: give the mapping as domain'
-        )
-    told = Told(
-        columns={name: column.words for name, column in types.items()},
-        rules=rules,
-        domain=domain,
-        max_bins=max_bins,
-        split_dates=not names_columns(learner),
-        open=open_,
-        spelling=spelling,
-    )
-    check_vote(told, settings, learner)
-    declared, rule_set, specs = told.read()
-    if not any(column.is_modelled for column in types.values()):
-        raise ValueError(
-            "metadata and domain declare no column that is modelled: try {'age': {'sdtype': 'numerical'}}"
-        )
-    check_number_of_columns(learner, len(specs))
-    return Fit(
-        told=told, declared=declared, rules=rule_set, specs=specs, settings=settings, learner=learner,
-        side=tuple(side), said=words, earlier=earlier_losses(domain, settings.neighbours), name=name,
-    )  # fmt: skip
-
-
-def _names_of(source: Any, metadata: Any, domain: Any, person: str | None, rows: int) -> list[str]:
-    """Columns of a source, all of which are modelled or invented; of metadata nothing is used."""
-    if metadata is not None:
-        raise check.Refused.saying(
-            "types",
-            'types ("voted"): metadata plays no part, as its types may have been detected: declare what you '
-            "know in domain={...}, and leave metadata out",
-        )
-    words, file, _ = left_open(() if person is None else (person,), domain, person)
-    return list(open_source(source, column_types(words) | column_types(file), rows).names)
+def _columns_of(source: Any, metadata: Any, arguments: Arguments, rows: int) -> dict[str, dict[str, Any]]:
+    """What is known of the columns that are read: those that are named, or all where types are voted for."""
+    person = arguments.settings.neighbours.person
+    if arguments.types == "voted":
+        if metadata is not None:
+            raise check.Refused.saying(
+                "types",
+                'types ("voted"): metadata plays no part, as its types may have been detected: declare what '
+                "you know in domain={...}, and leave metadata out",
+            )
+        words, file, _ = left_open(() if person is None else (person,), arguments.domain, person)
+        # what is declared tells a header line from a record
+        return {
+            name: {} for name in open_source(source, column_types(words) | column_types(file), rows).names
+        }
+    known = with_id(column_types(arguments.domain, metadata), person)
+    return {name: kind.words for name, kind in known.items()}
 
 
 def _schema(types: Mapping[str, ColumnType], found: Found, name: str) -> TableSchema:

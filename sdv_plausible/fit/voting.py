@@ -26,13 +26,14 @@ from sdv_plausible.rules.rule import Rule
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.cell_texts import FORMATS, Spelling
-from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.column_types import ColumnType, column_types
 from sdv_plausible.table.declarations import (
     Declarations,
     Specs,
     Undeclared,
-    domain_document,
+    given_file,
     read_declarations,
+    says_written,
 )
 from sdv_plausible.table.domain import MAX_BINS, Attribute, Domain
 from sdv_plausible.table.domain_file import DomainFile, is_blank
@@ -98,6 +99,11 @@ class Told:
         return self._with_a_column(vote_types(cells, self.open, self.spelling, failure))
 
     @property
+    def types(self) -> dict[str, ColumnType]:
+        """As what cells of the table are read, before a vote."""
+        return column_types(self.domain, {"columns": self.columns})
+
+    @property
     def fewest(self) -> dict[str, dict[str, Any]]:
         """The outcome that leaves the fewest columns to the model."""
         return self._with_a_column({name: {"sdtype": "id"} for name in self.open})
@@ -116,13 +122,13 @@ def left_open(
 ) -> tuple[dict[str, dict[str, Any]], DomainFile, tuple[str, ...]]:
     """Words of all columns of a table, in order, the declarations, and which columns have none."""
     # Columns that a template left blank are not declared; that ``person`` says whose a row is is its type.
-    if isinstance(domain, str) and domain == "written":
+    if says_written(domain):
         raise Refused.saying(
             "types",
             'types ("voted") does not go with domain="written", which is your word for types and values '
             "alike: declare what you know in domain={...}, or leave types out",
         )
-    file = DomainFile(columns={}) if domain is None else without_blanks(domain_document(domain))
+    file = without_blanks(given_file(domain) or DomainFile(columns={}))
     known = {name: kind.words for name, kind in column_types(file).items()}
     if person is not None:
         known.setdefault(person, {"sdtype": "id"})

@@ -13,7 +13,7 @@ from sdv_plausible.rules.rule import MakingRule, Rule, Words
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.dates import shows_time
-from sdv_plausible.table.declarations import domain_document
+from sdv_plausible.table.declarations import given_file, says_written
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.domain_file import DomainFile, digest
 from sdv_plausible.table.specifications import declare, origin_of
@@ -40,8 +40,7 @@ def rules_with_declarations(
     # model sees: without the columns that are made, with the stand-ins. ``split_dates``: dates that show a
     # time of day become date and time of day without being asked for.
     known = {name: dict(spec) for name, spec in columns.items()}
-    vouched = isinstance(domain, str) and domain == "written"
-    file = DomainFile(columns={}) if domain is None or vouched else domain_document(domain)
+    vouched, file = says_written(domain), given_file(domain) or DomainFile(columns={})
     given = file.declarations()
     words = {
         name: _words(spec if vouched else _types(spec), given.get(name))

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import sdv_plausible.rules as kinds
 from sdv_plausible.declaring.domain_files import told_of_look
 from sdv_plausible.declaring.private import Earlier
 from sdv_plausible.fit.public_table import PublicTable, check_there, public_entries
@@ -42,7 +41,6 @@ from sdv_plausible.sdv.transient import call_of, shown_rows
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.cells import numbers_alone
 from sdv_plausible.table.checking import Check
-from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.declarations import Declarations
 from sdv_plausible.table.persons import person_entry, unknown_persons
@@ -130,7 +128,7 @@ class FittingSynthesizer(FittedSynthesizer):
             return super().fit(data)
         from sdv_plausible.fit.parts import shown_in_parts
 
-        call, types = call_of(self), column_types(self._given_specs())
+        call, types = call_of(self), self._told.types
         assert call is not None
         with shown_in_parts(
             data, types, self._settings, self._learner, scratch, is_paid=self.budget is not None,
@@ -303,17 +301,11 @@ class FittingSynthesizer(FittedSynthesizer):
             return frame
         return frame.apply(lambda c: numbers_alone(c, texts[str(c.name)]) if str(c.name) in texts else c)
 
-    def _read(self, told: Told) -> None:
-        """Read rules and declarations; no row is looked at."""
-        self._declared, self._rules, _ = told.read()
-        splits = told.split_dates and any(isinstance(rule, kinds.DateAndTime) for rule in self._rules.making)
-        read_again = bool(told.open) or splits  # else nothing of it is kept
-        self._told = told if read_again else Told(columns={}, max_bins=self.max_bins, split_dates=False)
-
     def _leave_dates_whole(self) -> None:
         """Do not split dates once SDV constraints or the user's transformers change the columns first."""
         if self._told.split_dates and self._sdv_sees_rows:
-            self._read(replace(self._told, split_dates=False))
+            self._told = replace(self._told, split_dates=False)
+            self._declared, self._rules, _ = self._told.read()
 
     def _given_specs(self) -> dict[str, dict[str, Any]]:
         """The metadata's columns before a fit: those to be voted on are categories, whatever was found."""

@@ -10,23 +10,16 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.declaring.domain_files import told_of_look
-from sdv_plausible.declaring.private import earlier_losses
-from sdv_plausible.fit.public_table import PublicTable, check_public
-from sdv_plausible.fit.voting import Told, check_vote, left_open
-from sdv_plausible.models import make_learner
-from sdv_plausible.models.bayesian_network import names_columns
-from sdv_plausible.models.learners import check_number_of_columns
+from sdv_plausible.fit.arguments import Arguments
+from sdv_plausible.fit.public_table import PublicTable
 from sdv_plausible.privacy.checks import truth
-from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.budget import Budget, check_budget
+from sdv_plausible.privacy.neighbours import Person, Relation
+from sdv_plausible.release.budget import Budget
 from sdv_plausible.release.plan import Plan, epsilon_for
 from sdv_plausible.release.privacy_tests import PrivacyTest
-from sdv_plausible.release.settings import Settings, TestName
-from sdv_plausible.release.side_entries import Types, check_types
-from sdv_plausible.release_file.invented import check_invented
+from sdv_plausible.release.settings import TestName
+from sdv_plausible.release.side_entries import Types
 from sdv_plausible.release_file.release import Release
-from sdv_plausible.release_file.settings import check_locales
 from sdv_plausible.rules.written import read_rules
 from sdv_plausible.sdv import shown
 from sdv_plausible.sdv.constraints import as_rules
@@ -34,8 +27,8 @@ from sdv_plausible.sdv.fitting import FittingSynthesizer
 from sdv_plausible.sdv.parameters import fixed_parameters, learner_of
 from sdv_plausible.sdv.releasing import rebuilt
 from sdv_plausible.sdv.schema import check_metadata, with_id, with_types
-from sdv_plausible.table.column_types import check_released, metadata_columns
-from sdv_plausible.table.declarations import Undeclared, domain_document
+from sdv_plausible.table.column_types import metadata_columns
+from sdv_plausible.table.declarations import Undeclared
 from sdv_plausible.table.domain import MAX_BINS
 from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.words import check_table_name
@@ -137,51 +130,43 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
             from sdv_plausible.fit.options import refuse_moved  # which knows all options
 
             refuse_moved(type(self).__name__, moved)
-        check_budget(budget)
         truth("enforce_min_max_values", enforce_min_max_values)  # SDV would show what was given instead
         truth("enforce_rounding", enforce_rounding)
         sdv_sets = ("metadata", "enforce_min_max_values", "enforce_rounding", "locales")
         for name in PARAMETERS:
             if name not in sdv_sets:
                 setattr(self, name, given[name])  # a copy, fixed from now on: see parameters.py
-        domain, self._learner = self.domain, make_learner(learner_of(self.model))
-        unit = Neighbours.parse(neighbours, person)
-        self._settings = Settings.of(epsilon, delta, test, unit, self._learner)
-        if random_state is not None:
-            Coins.from_seed(random_state)  # complains now rather than at fit
-        check_types(types)
-        known_locales = check_locales(locales)
-        check_released(metadata)
+        arguments = Arguments.of(
+            metadata, self.domain, epsilon=epsilon, delta=delta, model=learner_of(self.model), test=test,
+            types=types, person=person, neighbours=neighbours, budget=budget, locales=locales,
+            random_state=random_state,
+        )  # fmt: skip
         check_metadata(metadata)
-        metadata = with_id(metadata, unit.person)
-        columns, open_ = metadata_columns(metadata), tuple[str, ...]()
-        told = domain if _is_no_file(domain) else domain_document(domain)
-        if isinstance(domain, (str, os.PathLike)) and not _is_no_file(domain):
-            self.record = partial(told_of_look, Path(domain).resolve())
-        if isinstance(told, DomainFile):  # also of columns whose types are open
-            self._looked = self._looked.looked_at(told.looked, told.looked_rules)
-        if types == "voted":
-            columns, told, open_ = left_open(columns, told, unit.person)
-            metadata = with_types(metadata, columns, open_)
-        super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
-        check_table_name(self._table_name)
-        check_invented({name: spec["sdtype"] for name, spec in columns.items()}, known_locales)
-        said = Told(
-            columns=columns,
+        published, file = PublicTable.read(public), arguments.domain
+        self._public_given = None if published is None else published.frame
+        metadata = with_id(metadata, arguments.settings.neighbours.person)
+        fit = arguments.read(
+            metadata_columns(metadata),
             rules=read_rules(as_rules(self.rules)),  # of a path now: the current folder may change
-            domain=told,
             max_bins=self.max_bins,
             undeclared=self.undeclared,
-            split_dates=not names_columns(self._learner),
-            open=open_,
+            public=self._public_given,
         )
-        check_vote(said, self._settings, self._learner)
-        self._read(said)
-        self._earlier = earlier_losses(domain, unit)
-        check_number_of_columns(self._learner, len(self._modelled_specs()))
-        published = PublicTable.read(public)
-        self._public_given = None if published is None else published.frame
-        check_public(self._public_given, columns, self._learner, self._rules)
+        if types == "voted":
+            metadata = with_types(metadata, fit.told.columns, fit.told.open)
+        super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
+        check_table_name(self._table_name)
+        self._settings, self._learner = fit.settings, fit.learner
+        self._told, self._declared, self._rules, self._earlier = (
+            fit.told,
+            fit.declared,
+            fit.rules,
+            fit.earlier,
+        )
+        if isinstance(file, DomainFile):  # also of columns whose types are open
+            self._looked = self._looked.looked_at(file.looked, file.looked_rules)
+            if isinstance(domain, (str, os.PathLike)):
+                self.record = partial(told_of_look, Path(domain).resolve())
         self._public_said = (None, None) if published is None else (len(published.frame), published.source)
         self._sampler = self._ledger = None
 
@@ -248,10 +233,6 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
 
     def _repr_html_(self) -> str:
         return shown.as_html(self)
-
-
-def _is_no_file(domain: Any) -> bool:
-    return domain is None or (isinstance(domain, str) and domain == "written")
 
 
 PARAMETERS = fixed_parameters(PlausibleDeniabilitySynthesizer, but=("metadata", "budget"))

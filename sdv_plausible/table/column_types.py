@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.table.declarations import domain_document
+from sdv_plausible.table.declarations import domain_document, says_written
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.specifications import declared_attribute, told_sdtype
 from sdv_plausible.table.words import (
@@ -65,7 +65,7 @@ def column_types(domain: Any = None, metadata: Any = None) -> dict[str, ColumnTy
     known = metadata_columns(metadata)
     if domain is None:
         given: dict[str, Any] = {}
-    elif isinstance(domain, str) and domain == "written":
+    elif says_written(domain):
         given = dict(known)
     else:
         given = domain_document(domain).declarations()

@@ -158,7 +158,7 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
         raise Refused("max_bins", max_bins, f"must be a whole number from 2 to {MOST_BINS:,}", "try 100")
     if domain is None:
         return Declarations({}, undeclared)
-    if isinstance(domain, str) and domain == "written":
+    if says_written(domain):
         specs = {name: read_words(name, spec) for name, spec in specs.items()}
         found = {name: declared_attribute(name, spec, max_bins) for name, spec in specs.items()}
         never = frozenset(name for name, spec in specs.items() if spec.get("range_is_nullable") is False)
@@ -215,6 +215,16 @@ def _sorted_out(
     }
     fixed = {name: attribute for name, attribute in attributes.items() if name not in bounds}
     return Declarations(fixed, undeclared, never_missing, bounds)
+
+
+def says_written(domain: Any) -> bool:
+    """Whether a ``domain`` argument is the word that ranges and values were written in the metadata."""
+    return isinstance(domain, str) and domain == "written"
+
+
+def given_file(domain: Any) -> DomainFile | None:
+    """The declarations of a ``domain`` argument; None where there are none beside the metadata."""
+    return None if domain is None or says_written(domain) else domain_document(domain)
 
 
 def domain_document(domain: Any) -> DomainFile:

@@ -106,6 +106,18 @@ def test_files_say_how_they_are_written(types: Any, tmp_path: Path) -> None:
         Files("own.csv", decimal="1")
 
 
+@pytest.mark.parametrize("types", ["declared", "voted"])
+def test_declared_texts_beside_numbers_are_kept_in_parts(types: Any, tmp_path: Path) -> None:
+    table = people()
+    table["paid"] = table["paid"].astype(object).where(table.index % 2 > 0, "refused")
+    path = held("csv", table, tmp_path)
+    domain = DOMAIN | {"paid": DOMAIN["paid"] | {"special_values": ["refused"]}}
+    options: dict[str, Any] = {"domain": domain, "types": types, "random_state": 3}
+    assert digest(made(**options), path) == digest(made(**options), table)
+    release = fit_source(path, allow_no_claim=True, epsilon=20, **options)
+    assert 0.4 < (release.sample(2000)["paid"] == "refused").mean() < 0.6
+
+
 REFUSED: dict[str, tuple[dict[str, Any], Any, str]] = {
     "row by row": ({"test": "randomized"}, "people.csv", r'test \(\'randomized\'\) must be "release"'),
     "records": ({"model": "latent"}, "people.csv", r"model \(Latent\) learns from records"),

@@ -1,0 +1,116 @@
+"""What a fit is told before the rows: its arguments, read in one order whichever door they came through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from sdv_plausible.declaring.private import earlier_losses
+from sdv_plausible.fit.public_table import check_public
+from sdv_plausible.fit.run import Fit
+from sdv_plausible.fit.voting import Told, check_vote, left_open
+from sdv_plausible.models import make_learner
+from sdv_plausible.models.bayesian_network import names_columns
+from sdv_plausible.models.learners import check_number_of_columns
+from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.budget import check_budget
+from sdv_plausible.release.settings import Settings
+from sdv_plausible.release.side_entries import Types, check_types
+from sdv_plausible.release_file.invented import check_invented
+from sdv_plausible.release_file.settings import check_locales
+from sdv_plausible.table.cell_texts import PLAIN, Spelling
+from sdv_plausible.table.column_types import check_released
+from sdv_plausible.table.declarations import Undeclared, given_file, says_written
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arguments:
+    """Those that hang on no column, checked: privacy, model and test, and the declarations, read once."""
+
+    settings: Settings
+    learner: Any
+    domain: Any  # the declarations, or "written"
+    types: Types
+    locales: list[str]
+
+    @classmethod
+    def of(
+        cls,
+        metadata: Any,
+        domain: Any,
+        *,
+        epsilon: float,
+        delta: float,
+        model: Any,
+        test: Any,
+        types: Types,
+        person: str | Person | None,
+        neighbours: Relation,
+        budget: Any,
+        locales: Any,
+        random_state: int | None,
+    ) -> Arguments:
+        """Read them as a door was given them.
+
+        Raises
+        ------
+        ValueError
+            Naming the one that cannot be.
+        """
+        check_budget(budget)
+        learner, unit = make_learner(model), Neighbours.parse(neighbours, person)
+        settings = Settings.of(epsilon, delta, test, unit, learner)
+        if random_state is not None:
+            Coins.from_seed(random_state)  # complains now rather than at fit
+        check_types(types)
+        known_locales = check_locales(locales)
+        check_released(metadata)
+        told = domain if says_written(domain) else given_file(domain)
+        return cls(settings=settings, learner=learner, domain=told, types=types, locales=known_locales)
+
+    def read(
+        self,
+        columns: Mapping[str, Mapping[str, Any]],
+        *,
+        rules: Any,
+        max_bins: int,
+        undeclared: Undeclared = "private",
+        public: pd.DataFrame | None = None,
+        spelling: Spelling = PLAIN,
+        name: str = "table",
+    ) -> Fit:
+        """The fit of a table with these columns, in the words that are known of them.
+
+        Of those whose types are to be voted for no word counts but the declarations'.
+
+        Raises
+        ------
+        ValueError
+            If rules and declarations cannot be, or do not go together.
+        """
+        told, open_ = self.domain, tuple[str, ...]()
+        if self.types == "voted":
+            columns, told, open_ = left_open(columns, told, self.settings.neighbours.person)
+        check_invented({name: words["sdtype"] for name, words in columns.items()}, self.locales)
+        said = Told(
+            columns=columns,
+            rules=rules,
+            domain=told,
+            max_bins=max_bins,
+            undeclared=undeclared,
+            split_dates=not names_columns(self.learner),
+            open=open_,
+            spelling=spelling,
+        )
+        check_vote(said, self.settings, self.learner)
+        declared, rule_set, specs = said.read()
+        check_number_of_columns(self.learner, len(specs))
+        check_public(public, columns, self.learner, rule_set)
+        return Fit(
+            told=said, declared=declared, rules=rule_set, specs=specs, settings=self.settings,
+            learner=self.learner, earlier=earlier_losses(told, self.settings.neighbours), name=name,
+        )  # fmt: skip
