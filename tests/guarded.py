@@ -147,7 +147,7 @@ DOORS = {
     "commands/shared_fit.py: synthesizer": "fit",
     "commands/describe.py: run": "describe",
     "commands/declare.py: _learned": "declare",
-    "declaring/private.py: learned_file": "declare",
+    "fit/learned_domain.py: learned_file": "declare",
     "app/order.py: Order.synthesizer": "app",
 }
 NO_DOORS = {

@@ -15,10 +15,10 @@ from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.speaking import say, to_holder
 from sdv_plausible.declaring.codebook import Codebook
 from sdv_plausible.declaring.domain_files import blanks, drafted, read_domain_file, replace_file, with_looks
-from sdv_plausible.declaring.private import learned_file
 from sdv_plausible.declaring.public import WARNING, words_of_table
 from sdv_plausible.declaring.readers import READERS, read_codebook
 from sdv_plausible.declaring.review import Review, Table
+from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.privacy.neighbours import Neighbours, person_of
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.release.plan import Plan

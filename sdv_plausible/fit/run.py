@@ -14,20 +14,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.declaring.private import Earlier
+from sdv_plausible.fit.envelope import after_a_vote, check_blind, delta_too_small, envelope_entry, with_more
+from sdv_plausible.fit.learned_domain import Earlier
 from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.telling import Teller
-from sdv_plausible.fit.voting import (
-    CATEGORY,
-    MOMENTS,
-    Told,
-    after_a_vote,
-    check_blind,
-    delta_too_small,
-    envelope_entry,
-    with_more,
-)
+from sdv_plausible.fit.voting import CATEGORY, MOMENTS, Told
 from sdv_plausible.models.bayesian_network import given_structure, names_columns
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry, Part

@@ -145,13 +145,13 @@ def fit_source(
     }  # fmt: skip
     side = side_entries(random_state, has_constraints=False, transformers={}, types=types)
     fit = replace(fit, said=said(settings, model) | words, side=(*person_entry(settings.neighbours), *side))
-    _ask(fit.plan().ledger, allow_no_claim=allow_no_claim)
     coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
     teller = Teller(partial(told_of_look, domain))
     with shown_in_parts(
         source, columns, settings, learner, scratch, is_paid=budget is not None, rows=rows,
         progress=progress,
     ) as parts:  # fmt: skip
+        _ask(fit.plan().ledger, allow_no_claim=allow_no_claim)
         opened = fit.opened(budget)  # before the first row
         found = fit.run(parts.rows(fit.rules, modelled), opened, coins, teller)
     sampler = found.sampler

@@ -7,18 +7,13 @@ mistakes are refused first, and again with the types that were found.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import given_structure
-from sdv_plausible.models.learners import planned_entries
-from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
-from sdv_plausible.privacy.accounting.filters import gaussian_cost
-from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.privacy.entries import LedgerEntry, Part
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.rules.declared import rules_with_declarations
@@ -35,9 +30,9 @@ from sdv_plausible.table.declarations import (
     read_declarations,
     says_written,
 )
-from sdv_plausible.table.domain import MAX_BINS, Attribute, Domain
+from sdv_plausible.table.domain import MAX_BINS
 from sdv_plausible.table.domain_file import DomainFile, is_blank
-from sdv_plausible.table.private_domain import FAILURE_SHARE, listed
+from sdv_plausible.table.private_domain import listed
 from sdv_plausible.table.words import MODELLED_SDTYPES
 
 CATEGORY = {"sdtype": "categorical"}
@@ -47,7 +42,6 @@ MOMENTS = tuple(
     for form in {("%S" in form): form for form in FORMATS if "%H" in form}.values()
 )
 TYPES_SHARE = 0.1  # of epsilon and of the model's delta; domain and model keep to what is left
-EARLIER_SHARE = 0.5  # of delta, for a domain that was learned before the vote
 Words = Mapping[str, Any]
 
 
@@ -176,110 +170,3 @@ def check_vote(told: Told, s: Settings, learner: Any) -> None:
                 f"{what}: {listed(both)} must have a declared type, as whoever says this knows it: try "
                 f'domain={{"{both[0]}": {{"sdtype": "numerical"}}}}',
             )
-
-
-def envelope_entry(
-    s: Settings,
-    learner: Any,
-    domains: Iterable[Domain],
-    earlier: tuple[Loss, ...],
-    vote: tuple[Loss, ...],
-    parts: tuple[Part, ...],
-) -> LedgerEntry:
-    """What stands for domain and model whatever a vote finds (proof page, Lemma 3), next to what was spent.
-
-    ``domains`` are those of the outcomes with fewest and most columns; ``earlier`` is what one cost that was
-    learned before.
-    """
-    spent = (*earlier, *vote)
-    if spent and math.isinf(compose(spent, s.model_delta)):
-        raise delta_too_small(s)
-    costs = _gaussian_costs(s, learner, domains)
-    losses: tuple[Loss, ...] = ()
-    if costs is None:
-        losses = (_pair(s, earlier, spent),)
-    else:
-        thresholds = FAILURE_SHARE * (1 - TYPES_SHARE) * s.model_delta
-        failures = [failure for failure in (thresholds, max(failure for _, failure in costs)) if failure]
-        mu = calibrate_gaussian(s.epsilon, s.model_delta - math.fsum(failures), spent)
-        noise = GaussianLoss(sensitivity_over_sigma=mu)
-        losses = (noise, *(ApproxDP(epsilon=0.0, delta=failure) for failure in failures))
-    return LedgerEntry(
-        name="learning",
-        mechanism="the most that domain and model may cost whatever was found before; their own lines are "
-        "within",
-        losses=losses,
-        scope="domain and model" if "domain" in parts else "the model",
-        parts=parts,
-        envelope=True,
-    )
-
-
-def _trial(s: Settings, learner: Any, domain: Domain) -> list[Loss]:
-    """What a learner would plan if it had the whole budget."""
-    trial = ModelBudget(epsilon=s.epsilon, delta=s.model_delta, neighbours=s.neighbours)
-    return [loss for entry in planned_entries(learner, domain, trial) for loss in entry.losses]
-
-
-def check_blind(s: Settings, learner: Any, domain: Domain) -> None:
-    """Refuse a learner whose cost hangs on value sets that were learned: their answers would choose it."""
-    blind = Domain(
-        tuple(
-            Attribute(name=a.name, kind="categorical", nullable=True) if a.provenance == "private" else a
-            for a in domain
-        )
-    )
-    if _trial(s, learner, blind) != _trial(s, learner, domain):
-        raise Refused.saying(
-            "model",
-            f"model ({type(learner).__name__}) plans by value sets that were learned from the rows, so that "
-            "their answers would choose what it costs: declare them, or plan by the number of columns alone",
-        )
-
-
-def _gaussian_costs(s: Settings, learner: Any, domains: Iterable[Domain]) -> list[tuple[float, float]] | None:
-    """Squares and failures of what a learner plans for each domain; None if it is not all Gaussian noise."""
-    costs = [gaussian_cost(_trial(s, learner, domain)) for domain in domains]
-    found = [cost for cost in costs if cost is not None]
-    return found if len(found) == len(costs) else None
-
-
-def with_more(domain: Domain) -> Domain:
-    """A domain with columns enough to ask for pairs: an earlier vote may have left too few."""
-    names = [f"more {i}" for i in range(len(domain), 3)]
-    return Domain((*domain, *(Attribute(name=name, kind="categorical", nullable=True) for name in names)))
-
-
-def after_a_vote(names: Sequence[str]) -> Refused:
-    """Say that what an earlier vote left out can be neither voted on nor learned."""
-    return Refused.saying(
-        "domain",
-        f"domain: {listed(names)} are open, and which columns an earlier vote left so is an answer of the "
-        "rows: what they cost now would hang on it, and no total be a bound. Declare their values, or what "
-        f'they are, beside the learned domain: {{"{names[0]}": {{"sdtype": "id"}}}}; or begin without it',
-    )
-
-
-def delta_too_small(s: Settings) -> Refused:
-    """Say that a domain was learned at a larger delta."""
-    return Refused.saying(
-        "delta",
-        f"delta ({s.delta:g}) is too small for a domain that was learned with a larger one: give one as "
-        "large, or learn the domain anew",
-    )
-
-
-def _pair(s: Settings, earlier: tuple[Loss, ...], spent: tuple[Loss, ...]) -> ApproxDP:
-    """Epsilon and delta that are left by plain addition; of delta half where a domain was learned before."""
-    if not earlier:  # as much as the vote was made for
-        return ApproxDP(epsilon=(1 - TYPES_SHARE) * s.epsilon, delta=(1 - TYPES_SHARE) * s.model_delta)
-    share = 1 - EARLIER_SHARE
-    epsilon = s.epsilon - compose(spent, EARLIER_SHARE * s.model_delta)
-    if math.isinf(epsilon):
-        raise delta_too_small(s)
-    if not epsilon > 0:
-        raise Refused.saying(
-            "epsilon",
-            f"epsilon ({s.epsilon!r}) is used up by the domain learned before, or the vote: raise it",
-        )
-    return ApproxDP(epsilon=epsilon, delta=share * s.model_delta)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.declaring.domain_files import told_of_look
-from sdv_plausible.declaring.private import Earlier
+from sdv_plausible.fit.learned_domain import Earlier
 from sdv_plausible.fit.public_table import PublicTable, check_there, public_entries
 from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.run import Fit, Found, Opened

@@ -24,7 +24,7 @@ from sdv_plausible import (
     ReleaseTest,
     fit_source,
 )
-from sdv_plausible.declaring.private import Earlier, earlier_losses, learned_file
+from sdv_plausible.fit.learned_domain import Earlier, earlier_losses, learned_file
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.rules import Forbidden

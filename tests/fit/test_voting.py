@@ -18,8 +18,8 @@ from voting import held_vote
 
 from sdv_plausible import Budget, Domain, Person, PlausibleDeniabilitySynthesizer, Release, fit_source
 from sdv_plausible.cli import main
-from sdv_plausible.declaring.private import Earlier
 from sdv_plausible.fit import run as run_module
+from sdv_plausible.fit.learned_domain import Earlier
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.fit.voting import CATEGORY, MOMENTS, left_open

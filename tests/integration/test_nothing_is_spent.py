@@ -34,7 +34,7 @@ from sdv_plausible import (
 )
 from sdv_plausible.cli import main
 from sdv_plausible.commands import on_disk
-from sdv_plausible.declaring.private import learned_file
+from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.rules import Implies, Multiple
 from sdv_plausible.sdv.versions import metadata_from_columns, metadata_from_table
@@ -252,8 +252,7 @@ def test_a_private_declaration_costs_nothing_either(rows, tmp_path):
 
 def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
     """At every door: what is chosen has been looked at."""
-    from sdv_plausible.declaring import private
-    from sdv_plausible.fit import rows
+    from sdv_plausible.fit import learned_domain, rows
     from sdv_plausible.sources import source_rows
 
     budget = Budget(10.0, 1e-7, tmp_path / "b")
@@ -262,7 +261,7 @@ def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
     def note(honest: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args: seen.append(charged(budget)) or honest(*args)  # type: ignore[func-returns-value]
 
-    for module, name in ((private, "choose_rows"), (rows, "choose_rows"), (source_rows, "bounded")):
+    for module, name in ((learned_domain, "choose_rows"), (rows, "choose_rows"), (source_rows, "bounded")):
         monkeypatch.setattr(module, name, note(getattr(module, name)))
     by_synthesizer(budget, table(), person="home")
     by_source(budget, table(), person="home", scratch=Path(tmp_path))

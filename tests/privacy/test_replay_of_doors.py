@@ -29,10 +29,9 @@ from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, cli, fit_sour
 from sdv_plausible.app import ordered_fit
 from sdv_plausible.app.order import read_order
 from sdv_plausible.commands import on_disk as commands_files
-from sdv_plausible.declaring import private
 from sdv_plausible.declaring.domain_files import drafted
 from sdv_plausible.declaring.review import Table
-from sdv_plausible.fit import parts
+from sdv_plausible.fit import learned_domain, parts
 from sdv_plausible.fit import source as fit_source_module
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv.versions import metadata_from_columns
@@ -300,14 +299,14 @@ def write_stored_types(patch: pytest.MonkeyPatch) -> None:
 
 
 def count_rows_in_the_domain_file(patch: pytest.MonkeyPatch) -> None:
-    honest = private.build_domain
+    honest = learned_domain.build_domain
 
     def build(table: pd.DataFrame, *told: Any) -> Any:
         (age,) = (column for column in honest(table, *told) if column.name == "age")
         rest = [column for column in honest(table, *told) if column.name != "age"]
         return Domain((replace(age, upper=(*age.upper[:-1], age.upper[-1] + len(table))), *rest))
 
-    patch.setattr(private, "build_domain", build)
+    patch.setattr(learned_domain, "build_domain", build)
 
 
 def tell_the_exact_number_of_rows(patch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,8 @@ import pytest
 from cases import each_once
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
-from sdv_plausible.declaring import private
-from sdv_plausible.declaring.private import learned_file
+from sdv_plausible.fit import learned_domain
+from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.sdv import versions
@@ -192,7 +192,7 @@ def test_without_the_look_at_the_schema_a_budget_would_pay(
     """The control."""
     from sdv_plausible.sdv import fitting
 
-    for module in (fitting, opening, bounded, private):
+    for module in (fitting, opening, bounded, learned_domain):
         monkeypatch.setattr(module, "check_storage", lambda *_: None)
     columns = PERSONS if person else {"c": {"sdtype": "categorical"}, "d": {"sdtype": "boolean"}}
     stored = "arrow lists"

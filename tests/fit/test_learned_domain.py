@@ -14,13 +14,13 @@ import pytest
 from sdv_plausible import Budget, Domain, PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.cli import main
 from sdv_plausible.declaring.domain_files import read_domain_file
-from sdv_plausible.declaring.private import Earlier, earlier_losses, learned_file
 from sdv_plausible.declaring.schema import schema_document
+from sdv_plausible.fit import arguments
+from sdv_plausible.fit.learned_domain import Earlier, earlier_losses, learned_file
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, Person
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.release_file.release import Release
-from sdv_plausible.sdv import synthesizer as synthesizer_module
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.domain_file import DomainFile
 from tests.flat import values
@@ -98,7 +98,7 @@ def test_a_later_fit_pays(learned, monkeypatch):
     earlier = earlier_losses(str(learned), ONE_ROW).entries
     assert ledger.entries[0] == earlier[0]
     # The planted bug: the losses are forgotten, and the total looks smaller.
-    monkeypatch.setattr(synthesizer_module, "earlier_losses", lambda *_: Earlier())
+    monkeypatch.setattr(arguments, "earlier_losses", lambda *_: Earlier())
     assert len(synthesizer(learned).plan().ledger.losses) < len(planned.losses)
     assert {a.name: a.provenance for a in synth.get_domain()} == {
         "age": "private", "sex": "declared", "town": "private",

@@ -1,0 +1,88 @@
+"""Both doors read what they are told in one order and in one place: they refuse in the same words."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source, metadata_of
+from sdv_plausible.fit.arguments import Arguments
+from sdv_plausible.fit.telling import FitWarning
+from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.table.domain_file import DomainFile
+
+DOMAIN: dict[str, Any] = {
+    "sex": {"sdtype": "categorical", "range_values": ["f", "m"]},
+    "age": {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0},
+}
+TABLE = pd.DataFrame({"sex": ["f", "m"] * 30, "age": [1, 2, 3] * 20})
+WRONG: dict[str, Any] = {
+    "epsilon": -1,
+    "delta": 2,
+    "model": "magic",
+    "test": "magic",
+    "types": "magic",
+    "locales": ["martian"],
+    "neighbours": "all",
+    "person": "nobody",
+    "budget": 3,
+    "rules": 3,
+    "max_bins": 1,
+    "random_state": "magic",
+    "domain": {"sxe": DOMAIN["sex"]},
+}
+
+
+def at_the_synthesizer(**options: Any) -> None:
+    PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), **{"domain": DOMAIN, **options})
+
+
+def at_fit_source(**options: Any) -> None:
+    fit_source(TABLE, **{"domain": DOMAIN, "metadata": metadata_of(DOMAIN), **options})
+
+
+@pytest.mark.parametrize("name", [name for name in WRONG if name not in ("domain", "person")])
+def test_both_doors_refuse_an_argument_in_the_same_words(name: str) -> None:
+    said = []
+    for door in (at_the_synthesizer, at_fit_source):
+        with pytest.raises((Refused, ValueError, TypeError)) as refused:
+            door(**{name: WRONG[name]})
+        said.append((type(refused.value), str(refused.value)))
+    assert said[0] == said[1]
+    assert name in said[0][1]
+
+
+@pytest.mark.parametrize("name", ["domain", "person"])
+def test_what_names_columns_is_refused_at_both(name: str) -> None:
+    for door in (at_the_synthesizer, at_fit_source):
+        with pytest.raises(ValueError, match=name if name == "person" else "sxe|lacks"):
+            door(**{name: WRONG[name]})
+
+
+def test_no_option_of_both_doors_is_without_a_case() -> None:
+    doors = [
+        set(inspect.signature(door).parameters) for door in (PlausibleDeniabilitySynthesizer, fit_source)
+    ]
+    assert set.intersection(*doors) - {"metadata", "moved"} == {*WRONG}
+
+
+def test_declarations_are_read_from_their_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "domain.json"
+    DomainFile(columns=DOMAIN).save(path)
+    seen = []
+    honest = Arguments.of.__func__  # type: ignore[attr-defined]
+
+    def of(cls: Any, *args: Any, **options: Any) -> Any:
+        found = honest(cls, *args, **options)
+        path.unlink()  # whoever reads it again fails
+        seen.append(found)
+        return found
+
+    monkeypatch.setattr(Arguments, "of", classmethod(of))
+    with pytest.warns(FitWarning, match="look"):
+        fit_source(TABLE.assign(age=50), domain=path)
+    assert len(seen) == 1
