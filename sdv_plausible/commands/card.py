@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.commands.on_disk import UsageError, check_output, check_there, how
+from sdv_plausible.commands.parameters import add_budget, opened_budget
 from sdv_plausible.commands.speaking import say
 
 
@@ -20,13 +21,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("-o", "--output", type=Path, required=True, help="card: .html, .md or .json")
     add("--expect-sha256", metavar="DIGEST", help="refuse any other release file")
     add("--domain", type=Path, help="the domain file: which public sources it cites")
-    add(
-        "--budget",
-        nargs=3,
-        metavar=("FILE", "EPSILON", "DELTA"),
-        help="the budget that the fit drew from: its sentence is on the card",
-    )
-    add("--budget-filter", choices=("sum", "rho"), help="of --budget (default: sum)")
+    add_budget(command, "the budget that the fit drew from: its sentence is on the card")
     add("--audit", type=Path, help="audit.json of a public or simulated table; others are refused")
     for name, hint in KNOWN.items():
         add(f"--{name.replace('_', '-')}", metavar="TEXT", help=hint)
@@ -35,7 +30,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Write the card."""
-    from sdv_plausible.commands.parameters import opened_budget
     from sdv_plausible.release_file.card import KNOWN
     from sdv_plausible.release_file.release import Release
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.commands import on_disk
+from sdv_plausible.commands.parameters import add_budget, opened_budget
 from sdv_plausible.commands.speaking import say, to_holder
 from sdv_plausible.declaring.codebook import Codebook
 from sdv_plausible.declaring.domain_files import blanks, drafted, read_domain_file, replace_file, with_looks
@@ -20,12 +21,14 @@ from sdv_plausible.declaring.readers import READERS, read_codebook
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.privacy.neighbours import Neighbours, person_of
-from sdv_plausible.release.budget import Budget
 from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.csv_files import csv_columns, read_csv
 from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.whole_files import locked
+
+OF_PRIVATE = {"delta": 1e-9, "budget": None, "budget_filter": None, "person": None, "rows_per_person": 1}
+"""Options that play no part without ``--private``, and their defaults."""
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -45,13 +48,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="EPSILON",
         help="learn what is left open from the rows, within this; every fit that uses the file pays it",
     )
-    add("--delta", type=float, default=1e-9, help="of --private (default: 1e-9)")
-    add(
-        "--budget",
-        nargs=3,
-        metavar=("EPSILON", "DELTA", "FILE"),
-        help="of --private: draw from the budget in this file",
-    )
+    add("--delta", type=float, default=OF_PRIVATE["delta"], help="of --private (default: 1e-9)")
+    add_budget(command, "of --private: draw from the budget in this file")
     add("--person", metavar="COLUMN", help="of --private: protect all rows of each value of this column")
     add(
         "--rows-per-person",
@@ -84,9 +82,10 @@ def run(options: argparse.Namespace) -> None:
                 f"{path} is the table itself: what is read off it is no declaration; name a published table, "
                 "or have the domain learned (synthesize --undeclared private)"
             )
-    if options.private is None and (options.person is not None or options.rows_per_person != 1):
+    odd = [name for name, usual in OF_PRIVATE.items() if getattr(options, name) != usual]
+    if options.private is None and odd:
         raise on_disk.UsageError(
-            "--person and --rows-per-person go with --private: without it no row is looked at"
+            f"--{odd[0].replace('_', '-')} goes with --private: without it no row is looked at"
         )
     on_disk.check_there(options.data, options.from_public, options.from_codebook)
     on_disk.check_output(options.output, options.overwrite or options.web, (".json",))
@@ -241,10 +240,7 @@ def _learned(options: argparse.Namespace, file: DomainFile, table: Table) -> Dom
         with locked(options.output.resolve()):  # whoever may not is told before anything is paid
             pass
     document = file.to_dict()
-    budget = None
-    if options.budget is not None:
-        epsilon, delta, path = options.budget
-        budget = Budget(float(epsilon), float(delta), path)
+    budget = opened_budget(options)
     column_types(document)  # complains before a row is read
     options.rows_were_read = True
     rows = table.read(document)

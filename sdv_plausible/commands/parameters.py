@@ -28,17 +28,19 @@ def add_parameters(command: argparse.ArgumentParser) -> None:
         help='further options of the model, such as {"max_cost": 300}, or a file that holds them',
     )
     add("--privacy-test", type=_moved, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-    add(
-        "--budget",
-        nargs=3,
-        metavar=("FILE", "EPSILON", "DELTA"),
-        help="a total over several releases, kept in a file, which is made if it is not there",
-    )
-    add("--budget-filter", choices=("sum", "rho"), help="how fits add up in --budget (default: sum)")
+    add_budget(group, "a total over several releases, kept in a file, which is made if it is not there")
     add(
         "--public",
         type=Path,
         help="a PUBLISHED table (CSV or Parquet) of the same columns, from which learning starts",
+    )
+
+
+def add_budget(command: Any, why: str) -> None:
+    """The options of :func:`opened_budget`."""
+    command.add_argument("--budget", nargs=3, metavar=("FILE", "EPSILON", "DELTA"), help=why)
+    command.add_argument(
+        "--budget-filter", choices=("sum", "rho"), help="how fits add up in --budget (default: sum)"
     )
 
 

@@ -679,7 +679,7 @@ def test_what_was_learned_is_kept_where_its_file_cannot_be_replaced(tmp_path, ca
         "--private",
         "0.5",
     ]
-    command += ["--budget", "1", "1e-8", str(budget)]
+    command += ["--budget", str(budget), "1", "1e-8"]
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     def refuse(*_):

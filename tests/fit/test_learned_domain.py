@@ -13,6 +13,7 @@ import pytest
 
 from sdv_plausible import Budget, Domain, PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.cli import main
+from sdv_plausible.commands.declare import OF_PRIVATE
 from sdv_plausible.declaring.domain_files import read_domain_file
 from sdv_plausible.declaring.schema import schema_document
 from sdv_plausible.fit import arguments
@@ -166,7 +167,7 @@ def test_the_command(tmp_path, capsys):
     people().to_csv(table, index=False)
     TYPES.save(types)
     arguments = ["declare", str(table), "-o", str(output), "--domain", str(types), "--private", "epsilon=0.3",
-                 "--budget", "2", "1e-7", str(tmp_path / "people.budget")]  # fmt: skip
+                 "--budget", str(tmp_path / "people.budget"), "2", "1e-7"]  # fmt: skip
     assert main(arguments) == 0
     assert "Learned at epsilon 0.3, delta 1e-09: age, town" in capsys.readouterr().out
     assert "people.csv" in str(Budget(2.0, 1e-7, tmp_path / "people.budget"))
@@ -230,7 +231,13 @@ def test_the_command_protects_persons(tmp_path, capsys):
     TYPES.save(types)
     arguments = ["declare", str(table), "-o", str(output), "--domain", str(types), "--person", "id"]
     assert main(arguments) == 2
-    assert "go with --private" in capsys.readouterr().err
+    assert "--person goes with --private" in capsys.readouterr().err
+    for name, usual in OF_PRIVATE.items():
+        value = {"budget": ["b", "1", "1e-8"], "budget_filter": ["rho"]}.get(
+            name, ["3" if usual == 1 else "0.5"]
+        )
+        assert main([*arguments[:6], f"--{name.replace('_', '-')}", *value]) == 2
+        assert "goes with --private" in capsys.readouterr().err
     assert main([*arguments, "--rows-per-person", "5", "--private", "2"]) == 0
     document = json.loads(output.read_text())
     assert "Davos" not in document["columns"]["town"]["values"]
