@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from sdv_plausible.late import late_names
 
 if TYPE_CHECKING:
-    from sdv_plausible.intervals import margins as margins
     from sdv_plausible.intervals.combining import Combined, combine
 
 __all__ = ["Combined", "combine"]
 
-_HOME = {"Combined": "combining", "combine": "combining", "margins": "margins"}
+_HOME = {"Combined": "combining", "combine": "combining"}
 
 __getattr__, __dir__ = late_names(__name__, _HOME)

@@ -11,7 +11,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import sdv_plausible.release as releases
 from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, add_up
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.checks import Refused
@@ -70,7 +69,9 @@ class Budget:
             if self._path.exists():
                 self._read()
             else:
-                releases.budget_file.State(filter=self._filter).write(self._path)
+                from sdv_plausible.release.budget_file import State
+
+                State(filter=self._filter).write(self._path)
 
     @property
     def path(self) -> Path:
@@ -114,7 +115,9 @@ class Budget:
                 )
             if not state.filter.admits([*state.costs, cost]):
                 raise BudgetExceededError(_too_much(state, cost))
-            fit = releases.budget_file.Fit(when=when, what=what, cost=cost)
+            from sdv_plausible.release.budget_file import Fit
+
+            fit = Fit(when=when, what=what, cost=cost)
             state.with_fit(fit, planned.neighbours).write(self._path)
         return fit
 
@@ -189,7 +192,9 @@ class Budget:
     # --- the file ---------------------------------------------------------------------------------------
 
     def _read(self) -> State:
-        state = releases.budget_file.State.read(self._path)
+        from sdv_plausible.release.budget_file import State
+
+        state = State.read(self._path)
         if state.filter != self._filter:
             there = state.filter
             raise Refused.saying(

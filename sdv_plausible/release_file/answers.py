@@ -11,7 +11,6 @@ from typing import Any, get_args, overload
 
 import numpy as np
 
-from sdv_plausible import intervals
 from sdv_plausible.questions.counts import Asked, Axis, shape
 from sdv_plausible.questions.transcript import ALL_ROWS, Noise, NoisyAnswer
 from sdv_plausible.release_file.parts import Part
@@ -65,7 +64,9 @@ class Answers(Sequence[NoisyAnswer]):
 
     def number_of_rows(self) -> int:
         """Noisy number of rows of the table, at least 0, from what was answered: nothing new is asked."""
-        return intervals.margins.number_of_rows(self.answers, len(self.names))
+        from sdv_plausible.intervals.margins import number_of_rows
+
+        return number_of_rows(self.answers, len(self.names))
 
 
 def write_answers(answers: Sequence[NoisyAnswer], domain: Domain) -> dict[str, Any]:

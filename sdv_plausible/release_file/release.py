@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-import sdv_plausible.release as releases
-from sdv_plausible import intervals, release_file
 from sdv_plausible.models import learner_of
 from sdv_plausible.models.base import PrefixModel, named_structure
 from sdv_plausible.privacy import checks as check
@@ -161,7 +159,9 @@ class Release(ManyRows):
         DataFrame
             As :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.margins`.
         """
-        return intervals.margins.margins(self.answers, self.domain, columns, level)
+        from sdv_plausible.intervals.margins import margins
+
+        return margins(self.answers, self.domain, columns, level)
 
     def sample_multiple(
         self,
@@ -187,12 +187,14 @@ class Release(ManyRows):
             )
         coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
         learner = learner_of(self.settings)
-        models = releases.redrawn.redrawn_models(
+        from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, redrawn_models
+
+        models = redrawn_models(
             learner, self.model, self.answers, self.domain, num_tables, about, coins.spawn("models")
         )
         rows = self.answers.number_of_rows() if num_rows is None else num_rows
         check.whole("num_rows", rows, 0, "try 1000")
-        known = self._rows_from() | {"seeds": releases.redrawn.INDEPENDENT_ROWS}
+        known = self._rows_from() | {"seeds": INDEPENDENT_ROWS}
         return [
             sample_table(int(rows), {}, coins=coins.spawn("table", i), **(known | {"model": model}))
             for i, model in enumerate(models)
@@ -229,7 +231,9 @@ class Release(ManyRows):
         PrivacyCard
             It can be saved as HTML, Markdown or JSON.
         """
-        return release_file.card_lines.card_of(self, budget=budget, audit=audit, domain=domain, known=known)
+        from sdv_plausible.release_file.card_lines import card_of
+
+        return card_of(self, budget=budget, audit=audit, domain=domain, known=known)
 
     # --- as a file --------------------------------------------------------------------------------
 

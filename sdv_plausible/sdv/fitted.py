@@ -13,7 +13,6 @@ from typing import Any
 import pandas as pd
 from sdv.errors import SamplingError
 
-from sdv_plausible import intervals
 from sdv_plausible.fit.run import Found
 from sdv_plausible.models.base import named_structure
 from sdv_plausible.privacy import checks as check
@@ -75,7 +74,9 @@ class FittedSynthesizer(SamplingSynthesizer):
         ValueError
             If a column is not modelled, or there are no noisy counts.
         """
-        return intervals.margins.margins(self._fitted_sampler().answers, self._codec.domain, columns, level)
+        from sdv_plausible.intervals.margins import margins
+
+        return margins(self._fitted_sampler().answers, self._codec.domain, columns, level)
 
     def get_domain(self) -> Domain:
         """Return the domain of the fit: what each modelled column may hold, and where that is from.

@@ -14,8 +14,6 @@ import numpy as np
 import pandas as pd
 from sdv.errors import SamplingError
 
-import sdv_plausible.release as releases
-from sdv_plausible import intervals
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.release_level import ReleaseTest
@@ -177,11 +175,15 @@ class SamplingSynthesizer(WholeTableSynthesizer):
                 "published table lacks is no noise. Fit without it"
             )
         coins = Coins.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
-        models = releases.redrawn.redrawn_models(
+        from sdv_plausible.release.redrawn import redrawn_models
+
+        models = redrawn_models(
             self._learner, sampler.model, sampler.answers, domain, num_tables, about, coins.spawn("models")
         )
         if num_rows is None:
-            num_rows = intervals.margins.number_of_rows(sampler.answers, len(domain))
+            from sdv_plausible.intervals.margins import number_of_rows
+
+            num_rows = number_of_rows(sampler.answers, len(domain))
         return [
             self._with_model(model, coins.spawn("table", i)).sample(num_rows)
             for i, model in enumerate(models)
@@ -189,10 +191,12 @@ class SamplingSynthesizer(WholeTableSynthesizer):
 
     def _with_model(self, model: Any, coins: Coins) -> Any:
         """Return this synthesizer with another model, all of whose attributes are drawn."""
+        from sdv_plausible.release.redrawn import INDEPENDENT_ROWS
+
         held = self._alike()
         held._process = os.getpid()
         held._settings = replace(self._settings, test=ReleaseTest())
-        held._sampler = PrefixSampler(model=model, seeds=releases.redrawn.INDEPENDENT_ROWS, coins=coins)
+        held._sampler = PrefixSampler(model=model, seeds=INDEPENDENT_ROWS, coins=coins)
         return held
 
     # --- what SDV calls ---------------------------------------------------------------------------
