@@ -8,13 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.fit.learned_domain import earlier_losses
+from sdv_plausible.fit.learned_domain import Earlier, earlier_losses
 from sdv_plausible.fit.public_table import check_public
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.voting import Told, check_vote, left_open
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.bayesian_network import names_columns
 from sdv_plausible.models.learners import check_number_of_columns
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import check_budget
@@ -23,8 +24,13 @@ from sdv_plausible.release.side_entries import Types, check_types
 from sdv_plausible.release_file.invented import check_invented
 from sdv_plausible.release_file.settings import check_locales
 from sdv_plausible.table.cell_texts import PLAIN, Spelling
-from sdv_plausible.table.column_types import check_released
+from sdv_plausible.table.column_types import check_released, metadata_columns
 from sdv_plausible.table.declarations import Undeclared, given_file, says_written
+from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.private_domain import listed
+
+VOTED = "_types_were_voted_for"
+"""Of metadata in the words of an earlier fit's vote: an attribute, which no file keeps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +42,7 @@ class Arguments:
     domain: Any  # the declarations, or "written"
     types: Types
     locales: list[str]
+    earlier: Earlier  # what the declarations cost when they were learned
 
     @classmethod
     def of(
@@ -70,7 +77,13 @@ class Arguments:
         known_locales = check_locales(locales)
         check_released(metadata)
         told = domain if says_written(domain) else given_file(domain)
-        return cls(settings=settings, learner=learner, domain=told, types=types, locales=known_locales)
+        earlier = earlier_losses(told, unit)
+        if types == "declared" and not earlier.voted:
+            _check_not_voted(metadata, told)
+        return cls(
+            settings=settings, learner=learner, domain=told, types=types, locales=known_locales,
+            earlier=earlier,
+        )  # fmt: skip
 
     def read(
         self,
@@ -112,5 +125,19 @@ class Arguments:
         check_public(public, columns, self.learner, rule_set)
         return Fit(
             told=said, declared=declared, rules=rule_set, specs=specs, settings=self.settings,
-            learner=self.learner, earlier=earlier_losses(told, self.settings.neighbours), name=name,
+            learner=self.learner, earlier=self.earlier, name=name,
         )  # fmt: skip
+
+
+def _check_not_voted(metadata: Any, domain: Any) -> None:
+    """Refuse types that an earlier fit's vote found, and paid for, as if they were public."""
+    if not getattr(metadata, VOTED, False):
+        return
+    known = domain.columns if isinstance(domain, DomainFile) else {}
+    if names := [name for name in metadata_columns(metadata) if name not in known]:
+        raise Refused.saying(
+            "types",
+            f'types ("declared"): those of {listed(names)} were voted for by an earlier fit, and its ledger '
+            "paid for that, which this one's would not: give domain=earlier.get_domain() with this metadata, "
+            'or types="voted", or declare these columns (domain={...})',
+        )

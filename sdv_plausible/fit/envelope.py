@@ -80,6 +80,22 @@ def check_blind(s: Settings, learner: Any, domain: Domain) -> None:
         )
 
 
+def check_even(s: Settings, learner: Any, domain: Domain) -> None:
+    """Refuse a learner whose cost is of one kind for few columns and of another for many.
+
+    How many an earlier vote left is an answer of the rows, which would choose what stands for it.
+    """
+    declared = Domain(tuple(a for a in domain if a.provenance != "private"))
+    costs = [gaussian_cost(_trial(s, learner, with_more(declared, n))) for n in (3, 5, 9, 17, 33, 65)]
+    if len({None if cost is None else cost[1] for cost in costs}) > 1:
+        raise Refused.saying(
+            "model",
+            f"model ({type(learner).__name__}) plans another kind of noise, or another failure, for few "
+            "columns than for many, and how many there are was found by a vote: declare all types, or plan "
+            "alike for three columns or more",
+        )
+
+
 def _gaussian_costs(s: Settings, learner: Any, domains: Iterable[Domain]) -> list[tuple[float, float]] | None:
     """Squares and failures of what a learner plans for each domain; None if it is not all Gaussian noise."""
     costs = [gaussian_cost(_trial(s, learner, domain)) for domain in domains]
@@ -87,9 +103,9 @@ def _gaussian_costs(s: Settings, learner: Any, domains: Iterable[Domain]) -> lis
     return found if len(found) == len(costs) else None
 
 
-def with_more(domain: Domain) -> Domain:
+def with_more(domain: Domain, columns: int = 3) -> Domain:
     """A domain with columns enough to ask for pairs: an earlier vote may have left too few."""
-    names = [f"more {i}" for i in range(len(domain), 3)]
+    names = [f"more {i}" for i in range(len(domain), columns)]
     return Domain((*domain, *(Attribute(name=name, kind="categorical", nullable=True) for name in names)))
 
 

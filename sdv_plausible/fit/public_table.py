@@ -111,7 +111,15 @@ def starts(public: pd.DataFrame, rows: pd.DataFrame) -> bool:
     public = public.set_axis(public.columns.astype(str), axis=1)
     names = [name for name in public if name in first]  # ids are not among the rows that a model sees
     first, public = (table[names].reset_index(drop=True).astype(object) for table in (first, public))
-    return bool(names) and first.equals(public)  # whatever their storage
+    return bool(names) and all(_same(first[name], public[name]) for name in names)
+
+
+def _same(one: pd.Series[Any], other: pd.Series[Any]) -> bool:
+    """Whether cells are the same, whatever their storage, and though one side has texts of numbers."""
+    if one.equals(other) or one.map(str).equals(other.map(str)):
+        return True
+    first, second = (pd.to_numeric(cells, errors="coerce") for cells in (one, other))
+    return bool(first.equals(second) and first.notna().sum() == one.notna().sum() == other.notna().sum())
 
 
 def check_there(public: Any, said: tuple[int | None, str | None], *, is_the_table: bool, alone: bool) -> None:

@@ -14,12 +14,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.fit.envelope import after_a_vote, check_blind, delta_too_small, envelope_entry, with_more
+from sdv_plausible.fit.envelope import (
+    after_a_vote,
+    check_blind,
+    check_even,
+    delta_too_small,
+    envelope_entry,
+    with_more,
+)
 from sdv_plausible.fit.learned_domain import Earlier
 from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.fit.voting import CATEGORY, MOMENTS, Told
+from sdv_plausible.models import words_of
 from sdv_plausible.models.bayesian_network import given_structure, names_columns
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry, Part
@@ -114,6 +122,8 @@ class Fit:
             self._check_names(domain)
         if self.earlier.entries:
             check_blind(settings, self.learner, domain)
+        if self.earlier.voted and not names_columns(self.learner) and "model" not in words_of(self.learner):
+            check_even(settings, self.learner, domain)
         extra = (
             *self.earlier.entries,
             *self.told.entries(settings),

@@ -185,9 +185,15 @@ def _columns_of(source: Any, metadata: Any, arguments: Arguments, rows: int) -> 
             )
         words, file, _ = left_open(() if person is None else (person,), arguments.domain, person)
         # what is declared tells a header line from a record
-        return {
-            name: {} for name in open_source(source, column_types(words) | column_types(file), rows).names
-        }
+        table = open_source(source, column_types(words) | column_types(file), rows)
+        if odd := getattr(table, "uneven", ()):
+            raise check.Refused.saying(
+                "types",
+                f'types ("voted"): all columns are taken, and {", ".join(odd)} are not in every file (or are '
+                "told by names of folders): give files with the same columns, or declare what is to be taken "
+                "(domain={...}) and leave types out",
+            )
+        return {name: {} for name in table.names}
     known = with_id(column_types(arguments.domain, metadata), person)
     return {name: kind.words for name, kind in known.items()}
 

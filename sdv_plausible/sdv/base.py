@@ -12,6 +12,7 @@ import pandas as pd
 from sdv.errors import RefitWarning
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
+from sdv_plausible.fit.arguments import VOTED
 from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.release.side_entries import own_transformers
 from sdv_plausible.sdv import versions as sdv_compat
@@ -38,6 +39,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     _model: Any
     _returns_dict = False
     _frame_kind: sdv_compat.FrameKind | None = None
+    _has_voted_types = False  # the metadata's, which are answers of the rows
     _made_by_sdv = False  # processed rows are out there that SDV made of the rows
 
     def __init__(
@@ -96,19 +98,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
     @shown_rows
     def fit(self, data: Any) -> None:
-        """Fit to a DataFrame or ``{table: DataFrame}``. If it fails, an earlier fit stays as it was.
-
-        A cell that is a list, a dict or an object of an unknown class counts as missing: one cell never ends
-        a fit. Columns of which most cells are outside what was declared, these included, are named in a
-        warning.
-
-        Raises
-        ------
-        ValueError
-            If the table is empty.
-        sdv.errors.InvalidDataError
-            If it does not match the metadata.
-        """
+        """Fit to a DataFrame or ``{table: DataFrame}``. If it fails, an earlier fit stays as it was."""
         given, frame = sdv_compat.split_input(data)
         check_labels(frame)
         if not self._sdv_sees_rows:
@@ -159,6 +149,16 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             self.__dict__.pop(name) for name in ("enforce_min_max_values", "enforce_rounding", "locales")
         ]
         BaseSingleTableSynthesizer.__init__(self, without_details(metadata), *given)
+        self._has_voted_types = True
+        for held in (self.metadata, self._original_metadata):
+            setattr(held, VOTED, True)
+
+    def get_metadata(self, version: str = "original") -> Any:
+        """Return a copy of the metadata, as given or as constraints changed it; its types may be a vote's."""
+        found = super().get_metadata(version)
+        if self._has_voted_types:
+            setattr(found, VOTED, True)
+        return found
 
     def _check_processing(self) -> None:
         """Refuse to hand rows to SDV's processing, step by step."""

@@ -110,9 +110,9 @@ class FittingSynthesizer(FittedSynthesizer):
         Parameters
         ----------
         data : DataFrame, {table: DataFrame}, path, Files, Dask DataFrame or function
-            The rows. A path (a CSV or Parquet file, a folder of them, or a pattern) is read in parts, and of
-            its columns those of the metadata; so are a Dask DataFrame and a function that opens a stream,
-            and with ``scratch`` all that :func:`~sdv_plausible.fit_source` takes.
+            The rows. A path (a CSV or Parquet file, a folder of them, a pattern) is read in parts; so are a
+            Dask DataFrame and a function that opens a stream, and with ``scratch`` all that
+            :func:`~sdv_plausible.fit_source` takes. Of what is read in parts the metadata's columns count.
             :class:`~sdv_plausible.Files` says how a file is written.
         scratch : str or Path, optional
             A folder on a disk of yours for the codes of all rows, as for fit_source.

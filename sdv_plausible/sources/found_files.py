@@ -16,8 +16,8 @@ from sdv_plausible.sources.source import PART_ROWS, LocalSource, SourceError, qu
 from sdv_plausible.table.cell_texts import PLAIN, Spelling
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.csv_files import check_csv, csv_blocks, csv_columns
-from sdv_plausible.table.parquet import frame_of
-from sdv_plausible.table.text_files import UNPACKERS, Files
+from sdv_plausible.table.parquet import frame_of, parquet_columns
+from sdv_plausible.table.text_files import TEXTS, Files
 
 _NUMBERED = "[0-9]" * 5
 VERSIONED = (
@@ -56,6 +56,7 @@ class ArrowSource(LocalSource):
         super().__init__(rows, progress=progress)
         self._schema, self._batches, self._types, self.in_order = schema, batches, types, in_order
         self._spelling = spelling
+        self.uneven: tuple[str, ...] = ()
 
     @property
     def names(self) -> Sequence[str]:
@@ -88,7 +89,8 @@ class CsvSource(LocalSource):
         super().__init__(rows, progress=progress)
         self._paths, self._types, self._written = paths, types, written or Files("")
         # every header: what only a pass would find has been paid for
-        self._names, *_ = [csv_columns(path, declared=types, **self._written.csv) for path in paths]
+        headers = [csv_columns(path, declared=types, **self._written.csv) for path in paths]
+        self._names, self.uneven = headers[0], _uneven(paths, headers)
 
     def check_form(self) -> None:
         """Raise ValueError if a file is not well formed: one pass, before anything is paid for."""
@@ -115,6 +117,14 @@ class CsvSource(LocalSource):
         )
 
 
+def _uneven(paths: Sequence[Path], headers: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Columns that not every file has, and those of which the names of folders tell."""
+    everywhere = set.intersection(*map(set, headers))
+    seldom = {name for header in headers for name in header} - everywhere
+    parts = {part.partition("=")[0] for path in paths[1:] for part in path.parts[:-1] if "=" in part}
+    return tuple(sorted(seldom | (parts - everywhere)))
+
+
 def files_of(path: str | os.PathLike[str]) -> list[Path]:
     """Files that a path names: itself, those of a folder, or those that a pattern fits, sorted.
 
@@ -130,8 +140,11 @@ def files_of(path: str | os.PathLike[str]) -> list[Path]:
     text, folder = os.fspath(path), Path(path)
     found = {folder} if folder.is_file() else set[Path]()
     if folder.is_dir():
-        kinds = (".parquet", ".csv", *UNPACKERS)
-        found = _kept(text, folder, (one for one in _below(text, folder) if one.suffix.lower() in kinds))
+        found = _kept(text, folder, _below(text, folder))
+        other = {one for one in found if one.suffix.lower() not in (".parquet", *TEXTS)}
+        if found > other > set():
+            raise _lost(text, min(other), "is no CSV or Parquet file, by its ending")
+        found -= other
     elif not found:
         fixed = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), folder.parts))
         for place in _places(folder):
@@ -233,7 +246,9 @@ def parquet_source(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pq.read_schema(paths[0])
+    headers = [parquet_columns(path) for path in paths]
+    stored = pq.read_schema(paths[0])
+    schema = pa.schema([stored.field(name) for name in headers[0]])
     known = [name for name in schema.names if name in types]
     for path in paths[1:]:
         other = pq.read_schema(path)
@@ -250,7 +265,9 @@ def parquet_source(
                 for batch in file.iter_batches(rows, columns=list(names)):
                     yield pa.Table.from_batches([batch]).select(list(names))
 
-    return ArrowSource(schema, batches, types, rows, progress=progress, spelling=spelling)
+    made = ArrowSource(schema, batches, types, rows, progress=progress, spelling=spelling)
+    made.uneven = _uneven(paths, headers)
+    return made
 
 
 def table_source(table: Any, types: Mapping[str, ColumnType], rows: int, *, progress: bool) -> ArrowSource:

@@ -83,7 +83,11 @@ def check_scratch(source: Source, scratch: str | Path | None) -> None:
             f"scratch ({str(scratch)!r}) must be None for a Dask DataFrame, whose rows stay where they are: "
             "use its persist()"
         )
-    if not Path(scratch).is_dir() or not os.access(scratch, os.W_OK):
+    if (
+        not isinstance(scratch, (str, os.PathLike))
+        or not Path(scratch).is_dir()
+        or not os.access(scratch, os.W_OK)
+    ):
         raise ValueError(f"scratch ({str(scratch)!r}) must be a folder that can be written to: make it first")
     remove_leftovers(Path(scratch))
 

@@ -23,7 +23,7 @@ from sdv_plausible.sources.source import PART_ROWS, FrameSource, Source
 from sdv_plausible.sources.streams import READ_ONCE, ibis_source, stream_source
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.storage import check_storage
-from sdv_plausible.table.text_files import UNPACKERS, Files
+from sdv_plausible.table.text_files import TEXTS, Files
 
 KNOWN = (
     "a path, folder or pattern of Parquet or CSV files, a pandas or polars frame, an Arrow table, a DuckDB "
@@ -103,7 +103,7 @@ class _Files(list[Path]):
     @property
     def are_csv(self) -> bool:
         """Whether they are CSV, packed or not."""
-        return {path.suffix.lower() for path in self} <= {".csv", ".tsv", ".txt", *UNPACKERS}
+        return {path.suffix.lower() for path in self} <= {*TEXTS}
 
 
 def _named(data: Any) -> Any:
@@ -173,7 +173,7 @@ ENGINES = (
     ),
     Engine(
         "Dask DataFrame",
-        lambda data: _library(data) == "dask" and hasattr(data, "to_delayed"),
+        lambda data: _library(data) == "dask" and hasattr(data, "to_delayed") and hasattr(data, "columns"),
         lambda data, *_: DaskSource(data),
     ),
     Engine(

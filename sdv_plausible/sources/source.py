@@ -16,6 +16,7 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from sdv_plausible.questions.counts import SeesRows
+from sdv_plausible.sources.unchanged import Unchanged
 from sdv_plausible.table.cell_texts import Spelling, read_again
 from sdv_plausible.table.cells import plain_cells
 from sdv_plausible.table.column_types import ColumnType
@@ -102,6 +103,7 @@ class LocalSource(SeesRows, ABC):
 
     def __init__(self, rows: int = PART_ROWS, *, progress: bool = False) -> None:
         self.rows, self.progress = rows, progress
+        self.unchanged = Unchanged()  # by the number of rows: whoever codes them compares more
 
     @property
     @abstractmethod
@@ -117,12 +119,20 @@ class LocalSource(SeesRows, ABC):
         """No row of some columns, in the types of the parts."""
 
     def total(self, work: Work[T], names: Sequence[str]) -> T:
-        """Counts of all parts: at any time one part is in memory, and one sum."""
-        found = work.count(self.empty(names), 0)
+        """Counts of all parts: at any time one part is in memory, and one sum.
+
+        Raises
+        ------
+        RuntimeError
+            If there are more rows or fewer than in an earlier pass.
+        """
+        found, rows = work.count(self.empty(names), 0), 0
         with tqdm(unit=" rows", unit_scale=True, disable=not self.progress, leave=False) as bar:
             for number, part in enumerate(self.parts(names)):
                 found = work.merge(found, work.count(part, number))
+                rows += len(part)
                 bar.update(len(part))
+        self.unchanged.check([rows])
         return found
 
 

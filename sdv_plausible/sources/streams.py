@@ -20,16 +20,15 @@ def stream_source(
 ) -> ArrowSource:
     """A function that opens the table anew: an Arrow stream, or record batches or tables of one schema.
 
-    It is called once for the schema alone, and once for every pass.
+    It is called for the schema, once for every pass, and twice before the first: whether it gives the rows
+    anew is seen before anything is paid for.
 
     Raises
     ------
     ValueError
-        If it gives anything else, or no batch.
+        If it gives anything else, no batch, or other rows the second time.
     """
     given = quietly(opened)
-    if isinstance(given, Iterator) and quietly(opened) is given:  # it would be empty at every later pass
-        raise SourceError(READ_ONCE.format(name=type(given).__name__))
     first = quietly(lambda: next(_tables(given), None))
     if first is None:
         raise SourceError("source gave no record batch: a table without rows is a batch of no rows")
@@ -46,7 +45,15 @@ def stream_source(
             for start in range(0, chosen.num_rows, rows):
                 yield chosen.slice(start, rows)
 
-    return ArrowSource(schema, batches, types, rows, in_order=False, progress=progress)
+    made = ArrowSource(schema, batches, types, rows, in_order=False, progress=progress)
+    # What was opened outside the function gives the rest the second time, and nothing the third. In a pass of
+    # the fit it would be too late: that has been paid for.
+    there = quietly(lambda: sum(table.num_rows for table in _tables(opened())))
+    again = quietly(lambda: any(table.num_rows for table in _tables(opened())))
+    if first.num_rows > there or again != bool(there):
+        raise SourceError(READ_ONCE.format(name=type(given).__name__))
+    made.unchanged.check([there])
+    return made
 
 
 def ibis_source(table: Any, types: Mapping[str, ColumnType], rows: int, *, progress: bool) -> ArrowSource:

@@ -50,7 +50,9 @@ class Spelling:
                 isinstance(mark, str) and len(mark) == 1 and mark not in "0123456789+-eE"
             ):
                 raise Refused(name, mark, "must be one character that is no digit, sign or e", "try ','")
-        if self.decimal is None or self.decimal == self.thousands:
+        if self.decimal is None:
+            raise Refused("decimal", None, "must be one character", "try '.'")
+        if self.decimal == self.thousands:
             raise ValueError(
                 f"decimal ({self.decimal!r}) and thousands ({self.thousands!r}) must be two characters"
             )

@@ -30,6 +30,7 @@ MARKS = ("encoding", "separator", "quote")  # how a file is written, not its cel
 BLOCK = 2_000  # records that are held as text at a time
 _NUMBERS = (Spelling(thousands=","), Spelling(decimal=",", thousands="."))  # however a file writes them
 OTHER_SEPARATORS = (";", "\t", "|", ",")
+_NO_TEXT = ["\0"]
 _SEPARATED = re.compile("[;\t|]")
 PathLike = str | os.PathLike[str]
 
@@ -272,12 +273,14 @@ def _records(path: PathLike, encoding: str, separator: str, quote: str) -> Itera
                     f"{path}: after line {reader.line_num} it cannot be read ({type(error).__name__}): is it "
                     "whole, and of the kind that its ending says?"
                 ) from None
-            except UnicodeError:
+            except UnicodeError:  # which holds the bytes: told of outside
+                record = _NO_TEXT
+            if record is _NO_TEXT:
                 told = encoding.removesuffix("-sig")  # the mark is ours
                 raise ValueError(
-                    f"{path}: after line {reader.line_num} there is no text in the encoding {told!r}; name "
-                    "the file's own, such as 'cp1252'"
-                ) from None
+                    f"{path}: line {reader.line_num + 1}, or one after it, holds no text in the encoding "
+                    f"{told!r}; name the file's own, such as 'cp1252'"
+                )
             if record is None:
                 return
             if not record:

@@ -182,6 +182,8 @@ def _numbers(cells: pa.ChunkedArray) -> pd.Series[Any]:
 
     if pa.types.is_boolean(cells.type):
         cells = cells.cast(pa.int8())
+    if pa.types.is_decimal(cells.type):  # Arrow divides twice: 1.7 would be 1.7000000000000002
+        cells = cells.cast(pa.string())
     values = cells.cast(pa.float64(), safe=False).to_numpy()
     return pd.Series(np.where(np.isfinite(values), values, np.nan))
 

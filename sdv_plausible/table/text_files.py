@@ -15,6 +15,7 @@ from typing import Any, TextIO
 from sdv_plausible.table.cell_texts import FALSE_VALUES, TRUE_VALUES, Spelling
 
 UNPACKERS: dict[str, Callable[..., TextIO]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+TEXTS = (".csv", ".tsv", ".txt", *UNPACKERS)  # CSV, packed or not
 NO_TEXT = (".xlsx", ".xls", ".ods", ".zip", ".sav", ".dta", ".feather", ".parquet")  # which people try
 DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)  # while reading
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -106,16 +107,40 @@ def test_files_say_how_they_are_written(types: Any, tmp_path: Path) -> None:
         Files("own.csv", decimal="1")
 
 
+CELLS: dict[str, tuple[list[Any], dict[str, Any]]] = {  # in halves
+    "texts beside numbers": (["refused", 3], DOMAIN["age"] | {"special_values": ["refused"]}),
+    "and missing ones": (
+        ["refused", None],
+        DOMAIN["age"] | {"special_values": ["refused"], "range_is_nullable": True},
+    ),
+    "numbers": ([7, 1], {"sdtype": "categorical", "range_values": [7, 1]}),
+    "numbers and texts": ([7, "a"], {"sdtype": "categorical", "range_values": [7, "a"]}),
+    "truth values": ([True, False], {"sdtype": "categorical", "range_values": [True, False]}),
+    "dates": (
+        ["13.02.2020", "02.11.2021"],
+        {"sdtype": "datetime", "datetime_format": "%d.%m.%Y", "range_min": "01.01.2020", "range_max": "31.12.2021"},
+    ),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("types", ["declared", "voted"])
-def test_declared_texts_beside_numbers_are_kept_in_parts(types: Any, tmp_path: Path) -> None:
-    table = people()
-    table["paid"] = table["paid"].astype(object).where(table.index % 2 > 0, "refused")
-    path = held("csv", table, tmp_path)
-    domain = DOMAIN | {"paid": DOMAIN["paid"] | {"special_values": ["refused"]}}
+@pytest.mark.parametrize("case", CELLS)
+def test_cells_are_read_in_parts_as_they_are_declared(case: str, types: Any, tmp_path: Path) -> None:
+    values, words = CELLS[case]
+    domain = {"sex": DOMAIN["sex"], "it": words}
+    path = tmp_path / "table.csv"
+    pd.DataFrame({"sex": ["f", "m", "m", "f"] * 400, "it": values * 800}).to_csv(path, index=False)
     options: dict[str, Any] = {"domain": domain, "types": types, "random_state": 3}
-    assert digest(made(**options), path) == digest(made(**options), table)
-    release = fit_source(path, allow_no_claim=True, epsilon=20, **options)
-    assert 0.4 < (release.sample(2000)["paid"] == "refused").mean() < 0.6
+    metadata = metadata_of({name: {"sdtype": one["sdtype"]} for name, one in domain.items()})
+    synth = PlausibleDeniabilitySynthesizer(metadata, **options)
+    assert digest(synth, path) == digest(copy(synth), read_csv(path, domain))
+    source = fit_source(path, allow_no_claim=True, epsilon=20, **options)
+    for sampled in (synth.sample(1000)["it"], source.sample(1000)["it"]):
+        if case == "dates":
+            assert {one[6:] for one in sampled} == {"2020", "2021"}
+            continue
+        halves = sampled.astype(object).where(sampled.notna(), None).map(str).value_counts(normalize=True)
+        assert [0.4 < halves[str(value)] < 0.6 for value in values] == [True, True]
 
 
 REFUSED: dict[str, tuple[dict[str, Any], Any, str]] = {
@@ -221,6 +246,12 @@ def test_a_published_table_that_is_the_rows_is_known_in_parts_too(tmp_path: Path
     synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=domain, public=public)
     with pytest.warns(UserWarning, match="public holds the first rows"):
         synth.fit(tmp_path / "t.parquet")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    public = pd.read_csv(tmp_path / "t.csv").head(100)
+    for rows in (tmp_path / "t.csv", pd.read_csv(tmp_path / "t.csv")):
+        synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), types="voted", public=public)
+        with pytest.warns(UserWarning, match="public holds the first rows"):
+            synth.fit(rows)
 
 
 @pytest.mark.parametrize("ending", [".txt", ".tsv"])

@@ -7,6 +7,7 @@ import functools
 import io
 import json
 import pickle
+from copy import deepcopy
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -16,13 +17,17 @@ import pandas as pd
 import pytest
 from voting import held_vote
 
-from sdv_plausible import Budget, Domain, Person, PlausibleDeniabilitySynthesizer, Release, fit_source
+from sdv_plausible import Budget, Domain, Person, PlausibleDeniabilitySynthesizer, Release, fit_source, models
 from sdv_plausible.cli import main
+from sdv_plausible.fit import arguments
 from sdv_plausible.fit import run as run_module
+from sdv_plausible.fit.envelope import check_even
 from sdv_plausible.fit.learned_domain import Earlier
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.fit.voting import CATEGORY, MOMENTS, left_open
+from sdv_plausible.models import NAMES, make_learner
+from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.accounting.filters import FILTERS, gaussian_cost
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, PureDP
@@ -33,11 +38,12 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest
+from sdv_plausible.release.settings import Settings
 from sdv_plausible.rules import Inequality
 from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns
 from sdv_plausible.table import type_votes
 from sdv_plausible.table.cell_texts import Spelling, read_again, text_of
-from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.column_types import column_types, metadata_columns
 from sdv_plausible.table.domain_file import DomainFile, digest
 from sdv_plausible.table.type_votes import CellKinds, kind_of
 
@@ -433,8 +439,80 @@ def test_planted_losses_of_the_columns_that_were_found_make_totals_that_hang_on_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Earlier, "voted", False)
+    monkeypatch.setattr(arguments, "_check_not_voted", lambda *_: None)
     for model in ("independent", "correlated", "gaussian_copula", CHAINED[-1]):
         assert len({later_total(model, outcome) for outcome in VOTED}) > 1
+
+
+class ByColumns:
+    """A learner of somebody's own: noise of another kind for few columns than for many."""
+
+    makes = BayesianNetwork
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def _of(self, domain: Any) -> Any:
+        return make_learner("independent" if len(domain) <= self.most else "correlated")
+
+    def plan(self, domain: Any, budget: Any) -> Any:
+        return self._of(domain).plan(domain, budget)
+
+    def fit(self, rows: Any, domain: Any, budget: Any, coins: Any) -> Any:
+        return self._of(domain).fit(rows, domain, budget, coins)
+
+
+@pytest.mark.parametrize("most", [3, 4, 20, 64])
+def test_a_learner_that_plans_by_the_number_of_columns_is_refused_after_a_vote(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for outcome in VOTED:
+        with pytest.raises(ValueError, match=r"model \(ByColumns\) plans another kind of noise"):
+            later_total(ByColumns(most), outcome)
+    monkeypatch.setattr(run_module, "check_even", lambda *_: None)
+    if most == 3:  # the planted fault: one outcome states another total
+        assert len({later_total(ByColumns(most), outcome) for outcome in VOTED}) > 1
+
+
+@pytest.mark.parametrize("model", [name for name in NAMES if name not in ("correlated", "latent")])
+def test_no_learner_of_ours_plans_by_the_number_of_columns(model: str) -> None:
+    _even(model, (1.0,))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", NAMES)
+def test_no_learner_of_ours_plans_by_the_number_of_columns_at_any_epsilon(model: str) -> None:
+    _even(model, (0.1, 1.0, 10.0))
+
+
+def _even(model: str, epsilons: tuple[float, ...]) -> None:
+    learner = make_learner(model)
+    for epsilon in epsilons:
+        check_even(Settings.of(epsilon, 1e-9, "release", ONE_ROW, learner), learner, Domain(()))
+    assert "model" in models.words_of(learner)  # so that a fit need not ask
+
+
+def test_types_that_a_vote_found_come_with_what_they_cost(tmp_path: Any) -> None:
+    """As metadata alone they would be declared for nothing, at both doors, also after a release was loaded."""
+    metadata_, domain = voted_before("id")
+    first = made(table(600)[["sex", "name"]], epsilon=2.0)
+    first.fit(table(600)[["sex", "name"]])
+    first.release().save(tmp_path / "first.release")
+    again = PlausibleDeniabilitySynthesizer.from_release(Release.load(tmp_path / "first.release"))
+    voted = [metadata_, *(one for synth in (first, again) for one in (synth.metadata, synth.get_metadata()))]
+    for one in (*voted, deepcopy(first.metadata), pickle.loads(pickle.dumps(first)).metadata):
+        for door in (PlausibleDeniabilitySynthesizer, partial(fit_source, table(600)[["sex", "name"]])):
+            with pytest.raises(ValueError, match=r'types \("declared"\).* were voted for by an earlier fit'):
+                door(metadata=one)
+    own = metadata_columns(first.metadata)
+    for synth in (
+        PlausibleDeniabilitySynthesizer(first.metadata, types="voted"),
+        PlausibleDeniabilitySynthesizer(first.metadata, domain=first.get_domain(), epsilon=4.0),
+        PlausibleDeniabilitySynthesizer(first.metadata, domain=own),
+    ):
+        assert synth.plan().ledger.claims_privacy
+    assert made(table(600)[["sex"]], types="declared").get_metadata().to_dict()
+    assert domain.learned
 
 
 def test_a_fit_after_a_vote_keeps_what_it_planned(tmp_path: Any) -> None:
@@ -542,6 +620,10 @@ def test_columns_of_another_learned_domain_are_not_paid_for(tmp_path: Any) -> No
     for domain in (both, tmp_path / "both.json"):
         with pytest.raises(ValueError, match="what learning c, d cost is not with it"):
             made(frame, types="declared", domain=domain, epsilon=2.0)
+    declared = {"b": {"range_values": ["x", "y", "z"]}}
+    synth = made(frame[["a", "b"]], types="declared", domain=declared)
+    synth.fit(frame[["a", "b"]])
+    assert synth.get_domain().learned["columns"] == ["a"]  # another's "b" would be no column of this fit
     few = run_module.replace(first, attributes=tuple(first)[:1])
     assert made(frame[["a"]], types="declared", domain=few, epsilon=9.0).plan().ledger.claims_privacy
 

@@ -60,6 +60,8 @@ def test_what_is_within_an_envelope_is_no_part_of_the_total() -> None:
         assert ledger.within == tuple(loss for one in after for loss in one.losses)
     assert ledger_of(VOTE, LEARNING, seeds, *inside).losses == (*before.losses, *seeds.losses)
     assert ledger_of(*inside, LEARNING).total() > ledger_of(LEARNING).total()  # before it
+    both = entry("model and seeds", noise(0.01), parts=("parameters", "seeds"))  # more than it stands for
+    assert both in counted([LEARNING, both])
     of_all = entry("coins", noise(0.01), parts=())  # of nothing that it stands for
     assert of_all in counted([LEARNING, of_all])
     assert within([LEARNING, entry("seen", InfiniteLoss())]) == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from tables import COLUMNS, table
+from tables import COLUMNS, DECLARED, table
 
 from sdv_plausible import fit_source
 from sdv_plausible.rules import Forbidden
@@ -226,3 +226,46 @@ def test_a_pattern_that_meets_a_folder_of_rows_says_so(tmp_path):
     assert (
         len(files_of(tmp_path)) == len(files_of(tmp_path / "**")) == len(files_of(tmp_path / "**/*.csv")) == 3
     )
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_vote_takes_the_columns_of_all_files_or_none(tmp_path: Path, ending: str) -> None:
+    frame = FRAME[["age", "sex"]]
+
+    def write(name: str, table: pd.DataFrame) -> None:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        path = tmp_path / f"{name}.{ending}"
+        table.to_csv(path, index=False) if ending == "csv" else table.to_parquet(path)
+
+    write("a", frame)
+    write("b", frame[["sex", "age"]])
+    assert fit_source(tmp_path, types="voted").domain.names
+    write("b", frame.assign(extra=1))
+    with pytest.raises(ValueError, match="extra are not in every file"):
+        fit_source(tmp_path, types="voted")
+    declared = {name: COLUMNS[name] | DECLARED[name] for name in frame}
+    assert fit_source(tmp_path, domain=declared).domain.names == ("age", "sex")  # what is named is taken
+    write("b", frame)
+    write("year=2020/c", frame)
+    with pytest.raises(ValueError, match="year are not in every file"):
+        fit_source(tmp_path, types="voted")
+
+
+def test_an_index_of_pandas_is_no_column(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    FRAME.set_index(pd.Index(range(7, 7 + len(FRAME)))).to_parquet(tmp_path / "t.parquet", index=True)
+    assert not [one for one in fit_source(tmp_path, types="voted").sample(2).columns if "index" in one]
+
+
+@pytest.mark.parametrize("other", ["b.tsv", "b.pq", "000000_0", "notes.pdf"])
+def test_what_a_folder_holds_beside_tables_is_read_or_refused(tmp_path: Path, other: str) -> None:
+    FRAME.to_csv(tmp_path / "a.csv", index=False)
+    assert len(files_of(tmp_path)) == 1
+    (tmp_path / "_SUCCESS").touch()
+    assert len(files_of(tmp_path)) == 1
+    FRAME.to_csv(tmp_path / other, index=False)
+    if other == "b.tsv":
+        assert len(files_of(tmp_path)) == 2
+    else:
+        with pytest.raises(ValueError, match=r"no CSV or Parquet file, by its ending.*pattern"):
+            files_of(tmp_path)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tables import COLUMNS, DECLARED, SEED, Streamed, table
 
-from sdv_plausible import fit_source
+from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, fit_source, metadata_of
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.table.column_types import column_types
 
@@ -50,15 +51,60 @@ def test_batches_of_two_schemas_are_refused() -> None:
         rows_of(lambda: [ARROW, other])
 
 
-def test_a_function_that_gives_its_rows_once_stops_the_fit() -> None:
-    left = ARROW.to_batches(100)
+def once(size: int) -> Any:
+    """A function whose rows were opened outside it."""
+    left = ARROW.to_batches(size)
 
     def draining() -> Any:
         while left:
-            yield left.pop()
+            yield left.pop(0)
+
+    return draining
+
+
+def shared() -> Any:
+    batches = iter(ARROW.to_batches(100))
+    return lambda: (batch for batch in batches)
+
+
+def exported_once() -> Any:
+    reader = ARROW.to_reader(100)
+    return lambda: reader
+
+
+@pytest.mark.parametrize("given", [lambda: once(100), lambda: once(400), shared, exported_once])
+@pytest.mark.parametrize("door", ["fit_source", "synthesizer", "voted"])
+def test_a_function_that_gives_its_rows_once_is_refused_before_a_draw(
+    given: Any, door: str, tmp_path: Path
+) -> None:
+    budget = Budget(3, 1e-8, tmp_path / "budget.json")
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(COLUMNS), domain=DECLARED, budget=budget)
+    fit = {
+        "synthesizer": synth.fit,
+        "voted": partial(fit_source, domain={}, types="voted", budget=budget),
+        "fit_source": partial(fit_source, metadata=COLUMNS, domain=DECLARED, budget=budget),
+    }[door]
+    with pytest.raises(ValueError, match=r"can be read once.*lambda"):
+        fit(given())
+    assert budget.charged()["epsilon"] == 0
+
+
+@pytest.mark.parametrize(
+    ("declared", "passes"), [(DECLARED, 1), (DECLARED, 2), *(({}, passes) for passes in (1, 2, 3))]
+)
+def test_a_function_that_runs_dry_later_stops_the_fit(passes: int, declared: Any) -> None:
+    opened = []
+
+    def drying() -> Any:
+        opened.append(1)
+        return ARROW.to_batches(100) if len(opened) <= 2 + passes else [ARROW.slice(0, 0)]
 
     with pytest.raises(RuntimeError, match="another number of rows"):
-        fit_source(draining, COLUMNS, DECLARED)
+        fit_source(drying, COLUMNS, declared)
+
+
+def test_a_function_that_gives_no_rows_gives_them_anew() -> None:
+    assert fit_source(lambda: [ARROW.slice(0, 0)], COLUMNS, DECLARED).ledger.claims_privacy
 
 
 def test_views_of_texts_are_texts() -> None:

@@ -403,6 +403,18 @@ def test_malformed_files_are_refused_without_a_value(tmp_path, content, words):
         read_csv(write(tmp_path, content), declared)
     assert words in str(caught.value)
     assert "SECRET" not in str(caught.value)
+    told: BaseException | None = caught.value
+    while (told := told.__cause__ or told.__context__) is not None:
+        assert not isinstance(told, UnicodeError)  # which holds the bytes
+
+
+def test_decimals_of_parquet_are_read_as_they_are_written(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    written = [Decimal(i) / 10 for i in range(90)]
+    for kind in (pa.decimal128(5, 1), pa.decimal256(40, 1)):
+        parquet.write_table(pa.table({"x": pa.array(written, kind)}), tmp_path / "t.parquet")
+        read = read_parquet(tmp_path / "t.parquet", {"x": {"sdtype": "numerical"}})
+        assert read["x"].tolist() == [float(one) for one in written]
 
 
 def test_one_long_cell_ends_no_fit(tmp_path):
