@@ -14,6 +14,7 @@ from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible.fit.arguments import VOTED
 from sdv_plausible.fit.telling import FitWarning
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.release.side_entries import own_transformers
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.schema import check_columns, check_labels, without_details
@@ -155,6 +156,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
     def get_metadata(self, version: str = "original") -> Any:
         """Return a copy of the metadata, as given or as constraints changed it; its types may be a vote's."""
+        if version not in ("original", "modified"):
+            raise Refused("version", version, 'must be "original" or "modified"')
         found = super().get_metadata(version)
         if self._has_voted_types:
             setattr(found, VOTED, True)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+import sdv_plausible.rules as kinds
 from sdv_plausible.declaring.domain_files import told_of_look
 from sdv_plausible.fit.learned_domain import Earlier
 from sdv_plausible.fit.public_table import PublicTable, check_there, public_entries
@@ -41,6 +42,7 @@ from sdv_plausible.sdv.transient import call_of, shown_rows
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.cells import numbers_alone
 from sdv_plausible.table.checking import Check
+from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.declarations import Declarations
 from sdv_plausible.table.persons import person_entry, unknown_persons
@@ -59,6 +61,7 @@ class FittingSynthesizer(FittedSynthesizer):
     record: Note | None = None
     """Writes looks at columns and rules down in the domain file, of whatever folder it is; never saved."""
     _told: Told
+    _read_as: dict[str, ColumnType]  # cells of a table in parts
     _learner: Any
     _declared: Declarations
     types: Types
@@ -128,7 +131,7 @@ class FittingSynthesizer(FittedSynthesizer):
             return super().fit(data)
         from sdv_plausible.fit.parts import shown_in_parts
 
-        call, types = call_of(self), self._told.types
+        call, types = call_of(self), self._read_as
         assert call is not None
         with shown_in_parts(
             data, types, self._settings, self._learner, scratch, is_paid=self.budget is not None,
@@ -301,11 +304,18 @@ class FittingSynthesizer(FittedSynthesizer):
             return frame
         return frame.apply(lambda c: numbers_alone(c, texts[str(c.name)]) if str(c.name) in texts else c)
 
+    def _keep(self, told: Told) -> None:
+        """Keep of what was told what is read again, and no more: metadata may hold values of the rows."""
+        splits = told.split_dates and any(isinstance(rule, kinds.DateAndTime) for rule in self._rules.making)
+        whole = told if told.open or splits else Told(columns={}, max_bins=self.max_bins, split_dates=False)
+        self._told = whole
+
     def _leave_dates_whole(self) -> None:
         """Do not split dates once SDV constraints or the user's transformers change the columns first."""
         if self._told.split_dates and self._sdv_sees_rows:
-            self._told = replace(self._told, split_dates=False)
-            self._declared, self._rules, _ = self._told.read()
+            told = replace(self._told, split_dates=False)
+            self._declared, self._rules, _ = told.read()
+            self._keep(told)
 
     def _given_specs(self) -> dict[str, dict[str, Any]]:
         """The metadata's columns before a fit: those to be voted on are categories, whatever was found."""

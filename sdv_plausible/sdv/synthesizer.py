@@ -157,12 +157,9 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
         check_table_name(self._table_name)
         self._settings, self._learner = fit.settings, fit.learner
-        self._told, self._declared, self._rules, self._earlier = (
-            fit.told,
-            fit.declared,
-            fit.rules,
-            fit.earlier,
-        )
+        self._declared, self._rules, self._earlier = fit.declared, fit.rules, fit.earlier
+        self._read_as = fit.told.types
+        self._keep(fit.told)
         if isinstance(file, DomainFile):  # also of columns whose types are open
             self._looked = self._looked.looked_at(file.looked, file.looked_rules)
             if isinstance(domain, (str, os.PathLike)):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.source import LocalSource, Source
 from sdv_plausible.sources.unchanged import Fingerprint
@@ -88,7 +89,7 @@ def check_scratch(source: Source, scratch: str | Path | None) -> None:
         or not Path(scratch).is_dir()
         or not os.access(scratch, os.W_OK)
     ):
-        raise ValueError(f"scratch ({str(scratch)!r}) must be a folder that can be written to: make it first")
+        raise Refused("scratch", scratch, "must be a folder that can be written to", "make it first")
     remove_leftovers(Path(scratch))
 
 

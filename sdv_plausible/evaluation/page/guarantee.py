@@ -74,10 +74,10 @@ def _filled(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _finite(entry: Mapping[str, Any]) -> bool:
-    """Whether the entry has a finite epsilon, or is free because its object was declared."""
+    """Whether the entry has a finite epsilon, or is free: its object was declared, or another pays for it."""
     epsilon = entry["epsilon"]
     if epsilon is None:
-        return bool(entry["provenance"] == "declared")
+        return entry["provenance"] in ("declared", "within another")
     return bool(0 <= epsilon < float("inf"))
 
 

@@ -101,3 +101,25 @@ def test_the_ledger_itself_is_asked():
 def test_what_is_no_ledger_is_an_error(wrong):
     with pytest.raises(ValueError, match=r"must be a PrivacyLedger, or a dict as read from its JSON"):
         Guarantee.of(wrong)
+
+
+@pytest.mark.parametrize(
+    "form", [lambda ledger: ledger, PrivacyLedger.to_dict, lambda one: json.loads(one.to_json())]
+)
+def test_entries_within_an_envelope_are_paid_for(form):
+    """After a vote domain and model are lines within another, which pays: that is a claim."""
+    noise = GaussianLoss(sensitivity_over_sigma=0.1)
+    parts = {"learning": ("domain", "structure", "parameters"), "model": ("structure",)}
+    ledger = PrivacyLedger(delta=1e-9)
+    for name, envelope in (("types", False), ("learning", True), ("model", False)):
+        ledger.charge(
+            LedgerEntry(
+                name=name, mechanism="m", losses=(noise,), scope="s", parts=parts.get(name, ()),
+                envelope=envelope,
+            )
+        )  # fmt: skip
+    assert [one["provenance"] for one in ledger.to_dict()["entries"]].count("within another") == 1
+    guarantee = Guarantee.of(form(ledger))
+    assert (guarantee.claimed, guarantee.covers_structure) == (True, True)
+    ledger.charge(LedgerEntry(name="seen", mechanism="m", losses=(InfiniteLoss(),), scope="s"))
+    assert not Guarantee.of(form(ledger)).claimed
