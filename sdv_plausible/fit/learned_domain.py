@@ -13,15 +13,18 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_plausible.fit.rows import TableRows
+from sdv_plausible.fit.telling import Teller
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.budget import Budget, check_budget
+from sdv_plausible.release.budget import Budget, check_budget, check_texts, only_planned
 from sdv_plausible.release_file.ledger import read_ledger, write_learned
 from sdv_plausible.release_file.parts import Part
+from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.building import build_domain
 from sdv_plausible.table.cells import plain_cells
 from sdv_plausible.table.column_types import column_types
@@ -30,7 +33,7 @@ from sdv_plausible.table.declarations import given_file, read_declarations
 from sdv_plausible.table.domain import MAX_BINS, Domain, write_attribute
 from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.forms import LONGEST_NAME
-from sdv_plausible.table.persons import choose_rows, person_entry
+from sdv_plausible.table.persons import person_entry
 from sdv_plausible.table.private_domain import Whole, listed
 from sdv_plausible.table.storage import PERSON, check_storage, with_texts
 
@@ -104,12 +107,19 @@ def learned_file(
         table, {n: declared.date_format(n, specs[n]) for n, t in plan.columns.items() if t == "datetime"}
     )
     coins, charge = Coins.from_os_entropy(), None
+    check_texts(planned)
     if budget is not None:
         fit = budget.draw(planned, f"the domain of {what}, epsilon {rounded_up(epsilon)}")
         charge = {"when": fit.when, "what": fit.what}
-    used = rows_of_persons(table, neighbours, coins)
+    ledger.before_charge = only_planned(planned)
+    persons = None if neighbours.person is None else table[neighbours.person]
     names = [name for name in table.columns if name in specs]
-    domain = build_domain(used[names], declared, specs, max_bins, plan, ledger, coins.spawn("domain"))
+    rows = TableRows(table[names], RuleSet(), persons).of_persons(neighbours, coins.spawn("persons"))
+    domain = build_domain(rows.folded(names), declared, specs, max_bins, plan, ledger, coins.spawn("domain"))
+    teller = Teller()
+    teller.tell_of_persons(neighbours.person, rows)
+    teller.warn()
+    ledger.__dict__.pop("before_charge")
     ledger.charge(*person_entry(neighbours))
     return _with(file, domain, ledger, charge)
 
@@ -127,13 +137,6 @@ def _check_table(table: pd.DataFrame, neighbours: Neighbours, learned: Mapping[s
     if wrong:
         raise ValueError(f"data must have each declared column once: {wrong} are missing, or there twice")
     check_storage(table, learned if person is None else {**learned, person: PERSON})
-
-
-def rows_of_persons(table: pd.DataFrame, neighbours: Neighbours, coins: Coins) -> pd.DataFrame:
-    """The rows that are looked at: of every person at most as many as protected, chosen secretly."""
-    if neighbours.person is None:
-        return table
-    return table.iloc[choose_rows(table[neighbours.person], neighbours.rows, coins.spawn("persons"))]
 
 
 def _with(

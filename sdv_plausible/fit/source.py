@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,7 +13,7 @@ from sdv_plausible.fit.arguments import Arguments
 from sdv_plausible.fit.options import refuse_moved
 from sdv_plausible.fit.parts import refuse_whole, shown_in_parts, spelling_of
 from sdv_plausible.fit.run import Found
-from sdv_plausible.fit.telling import FitWarning, Teller
+from sdv_plausible.fit.telling import Teller
 from sdv_plausible.fit.voting import left_open
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -164,12 +162,7 @@ def fit_source(
         settings=dict(fit.said),
         versions=versions_of(PACKAGES),
     )  # fmt: skip
-    for text in teller.told:
-        try:
-            warnings.warn(text, FitWarning, stacklevel=2)
-        except UserWarning:  # of whoever makes errors of them: what was paid for is not lost
-            if sys.stderr is not None:  # a window's program has none
-                sys.stderr.write(f"{text}\n")
+    teller.warn()
     return release
 
 

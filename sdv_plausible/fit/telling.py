@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -43,6 +45,15 @@ class Teller:
 
     note: Note | None = None
     told: list[str] = field(default_factory=list)
+
+    def warn(self) -> None:
+        """Warn of all that was told, two calls above: once what was paid for can be returned."""
+        for text in self.told:
+            try:
+                warnings.warn(text, FitWarning, stacklevel=3)
+            except UserWarning:  # of whoever makes errors of them: what was paid for is not lost
+                if sys.stderr is not None:  # a window's program has none
+                    sys.stderr.write(f"{text}\n")
 
     def tell_of_public(self, public: pd.DataFrame | None, rows: Rows) -> None:
         """Warn that a published table repeats the rows."""

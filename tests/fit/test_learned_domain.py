@@ -16,8 +16,12 @@ from sdv_plausible.cli import main
 from sdv_plausible.commands.declare import OF_PRIVATE
 from sdv_plausible.declaring.domain_files import read_domain_file
 from sdv_plausible.declaring.schema import schema_document
-from sdv_plausible.fit import arguments
+from sdv_plausible.fit import arguments, learned_domain
 from sdv_plausible.fit.learned_domain import Earlier, earlier_losses, learned_file
+from sdv_plausible.fit.telling import FitWarning
+from sdv_plausible.privacy.accounting.losses import PureDP
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import BudgetExceededError
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, Person
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
@@ -212,6 +216,34 @@ def test_noise_grows_with_the_rows_of_a_person_and_the_fit_must_protect_the_same
     synth.fit(people())
     assert "removal of any one person (all rows with one value of id" in synth.privacy_ledger().sentence()
     assert synth.privacy_ledger().claims_privacy
+
+
+def test_rows_that_are_nobodys_are_told(tmp_path):
+    odd = households()
+    odd["id"] = odd["id"].astype(object)
+    odd.at[3, "id"] = object()
+    with pytest.warns(FitWarning, match="some cells of id can name nobody"):
+        found = learned_file(odd, TYPES, 2.0, 1e-9, neighbours=FIVE)
+    assert found.learned
+
+
+def test_learning_keeps_to_its_plan(monkeypatch, tmp_path):
+    """And to words that a file can hold, before the draw."""
+    budget = Budget(3.0, 1e-8, tmp_path / "b")
+    honest = learned_domain.build_domain
+
+    def more(*args):
+        args[5].charge(LedgerEntry(name="more", mechanism="m", losses=(PureDP(epsilon=0.1),), scope="s"))
+        return honest(*args)
+
+    monkeypatch.setattr(learned_domain, "build_domain", more)
+    with pytest.raises(BudgetExceededError, match="charges what its plan did not say"):
+        learned_file(people(), TYPES, 0.3, 1e-9, budget=budget)
+    assert budget.charged()["epsilon"] > 0.2
+    monkeypatch.setattr(learned_domain, "check_texts", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        learned_file(people(), TYPES, 0.3, 1e-9, budget=budget)
+    assert budget.charged()["epsilon"] < 0.4
 
 
 def test_the_persons_column_must_be_there_and_is_not_learned():

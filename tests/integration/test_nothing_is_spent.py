@@ -252,7 +252,7 @@ def test_a_private_declaration_costs_nothing_either(rows, tmp_path):
 
 def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
     """At every door: what is chosen has been looked at."""
-    from sdv_plausible.fit import learned_domain, rows
+    from sdv_plausible.fit import rows
     from sdv_plausible.sources import source_rows
 
     budget = Budget(10.0, 1e-7, tmp_path / "b")
@@ -261,7 +261,7 @@ def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
     def note(honest: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args: seen.append(charged(budget)) or honest(*args)  # type: ignore[func-returns-value]
 
-    for module, name in ((learned_domain, "choose_rows"), (rows, "choose_rows"), (source_rows, "bounded")):
+    for module, name in ((rows, "choose_rows"), (source_rows, "bounded")):
         monkeypatch.setattr(module, name, note(getattr(module, name)))
     by_synthesizer(budget, table(), person="home")
     by_source(budget, table(), person="home", scratch=Path(tmp_path))
@@ -385,9 +385,8 @@ def test_what_only_the_rows_could_tell_is_refused_before_the_draw(case, tmp_path
     columns = options.get("metadata", COLUMNS)
     domain = {n: {k: v for k, v in s.items() if k != "sdtype"} for n, s in DOMAIN.items() if n != "home"}
     given = {"domain": domain, "model": "independent", **options, "metadata": metadata_from_columns(columns)}
-    synth = PlausibleDeniabilitySynthesizer(budget=budget, **values(**given))
     with pytest.raises((ValueError, InvalidDataError), match=words):
-        fit(synth)
+        fit(PlausibleDeniabilitySynthesizer(budget=budget, **values(**given)))
     assert charged(budget) == 0
 
 

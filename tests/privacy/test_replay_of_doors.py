@@ -302,8 +302,9 @@ def count_rows_in_the_domain_file(patch: pytest.MonkeyPatch) -> None:
     honest = learned_domain.build_domain
 
     def build(table: pd.DataFrame, *told: Any) -> Any:
-        (age,) = (column for column in honest(table, *told) if column.name == "age")
-        rest = [column for column in honest(table, *told) if column.name != "age"]
+        columns = list(honest(table, *told))
+        (age,) = (column for column in columns if column.name == "age")
+        rest = [column for column in columns if column.name != "age"]
         return Domain((replace(age, upper=(*age.upper[:-1], age.upper[-1] + len(table))), *rest))
 
     patch.setattr(learned_domain, "build_domain", build)
