@@ -67,6 +67,7 @@ def run(
     most_rows: int = 5000,
     false_alarm: float = 0.05,
     anonymeter: str | Path | None = None,
+    resume: bool = False,
     progress: Callable[[str], object] | None = None,
 ) -> AuditResult:
     """Attack a synthesizer on a table, by every attack that fits.
@@ -88,7 +89,7 @@ def run(
     public : bool
         Your word that the table is public or simulated.
     folder : str or Path, optional
-        Where finished stages are kept: the same call goes on where it was broken off.
+        Where finished stages are kept.
     seconds : float
         No stage, and no shadow model, is begun later.
     canaries : int
@@ -101,6 +102,9 @@ def run(
         For every stage.
     anonymeter : str or Path, optional
         A Python that has it, for singling out and linkability.
+    resume : bool
+        Go on where a call was broken off, with the stages of the folder. Your word that the synthesizer is
+        the same: its code and options are not compared, table and settings are.
     progress : callable, optional
         Told in words what is being done, such as `print`.
     """
@@ -117,7 +121,7 @@ def run(
     )  # fmt: skip
     called = name or str(getattr(factory, "__name__", type(factory).__name__))
     audit = _Audit(table, factory, plan)
-    keeper = _Keeper(None if folder is None else Path(folder), _mark(table, plan, called))
+    keeper = _Keeper(None if folder is None else Path(folder), _mark(table, plan, called), resume=resume)
     stages = tuple(keeper.done(stage) or audit.stage(stage, keeper, progress) for stage in audit.stages())
     return AuditResult(
         synthesizer=called, claimed_epsilon=claimed_epsilon, delta=delta, public=public, stages=stages
@@ -127,10 +131,16 @@ def run(
 class _Keeper:
     """Finished stages in a folder, each a whole file."""
 
-    def __init__(self, folder: Path | None, mark: str) -> None:
+    def __init__(self, folder: Path | None, mark: str, *, resume: bool) -> None:
         self._folder, self._mark = folder, mark
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
+        if folder is None:
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        if not resume and any(folder.glob("stage_*.json")):
+            raise ValueError(
+                f"folder ({folder}) holds stages of an earlier audit, perhaps of another synthesizer: choose "
+                "a new folder, or go on with them (resume=True, --resume)"
+            )
 
     def done(self, stage: str) -> StageResult | None:
         path = self._path(stage)

@@ -33,6 +33,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         required=True,
         help="folder for audit.html, audit.json and finished stages",
     )
+    add("--resume", action="store_true", help="go on with the stages in the folder: of the same synthesizer")
     add("--public", action="store_true", help="your word that the table is public or simulated")
     add("--seconds", type=float, default=600.0, help="time to begin stages in (default: 600)")
     add("--canaries", type=int, default=300, help="of the one-run audit (default: 300)")
@@ -85,6 +86,7 @@ def run(options: argparse.Namespace) -> None:
         white_box_runs=options.white_box_runs,
         most_rows=options.most_rows,
         anonymeter=options.anonymeter,
+        resume=options.resume,
         progress=progress,
     )
     result.to_html(options.output / PAGE)

@@ -23,6 +23,7 @@ from sdv_plausible.release.settings import Settings
 from sdv_plausible.release.side_entries import Types, check_types
 from sdv_plausible.release_file.invented import check_invented
 from sdv_plausible.release_file.settings import check_locales
+from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.cell_texts import PLAIN, Spelling
 from sdv_plausible.table.column_types import check_released, metadata_columns
 from sdv_plausible.table.declarations import Undeclared, given_file, says_written
@@ -105,7 +106,7 @@ class Arguments:
         ValueError
             If rules and declarations cannot be, or do not go together.
         """
-        told, open_ = self.domain, tuple[str, ...]()
+        told, open_, rules = self.domain, tuple[str, ...](), read_rules(rules)  # once: a file may change
         if self.types == "voted":
             columns, told, open_ = left_open(columns, told, self.settings.neighbours.person)
         check_invented({name: words["sdtype"] for name, words in columns.items()}, self.locales)

@@ -86,7 +86,8 @@ def check_even(s: Settings, learner: Any, domain: Domain) -> None:
     How many an earlier vote left is an answer of the rows, which would choose what stands for it.
     """
     declared = Domain(tuple(a for a in domain if a.provenance != "private"))
-    costs = [gaussian_cost(_trial(s, learner, with_more(declared, n))) for n in (3, 5, 9, 17, 33, 65)]
+    domains = [with_more(declared, n) for n in (*range(3, 13), 17, 33, 65)]
+    costs = [gaussian_cost(_trial(s, learner, one)) for one in (with_more(domain), *domains)]
     if len({None if cost is None else cost[1] for cost in costs}) > 1:
         raise Refused.saying(
             "model",

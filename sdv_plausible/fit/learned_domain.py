@@ -151,6 +151,12 @@ def _with(
     return after.paid_for(found)
 
 
+def was_voted(file: DomainFile | None) -> bool:
+    """Whether the types of a learned domain were voted for: its record says what that cost."""
+    entries = (((file.learned if file else None) or {}).get("ledger") or {}).get("entries") or ()
+    return any(entry.get("name") == "types" and entry.get("losses") for entry in entries)
+
+
 def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
     """What the domain that a fit is given cost when it was learned."""
     # Refused if the record is damaged, or protects others than the fit does.

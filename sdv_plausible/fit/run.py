@@ -306,6 +306,8 @@ class Fit:
 
             domain = replace(domain, possible=possible_pairs(self.rules, domain))
         ledger.charge(*domain_entries(domain, self.declared), *rule_entries(self.rules), *self.side)
+        if "model" not in words_of(self.learner) and math.isfinite(self.settings.epsilon):
+            check_blind(self.settings, self.learner, domain)
         codes = rows.coded(domain, coins.spawn("cells outside the domain"))
         learner = self.learner
         if self.public is not None:

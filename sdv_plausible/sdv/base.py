@@ -146,10 +146,12 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
     def _begin_anew(self, metadata: Any) -> None:
         """Be to SDV as if just made, of other metadata."""
-        given = [
-            self.__dict__.pop(name) for name in ("enforce_min_max_values", "enforce_rounding", "locales")
-        ]
+        given = map(self.__dict__.pop, ("enforce_min_max_values", "enforce_rounding", "locales"))
         BaseSingleTableSynthesizer.__init__(self, without_details(metadata), *given)
+        self._mark_voted()
+
+    def _mark_voted(self) -> None:
+        """Mark the metadata: its types are answers of the rows, which another fit would have to pay for."""
         self._has_voted_types = True
         for held in (self.metadata, self._original_metadata):
             setattr(held, VOTED, True)
@@ -159,8 +161,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         if version not in ("original", "modified"):
             raise Refused("version", version, 'must be "original" or "modified"')
         found = super().get_metadata(version)
-        if self._has_voted_types:
-            setattr(found, VOTED, True)
+        vars(found).update({VOTED: True} if self._has_voted_types else {})
         return found
 
     def _check_processing(self) -> None:
@@ -265,7 +266,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
     @shown_rows
     def validate_constraints(self, synthetic_data: Any) -> None:
-        """Check rows against SDV constraints: real ones, too, so that it counts as a look at them."""
+        """Check rows against SDV constraints: real ones, too: a look at them."""
         if self._has_constraints:
             self._before_look()
         super().validate_constraints(synthetic_data)

@@ -20,7 +20,6 @@ from sdv_plausible.release.privacy_tests import PrivacyTest
 from sdv_plausible.release.settings import TestName
 from sdv_plausible.release.side_entries import Types
 from sdv_plausible.release_file.release import Release
-from sdv_plausible.rules.written import read_rules
 from sdv_plausible.sdv import shown
 from sdv_plausible.sdv.constraints import as_rules
 from sdv_plausible.sdv.fitting import FittingSynthesizer
@@ -147,7 +146,7 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         metadata = with_id(metadata, arguments.settings.neighbours.person)
         fit = arguments.read(
             metadata_columns(metadata),
-            rules=read_rules(as_rules(self.rules)),  # of a path now: the current folder may change
+            rules=as_rules(self.rules),
             max_bins=self.max_bins,
             undeclared=self.undeclared,
             public=self._public_given,
@@ -159,6 +158,8 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         self._settings, self._learner = fit.settings, fit.learner
         self._declared, self._rules, self._earlier = fit.declared, fit.rules, fit.earlier
         self._read_as = fit.told.types
+        if fit.earlier.voted:
+            self._mark_voted()
         self._keep(fit.told)
         if isinstance(file, DomainFile):  # also of columns whose types are open
             self._looked = self._looked.looked_at(file.looked, file.looked_rules)

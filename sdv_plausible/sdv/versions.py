@@ -15,8 +15,11 @@ from typing import Any, Literal
 import narwhals
 import pandas as pd
 
+from sdv_plausible.fit.arguments import VOTED
+from sdv_plausible.fit.learned_domain import was_voted
 from sdv_plausible.table.cells import plain_cells
 from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.declarations import given_file
 from sdv_plausible.table.distinct import as_objects
 from sdv_plausible.table.storage import holds_no_text, with_texts
 
@@ -197,9 +200,12 @@ def metadata_of(domain: Any, table_name: str = "table") -> Any:
     --------
     >>> metadata_of({"age": {"range_min": 0, "range_max": 110}, "name": {"sdtype": "name"}})  # doctest: +SKIP
     """
-    return metadata_from_columns(
+    made = metadata_from_columns(
         {name: kind.words for name, kind in column_types(domain).items()}, table_name
     )
+    if was_voted(given_file(domain)):
+        setattr(made, VOTED, True)
+    return made
 
 
 @dataclass(frozen=True)

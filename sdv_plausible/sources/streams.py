@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from sdv_plausible.sources.found_files import ArrowSource
@@ -33,14 +33,21 @@ def stream_source(
     if first is None:
         raise SourceError("source gave no record batch: a table without rows is a batch of no rows")
     schema = first.schema
+    if isinstance(given, Generator):  # what it holds open
+        given.close()
 
-    def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
+    def alike() -> Iterator[Any]:
         for table in _tables(opened()):
             if not table.schema.equals(schema):
                 raise SourceError(
                     f"source: a batch has the schema {table.schema.names} of types {table.schema.types}, the "
-                    f"first one {schema.names} of {schema.types}: give all batches one schema"
+                    f"first one {schema.names} of {schema.types}: give all batches one schema, as by "
+                    "pyarrow.RecordBatch.from_pandas(part, schema=schema)"
                 )
+            yield table
+
+    def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
+        for table in alike():
             chosen = table.select(list(names))
             for start in range(0, chosen.num_rows, rows):
                 yield chosen.slice(start, rows)
@@ -48,8 +55,8 @@ def stream_source(
     made = ArrowSource(schema, batches, types, rows, in_order=False, progress=progress)
     # What was opened outside the function gives the rest the second time, and nothing the third. In a pass of
     # the fit it would be too late: that has been paid for.
-    there = quietly(lambda: sum(table.num_rows for table in _tables(opened())))
-    again = quietly(lambda: any(table.num_rows for table in _tables(opened())))
+    there = quietly(lambda: sum(table.num_rows for table in alike()))
+    again = quietly(lambda: any(table.num_rows for table in alike()))
     if first.num_rows > there or again != bool(there):
         raise SourceError(READ_ONCE.format(name=type(given).__name__))
     made.unchanged.check([there])

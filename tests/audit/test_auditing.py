@@ -50,12 +50,14 @@ def test_a_broken_off_audit_goes_on_where_it_was(tmp_path) -> None:
     first = audit.run(TABLE, Counting, folder=tmp_path, progress=said.append, **SMALL)
     fits = Counting.fits
     (tmp_path / "stage_attributes.json").unlink()
-    second = audit.run(TABLE, Counting, folder=tmp_path, **SMALL)
+    with pytest.raises(ValueError, match="holds stages of an earlier audit"):
+        audit.run(TABLE, Stranger, folder=tmp_path, **SMALL)
+    second = audit.run(TABLE, Counting, folder=tmp_path, resume=True, **SMALL)
     assert Counting.fits == fits + 1
     assert second.stages[0] == audit.StageResult(**json.loads(json.dumps(vars(first.stages[0]))))
     assert len(said) == 6
     with pytest.raises(ValueError, match="another audit"):
-        audit.run(people(800, seed=9), Counting, folder=tmp_path, **SMALL)
+        audit.run(people(800, seed=9), Counting, folder=tmp_path, resume=True, **SMALL)
 
 
 class Failing(Stranger):
@@ -78,9 +80,9 @@ def test_without_time_nothing_is_begun() -> None:
 def test_more_time_goes_on_with_what_is_there(tmp_path) -> None:
     short = audit.run(TABLE, CopyCat, folder=tmp_path, seconds=-1.0, **SMALL)
     (tmp_path / "stage_attributes.json").unlink(missing_ok=True)
-    longer = audit.run(TABLE, CopyCat, folder=tmp_path, seconds=600.0, **SMALL)
+    longer = audit.run(TABLE, CopyCat, folder=tmp_path, resume=True, seconds=600.0, **SMALL)
     assert {stage.verdict for stage in short.stages} == {"not computed"}
-    kept = audit.run(TABLE, Failing, folder=tmp_path, seconds=300.0, name="CopyCat", **SMALL)
+    kept = audit.run(TABLE, Failing, folder=tmp_path, resume=True, seconds=300.0, name="CopyCat", **SMALL)
     assert kept.stages == longer.stages, "the stages that were finished, whatever time they had"
 
 

@@ -13,6 +13,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source, metadata_
 from sdv_plausible.fit.arguments import Arguments
 from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.rules import Multiple, save_rules
 from sdv_plausible.table.domain_file import DomainFile
 
 DOMAIN: dict[str, Any] = {
@@ -86,3 +87,22 @@ def test_declarations_are_read_from_their_file_once(tmp_path: Path, monkeypatch:
     with pytest.warns(FitWarning, match="look"):
         fit_source(TABLE.assign(age=50), domain=path)
     assert len(seen) == 1
+
+
+def test_rules_are_read_once(tmp_path: Path) -> None:
+    """An iterator, and a file that is gone or other once they were read, at both doors, also where types are open."""
+    path = tmp_path / "rules.json"
+    save_rules([Multiple("age", 3)], path)
+    for types in ("declared", "voted"):
+        domain = {"age": DOMAIN["age"]} if types == "voted" else DOMAIN
+        release = fit_source(TABLE, domain=domain, types=types, rules=iter([Multiple("age", 3)]))  # type: ignore[arg-type]
+        assert len(release.rules.rule_set.rules) == 1
+        asked = Arguments.of(
+            None, domain, epsilon=1.0, delta=1e-9, model="bayesian_network", test="release", types=types,  # type: ignore[arg-type]
+            person=None, neighbours="add_remove", budget=None, locales=["en_US"], random_state=None,
+        )  # fmt: skip
+        save_rules([Multiple("age", 3)], path)
+        fit = asked.read({name: dict(DOMAIN[name]) for name in TABLE}, rules=path, max_bins=100)
+        path.unlink()
+        assert fit.plan().ledger.claims_privacy
+        assert len(fit.told.read()[1].rules) == 1

@@ -17,7 +17,16 @@ import pandas as pd
 import pytest
 from voting import held_vote
 
-from sdv_plausible import Budget, Domain, Person, PlausibleDeniabilitySynthesizer, Release, fit_source, models
+from sdv_plausible import (
+    Budget,
+    Domain,
+    Person,
+    PlausibleDeniabilitySynthesizer,
+    Release,
+    fit_source,
+    metadata_of,
+    models,
+)
 from sdv_plausible.cli import main
 from sdv_plausible.fit import arguments
 from sdv_plausible.fit import run as run_module
@@ -492,6 +501,7 @@ def _even(model: str, epsilons: tuple[float, ...]) -> None:
     assert "model" in models.words_of(learner)  # so that a fit need not ask
 
 
+@pytest.mark.filterwarnings("ignore:most cells of name are outside")
 def test_types_that_a_vote_found_come_with_what_they_cost(tmp_path: Any) -> None:
     """As metadata alone they would be declared for nothing, at both doors, also after a release was loaded."""
     metadata_, domain = voted_before("id")
@@ -511,6 +521,22 @@ def test_types_that_a_vote_found_come_with_what_they_cost(tmp_path: Any) -> None
         PlausibleDeniabilitySynthesizer(first.metadata, domain=own),
     ):
         assert synth.plan().ledger.claims_privacy
+    second = PlausibleDeniabilitySynthesizer(first.metadata, domain=first.get_domain(), epsilon=4.0)
+    second.fit(table(600)[["sex", "name"]])
+    second.release().save(tmp_path / "second.release")
+    later = PlausibleDeniabilitySynthesizer.from_release(Release.load(tmp_path / "second.release"))
+    first.get_domain().save(tmp_path / "d.json")
+    for one in (
+        second.metadata,
+        second.get_metadata(),
+        pickle.loads(pickle.dumps(second)).metadata,
+        later.metadata,
+        *map(metadata_of, (first.get_domain(), tmp_path / "d.json", second.get_domain())),
+    ):
+        with pytest.raises(ValueError, match="were voted for by an earlier fit"):
+            PlausibleDeniabilitySynthesizer(one)
+        with pytest.raises(ValueError, match="were voted for by an earlier fit"):
+            PlausibleDeniabilitySynthesizer(one, domain="written")
     assert made(table(600)[["sex"]], types="declared").get_metadata().to_dict()
     assert domain.learned
 
@@ -695,8 +721,24 @@ def test_a_plan_that_hangs_on_the_learned_domain_is_refused_within_an_envelope(t
             return [run_module.replace(entry, losses=(loss,))]
 
     frame = pd.DataFrame({"a": ["x", "y", "z", "w"] * 500, "b": ["k"] * 2000})
-    with pytest.raises(BudgetExceededError, match="depends on a learned domain"):
+    with pytest.raises(ValueError, match="plans by value sets that were learned"):
         made(frame, model=Odd()).fit(frame)
+
+
+@pytest.mark.parametrize("more", [True, False])
+def test_a_plan_by_learned_values_is_refused_whether_it_asks_for_more_or_for_less(more: bool) -> None:
+    """One that charges less than was planned would have a total that the learned domain has chosen."""
+
+    class Odd(PaperNetwork):
+        def plan(self, domain: Any, budget: Any) -> Any:
+            entries = super().plan(domain, budget)
+            few = next(iter(domain)).cardinality < 3
+            return entries if few == more else entries[:-1]
+
+    frame = pd.DataFrame({"a": ["x", "y", "z", "w"] * 500, "b": ["k", "l"] * 1000})
+    synth = made(frame, types="declared", model=Odd(structure="independent"))
+    with pytest.raises(ValueError, match="plans by value sets that were learned|what its plan did not say"):
+        synth.fit(frame)
 
 
 def test_the_outcome_with_fewest_columns_is_planned_before_the_draw(tmp_path: Any) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from tables import COLUMNS, DECLARED, SEED, Streamed, table
 
@@ -43,6 +44,29 @@ def test_what_can_be_read_once_is_refused(once: Any) -> None:
 def test_what_is_no_batch_is_refused(given: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         open_source(given, TYPES)
+
+
+def test_batches_of_two_schemas_cost_no_budget(tmp_path: Path) -> None:
+    FRAME.assign(age=FRAME["age"].where(FRAME.index != 377)).to_csv(tmp_path / "t.csv", index=False)
+
+    def chunks() -> Any:
+        with pd.read_csv(tmp_path / "t.csv", chunksize=100) as parts:
+            for part in parts:
+                yield pa.RecordBatch.from_pandas(part.convert_dtypes(), preserve_index=False)
+
+    def widened() -> Any:
+        for i, part in enumerate(ARROW.to_batches(100)):
+            yield (
+                part
+                if i < 2
+                else pa.Table.from_batches([part]).append_column("more", pa.array([1] * len(part)))
+            )
+
+    budget = Budget(3, 1e-8, tmp_path / "budget.json")
+    assert fit_source(chunks, COLUMNS, DECLARED).ledger.claims_privacy
+    with pytest.raises(ValueError, match="give all batches one schema"):
+        fit_source(widened, COLUMNS, DECLARED, budget=budget)
+    assert budget.charged()["epsilon"] == 0
 
 
 def test_batches_of_two_schemas_are_refused() -> None:
