@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.fit.learned_domain import Earlier, earlier_losses
+from sdv_plausible.fit.earlier import Earlier, earlier_losses
 from sdv_plausible.fit.public_table import check_public
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.voting import Told, check_vote, left_open

@@ -5,62 +5,31 @@ Whoever uses the file later pays: the losses are added to the ledger of every fi
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
 
 import pandas as pd
 
 from sdv_plausible.fit.rows import TableRows
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import Budget, check_budget, check_texts, only_planned
-from sdv_plausible.release_file.ledger import read_ledger, write_learned
-from sdv_plausible.release_file.parts import Part
+from sdv_plausible.release_file.ledger import write_learned
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.building import build_domain
 from sdv_plausible.table.cells import plain_cells
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.dates import check_dates
-from sdv_plausible.table.declarations import given_file, read_declarations
+from sdv_plausible.table.declarations import read_declarations
 from sdv_plausible.table.domain import MAX_BINS, Domain, write_attribute
 from sdv_plausible.table.domain_file import DomainFile
-from sdv_plausible.table.forms import LONGEST_NAME
 from sdv_plausible.table.persons import person_entry
-from sdv_plausible.table.private_domain import Whole, listed
+from sdv_plausible.table.private_domain import Whole
 from sdv_plausible.table.storage import PERSON, check_storage, with_texts
-
-EARLIER = "learned earlier"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Earlier:
-    """What learning a domain cost, before the fit that uses it."""
-
-    entries: tuple[LedgerEntry, ...] = ()  # its charges, as the later fit's ledger names them
-    when: str = ""  # the charge in the budget that it was drawn from; empty where there was none
-    what: str = ""
-    anew: bool = False  # whether a fit learns all value sets anew, whatever was found before
-
-    @property
-    def voted(self) -> bool:
-        """Whether types were voted for: how many columns there are is an answer of the rows, too."""
-        return any(entry.name == "types" and entry.losses for entry in self.entries)
-
-    def not_in(self, budget: Budget, planned: PrivacyLedger) -> PrivacyLedger:
-        """What a fit still has to draw: all that was planned, without what this budget has paid already."""
-        if not self.entries or not self.when or not budget.holds(self.when, self.what):
-            return planned
-        rest = PrivacyLedger(delta=planned.delta, covers=planned.covers, neighbours=planned.neighbours)
-        rest.charge(*(entry for entry in planned.entries if entry not in self.entries))
-        return rest
 
 
 def learned_file(
@@ -149,61 +118,3 @@ def _with(
             del found[attribute.name]["name"]
     after = replace(file, columns={**file.columns, **found}, learned=write_learned(ledger, found, charge))
     return after.paid_for(found)
-
-
-def was_voted(file: DomainFile | None) -> bool:
-    """Whether the types of a learned domain were voted for: its record says what that cost."""
-    entries = (((file.learned if file else None) or {}).get("ledger") or {}).get("entries") or ()
-    return any(entry.get("name") == "types" and entry.get("losses") for entry in entries)
-
-
-def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
-    """What the domain that a fit is given cost when it was learned."""
-    # Refused if the record is damaged, or protects others than the fit does.
-    file = given_file(domain)
-    if file is None or file.learned is None:
-        return Earlier()
-    learned = file.learned
-    place = str(Path(domain)) if isinstance(domain, (str, os.PathLike)) else "domain"
-    parts = Part(learned, f"{place}: learned").entries()
-    if set(parts) - {"columns"} != {"charge", "ledger"}:
-        raise Part(learned, f"{place}: learned").refuse("must have the entries charge, columns and ledger")
-    if "columns" in parts:  # version 0.1 named none
-        paid = [one.text(LONGEST_NAME) for one in parts["columns"].items()]
-        if strange := [name for name in file.private if name not in paid]:
-            raise strangers(place, strange, paid)
-    ledger, _ = read_ledger(parts["ledger"])
-    if not any(entry.losses for entry in ledger.entries):
-        raise parts["ledger"].refuse("must have a loss: learn the domain anew (declare --private)")
-    if ledger.neighbours != neighbours:
-        raise ValueError(
-            f"domain: it was learned for the {ledger.neighbours.relation}, and this fit is for the "
-            f"{neighbours.relation}: fit for the same, or declare the domain"
-        )
-    at = "without a claim"
-    if ledger.claims_privacy:
-        at = f"at epsilon {rounded_up(ledger.total())} and delta {rounded_up(ledger.delta)}"
-    entries = tuple(_carried(entry, at) for entry in ledger.entries)
-    if parts["charge"].value is None:
-        return Earlier(entries=entries)
-    charge = parts["charge"].fields(("when", "what"))
-    return Earlier(entries=entries, when=charge["when"].text(), what=charge["what"].text())
-
-
-def strangers(place: str, names: Sequence[str], paid: Sequence[str]) -> ValueError:
-    """Say that columns were learned by another fit than the record tells of."""
-    return ValueError(
-        f"{place}: what learning {listed(names)} cost is not with it ('learned' is of "
-        f"{listed(paid) if paid else 'no column'}): two learned domains cannot be made one; give one whole, "
-        "or learn the columns together"
-    )
-
-
-def _carried(entry: LedgerEntry, at: str) -> LedgerEntry:
-    """An entry as the later ledger has it, whichever of the fits before it is from."""
-    entry = replace(entry, envelope=False)  # what it stood for is not to follow
-    if entry.mechanism.startswith(EARLIER):
-        return entry
-    how = f"{EARLIER} {at}: {entry.mechanism}"
-    note = f"the domain was learned in a fit without a claim: {entry.note or entry.mechanism}"
-    return replace(entry, mechanism=how, note=note if entry.status == "no claim" else entry.note)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.fit.earlier import Earlier
 from sdv_plausible.fit.envelope import (
     after_a_vote,
     check_blind,
@@ -22,7 +23,6 @@ from sdv_plausible.fit.envelope import (
     envelope_entry,
     with_more,
 )
-from sdv_plausible.fit.learned_domain import Earlier
 from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.telling import Teller

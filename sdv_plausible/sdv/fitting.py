@@ -13,7 +13,7 @@ import pandas as pd
 
 import sdv_plausible.rules as kinds
 from sdv_plausible.declaring.domain_files import told_of_look
-from sdv_plausible.fit.learned_domain import Earlier
+from sdv_plausible.fit.earlier import Earlier
 from sdv_plausible.fit.public_table import PublicTable, check_there, public_entries
 from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.run import Fit, Found, Opened

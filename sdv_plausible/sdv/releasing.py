@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sdv.errors import SamplingError
 
-from sdv_plausible.fit.learned_domain import EARLIER
+from sdv_plausible.fit.earlier import EARLIER
 from sdv_plausible.fit.run import Found
 from sdv_plausible.models import learner_of, make_learner
 from sdv_plausible.privacy.checks import Refused

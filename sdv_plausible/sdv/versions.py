@@ -16,7 +16,7 @@ import narwhals
 import pandas as pd
 
 from sdv_plausible.fit.arguments import VOTED
-from sdv_plausible.fit.learned_domain import was_voted
+from sdv_plausible.fit.earlier import was_voted
 from sdv_plausible.table.cells import plain_cells
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.declarations import given_file

@@ -24,7 +24,8 @@ from sdv_plausible import (
     ReleaseTest,
     fit_source,
 )
-from sdv_plausible.fit.learned_domain import Earlier, earlier_losses, learned_file
+from sdv_plausible.fit.earlier import Earlier, earlier_losses
+from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.rules import Forbidden

@@ -17,7 +17,8 @@ from sdv_plausible.commands.declare import OF_PRIVATE
 from sdv_plausible.declaring.domain_files import read_domain_file
 from sdv_plausible.declaring.schema import schema_document
 from sdv_plausible.fit import arguments, learned_domain
-from sdv_plausible.fit.learned_domain import Earlier, earlier_losses, learned_file
+from sdv_plausible.fit.earlier import Earlier, earlier_losses
+from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.privacy.accounting.losses import PureDP
 from sdv_plausible.privacy.entries import LedgerEntry

@@ -30,8 +30,8 @@ from sdv_plausible import (
 from sdv_plausible.cli import main
 from sdv_plausible.fit import arguments
 from sdv_plausible.fit import run as run_module
+from sdv_plausible.fit.earlier import Earlier
 from sdv_plausible.fit.envelope import check_even
-from sdv_plausible.fit.learned_domain import Earlier
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.fit.voting import CATEGORY, MOMENTS, left_open

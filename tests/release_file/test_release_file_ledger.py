@@ -20,7 +20,8 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
 from sdv_plausible.cli import main
 from sdv_plausible.datasets import census_like, census_like_metadata
 from sdv_plausible.evaluation.page.guarantee import Guarantee
-from sdv_plausible.fit.learned_domain import earlier_losses, learned_file
+from sdv_plausible.fit.earlier import earlier_losses
+from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.privacy import ledger as ledgers
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.release.release_level import ReleaseTest
