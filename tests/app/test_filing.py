@@ -48,12 +48,14 @@ def test_sources_that_are_typed_after_the_fit_are_not_cited(browser):
     review = browser.session.review
     age = {**COLUMNS["age"], "range_max": 89, "source": "Statistics Office 2020"}
     town = {**COLUMNS["town"], "source": "typed later"}
-    review.save({**review.file.columns, "age": age, "town": town}, version(review.file))
+    sex = {**review.file.columns["sex"], "source": "said later"}
+    review.save({**review.file.columns, "age": age, "town": town, "sex": sex}, version(review.file))
     browser.post("card", **{"card-name": "Census"})
     card = browser.get("files/card").text
     assert "the law of ages" in card
     assert "Statistics Office 2020" not in card
     assert "typed later" not in card
+    assert "said later" not in card
 
 
 def test_a_field_has_an_end(browser):

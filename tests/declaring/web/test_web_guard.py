@@ -190,6 +190,10 @@ def test_the_secrets_of_one_token_differ():
 def test_every_answer_has_the_headers(make, path):
     answer = make().get(path)
     assert {name: answer.headers[name] for name in HEADERS} == HEADERS
+    assert answer.headers["cross-origin-opener-policy"] == "same-origin"
+    assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+    assert answer.headers["x-frame-options"] == "DENY"
+    assert answer.headers["cache-control"] == "no-store"
 
 
 def test_other_methods_and_kinds_of_body(make):
