@@ -296,10 +296,8 @@ class FittingSynthesizer(FittedSynthesizer):
         self._ledger = ledger
 
     def _without_texts(self, frame: pd.DataFrame) -> pd.DataFrame:
-        known = {name: self._declared.known(name) for name in self._column_specs()}
-        texts = {
-            name: one.texts for name, one in known.items() if one is not None and one.texts
-        }  # of numbers
+        known = ((name, self._declared.known(name)) for name in self._column_specs())
+        texts = {name: one.texts for name, one in known if one is not None and one.texts}  # of numbers
         if not texts:
             return frame
         return frame.apply(lambda c: numbers_alone(c, texts[str(c.name)]) if str(c.name) in texts else c)
@@ -307,8 +305,8 @@ class FittingSynthesizer(FittedSynthesizer):
     def _keep(self, told: Told) -> None:
         """Keep of what was told what is read again, and no more: metadata may hold values of the rows."""
         splits = told.split_dates and any(isinstance(rule, kinds.DateAndTime) for rule in self._rules.making)
-        whole = told if told.open or splits else Told(columns={}, max_bins=self.max_bins, split_dates=False)
-        self._told = whole
+        nothing = Told(columns={}, max_bins=self.max_bins, split_dates=False)
+        self._told = told if told.open or splits else nothing
 
     def _leave_dates_whole(self) -> None:
         """Do not split dates once SDV constraints or the user's transformers change the columns first."""
