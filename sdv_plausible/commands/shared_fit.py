@@ -15,6 +15,7 @@ from sdv_plausible.commands.parameters import add_parameters, given, opened_budg
 from sdv_plausible.commands.speaking import to_holder
 from sdv_plausible.commands.undeclared import Undeclared, columns_of, spelling
 from sdv_plausible.declaring.errors import one_line
+from sdv_plausible.fit.options import NAMED, OPTIONS
 from sdv_plausible.table.writing import write_table
 from sdv_plausible.whole_files import write_whole
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
     from sdv_plausible.table.text_files import Files
 
-ROW_BY_ROW = ("randomized", "deterministic")
+ROW_BY_ROW = tuple(name for name, value in NAMED.items() if value in OPTIONS["row_cap"].of)
 
 
 def add_fitting(command: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from sdv_plausible.fit.voting import TYPES_SHARE
@@ -78,6 +79,12 @@ def check_blind(s: Settings, learner: Any, domain: Domain) -> None:
             f"model ({type(learner).__name__}) plans by value sets that were learned from the rows, so that "
             "their answers would choose what it costs: declare them, or plan by the number of columns alone",
         )
+
+
+def with_codes(domain: Domain, codes: int) -> Domain:
+    """A domain whose columns that are to be learned have so many codes."""
+    known = partial(Attribute, kind="categorical", values=tuple(range(codes)), provenance="private")
+    return Domain(tuple(known(name=a.name) if a.provenance == "private" else a for a in domain))
 
 
 def check_even(s: Settings, learner: Any, domain: Domain) -> None:

@@ -21,6 +21,7 @@ from sdv_plausible.fit.envelope import (
     check_even,
     delta_too_small,
     envelope_entry,
+    with_codes,
     with_more,
 )
 from sdv_plausible.fit.public_table import with_public
@@ -122,6 +123,9 @@ class Fit:
             self._check_names(domain)
         if self.earlier.entries:
             check_blind(settings, self.learner, domain)
+        if self._to_learn and "model" not in words_of(self.learner) and math.isfinite(settings.epsilon):
+            for codes in (2, 3, 9, 65):  # before anything is paid; once more of what was learned
+                check_blind(settings, self.learner, with_codes(domain, codes))
         if self.earlier.voted and not names_columns(self.learner) and "model" not in words_of(self.learner):
             check_even(settings, self.learner, domain)
         extra = (

@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, get_args
 
+from sdv_plausible.privacy.entries import Part
+from sdv_plausible.privacy.neighbours import RELATIONS
 from sdv_plausible.questions.transcript import Noise
+from sdv_plausible.release.side_entries import Types
 from sdv_plausible.release_file.answers import PARTS
 from sdv_plausible.release_file.documents import FORMAT, write
 from sdv_plausible.release_file.domain import REQUIRED
 from sdv_plausible.table.column_document import SHARED, attribute_form
+from sdv_plausible.table.declarations import Undeclared
 from sdv_plausible.table.forms import LONGEST_NAME, LONGEST_TEXT
 from sdv_plausible.table.json_forms import Form, list_of, object_of, or_null, ref
 
@@ -25,8 +29,8 @@ _COUNT: Form = {"type": "integer", "minimum": 1}
 _SHARE: Form = {"type": "number", "minimum": 0}
 _DTYPE: Form = {"enum": ["uint8", "int16", "int32", "int64", "float64"]}
 _SHAPE = list_of(_WHOLE, maxItems=8)
-_RELATION: Form = {"enum": ["add_remove", "replace_one"]}
-_PARTS_OF_COST = ["domain", "structure", "parameters", "seeds"]
+_RELATION: Form = {"enum": list(RELATIONS)}
+_PARTS_OF_COST = list(get_args(Part))
 _COLUMNS = list_of(ref("rule_column"), minItems=2, uniqueItems=True)
 
 
@@ -302,10 +306,10 @@ _SECTIONS: dict[str, Form] = {
         "properties": {
             "epsilon": or_null({"type": "number", "exclusiveMinimum": 0}), "locales": list_of(_STRING),
             "returns_tables": _FLAG, "max_bins": {"type": "integer", "minimum": 2},
-            "undeclared": {"enum": ["infer", "private"]}, "enforce_min_max_values": _FLAG,
+            "undeclared": {"enum": list(get_args(Undeclared))}, "enforce_min_max_values": _FLAG,
             "enforce_rounding": _FLAG, "neighbours": _RELATION, "person": or_null(_NAME),
             "rows_per_person": _COUNT, "voted": list_of(_NAME),
-            "types": {"enum": ["declared", "voted", "detected"]},
+            "types": {"enum": list(get_args(Types))},
         },
         "additionalProperties": ref("setting"),
         "description": "Parameters of the synthesizer; an infinite epsilon is null.",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -21,7 +21,9 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours, per
 from sdv_plausible.release.privacy_tests import PrivacyTest, option_names
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.release.settings import TESTS, Settings
+from sdv_plausible.release.side_entries import Types
 from sdv_plausible.release_file.parts import Part, check_writable
+from sdv_plausible.table.declarations import Undeclared
 from sdv_plausible.table.forms import LONGEST_NAME
 
 PRIVACY = (
@@ -145,8 +147,8 @@ def read_settings(part: Part) -> dict[str, Any]:
     for name in ("enforce_min_max_values", "enforce_rounding", "returns_tables"):
         f[name].flag()
     f["max_bins"].whole(2)
-    f["undeclared"].choice(("infer", "private"))
-    f["types"].choice(("declared", "voted", "detected"))
+    f["undeclared"].choice(get_args(Undeclared))
+    f["types"].choice(get_args(Types))
     if "voted" in found:
         for item in f["voted"].items(100_000):
             item.text(LONGEST_NAME)

@@ -35,6 +35,7 @@ from sdv_plausible.sdv.schema import (
     check_sdtypes,
     modelled,
     reaching,
+    schema_of,
     with_types,
 )
 from sdv_plausible.sdv.stand_ins import reseed_generators
@@ -44,7 +45,7 @@ from sdv_plausible.table.cells import numbers_alone
 from sdv_plausible.table.checking import Check
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.dates import check_dates
-from sdv_plausible.table.declarations import Declarations
+from sdv_plausible.table.declarations import Declarations, says_written
 from sdv_plausible.table.persons import person_entry, unknown_persons
 from sdv_plausible.table.storage import PERSON, check_storage
 from sdv_plausible.table.text_files import is_in_parts
@@ -281,9 +282,8 @@ class FittingSynthesizer(FittedSynthesizer):
             return
         # the table's columns: the model has others in the place of some, and so have constraints
         lines = self._noted(self._original_metadata.tables[self._table_name].columns)
-        if not fits and self.domain is not None:  # a fit tells itself
-            for line in lines:
-                print(line)
+        for line in lines if not fits and self.domain is not None else ():  # a fit tells itself
+            print(line)
 
     def _noted(self, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
         """Write a look down here and where the declarations are kept; return what whoever looked is told."""
@@ -303,10 +303,10 @@ class FittingSynthesizer(FittedSynthesizer):
         return frame.apply(lambda c: numbers_alone(c, texts[str(c.name)]) if str(c.name) in texts else c)
 
     def _keep(self, told: Told) -> None:
-        """Keep of what was told what is read again, and no more: metadata may hold values of the rows."""
+        """Keep of what was told what is read again: of metadata its schema, as it may hold rows' values."""
         splits = told.split_dates and any(isinstance(rule, kinds.DateAndTime) for rule in self._rules.making)
-        nothing = Told(columns={}, max_bins=self.max_bins, split_dates=False)
-        self._told = told if told.open or splits else nothing
+        kept = told if told.open or splits else Told(columns={}, max_bins=self.max_bins, split_dates=False)
+        self._told = kept if says_written(kept.domain) else replace(kept, columns=schema_of(kept.columns))
 
     def _leave_dates_whole(self) -> None:
         """Do not split dates once SDV constraints or the user's transformers change the columns first."""

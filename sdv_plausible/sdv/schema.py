@@ -30,11 +30,16 @@ def without_details(metadata: Any) -> Any:
         return metadata  # SDV says what is wrong with it
     document = metadata.to_dict()
     for table in document.get("tables", {"table": document}).values():
-        table["columns"] = {
-            name: {key: value for key, value in spec.items() if key in SCHEMA_KEYS}
-            for name, spec in table.get("columns", {}).items()
-        }
+        table["columns"] = schema_of(table.get("columns", {}))
     return type(metadata).load_from_dict(document)
+
+
+def schema_of(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Words of columns without what may have been read off the rows."""
+    return {
+        name: {key: value for key, value in spec.items() if key in SCHEMA_KEYS}
+        for name, spec in columns.items()
+    }
 
 
 def is_invented(spec: Mapping[str, Any], is_key: bool) -> bool:

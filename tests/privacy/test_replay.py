@@ -368,12 +368,24 @@ def test_a_budget_is_drawn_from_alike(tmp_path: Path) -> None:
 
 def test_detection_leaves_nothing_in_the_object() -> None:
     """No range, value, digit or missingness that SDV detects is anywhere in a fitted object."""
+    _check_detection(moment=False)
+
+
+def test_detection_leaves_nothing_where_a_moment_as_text_is_split() -> None:
+    _check_detection(moment=True)
+
+
+def _check_detection(*, moment: bool) -> None:
     table = first_table()
+    if moment:
+        hours = pd.to_timedelta(np.arange(len(table)), unit="h")
+        table["moment"] = (pd.Timestamp("2020-01-01") + hours).strftime("%Y-%m-%d %H:%M:%S")
     table.loc[0, ["age", "income"]] = [109, 987_654.32]
     table.loc[1, "city"] = "Zz-only-here"
     metadata = detected(table)
     assert "987654.32" in json.dumps(metadata.to_dict(), default=str)
     synth = fit(metadata, table, domain=DECLARED)
+    assert bool(synth._told.columns) == moment
     held = "\n".join(content for _, content in leaves(synth))
     for secret in ("987654.32", "Zz-only-here", "u17@example.org", "range_is_nullable", "high_cardinality"):
         assert secret not in held, secret

@@ -191,8 +191,10 @@ def test_every_fit_charges_what_was_planned_and_no_more(path, door, pays):
             BudgetExceededError, match=r"^this fit charges what its plan did not say.*declare the domain"
         ):
             fit(None)
+    before = budget and budget.charged()["epsilon"]
     with pytest.raises(ValueError, match=r"model \(OfCodes\) plans by value sets that were learned"):
         fit(None)
+    assert (budget and budget.charged()["epsilon"]) == before
     ledger = fit(DOMAIN)
     assert ledger.claims_privacy
     assert "before_charge" not in vars(ledger)

@@ -106,7 +106,8 @@ def test_it_is_a_synthesizer(case: str, tmp_path: Any) -> None:
     assert rebuilt.get_metadata().to_dict() == synth.get_metadata().to_dict()
     assert rebuilt.release() == synth.release()
     rows = rebuilt.sample(300)
-    assert rows.dtypes.astype(str).to_dict() == synth.sample(300).dtypes.astype(str).to_dict()
+    storages = [one.dtypes.astype(str).replace("bool", "object") for one in (rows, synth.sample(300))]
+    assert storages[0].to_dict() == storages[1].to_dict()  # truth values are objects where one is missing
     assert rows["key"].is_unique
     assert rows["key"].str.fullmatch(r"P\d{5}").all()
     assert not rows[list(DECLARED)].equals(
