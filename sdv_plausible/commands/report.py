@@ -113,8 +113,9 @@ def _guarantee(options: argparse.Namespace) -> tuple[Any, Any]:
 
     if options.release is not None:
         release = Release.load(options.release)
-        known = isinstance(release.model, HasStructure)
-        return release.ledger, release.structure() if known else None
+        found = release.structure() if isinstance(release.model, HasStructure) else {}
+        columns = {column.name for column in release.schema.columns}  # rules put others in their place
+        return release.ledger, found if set(found) <= columns else None
     if options.ledger is None:
         return None, None
     try:

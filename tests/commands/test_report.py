@@ -120,3 +120,16 @@ def test_real_rows_are_not_published_as_synthetic_ones(files, tmp_path, capsys):
     assert main(["report", files[0], files[0], *files[2:], "--publishable", "-o", str(page)]) == 2
     assert "is the real table" in capsys.readouterr().err
     assert not page.exists()
+
+
+def test_a_release_after_a_vote_that_splits_a_moment_has_its_page(tmp_path, capsys):
+    """Its ledger makes a claim, and its network is of columns that the table has not."""
+    table, release, rows, page = (tmp_path / name for name in ("t.csv", "t.release", "s.csv", "p.html"))
+    lines = [f"{'ab'[i % 2]},2020-01-{i % 28 + 1:02} {i % 24:02}:{i % 60:02}:00" for i in range(900)]
+    table.write_text("\n".join(["it,at", *lines]) + "\n")
+    assert main(["fit", str(table), "-o", str(release), "--epsilon", "20"]) == 0
+    assert {"at: date", "it"} <= set(Release.load(release).domain.names)
+    assert main(["sample", str(release), "-o", str(rows), "-n", "300"]) == 0
+    given = ["report", str(table), str(rows), "--release", str(release), "-o", str(page), "--publishable"]
+    assert main(given) == 0, capsys.readouterr().err
+    assert UNPROTECTED not in page.read_text()
