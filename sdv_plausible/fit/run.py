@@ -28,7 +28,7 @@ from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.fit.voting import CATEGORY, MOMENTS, Told
-from sdv_plausible.models import words_of
+from sdv_plausible.models import is_ours
 from sdv_plausible.models.bayesian_network import given_structure, names_columns
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry, Part
@@ -121,13 +121,7 @@ class Fit:
         private = self._private(settings, envelope)
         if self.as_declared:
             self._check_names(domain)
-        if self.earlier.entries:
-            check_blind(settings, self.learner, domain)
-        if self._to_learn and "model" not in words_of(self.learner) and math.isfinite(settings.epsilon):
-            for codes in (2, 3, 9, 65):  # before anything is paid; once more of what was learned
-                check_blind(settings, self.learner, with_codes(domain, codes))
-        if self.earlier.voted and not names_columns(self.learner) and "model" not in words_of(self.learner):
-            check_even(settings, self.learner, domain)
+        self._check_plan(settings, domain)
         extra = (
             *self.earlier.entries,
             *self.told.entries(settings),
@@ -146,6 +140,18 @@ class Fit:
         return replace(
             found, warnings=(*self.told.warnings(), *found.warnings, *private.warnings(table_rows))
         )
+
+    def _check_plan(self, settings: Settings, domain: Domain) -> None:
+        """Refuse a learner whose cost would hang on answers, before anything is paid."""
+        if self.earlier.entries:
+            check_blind(settings, self.learner, domain)
+        if is_ours(self.learner):
+            return
+        if self._to_learn and math.isfinite(settings.epsilon):
+            for codes in (2, 3, 9, 65):  # and once more of what was learned
+                check_blind(settings, self.learner, with_codes(domain, codes))
+        if self.earlier.voted and not names_columns(self.learner):
+            check_even(settings, self.learner, domain)
 
     def _check_names(self, domain: Domain) -> None:
         """Refuse what cannot be fitted to these columns, before anything is charged for it."""
@@ -310,7 +316,7 @@ class Fit:
 
             domain = replace(domain, possible=possible_pairs(self.rules, domain))
         ledger.charge(*domain_entries(domain, self.declared), *rule_entries(self.rules), *self.side)
-        if "model" not in words_of(self.learner) and math.isfinite(self.settings.epsilon):
+        if not is_ours(self.learner) and math.isfinite(self.settings.epsilon):
             check_blind(self.settings, self.learner, domain)
         codes = rows.coded(domain, coins.spawn("cells outside the domain"))
         learner = self.learner

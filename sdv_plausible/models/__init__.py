@@ -92,6 +92,11 @@ def words_of(model: Any) -> dict[str, Any]:
     return {**words, **own, "model": name, "model_parameters": changed or None}
 
 
+def is_ours(learner: Any) -> bool:
+    """Whether a learner is one of this package: what it plans by is known."""
+    return "model" in words_of(learner)
+
+
 def learner_of(words: Mapping[str, Any]) -> Any:
     """The learner of :func:`words_of`, and of earlier files: they may hold options that played no part."""
     own = {name: words[name] for name in OF_PAPER if words.get(name) is not None}

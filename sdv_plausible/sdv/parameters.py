@@ -6,7 +6,7 @@ import inspect
 from copy import deepcopy
 from typing import Any
 
-from sdv_plausible.models import words_of
+from sdv_plausible.models import is_ours
 from sdv_plausible.sdv.versions import sdv_bases
 
 SHARED = "model"
@@ -42,7 +42,7 @@ class Parameter:
 
 
 def _copied(name: str, value: Any) -> Any:
-    return value if name == SHARED and "model" not in words_of(value) else deepcopy(value)
+    return value if name == SHARED and not is_ours(value) else deepcopy(value)
 
 
 def fixed_parameters(kind: type[Any], *, but: tuple[str, ...]) -> tuple[str, ...]:

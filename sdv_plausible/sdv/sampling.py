@@ -168,6 +168,9 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         ValueError
             If the model cannot be learned again from answers.
         """
+        from sdv_plausible.intervals.margins import number_of_rows
+        from sdv_plausible.release.redrawn import redrawn_models
+
         sampler, domain = self._fitted_sampler(), self._codec.domain
         if self._public_said[0] is not None:
             raise ValueError(
@@ -175,14 +178,10 @@ class SamplingSynthesizer(WholeTableSynthesizer):
                 "published table lacks is no noise. Fit without it"
             )
         coins = Coins.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
-        from sdv_plausible.release.redrawn import redrawn_models
-
         models = redrawn_models(
             self._learner, sampler.model, sampler.answers, domain, num_tables, about, coins.spawn("models")
         )
         if num_rows is None:
-            from sdv_plausible.intervals.margins import number_of_rows
-
             num_rows = number_of_rows(sampler.answers, len(domain))
         return [
             self._with_model(model, coins.spawn("table", i)).sample(num_rows)

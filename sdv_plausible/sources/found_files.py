@@ -16,7 +16,7 @@ from sdv_plausible.sources.source import PART_ROWS, LocalSource, SourceError, qu
 from sdv_plausible.table.cell_texts import PLAIN, Spelling
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.csv_files import check_csv, csv_blocks, csv_columns
-from sdv_plausible.table.parquet import frame_of, parquet_columns
+from sdv_plausible.table.parquet import frame_of, parquet_schema
 from sdv_plausible.table.text_files import TEXTS, Files
 
 _NUMBERED = "[0-9]" * 5
@@ -246,12 +246,9 @@ def parquet_source(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    headers = [parquet_columns(path) for path in paths]
-    stored = pq.read_schema(paths[0])
-    schema = pa.schema([stored.field(name) for name in headers[0]])
+    schema, *others = schemas = [parquet_schema(path) for path in paths]
     known = [name for name in schema.names if name in types]
-    for path in paths[1:]:
-        other = pq.read_schema(path)
+    for path, other in zip(paths[1:], others, strict=True):
         if any(
             name not in other.names or other.field(name).type != schema.field(name).type for name in known
         ):
@@ -266,7 +263,7 @@ def parquet_source(
                     yield pa.Table.from_batches([batch]).select(list(names))
 
     made = ArrowSource(schema, batches, types, rows, progress=progress, spelling=spelling)
-    made.uneven = _uneven(paths, headers)
+    made.uneven = _uneven(paths, [one.names for one in schemas])
     return made
 
 

@@ -95,21 +95,28 @@ def frame_of(
 
 def parquet_columns(path: PathLike) -> list[str]:
     """Column names of a Parquet file; errors as for :func:`read_parquet`."""
+    return list(parquet_schema(path).names)
+
+
+def parquet_schema(path: PathLike) -> pa.Schema:
+    """Columns of a Parquet file and their types, without pandas' own; errors as for :func:`read_parquet`."""
     try:
-        names = _parquet().read_schema(path).names
+        schema = _parquet().read_schema(path)
     except FileNotFoundError:
         raise
     except (ValueError, OSError) as error:
         raise ValueError(f"{path} cannot be read as Parquet: it is damaged, or none") from error
+    names = schema.names
     if len(set(names)) < len(names):
         raise ValueError(f"{path}: two columns have the same name: rename one")
     if not all(name.strip() for name in names):
         raise ValueError(
             f"{path}: column {[bool(n.strip()) for n in names].index(False) + 1} has no name: give it one"
         )
-    return [
-        name for name in names if not (name.startswith("__index_level_") and name.endswith("__"))
-    ]  # pandas' own
+    for name in names:
+        if name.startswith("__index_level_") and name.endswith("__"):
+            schema = schema.remove(schema.get_field_index(name))
+    return schema
 
 
 def _parquet() -> Any:
