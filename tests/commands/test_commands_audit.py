@@ -48,6 +48,22 @@ def test_another_one_is_audited(table, tmp_path, capsys) -> None:
     assert {stage["name"]: stage["verdict"] for stage in found["stages"]}["canaries"] != "not computed"
 
 
+def test_stages_of_an_earlier_audit_are_taken_up_when_asked_alone(table, tmp_path, capsys) -> None:
+    words = [
+        "audit",
+        str(table),
+        "--domain",
+        str(tmp_path / "domain.json"),
+        "-o",
+        str(tmp_path / "audit"),
+        *QUICK,
+    ]
+    assert main(words) == 0, capsys.readouterr().err
+    assert main(words) == 2
+    assert "stages of an earlier audit" in capsys.readouterr().err
+    assert main([*words, "--resume"]) == 0, capsys.readouterr().err
+
+
 def test_names_that_lead_nowhere_are_refused() -> None:
     for words in ("nothing", "no_such_module:Class", "sdv.single_table:NoSuchClass"):
         with pytest.raises(ValueError, match="--synthesizer"):
