@@ -32,7 +32,7 @@ from sdv_plausible.models.gaussian_copula.copula_learner import GaussianCopula
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "audit_all_curves.png"
 EPSILONS = np.linspace(0.0, 4.0, 41)

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.intervals import combine
+from sdv_plausible import PlausibleDeniabilitySynthesizer, combine, metadata_of
 
 KEPT = Path(__file__).parent / "results_error_bars.jsonl"
 DATA = Path(os.environ.get("SDV_PLAUSIBLE_DATA", "../shared/data"))

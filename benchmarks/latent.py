@@ -29,7 +29,7 @@ from sdv_plausible.models import base
 from sdv_plausible.models.latent.latent_learner import Latent
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sdv.versions import from_native, to_native
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.utils.whole_files import write_whole
 
 RESULTS = HERE / "results_latent.jsonl"
 ROWS, CANDIDATES, OTHER_BLOCK = 5_000, 10_000, 100

@@ -34,7 +34,7 @@ from sdv_plausible.evaluation.game import distinguishing_game
 from sdv_plausible.evaluation.tables import prepare
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sdv.versions import from_native, to_native
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.utils.whole_files import write_whole
 
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("SDV_PLAUSIBLE_DATA", "../shared/data"))

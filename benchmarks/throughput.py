@@ -41,8 +41,8 @@ from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
-from sdv_plausible.table.domain import Domain
-from sdv_plausible.table.specifications import declared_attribute
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.declared.specifications import declared_attribute
 
 K, GAMMA, EPSILON0, OMEGA = 50, 4.0, 1.0, 9
 

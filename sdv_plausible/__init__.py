@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sdv_plausible.late import late_names
+from sdv_plausible.utils.late import late_names
 
 if TYPE_CHECKING:
     from sdv_plausible.fit.public_table import PublicTable
@@ -26,27 +26,29 @@ if TYPE_CHECKING:
     from sdv_plausible.privacy.neighbours import Person
     from sdv_plausible.release.budget import Budget
     from sdv_plausible.release.deterministic import DeterministicTest
+    from sdv_plausible.release.file.release import Release
+    from sdv_plausible.release.intervals.combining import Combined, combine
     from sdv_plausible.release.plan import plan
     from sdv_plausible.release.release_level import ReleaseTest
     from sdv_plausible.release.row_tests import RandomizedTest
-    from sdv_plausible.release_file.release import Release
     from sdv_plausible.sdv.copula import SDVCopula
     from sdv_plausible.sdv.versions import metadata_of
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
-    from sdv_plausible.table.csv_files import count_unreadable, read_csv
-    from sdv_plausible.table.domain import Attribute, Domain
-    from sdv_plausible.table.parquet import read_parquet
-    from sdv_plausible.table.text_files import Files
+    from sdv_plausible.table.columns.domain import Attribute, Domain
+    from sdv_plausible.table.files.csv_files import count_unreadable, read_csv
+    from sdv_plausible.table.files.parquet import read_parquet
+    from sdv_plausible.table.files.text_files import Files
 
 __version__ = "0.2.0"
 
 _HOME = {
     "AdaptiveNetwork": "models.adaptive.adaptive_network",
-    "Attribute": "table.domain",
+    "Attribute": "table.columns.domain",
     "Budget": "release.budget",
     "DeterministicTest": "release.deterministic",
-    "Domain": "table.domain",
-    "Files": "table.text_files",
+    "Combined": "release.intervals.combining",
+    "Domain": "table.columns.domain",
+    "Files": "table.files.text_files",
     "GaussianCopula": "models.gaussian_copula.copula_learner",
     "GreedyBayes": "models.datasynthesizer.greedy_bayes",
     "Latent": "models.latent.latent_learner",
@@ -57,18 +59,19 @@ _HOME = {
     "PublicTable": "fit.public_table",
     "RandomizedTest": "release.row_tests",
     "Refused": "privacy.checks",
-    "Release": "release_file.release",
+    "Release": "release.file.release",
     "ReleaseTest": "release.release_level",
     "SDVCopula": "sdv.copula",
     "Uniform": "models.uniform",
     "check_learner": "models.checks",
     "check_model": "models.checks",
-    "count_unreadable": "table.csv_files",
+    "combine": "release.intervals.combining",
+    "count_unreadable": "table.files.csv_files",
     "fit_source": "fit.source",
     "metadata_of": "sdv.versions",
     "plan": "release.plan",
-    "read_csv": "table.csv_files",
-    "read_parquet": "table.parquet",
+    "read_csv": "table.files.csv_files",
+    "read_parquet": "table.files.parquet",
     "register_model_type": "models.registered",
 }
 
@@ -76,6 +79,7 @@ __all__ = [
     "AdaptiveNetwork",
     "Attribute",
     "Budget",
+    "Combined",
     "DeterministicTest",
     "Domain",
     "Files",
@@ -95,6 +99,7 @@ __all__ = [
     "Uniform",
     "check_learner",
     "check_model",
+    "combine",
     "count_unreadable",
     "fit_source",
     "metadata_of",

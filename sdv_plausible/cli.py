@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; 0 on success, 2 with one clear line on bad input, 130 if interrupted."""
     from sdv_plausible.commands.on_disk import check_nothing_read_is_written
     from sdv_plausible.commands.speaking import to_holder, warnings_in_lines
-    from sdv_plausible.whole_files import exits_on_signals
+    from sdv_plausible.utils.whole_files import exits_on_signals
 
     if sys.stderr is None:  # closed by whoever called: nobody is to be told
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  for as long as the program runs

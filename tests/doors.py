@@ -19,7 +19,7 @@ from sdv_plausible.release.learning import fit_release, learn_model
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 
 def door(codes: np.ndarray, cardinalities: Sequence[int], mu: float, coins: Coins | None = None) -> Queryable:

@@ -41,7 +41,7 @@ CORE = {
     "release/release_level.py": ("release/test_release_level.py",),
     "privacy/accounting/losses.py": ("privacy/accounting/test_losses.py",),
     "privacy/accounting/release_loss.py": ("privacy/accounting/test_release_loss.py",),
-    "table/bounds.py": ("table/test_bounds.py",),
+    "table/learned/bounds.py": ("table/learned/test_bounds.py",),
     "privacy/accounting/composition.py": ("privacy/accounting/test_composition.py",),
     "privacy/accounting/filters.py": ("privacy/accounting/test_filters.py",),
     "privacy/noise/mechanisms.py": ("privacy/noise/test_mechanisms.py",),

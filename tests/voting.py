@@ -10,9 +10,9 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.cell_texts import Spelling
-from sdv_plausible.table.columns import FrameColumns
-from sdv_plausible.table.type_votes import vote_entry, vote_failure, vote_types
+from sdv_plausible.table.columns.cell_texts import Spelling
+from sdv_plausible.table.learned.raw_counts import FrameColumns
+from sdv_plausible.table.learned.type_votes import vote_entry, vote_failure, vote_types
 
 
 def held_vote(

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.paper.settings import Sizes
 from sdv_plausible.datasets import census_like_codes
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 NAMES = (
     "age",

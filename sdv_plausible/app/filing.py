@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from sdv_plausible.app.ordered_fit import FILES
 from sdv_plausible.app.sessions import Session
-from sdv_plausible.release_file.card import KNOWN
-from sdv_plausible.release_file.release import Release
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.release.file.card import KNOWN
+from sdv_plausible.release.file.release import Release
+from sdv_plausible.utils.whole_files import write_whole
 
 MOST = 500  # characters of a field: a card is one page
 

@@ -19,14 +19,15 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import Message
 
 from sdv_plausible.declaring.codebook import Codebook
-from sdv_plausible.declaring.domain_files import drafted, read_domain_file, with_earlier
 from sdv_plausible.declaring.readers import read_codebook
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.release.plan import Plan
-from sdv_plausible.table.column_types import column_types
-from sdv_plausible.table.csv_files import BLOCK, MARKS, csv_blocks, csv_columns
-from sdv_plausible.table.domain_file import DomainFile
-from sdv_plausible.table.parquet import parquet_columns
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.declared.domain_file import DomainFile, drafted, read_domain_file
+from sdv_plausible.table.declared.looks import with_earlier
+from sdv_plausible.table.files.csv_files import BLOCK, MARKS, csv_blocks, csv_columns
+from sdv_plausible.table.files.parquet import parquet_columns
+from sdv_plausible.table.files.text_files import is_parquet
 
 MEGABYTE = 1_000_000
 MOST_TEXT = MEGABYTE  # of a field that is no file
@@ -128,10 +129,10 @@ def opened(path: Path, marks: Mapping[str, Any], known: Collection[str] = ()) ->
     if path.stat().st_size == 0:
         raise NoTableError(f"{path.name} is empty: choose the file that holds the table")
     try:
-        names = parquet_columns(path) if path.suffix.lower() == ".parquet" else _csv_names(path, marks, known)
+        names = parquet_columns(path) if is_parquet(path) else _csv_names(path, marks, known)
     except (ValueError, OSError) as error:
         raise NoTableError(" ".join(str(error).replace(str(path), path.name).split())) from None
-    if path.suffix.lower() == ".parquet":
+    if is_parquet(path):
         marks = {key: value for key, value in marks.items() if key not in MARKS}
     return Table(path, names, marks)
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sdv_plausible.declaring.domain_files import blanks
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit.options import MODELS as ALL_MODELS
 from sdv_plausible.fit.options import TESTS, default_of
@@ -25,12 +24,12 @@ from sdv_plausible.rules.making import Sum
 from sdv_plausible.rules.rule import limits_rows
 from sdv_plausible.rules.spacing import Inequality
 from sdv_plausible.rules.written import read_rules
-from sdv_plausible.table.cell_texts import Spelling
-from sdv_plausible.table.column_types import ColumnType, column_types
-from sdv_plausible.table.domain_file import DomainFile, digest
+from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.declared.domain_file import DomainFile, blanks, digest
 
 if TYPE_CHECKING:
-    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+    from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
 MODELS = {name: what for name, what in ALL_MODELS.items() if name not in ("latent", "uniform")}
 _FIELDS = ("epsilon", "delta", "model", "test", "k", "epsilon0", "rows_per_person")
@@ -124,8 +123,8 @@ class Order:
 
     def synthesizer(self) -> PlausibleDeniabilitySynthesizer:
         """Return an unfitted synthesizer with the declarations."""
+        from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
         from sdv_plausible.sdv.versions import metadata_of
-        from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
         if not self.types:
             raise Refused.saying("blank", "blank: every column is left out: say what at least one of them is")

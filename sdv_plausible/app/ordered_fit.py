@@ -16,15 +16,16 @@ from sdv_plausible.declaring.errors import one_line
 from sdv_plausible.fit.telling import FOR_YOU, FitWarning
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
-from sdv_plausible.table.cell_texts import read_again
-from sdv_plausible.table.column_types import column_types
-from sdv_plausible.table.writing import write_table
-from sdv_plausible.whole_files import exits_on_signals, write_whole
+from sdv_plausible.table.columns.cell_texts import read_again
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.files.one_file import read_file
+from sdv_plausible.table.files.writing import write_table
+from sdv_plausible.utils.whole_files import exits_on_signals, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+    from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
 Look = tuple[Sequence[str], Sequence[str] | None]
 """Columns that were compared with the rows, and digests of the rules that they were compared through."""
@@ -98,7 +99,7 @@ def _release(order: Order, folder: Path, told: Connection) -> None:
 
     synth.record = record
     synth.watch = lambda ledger: told.send(("charged", cost(ledger), [e.name for e in ledger.entries]))
-    rows = None if order.in_parts else order.table.read(order.types)
+    rows = None if order.in_parts else read_file(order.table.files, order.types)
     told.send(("stage", 1))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

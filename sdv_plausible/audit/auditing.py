@@ -19,7 +19,7 @@ from sdv_plausible.audit.attacks.frames import crafted
 from sdv_plausible.audit.attacks.white_box import white_box_of_default
 from sdv_plausible.audit.results import AuditResult, StageResult, Verdict
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.utils.whole_files import write_whole
 
 LEAST_ROWS = 40
 SHADOW_ROWS = 200

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sdv_plausible.evaluation.page.rendering import Page, Section
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.utils.whole_files import write_whole
 
 
 @dataclass(frozen=True, kw_only=True)

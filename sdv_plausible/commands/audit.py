@@ -46,7 +46,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Run the attacks and write what they found."""
     from sdv_plausible.audit.auditing import run as attack
-    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+    from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
     on_disk.check_inputs(options)
     on_disk.check_nothing_read_is_written(options, options.output / PAGE, options.output / RESULT)

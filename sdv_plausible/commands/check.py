@@ -17,12 +17,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Count cells and rows that do not fit, and note what was looked at."""
-    from sdv_plausible.declaring.domain_files import note_look
     from sdv_plausible.fit.telling import compared
     from sdv_plausible.rules.declared import rules_with_declarations
-    from sdv_plausible.table.csv_files import count_unreadable
-    from sdv_plausible.table.declarations import read_declarations
-    from sdv_plausible.table.domain import MAX_BINS
+    from sdv_plausible.table.columns.domain import MAX_BINS
+    from sdv_plausible.table.declared.declarations import read_declarations
+    from sdv_plausible.table.declared.looks import note_look
+    from sdv_plausible.table.files.one_file import unreadable
 
     on_disk.check_inputs(options)
     if options.domain == "written":
@@ -31,11 +31,8 @@ def run(options: argparse.Namespace) -> None:
             "also keeps a record of the look (--domain domain.json)"
         )
     types = on_disk.declared_types(options)
-    options.rows_were_read, unread = True, {}
-    if not on_disk.is_parquet(options.data):
-        unread = count_unreadable(
-            options.data, types, **on_disk.how(options, *on_disk.HOW_READ, *on_disk.HOW_SPELLED)
-        )
+    options.rows_were_read = True
+    unread = unreadable(on_disk.files_of(options), types)
     given, lines = options.domain, list[str]()
     if given is not None or options.rules:
         words = {name: kind.words for name, kind in types.items()}

@@ -15,17 +15,18 @@ from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.parameters import add_budget, opened_budget
 from sdv_plausible.commands.speaking import say, to_holder
 from sdv_plausible.declaring.codebook import Codebook
-from sdv_plausible.declaring.domain_files import blanks, drafted, read_domain_file, replace_file, with_looks
 from sdv_plausible.declaring.public import WARNING, words_of_table
 from sdv_plausible.declaring.readers import READERS, read_codebook
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.privacy.neighbours import Neighbours, person_of
 from sdv_plausible.release.plan import Plan
-from sdv_plausible.table.column_types import column_types
-from sdv_plausible.table.csv_files import csv_columns, read_csv
-from sdv_plausible.table.domain_file import DomainFile
-from sdv_plausible.whole_files import locked
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.declared.domain_file import DomainFile, blanks, drafted, read_domain_file
+from sdv_plausible.table.declared.looks import replace_file, with_looks
+from sdv_plausible.table.files.one_file import columns_of, read_file
+from sdv_plausible.table.files.text_files import Files
+from sdv_plausible.utils.whole_files import locked
 
 OF_PRIVATE = {"delta": 1e-9, "budget": None, "budget_filter": None, "person": None, "rows_per_person": 1}
 """Options that play no part without ``--private``, and their defaults."""
@@ -93,8 +94,8 @@ def run(options: argparse.Namespace) -> None:
         _check_web(options)
     marks = {key: getattr(options, key) for key in on_disk.HOW_READ}
     known = () if options.domain is None else read_domain_file(options.domain).columns
-    names = on_disk.names_of(options, known)
-    table = Table(options.data, names, marks)
+    table = Table(options.data, on_disk.names_of(options, known), marks)
+    names = table.names
     found = _found(options, names, marks)
     is_there = options.web and options.output.exists() and not options.overwrite
     file = read_domain_file(options.output) if is_there else _drafted(options, names, found)
@@ -146,8 +147,8 @@ def _check_web(options: argparse.Namespace) -> None:
 
 def plan_of(declarations: Mapping[str, Any], epsilon: float, delta: float, table_rows: int | None) -> Plan:
     """What a release with these declarations would cost and carry."""
+    from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
     from sdv_plausible.sdv.versions import metadata_of
-    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
     synth = PlausibleDeniabilitySynthesizer(
         metadata_of(declarations), domain=declarations, epsilon=epsilon, delta=delta
@@ -243,7 +244,7 @@ def _learned(options: argparse.Namespace, file: DomainFile, table: Table) -> Dom
     budget = opened_budget(options)
     column_types(document)  # complains before a row is read
     options.rows_were_read = True
-    rows = table.read(document)
+    rows = read_file(table.files, document)
     neighbours = Neighbours.parse("add_remove", person_of(options.person, options.rows_per_person))
     return learned_file(
         rows,
@@ -265,8 +266,8 @@ def _found(options: argparse.Namespace, names: Sequence[str], marks: dict[str, A
     columns: dict[str, Any] = {}
     messages: list[str] = []
     if options.from_public is not None:
-        header = csv_columns(options.from_public, **marks)
-        texts = read_csv(options.from_public, {name: {"sdtype": "categorical"} for name in header}, **marks)
+        public = Files(options.from_public, **marks)
+        texts = read_file(public, {name: {"sdtype": "categorical"} for name in columns_of(public)})
         found = words_of_table(texts).citing(f"published table {options.from_public.name}")
         columns |= found.columns
         messages += found.messages

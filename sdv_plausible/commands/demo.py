@@ -9,8 +9,8 @@ from pathlib import Path
 from sdv_plausible.commands.on_disk import UsageError
 from sdv_plausible.commands.speaking import say
 from sdv_plausible.fit.options import default_of
-from sdv_plausible.table.writing import write_table
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.table.files.writing import write_table
+from sdv_plausible.utils.whole_files import write_whole
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -31,8 +31,8 @@ def run(options: argparse.Namespace) -> None:
     """Fit the simulated table and write rows, ledger and report."""
     from sdv_plausible.datasets import census_like, census_like_metadata
     from sdv_plausible.evaluation import PlausibleDeniabilityReport
+    from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
     from sdv_plausible.sdv.versions import metadata_from_columns
-    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
     if options.output.exists() and not options.output.is_dir():
         raise UsageError(f"{options.output} must be a folder, and is a file; choose another name")

@@ -12,9 +12,9 @@ from sdv_plausible.commands.speaking import say
 from sdv_plausible.commands.undeclared import columns_of, spelling
 from sdv_plausible.fit.options import default_of
 from sdv_plausible.models.datasynthesizer.greedy_bayes import GreedyBayes
-from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
-from sdv_plausible.table.column_types import check_released
-from sdv_plausible.table.domain import MAX_BINS
+from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
+from sdv_plausible.table.columns.domain import MAX_BINS
+from sdv_plausible.table.declared.column_types import check_released
 
 MODES = ("correlated", "independent", "random")
 

@@ -12,7 +12,7 @@ from sdv_plausible.commands.on_disk import UsageError, check_outputs, write
 from sdv_plausible.commands.speaking import say, steps
 
 if TYPE_CHECKING:
-    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+    from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _check(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesizer) -> None:
     """Refuse what cannot be released before anything is drawn from a budget."""
-    from sdv_plausible.table.column_types import column_types
+    from sdv_plausible.table.declared.column_types import column_types
 
     if not any(kind.is_modelled for kind in column_types(metadata=synth.metadata).values()):
         raise UsageError(

@@ -12,7 +12,7 @@ NO_RECORD = "No domain file (--domain) keeps a record of this look:"
 
 def recorder(domain: Any) -> Callable[[Collection[str], Collection[str] | None], list[str]] | None:
     """Who writes down what a fit warns of: the domain file that was given, whatever was made of it since."""
-    from sdv_plausible.declaring.domain_files import note_look
+    from sdv_plausible.table.declared.looks import note_look
 
     return None if domain in (None, "written") or isinstance(domain, Mapping) else partial(note_look, domain)
 
@@ -20,9 +20,9 @@ def recorder(domain: Any) -> Callable[[Collection[str], Collection[str] | None],
 def note_rows_shown(domain: str | Path | None, rules: Path | None, names: Collection[str]) -> list[str]:
     """Write down that a page is about to show rows of these columns, and return what the holder is told."""
     # If the domain file cannot be written (OSError) nothing should be shown.
-    from sdv_plausible.declaring.domain_files import note_look
     from sdv_plausible.rules.written import read_rules
-    from sdv_plausible.table.domain_file import digest
+    from sdv_plausible.table.declared.domain_file import digest
+    from sdv_plausible.table.declared.looks import note_look
 
     if domain in (None, "written"):
         return [f"{NO_RECORD} what you declare from now on may repeat single people's values"]

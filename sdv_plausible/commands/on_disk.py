@@ -11,12 +11,13 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.utils.whole_files import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sdv_plausible.table.column_types import ColumnType
+    from sdv_plausible.table.columns.cell_texts import ColumnType
+    from sdv_plausible.table.files.text_files import Files
 
 Kind = TypeVar("Kind")
 HOW_READ = ("encoding", "separator", "quote")  # of the CSV file
@@ -119,7 +120,7 @@ def check_output(path: Path, overwrite: bool, endings: Sequence[str]) -> None:
         raise UsageError(f"{path} exists; choose another name, or add --overwrite")
     if path.suffix.lower() not in endings:
         raise UsageError(f"{path} must end in {' or '.join(endings)}")
-    if is_parquet(path) and find_spec("pyarrow") is None:
+    if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
         raise UsageError(
             "writing Parquet needs pyarrow: pip install 'sdv-plausible[parquet]', or name a .csv file"
         )
@@ -165,19 +166,14 @@ def is_same(path: Path, other: Path) -> bool:
         return str(path.resolve()).casefold() == str(other.resolve()).casefold()
 
 
-def is_parquet(path: Path) -> bool:
-    """Whether a file is Parquet, by its ending."""
-    return path.suffix.lower() == ".parquet"
-
-
 def how(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     """Options that were given, by name."""
-    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    return {name: getattr(options, name) for name in names if getattr(options, name, None) is not None}
 
 
 def declared_types(options: argparse.Namespace) -> dict[str, ColumnType]:
     """What each declared column is."""
-    from sdv_plausible.table.column_types import column_types
+    from sdv_plausible.table.declared.column_types import column_types
 
     types = column_types(options.domain, options.metadata)
     person = getattr(options, "person", None)
@@ -192,13 +188,16 @@ def declared_types(options: argparse.Namespace) -> dict[str, ColumnType]:
 
 def read(options: argparse.Namespace, types: Mapping[str, Any], path: Path | None = None) -> pd.DataFrame:
     """The table, or another one that is spelled like it, with the columns that have a type."""
-    from sdv_plausible.table.csv_files import read_csv
-    from sdv_plausible.table.parquet import read_parquet
+    from sdv_plausible.table.files.one_file import read_file
 
-    path, spelled = path or options.data, how(options, *HOW_SPELLED)
-    if is_parquet(path):
-        return read_parquet(path, types, **spelled)
-    return read_csv(path, types, **how(options, *HOW_READ), **spelled)
+    return read_file(files_of(options, path), types)
+
+
+def files_of(options: argparse.Namespace, path: Path | None = None) -> Files:
+    """The table's file, or another one, and how it is written."""
+    from sdv_plausible.table.files.text_files import Files
+
+    return Files(path or options.data, **how(options, *HOW_READ, *HOW_SPELLED))
 
 
 def metadata_and_detected(
@@ -223,20 +222,16 @@ def names_of(
     options: argparse.Namespace, known: Collection[str] = (), path: Path | None = None
 ) -> Sequence[str]:
     """Column names of the table, or of another one, of which some may be known."""
-    from sdv_plausible.table.csv_files import csv_columns
-    from sdv_plausible.table.parquet import parquet_columns
+    from sdv_plausible.table.files.one_file import columns_of
 
-    path = path or options.data
-    if is_parquet(path):
-        return parquet_columns(path)
-    return csv_columns(path, known=known, **how(options, *HOW_READ))
+    return columns_of(files_of(options, path), known)
 
 
 def _detected(
     options: argparse.Namespace, names: Sequence[str], rows: Path | None
 ) -> dict[str, dict[str, Any]]:
     from sdv_plausible.sdv.detection import detect_types
-    from sdv_plausible.table.cell_texts import Spelling
+    from sdv_plausible.table.columns.cell_texts import Spelling
 
     options.rows_were_read = True
     texts = read(options, {name: {"sdtype": "categorical"} for name in names}, rows)

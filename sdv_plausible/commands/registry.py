@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from sdv_plausible.commands.on_disk import UsageError, check_output, how
 from sdv_plausible.commands.speaking import say
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.utils.whole_files import write_whole
 
 if TYPE_CHECKING:
     from sdv_plausible.privacy.ledger_record import LedgerRecord
-    from sdv_plausible.table.domain import Domain
+    from sdv_plausible.table.columns.domain import Domain
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What papers are made from, where they go, and what only a person knows."""
-    from sdv_plausible.privacy.registry import KNOWN
+    from sdv_plausible.privacy.papers.registry import KNOWN
 
     add = command.add_argument
     add("ledger", type=Path, help="what --ledger wrote, or a release file")
@@ -37,8 +37,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Write the registry entry and the conformance table."""
-    from sdv_plausible.privacy.conformance import conformance_page
-    from sdv_plausible.privacy.registry import KNOWN, missing, registry_entry, to_yaml
+    from sdv_plausible.privacy.papers.conformance import conformance_page
+    from sdv_plausible.privacy.papers.registry import KNOWN, missing, registry_entry, to_yaml
 
     _check_papers(options)
     record, domain = _ledger_record(options.ledger)
@@ -57,8 +57,8 @@ def run(options: argparse.Namespace) -> None:
 def _ledger_record(path: Path) -> tuple[LedgerRecord, Domain | None]:
     """The ledger of a file, and the domain if it is a release file."""
     from sdv_plausible.privacy.ledger_record import LedgerRecord
-    from sdv_plausible.release_file.documents import FORMAT
-    from sdv_plausible.release_file.release import Release
+    from sdv_plausible.release.file.documents import FORMAT
+    from sdv_plausible.release.file.release import Release
 
     data = path.read_bytes()
     if FORMAT.encode() in data:

@@ -15,12 +15,12 @@ import pandas as pd
 from sdv_plausible.commands.on_disk import UsageError, check_output, write
 from sdv_plausible.commands.speaking import rows_bar, say, to_holder
 from sdv_plausible.privacy.noise.recipients import SECRET_BYTES, new_secret
-from sdv_plausible.release_file.release import Release
-from sdv_plausible.table.writing import write_table
-from sdv_plausible.whole_files import locked, write_whole
+from sdv_plausible.release.file.release import Release
+from sdv_plausible.table.files.writing import write_table
+from sdv_plausible.utils.whole_files import locked, write_whole
 
 if TYPE_CHECKING:
-    from sdv_plausible.table.domain import Attribute
+    from sdv_plausible.table.columns.domain import Attribute
 
 PART_ROWS = 50_000  # drawn at a time, so that progress can be shown
 

@@ -16,14 +16,13 @@ from sdv_plausible.commands.speaking import to_holder
 from sdv_plausible.commands.undeclared import Undeclared, columns_of, spelling
 from sdv_plausible.declaring.errors import one_line
 from sdv_plausible.fit.options import NAMED, OPTIONS
-from sdv_plausible.table.writing import write_table
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.table.files.writing import write_table
+from sdv_plausible.utils.whole_files import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
-    from sdv_plausible.table.text_files import Files
+    from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
 ROW_BY_ROW = tuple(name for name, value in NAMED.items() if value in OPTIONS["row_cap"].of)
 
@@ -69,17 +68,10 @@ def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
 
 def synthesizer(options: argparse.Namespace, metadata: Any, **known: Any) -> PlausibleDeniabilitySynthesizer:
     """The synthesizer that was asked for; what was not said is as its constructor has it."""
-    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+    from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
     known = {"domain": options.domain, "rules": options.rules or (), **known}
     return PlausibleDeniabilitySynthesizer(metadata, **given(options, **known))
-
-
-def in_parts(options: argparse.Namespace) -> Files:
-    """The table's file, and how it is written."""
-    from sdv_plausible.table.text_files import Files
-
-    return Files(options.data, **on_disk.how(options, *on_disk.HOW_READ, *on_disk.HOW_SPELLED))
 
 
 def allow_no_claim(command: argparse.ArgumentParser) -> None:
@@ -143,7 +135,7 @@ def fitted(
     """The synthesizer, fitted to the table, and the types that nobody declared."""
     # ``begin`` is told when a step begins; ``check`` is shown the synthesizer before the rows are read, and
     # may refuse; ``known`` are arguments that the command knows itself.
-    from sdv_plausible.table.column_types import check_released
+    from sdv_plausible.table.declared.column_types import check_released
 
     known, given_domain = dict(known or {}), options.domain
     on_disk.check_there(options.public)
@@ -165,7 +157,7 @@ def fitted(
     (check or type(synth).plan)(synth)
     synth.record = recorder(given_domain)
     options.rows_were_read = True
-    rows = on_disk.read(options, columns.types) if options.scratch is None else in_parts(options)
+    rows = on_disk.read(options, columns.types) if options.scratch is None else on_disk.files_of(options)
     begin()
     synth.fit(rows, **({} if options.scratch is None else {"scratch": options.scratch}))
     return synth, columns.found(synth)

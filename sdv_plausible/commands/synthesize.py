@@ -8,7 +8,7 @@ from pathlib import Path
 from sdv_plausible.commands.on_disk import UsageError, check_outputs, write
 from sdv_plausible.commands.shared_fit import ROW_BY_ROW, add_fitting, fitted, kept_if_lost, row_cap
 from sdv_plausible.commands.speaking import say, steps
-from sdv_plausible.table.writing import write_table
+from sdv_plausible.table.files.writing import write_table
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

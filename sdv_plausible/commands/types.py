@@ -22,7 +22,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Name the columns, and what their types tell."""
-    from sdv_plausible.release_file.release import Release
+    from sdv_plausible.release.file.release import Release
 
     check_there(options.release)
     if options.output is not None:

@@ -17,11 +17,11 @@ from sdv_plausible.commands.on_disk import (
     metadata_and_detected,
     names_of,
 )
-from sdv_plausible.declaring.domain_files import blanks
 from sdv_plausible.fit.options import default_of
-from sdv_plausible.table.column_types import ColumnType, column_types, metadata_columns
-from sdv_plausible.table.declarations import domain_document
-from sdv_plausible.table.domain_file import DomainFile, digest
+from sdv_plausible.table.columns.cell_texts import ColumnType
+from sdv_plausible.table.declared.column_types import column_types, metadata_columns
+from sdv_plausible.table.declared.declarations import domain_document
+from sdv_plausible.table.declared.domain_file import DomainFile, blanks, digest
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def voted_on(options: argparse.Namespace, types: Mapping[str, ColumnType], names
         metadata = metadata_of(ordered)
     else:
         words = {name: kind.words for name, kind in ordered.items()}
-        metadata = with_types(load_metadata(options.metadata), words, names)
+        metadata = with_types(load_metadata(options.metadata), words)
     arguments = {"domain": _all_declared(options, types), "types": "voted"}
     return Columns(metadata=metadata, types=read, arguments=arguments, open=tuple(names))
 
@@ -156,6 +156,6 @@ def without_blanks(domain: Any) -> Any:
 
 def spelling(options: argparse.Namespace) -> Any:
     """How the file's cells are written."""
-    from sdv_plausible.table.cell_texts import Spelling
+    from sdv_plausible.table.columns.cell_texts import Spelling
 
     return Spelling(**how(options, *HOW_SPELLED))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.declaring.codebook import Codebook, categories, plain, ranged, read_text
-from sdv_plausible.table.words import check_words
+from sdv_plausible.table.declared.words import check_words
 
 CLASSES = "class"  # the column of the classes, which is the table's last one by whatever name
 UNKNOWN = "?"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.table.domain_file import is_blank
-from sdv_plausible.table.words import check_words
+from sdv_plausible.table.declared.domain_file import is_blank
+from sdv_plausible.table.declared.words import check_words
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _DECIMAL = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")

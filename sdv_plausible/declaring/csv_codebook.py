@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.declaring.codebook import Codebook, number, plain, read_text
-from sdv_plausible.table.specifications import told_sdtype
-from sdv_plausible.table.words import check_names, check_words
+from sdv_plausible.table.declared.specifications import told_sdtype
+from sdv_plausible.table.declared.words import check_names, check_words
 
 _PLAIN_TYPES = {
     **dict.fromkeys(("number", "numeric", "integer", "int", "float", "real", "double"), "numerical"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.declaring.codebook import Codebook, categories, number
-from sdv_plausible.table.domain_file import read_json
+from sdv_plausible.table.declared.domain_file import read_json
 
 _READ = {
     "type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.declaring.codebook import Codebook, categories, number, plain, ranged
-from sdv_plausible.table.domain_file import read_json
+from sdv_plausible.table.declared.domain_file import read_json
 
 _KNOWN = {"description", "values", "details", "link"}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.declaring.codebook import Codebook, categories, number, read_text
-from sdv_plausible.table.domain_file import read_json
+from sdv_plausible.table.declared.domain_file import read_json
 
 _LOW = {"greater_than_or_equal_to", "greater_than", "ge", "gt"}
 _HIGH = {"less_than_or_equal_to", "less_than", "le", "lt"}

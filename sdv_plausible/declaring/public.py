@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.declaring.codebook import Codebook, categories, number, plain
-from sdv_plausible.table.column_document import MOST_DIGITS
+from sdv_plausible.table.columns.column_document import MOST_DIGITS
 
 DATE_FORMATS = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S")
 MOST_VALUES = 1000  # of a category: a longer list is names, or an id

@@ -15,7 +15,7 @@ from sdv_plausible.declaring.pandera_schema import read_pandera
 from sdv_plausible.declaring.spss_syntax import read_spss_syntax
 from sdv_plausible.declaring.sql import read_sql
 from sdv_plausible.declaring.statistics_files import read_statistics_file
-from sdv_plausible.table.domain_file import read_json
+from sdv_plausible.table.declared.domain_file import read_json
 
 Reader = Callable[[Path], Codebook]
 READERS: Mapping[str, Reader] = {

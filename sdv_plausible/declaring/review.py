@@ -10,24 +10,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from sdv_plausible.declaring.domain_files import (
-    blanks,
-    note_look,
-    read_domain_file,
-    record_look,
-    replace_file,
-)
 from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.checking import Finding, check_columns
-from sdv_plausible.table.column_types import column_types
-from sdv_plausible.table.csv_files import MARKS, count_unreadable, read_csv
-from sdv_plausible.table.declarations import read_declarations
-from sdv_plausible.table.domain import MAX_BINS
-from sdv_plausible.table.domain_file import DomainFile
-from sdv_plausible.table.parquet import read_parquet
-from sdv_plausible.table.text_files import Files
+from sdv_plausible.table.columns.domain import MAX_BINS
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.declared.declarations import read_declarations
+from sdv_plausible.table.declared.domain_file import DomainFile, blanks, read_domain_file
+from sdv_plausible.table.declared.looks import note_look, record_look, replace_file
+from sdv_plausible.table.files.one_file import read_file, unreadable
+from sdv_plausible.table.files.text_files import Files
 
 Planner = Callable[[Mapping[str, Any], float, float, int | None], Plan]
 """Declarations, epsilon, delta and a public number of rows -> what a release would cost and carry."""
@@ -42,25 +33,9 @@ class Table:
     marks: Mapping[str, Any]  # how it is written, as for read_csv
 
     @property
-    def is_parquet(self) -> bool:
-        """Whether cells have types of their own."""
-        return self.path.suffix.lower() == ".parquet"
-
-    @property
     def files(self) -> Files:
-        """The same, to be read in parts."""
+        """The same, as it is read."""
         return Files(self.path, **self.marks)
-
-    def read(self, document: Mapping[str, Any]) -> pd.DataFrame:
-        """The rows, each cell as it is declared."""
-        if self.is_parquet:
-            cells = {name: mark for name, mark in self.marks.items() if name not in MARKS}
-            return read_parquet(self.path, document, **cells)
-        return read_csv(self.path, document, **self.marks)
-
-    def unreadable(self, document: Mapping[str, Any]) -> dict[str, int]:
-        """Cells that cannot be read, by column: none of a Parquet file."""
-        return {} if self.is_parquet else count_unreadable(self.path, document, **self.marks)
 
 
 @dataclass(frozen=True)
@@ -133,10 +108,10 @@ class Review:
                 raise ValueError(f"fill in the type first, or leave out: {', '.join(left)}")
             document = file.to_dict()
             types = column_types(document)
-            unread = self.table.unreadable(document)
+            unread = unreadable(self.table.files, document)
             words = {name: kind.words for name, kind in types.items()}
             declared = read_declarations(file, "infer", MAX_BINS, words)
-            rows = self.table.read(document)
+            rows = read_file(self.table.files, document)
             found = {name: Column(unreadable=unread[name]) for name in declared.names if name in unread}
             for name in declared.names:
                 if (known := declared.known(name)) is None:

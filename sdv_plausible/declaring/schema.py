@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sdv_plausible.release_file.documents import write
-from sdv_plausible.table.column_document import ATTRIBUTE, SHARED, attribute_form, declaration_form
-from sdv_plausible.table.domain_file import SCHEMA
-from sdv_plausible.table.forms import LONGEST_NAME
+from sdv_plausible.release.file.documents import write
+from sdv_plausible.table.cells.forms import LONGEST_NAME
+from sdv_plausible.table.columns.column_document import ATTRIBUTE, SHARED, attribute_form, declaration_form
+from sdv_plausible.table.declared.domain_file import SCHEMA
 
 
 def schema_document() -> dict[str, Any]:

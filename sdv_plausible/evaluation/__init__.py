@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sdv_plausible.late import late_names
+from sdv_plausible.utils.late import late_names
 
 if TYPE_CHECKING:
     from sdv_plausible.evaluation.metrics import (

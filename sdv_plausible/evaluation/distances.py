@@ -14,9 +14,9 @@ from math import prod
 
 import numpy as np
 
-from sdv_plausible.counting import Counts, entropy, joint_counts, mixed_radix
 from sdv_plausible.evaluation.coding import Codes
 from sdv_plausible.evaluation.tables import Floats
+from sdv_plausible.utils.counting import Counts, entropy, joint_counts, mixed_radix
 
 MAX_DENSE_CELLS = 1 << 22
 """Joint tables up to this many cells are counted densely (32 MB each); larger ones over the cells that occur.

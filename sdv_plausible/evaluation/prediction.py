@@ -17,9 +17,9 @@ from math import prod
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.counting import Counts, mixed_radix
 from sdv_plausible.evaluation.coding import Codes
 from sdv_plausible.evaluation.tables import Floats
+from sdv_plausible.utils.counting import Counts, mixed_radix
 
 Predictor = Callable[[Codes, Codes, int], Codes]
 """``(training codes, test codes, attribute) -> most likely codes``, shapes (n, m), (n', m), (n',)."""

@@ -19,16 +19,16 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import check_budget
+from sdv_plausible.release.file.invented import check_invented
+from sdv_plausible.release.file.settings import check_locales
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.release.side_entries import Types, check_types
-from sdv_plausible.release_file.invented import check_invented
-from sdv_plausible.release_file.settings import check_locales
 from sdv_plausible.rules.written import read_rules
-from sdv_plausible.table.cell_texts import PLAIN, Spelling
-from sdv_plausible.table.column_types import check_released, metadata_columns
-from sdv_plausible.table.declarations import Undeclared, given_file, says_written
-from sdv_plausible.table.domain_file import DomainFile
-from sdv_plausible.table.private_domain import listed
+from sdv_plausible.table.columns.cell_texts import PLAIN, Spelling
+from sdv_plausible.table.declared.column_types import check_released, metadata_columns
+from sdv_plausible.table.declared.declarations import Undeclared, given_file, says_written
+from sdv_plausible.table.declared.domain_file import DomainFile
+from sdv_plausible.table.learned.private_domain import listed
 
 VOTED = "_types_were_voted_for"
 """Of metadata in the words of an earlier fit's vote: an attribute, which no file keeps."""

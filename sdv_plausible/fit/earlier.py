@@ -13,12 +13,12 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.release.budget import Budget
-from sdv_plausible.release_file.ledger import read_ledger
-from sdv_plausible.release_file.parts import Part
-from sdv_plausible.table.declarations import given_file
-from sdv_plausible.table.domain_file import DomainFile
-from sdv_plausible.table.forms import LONGEST_NAME
-from sdv_plausible.table.private_domain import listed
+from sdv_plausible.release.file.ledger import read_ledger
+from sdv_plausible.release.file.parts import Part
+from sdv_plausible.table.cells.forms import LONGEST_NAME
+from sdv_plausible.table.declared.declarations import given_file
+from sdv_plausible.table.declared.domain_file import DomainFile
+from sdv_plausible.table.learned.private_domain import listed
 
 EARLIER = "learned earlier"
 

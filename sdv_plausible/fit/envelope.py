@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,8 +16,8 @@ from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.release.settings import Settings
-from sdv_plausible.table.domain import Attribute, Domain
-from sdv_plausible.table.private_domain import FAILURE_SHARE, listed
+from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.table.learned.private_domain import FAILURE_SHARE, listed
 
 EARLIER_SHARE = 0.5  # of delta, for a domain that was learned before the vote
 
@@ -81,10 +81,19 @@ def check_blind(s: Settings, learner: Any, domain: Domain) -> None:
         )
 
 
-def with_codes(domain: Domain, codes: int) -> Domain:
-    """A domain whose columns that are to be learned have so many codes."""
-    known = partial(Attribute, kind="categorical", values=tuple(range(codes)), provenance="private")
-    return Domain(tuple(known(name=a.name) if a.provenance == "private" else a for a in domain))
+def learned_domains(domain: Domain) -> Iterator[Domain]:
+    """Domains as the rows may fill in what is to be learned: of every kind, of few codes and of many."""
+    for codes in (2, 3, 9, 65, 101, 1025):
+        points = tuple(range(codes))
+        for parts in (
+            {"kind": "categorical", "values": points},
+            {"kind": "ordinal", "values": points},
+            {"kind": "integer", "lower": points, "upper": points},
+            {"kind": "float", "lower": points, "upper": points, "decimals": 2},
+            {"kind": "datetime", "lower": points, "upper": points, "datetime_format": "%Y-%m-%d"},
+        ):
+            known = partial(Attribute, provenance="private", **parts)
+            yield Domain(tuple(known(name=a.name) if a.provenance == "private" else a for a in domain))
 
 
 def check_even(s: Settings, learner: Any, domain: Domain) -> None:

@@ -18,18 +18,18 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import Budget, check_budget, check_texts, only_planned
-from sdv_plausible.release_file.ledger import write_learned
+from sdv_plausible.release.file.ledger import write_learned
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.building import build_domain
-from sdv_plausible.table.cells import plain_cells
-from sdv_plausible.table.column_types import column_types
-from sdv_plausible.table.dates import check_dates
-from sdv_plausible.table.declarations import read_declarations
-from sdv_plausible.table.domain import MAX_BINS, Domain, write_attribute
-from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.cells.dates import check_dates
+from sdv_plausible.table.cells.series import plain_cells
+from sdv_plausible.table.columns.domain import MAX_BINS, Domain, write_attribute
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.declared.declarations import read_declarations
+from sdv_plausible.table.declared.domain_file import DomainFile
+from sdv_plausible.table.files.storage import PERSON, check_storage, with_texts
+from sdv_plausible.table.learned.private_domain import Whole
 from sdv_plausible.table.persons import person_entry
-from sdv_plausible.table.private_domain import Whole
-from sdv_plausible.table.storage import PERSON, check_storage, with_texts
 
 
 def learned_file(

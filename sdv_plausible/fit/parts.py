@@ -19,11 +19,10 @@ from sdv_plausible.sources.kept import check_scratch
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import PART_ROWS, Source
 from sdv_plausible.sources.source_rows import SourceRows
-from sdv_plausible.table.cell_texts import PLAIN, Spelling
-from sdv_plausible.table.column_types import ColumnType
-from sdv_plausible.table.dates import check_dates
-from sdv_plausible.table.text_files import Files
-from sdv_plausible.whole_files import part_folder
+from sdv_plausible.table.cells.dates import check_dates
+from sdv_plausible.table.columns.cell_texts import PLAIN, ColumnType, Spelling
+from sdv_plausible.table.files.text_files import Files
+from sdv_plausible.utils.whole_files import part_folder
 
 
 class Parts(NamedTuple):

@@ -14,12 +14,12 @@ from sdv_plausible.models.adaptive.public import PublicCodes
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.table.cells import plain_cells, unhashable_types
+from sdv_plausible.table.cells.forms import is_text
+from sdv_plausible.table.cells.series import plain_cells, unhashable_types
 from sdv_plausible.table.codec import ColumnCodec
-from sdv_plausible.table.domain import Domain
-from sdv_plausible.table.forms import is_text
-from sdv_plausible.table.storage import check_storage, with_texts
-from sdv_plausible.table.words import MODELLED_SDTYPES
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.declared.words import MODELLED_SDTYPES
+from sdv_plausible.table.files.storage import check_storage, with_texts
 
 LONGEST_SOURCE = 200
 NOTE = (

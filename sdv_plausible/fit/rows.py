@@ -12,11 +12,10 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import ExactCounts, SeesRows
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.table.cell_texts import Spelling, read_again
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.column_types import ColumnType
-from sdv_plausible.table.columns import ExactColumns, FrameColumns
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling, read_again
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.learned.raw_counts import ExactColumns, FrameColumns
 from sdv_plausible.table.persons import choose_rows, identities, without_names
 
 LOOKED_AT = 5000  # rows, for words to their holder

@@ -21,7 +21,7 @@ from sdv_plausible.fit.envelope import (
     check_even,
     delta_too_small,
     envelope_entry,
-    with_codes,
+    learned_domains,
     with_more,
 )
 from sdv_plausible.fit.public_table import with_public
@@ -38,19 +38,19 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
 from sdv_plausible.release.budget import Budget, check_texts, only_planned
+from sdv_plausible.release.file.sections import check_sections
 from sdv_plausible.release.learning import fit_release
 from sdv_plausible.release.plan import Plan, plan
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings
-from sdv_plausible.release_file.sections import check_sections
 from sdv_plausible.rules.checking import rule_entries
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.table.building import build_domain, domain_entries
-from sdv_plausible.table.cell_texts import read_again
-from sdv_plausible.table.column_types import column_types
-from sdv_plausible.table.declarations import Declarations, Specs
-from sdv_plausible.table.domain import Domain
-from sdv_plausible.table.private_domain import DomainPlan, Whole
+from sdv_plausible.table.columns.cell_texts import read_again
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.declared.declarations import Declarations, Specs
+from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,8 +148,8 @@ class Fit:
         if is_ours(self.learner):
             return
         if self._to_learn and math.isfinite(settings.epsilon):
-            for codes in (2, 3, 9, 65):  # and once more of what was learned
-                check_blind(settings, self.learner, with_codes(domain, codes))
+            for learned in learned_domains(domain):  # and once more of what was learned
+                check_blind(settings, self.learner, learned)
         if self.earlier.voted and not names_columns(self.learner):
             check_even(settings, self.learner, domain)
 

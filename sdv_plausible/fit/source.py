@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.declaring.domain_files import told_of_look
 from sdv_plausible.fit.arguments import Arguments
 from sdv_plausible.fit.options import refuse_moved
 from sdv_plausible.fit.parts import refuse_whole, shown_in_parts, spelling_of
@@ -20,20 +19,22 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import Budget
+from sdv_plausible.release.file.answers import Answers
+from sdv_plausible.release.file.release import Release
+from sdv_plausible.release.file.schema import Column, TableSchema
+from sdv_plausible.release.file.settings import said, versions_of
 from sdv_plausible.release.sampler import PrefixSampler
 from sdv_plausible.release.side_entries import Types, side_entries
-from sdv_plausible.release_file.answers import Answers
-from sdv_plausible.release_file.release import Release
-from sdv_plausible.release_file.schema import Column, TableSchema
-from sdv_plausible.release_file.settings import said, versions_of
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import PART_ROWS
-from sdv_plausible.table.column_types import ColumnType, column_types, with_id
-from sdv_plausible.table.declarations import says_written
-from sdv_plausible.table.domain import MAX_BINS
-from sdv_plausible.table.output_types import invented_type, output_type
+from sdv_plausible.table.columns.cell_texts import ColumnType
+from sdv_plausible.table.columns.domain import MAX_BINS
+from sdv_plausible.table.columns.output_types import invented_type, output_type
+from sdv_plausible.table.declared.column_types import column_types, with_id
+from sdv_plausible.table.declared.declarations import says_written
+from sdv_plausible.table.declared.looks import told_of_look
+from sdv_plausible.table.declared.words import check_table_name
 from sdv_plausible.table.persons import person_entry
-from sdv_plausible.table.words import check_table_name
 
 PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")
 

@@ -18,8 +18,8 @@ from sdv_plausible.models.base import HasStructure
 from sdv_plausible.rules.checking import check_rows
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.checking import Check, mostly_outside, often_missing
-from sdv_plausible.table.declarations import Declarations, Specs
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.table.declared.declarations import Declarations, Specs
 
 FOR_YOU = "for you, not for publication"
 Note = Callable[[Collection[str], Collection[str] | None], list[str]]

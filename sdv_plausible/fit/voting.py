@@ -20,9 +20,10 @@ from sdv_plausible.rules.declared import rules_with_declarations
 from sdv_plausible.rules.rule import Rule
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.rules.written import read_rules
-from sdv_plausible.table.cell_texts import FORMATS, Spelling
-from sdv_plausible.table.column_types import ColumnType, column_types
-from sdv_plausible.table.declarations import (
+from sdv_plausible.table.columns.cell_texts import FORMATS, ColumnType, Spelling
+from sdv_plausible.table.columns.domain import MAX_BINS
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.declared.declarations import (
     Declarations,
     Specs,
     Undeclared,
@@ -30,10 +31,9 @@ from sdv_plausible.table.declarations import (
     read_declarations,
     says_written,
 )
-from sdv_plausible.table.domain import MAX_BINS
-from sdv_plausible.table.domain_file import DomainFile, is_blank
-from sdv_plausible.table.private_domain import listed
-from sdv_plausible.table.words import MODELLED_SDTYPES
+from sdv_plausible.table.declared.domain_file import DomainFile, is_blank
+from sdv_plausible.table.declared.words import MODELLED_SDTYPES
+from sdv_plausible.table.learned.private_domain import listed
 
 CATEGORY = {"sdtype": "categorical"}
 # Each becomes two columns, which are called after the finest that the format shows.
@@ -72,7 +72,7 @@ class Told:
         """What the vote charges; nothing where every type is declared."""
         if not self.open:
             return ()
-        from sdv_plausible.table.type_votes import vote_entry  # where there is a vote
+        from sdv_plausible.table.learned.type_votes import vote_entry  # where there is a vote
 
         return (vote_entry(len(self.open), TYPES_SHARE * s.epsilon, TYPES_SHARE * s.model_delta),)
 
@@ -87,7 +87,7 @@ class Told:
 
     def found(self, cells: Queryable, s: Settings) -> dict[str, dict[str, Any]]:
         """Types by the vote; a model needs a column, so that not all are ids."""
-        from sdv_plausible.table.type_votes import vote_failure, vote_types
+        from sdv_plausible.table.learned.type_votes import vote_failure, vote_types
 
         failure = vote_failure(TYPES_SHARE * s.model_delta)
         return self._with_a_column(vote_types(cells, self.open, self.spelling, failure))

@@ -22,7 +22,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, scan_plausible_seeds
 from sdv_plausible.questions.queryable import Queryable, SeedRecords
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 SCAN_BLOCK = 256  # candidates whose likelihoods under thousands of records are held at once
 WHOLE_MODEL: tuple[Part, ...] = ("structure", "parameters")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.columns.domain import Attribute
 
 MAX_BUCKETS = 10  # of the paper's learner
 APART = 4.0  # floors that a code of a group must hold to stand alone: its group says much of it

@@ -24,7 +24,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import scan_plausible_seeds
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable, SeedRecords
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 FALSE_ALARM = 1e-9  # of each comparison of sampling and likelihood
 DRAWS = 20_000  # candidates of each comparison

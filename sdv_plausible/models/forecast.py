@@ -15,7 +15,7 @@ from scipy.special import ndtri
 
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.conditional_table import project_to_simplex
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 NEAR_NOISE = 0.25  # total variation distance from which a column, or the links, are called close to noise
 GOOD = 0.05

@@ -10,7 +10,7 @@ from sdv_plausible.models.base import WHOLE_MODEL, Learner, ModelBudget, PrefixM
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 MOST_COLUMNS = (
     1000  # for learners that look at all pairs of columns: half a million of them, some ten minutes

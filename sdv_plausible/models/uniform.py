@@ -13,7 +13,7 @@ from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 
 @dataclass(frozen=True)

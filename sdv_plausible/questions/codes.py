@@ -7,10 +7,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from sdv_plausible.counting import covered_counts, is_worthwhile, joint_counts, pair_counts
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups
 from sdv_plausible.questions.counts import Axes, Axis, SeesRows, shape
+from sdv_plausible.utils.counting import covered_counts, is_worthwhile, joint_counts, pair_counts
 
 
 class CodeArray(SeesRows):

@@ -17,8 +17,8 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, conclusions
 from sdv_plausible.privacy.ledger_record import PUBLIC, rounded_up
 from sdv_plausible.privacy.noise.opendp import check_there
-from sdv_plausible.table.forms import LONGEST_TEXT, is_text
-from sdv_plausible.whole_files import locked
+from sdv_plausible.table.cells.forms import LONGEST_TEXT, is_text
+from sdv_plausible.utils.whole_files import locked
 
 if TYPE_CHECKING:
     from sdv_plausible.release.budget_file import Fit, State

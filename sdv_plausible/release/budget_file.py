@@ -12,7 +12,7 @@ from typing import Any
 
 from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, PrivacyFilter
 from sdv_plausible.privacy.neighbours import Neighbours
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.utils.whole_files import write_whole
 
 FORMAT = "sdv-plausible budget 1"
 _MOST_BYTES = 64 * 2**20

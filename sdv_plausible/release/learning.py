@@ -17,7 +17,7 @@ from sdv_plausible.questions.transcript import ALL_ROWS, Transcript
 from sdv_plausible.release.said import sentences
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 
 def fit_release(

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdv_plausible.fragments import fragment
 from sdv_plausible.models.forecast import Forecast, Forecaster, looks_numeric, rows_needed
 from sdv_plausible.models.learners import far_share, makes, planned_entries, plausible_gamma
 from sdv_plausible.privacy import checks as check
@@ -16,7 +15,8 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.release.said import sentences
 from sdv_plausible.release.settings import Settings
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.utils.fragments import fragment
 
 _TITLE = "Plan (no row has been looked at)"
 HARDLY_ANY = 20.0  # total epsilon from which on a plan warns

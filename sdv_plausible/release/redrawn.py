@@ -11,15 +11,15 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
-from sdv_plausible.intervals.margins import number_of_rows
 from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.redrawn import about_codes, redraw, sampling_deviations
 from sdv_plausible.questions.transcript import ALL_ROWS, NoisyAnswer
+from sdv_plausible.release.intervals.margins import number_of_rows
 from sdv_plausible.release.released_prefixes import ReleasedPrefixes, ReleasedSeeds
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 About = Literal["population", "table"]
 
@@ -57,12 +57,17 @@ def redrawn_models(
     num_models: int,
     about: About,
     coins: Coins,
+    *,
+    rows_per_unit: int,
 ) -> list[PrefixModel]:
     """Models from answers drawn again, each with fresh noise."""
     # Those of the "population" vary as another sample of rows would have them vary, besides the noise.
     check.whole("num_tables", num_models, 2, "one table shows no variance: try 20")
     if about not in get_args(About):
         raise check.Refused("about", about, 'must be "population" or "table"')
+    if about == "population" and rows_per_unit > 1:
+        rule = f"takes rows as independent, and a person may have {rows_per_unit} of them"
+        raise check.Refused("about", about, rule, 'give about="table": of the rows used')
     asked = about_codes(answers)
     if (
         not isinstance(learner, Refitter)

@@ -17,7 +17,7 @@ from sdv_plausible.privacy.ledger import SAID
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.release.settings import Settings
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 if TYPE_CHECKING:
     from sdv_plausible.models.paper.paper_network import PaperNetwork

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.rules.rule import Formats
-from sdv_plausible.table.cells import as_doubles
-from sdv_plausible.table.dates import as_nanoseconds
-from sdv_plausible.table.distinct import distinct_values
-from sdv_plausible.table.domain import Attribute
-from sdv_plausible.table.forms import canonical
+from sdv_plausible.table.cells.dates import as_nanoseconds
+from sdv_plausible.table.cells.distinct import distinct_values
+from sdv_plausible.table.cells.forms import canonical
+from sdv_plausible.table.cells.series import as_doubles
+from sdv_plausible.table.columns.domain import Attribute
 
 NO_DATE = np.iinfo(np.int64).min
 WHOLE, FARTHEST = 2**62, 2.0**1000  # ends of a made column of whole numbers, and of any numbers

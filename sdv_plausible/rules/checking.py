@@ -12,7 +12,7 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.rules.rule import MakingRule, Rule
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.checking import Check, Finding, check_columns
-from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.columns.domain import Attribute
 
 
 def check_rows(

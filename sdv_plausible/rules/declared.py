@@ -12,12 +12,12 @@ import sdv_plausible.rules as kinds
 from sdv_plausible.rules.rule import MakingRule, Rule, Words
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.rules.written import read_rules
-from sdv_plausible.table.dates import shows_time
-from sdv_plausible.table.declarations import given_file, says_written
-from sdv_plausible.table.domain import Attribute
-from sdv_plausible.table.domain_file import DomainFile, digest
-from sdv_plausible.table.specifications import declare, origin_of
-from sdv_plausible.table.words import (
+from sdv_plausible.table.cells.dates import shows_time
+from sdv_plausible.table.columns.domain import Attribute
+from sdv_plausible.table.declared.declarations import given_file, says_written
+from sdv_plausible.table.declared.domain_file import DomainFile, digest
+from sdv_plausible.table.declared.specifications import declare, origin_of
+from sdv_plausible.table.declared.words import (
     FORM_WORDS,
     MODELLED_SDTYPES,
     VALUE_WORDS,

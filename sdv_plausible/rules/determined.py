@@ -11,9 +11,9 @@ import pandas as pd
 from sdv_plausible.privacy.checks import Refused, shown
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import SDTYPES, Columns, Formats, MakingRule, Words, check_columns, date_formats
-from sdv_plausible.table.dates import format_unit
-from sdv_plausible.table.domain import Attribute
-from sdv_plausible.table.specifications import says_missing
+from sdv_plausible.table.cells.dates import format_unit
+from sdv_plausible.table.columns.domain import Attribute
+from sdv_plausible.table.declared.specifications import says_missing
 
 
 class Determined(MakingRule):

@@ -11,7 +11,7 @@ import pandas as pd
 
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import Columns, Formats, MakingRule, Words, check_columns, check_sdtypes
-from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.columns.domain import Attribute
 
 TOLERANCE = 1e-9  # of sums of doubles, relative
 

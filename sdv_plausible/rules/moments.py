@@ -12,9 +12,9 @@ import pandas as pd
 from sdv_plausible.privacy.checks import Refused, shown
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import Columns, Formats, MakingRule, Words, check_columns, check_sdtypes
-from sdv_plausible.table.dates import NANOSECONDS, date_style, format_unit, resolution_step, shows_time
-from sdv_plausible.table.domain import Attribute
-from sdv_plausible.table.specifications import date_ends
+from sdv_plausible.table.cells.dates import NANOSECONDS, date_style, format_unit, resolution_step, shows_time
+from sdv_plausible.table.columns.domain import Attribute
+from sdv_plausible.table.declared.specifications import date_ends
 
 DAY = NANOSECONDS["D"]
 LAST = pd.Timestamp.max.value

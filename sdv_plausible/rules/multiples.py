@@ -13,7 +13,7 @@ import pandas as pd
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import Columns, Formats, MakingRule, Words, check_columns, check_sdtypes
-from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.columns.domain import Attribute
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import pandas as pd
 from sdv_plausible.privacy.checks import Refused, shown
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import Columns, Formats, MakingRule, Words, check_columns, check_sdtypes
-from sdv_plausible.table.domain import Attribute
-from sdv_plausible.table.forms import LONGEST_NAME
+from sdv_plausible.table.cells.forms import LONGEST_NAME
+from sdv_plausible.table.columns.domain import Attribute
 
 _MOST = 2**62  # of a number
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused, shown
-from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.columns.domain import Attribute
 
 Formats = Mapping[str, str | None]
 """Of the columns that hold dates: the strftime format of their text, or None."""

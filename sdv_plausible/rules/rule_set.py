@@ -13,10 +13,10 @@ import pandas as pd
 import sdv_plausible.rules as kinds
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules.rule import MakingRule, Rule, Words, attribute_words, date_formats
+from sdv_plausible.table.cells.dates import date_style
+from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.dates import date_style
-from sdv_plausible.table.domain import Attribute, Domain
-from sdv_plausible.table.forms import LONGEST_NAME
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 ROUNDS = 50  # in which rows that keep the rules are drawn
 LIKE = 5  # of them that fill the place of a row that breaks a rule with a row of the same case only

@@ -23,9 +23,9 @@ from sdv_plausible.rules.rule import (
     check_columns,
     check_sdtypes,
 )
-from sdv_plausible.table.dates import NANOSECONDS, format_unit
-from sdv_plausible.table.domain import Attribute
-from sdv_plausible.table.specifications import date_ends
+from sdv_plausible.table.cells.dates import NANOSECONDS, format_unit
+from sdv_plausible.table.columns.domain import Attribute
+from sdv_plausible.table.declared.specifications import date_ends
 
 UNITS = {"D": "days", "h": "hours", "min": "minutes", "s": "seconds"}
 LAST = pd.Timestamp.max.value

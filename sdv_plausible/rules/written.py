@@ -11,8 +11,8 @@ from typing import Any
 import sdv_plausible.rules as kinds
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules.rule import Rule
-from sdv_plausible.table.words import suggestion
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.table.declared.words import suggestion
+from sdv_plausible.utils.whole_files import write_whole
 
 KINDS = {
     "determined": "Determined",

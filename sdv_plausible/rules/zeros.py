@@ -12,7 +12,7 @@ from sdv_plausible.rules.conditions import Allowed, Implies
 from sdv_plausible.rules.contradictions import moments, named_values
 from sdv_plausible.rules.rule import Rule
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 MOST_CELLS = 1_000_000  # pairs of values that are looked at for one rule
 
@@ -21,7 +21,7 @@ def possible_pairs(rule_set: RuleSet, domain: Domain) -> dict[tuple[int, int], n
     """Structural zeros of the rules about two modelled columns, and of stand-ins that are missing together.
 
     A pair of codes is possible if the rule lets any values of the two: a bin that a rule cuts in two is
-    looked at on both sides. As ``possible`` of :class:`~sdv_plausible.table.domain.Domain`.
+    looked at on both sides. As ``possible`` of :class:`~sdv_plausible.table.columns.domain.Domain`.
     """
     found: dict[tuple[int, int], np.ndarray] = {}
     names = domain.names

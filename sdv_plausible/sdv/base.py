@@ -20,8 +20,8 @@ from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.schema import check_columns, check_labels, without_details
 from sdv_plausible.sdv.stand_ins import hide_invented, stand_in_table
 from sdv_plausible.sdv.transient import call_of, quiet_about_rows, shown_rows, without_transient
-from sdv_plausible.table.cells import without_odd
-from sdv_plausible.table.words import MODELLED_SDTYPES
+from sdv_plausible.table.cells.series import without_odd
+from sdv_plausible.table.declared.words import MODELLED_SDTYPES
 
 
 class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]

@@ -21,7 +21,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv.versions import from_native, metadata_from_columns, sdv_bases, to_native
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 POINTS = 4096  # of the latent axis at which SDV's columns are read
 LEAST = 1e-6  # mass of codes that SDV's columns never reach, in all

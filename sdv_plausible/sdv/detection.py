@@ -9,7 +9,7 @@ import pandas as pd
 
 from sdv_plausible.sdv.schema import SCHEMA_KEYS
 from sdv_plausible.sdv.versions import detect_metadata
-from sdv_plausible.table.cell_texts import Spelling
+from sdv_plausible.table.columns.cell_texts import Spelling
 
 _LEADING_ZERO = re.compile(r"\s*[+-]?0[0-9]")  # a code, not a number
 

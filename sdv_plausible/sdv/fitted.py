@@ -17,18 +17,18 @@ from sdv_plausible.fit.run import Found
 from sdv_plausible.models.base import named_structure
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.release.file.domain import with_charges, with_looks
+from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.sampler import diagnose, seed_diagnostics
-from sdv_plausible.release_file.domain import with_charges, with_looks
-from sdv_plausible.release_file.release import Release
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sdv.releasing import released
 from sdv_plausible.sdv.requests import parents
 from sdv_plausible.sdv.sampling import SamplingSynthesizer
 from sdv_plausible.sdv.stand_ins import write_as_domain
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.domain import Domain
-from sdv_plausible.table.domain_file import DomainFile
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.declared.domain_file import DomainFile
+from sdv_plausible.utils.whole_files import write_whole
 
 
 class FittedSynthesizer(SamplingSynthesizer):
@@ -64,19 +64,21 @@ class FittedSynthesizer(SamplingSynthesizer):
         -------
         DataFrame
             One row per cell, labelled by the columns' values, or by groups of values where groups were
-            counted. ``estimate``, ``lower`` and ``upper`` are of the table's count; ``proportion`` and its
-            limits are of the population that the rows are drawn from. ``basis`` is "measured"; "bounds" for
-            columns that were not measured together, whose cells have Frechet bounds and no estimate; or "not
-            identified".
+            counted. ``estimate``, ``lower`` and ``upper`` are of the count of the rows used (with ``person``,
+            so many of each); ``proportion`` and its limits are of the population that they are drawn from.
+            Limits are missing where a person may have several rows, which are not independent. ``basis`` is
+            "measured"; "bounds" for columns that were not measured together, whose cells have Frechet bounds
+            and no estimate; or "not identified".
 
         Raises
         ------
         ValueError
             If a column is not modelled, or there are no noisy counts.
         """
-        from sdv_plausible.intervals.margins import margins
+        from sdv_plausible.release.intervals.margins import margins
 
-        return margins(self._fitted_sampler().answers, self._codec.domain, columns, level)
+        rows = self._settings.neighbours.rows
+        return margins(self._fitted_sampler().answers, self._codec.domain, columns, level, rows_per_unit=rows)
 
     def get_domain(self) -> Domain:
         """Return the domain of the fit: what each modelled column may hold, and where that is from.

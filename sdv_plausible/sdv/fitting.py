@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 import sdv_plausible.rules as kinds
-from sdv_plausible.declaring.domain_files import told_of_look
 from sdv_plausible.fit.earlier import Earlier
 from sdv_plausible.fit.public_table import PublicTable, check_there, public_entries
 from sdv_plausible.fit.rows import Rows, TableRows
@@ -40,15 +39,15 @@ from sdv_plausible.sdv.schema import (
 )
 from sdv_plausible.sdv.stand_ins import reseed_generators
 from sdv_plausible.sdv.transient import call_of, shown_rows
-from sdv_plausible.table.cell_texts import Spelling
-from sdv_plausible.table.cells import numbers_alone
+from sdv_plausible.table.cells.dates import check_dates
+from sdv_plausible.table.cells.series import numbers_alone
 from sdv_plausible.table.checking import Check
-from sdv_plausible.table.column_types import ColumnType
-from sdv_plausible.table.dates import check_dates
-from sdv_plausible.table.declarations import Declarations, says_written
+from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
+from sdv_plausible.table.declared.declarations import Declarations, says_written
+from sdv_plausible.table.declared.looks import told_of_look
+from sdv_plausible.table.files.storage import PERSON, check_storage
+from sdv_plausible.table.files.text_files import is_in_parts
 from sdv_plausible.table.persons import person_entry, unknown_persons
-from sdv_plausible.table.storage import PERSON, check_storage
-from sdv_plausible.table.text_files import is_in_parts
 
 
 class FittingSynthesizer(FittedSynthesizer):
@@ -189,7 +188,7 @@ class FittingSynthesizer(FittedSynthesizer):
         found = self._found(fit, table[seen], persons, fit.opened(self.budget, self.watch))
         call.ends = False
         columns = {**self._told.columns, **found.types}
-        self._begin_anew(with_types(self.metadata, columns, self._told.open))
+        self._begin_anew(with_types(self.metadata, columns))
         dtypes = frame.dtypes.astype(object)
         dtypes[dtypes.index.astype(str).isin(self._told.open)] = np.dtype(object)
         self._take(dtypes, found)

@@ -16,13 +16,11 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import person_of
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.sampler import PrefixSampler
-from sdv_plausible.release.settings import read_test
-from sdv_plausible.release_file.answers import Answers
-from sdv_plausible.release_file.ledger import write_learned
-from sdv_plausible.release_file.release import Release
-from sdv_plausible.release_file.schema import Column, TableSchema
-from sdv_plausible.release_file.settings import (
+from sdv_plausible.release.file.answers import Answers
+from sdv_plausible.release.file.ledger import write_learned
+from sdv_plausible.release.file.release import Release
+from sdv_plausible.release.file.schema import Column, TableSchema
+from sdv_plausible.release.file.settings import (
     KNOWN,
     OTHERS,
     as_json,
@@ -31,11 +29,13 @@ from sdv_plausible.release_file.settings import (
     said,
     versions_of,
 )
+from sdv_plausible.release.sampler import PrefixSampler
+from sdv_plausible.release.settings import read_test
 from sdv_plausible.sdv.schema import SCHEMA_KEYS
 from sdv_plausible.sdv.versions import metadata_from_table
-from sdv_plausible.table.column_types import check_released
-from sdv_plausible.table.domain import Domain
-from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.declared.column_types import check_released
+from sdv_plausible.table.declared.domain_file import DomainFile
 
 PACKAGES = ("sdv-plausible", "sdv", "opendp", "dp-accounting", "numpy", "pandas")
 

@@ -16,18 +16,18 @@ from sdv.errors import SamplingError
 
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.file.sampling import decoded
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, Sampler
 from sdv_plausible.release.settings import Settings
-from sdv_plausible.release_file.sampling import decoded
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.sdv import latent_points
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.base import WholeTableSynthesizer
 from sdv_plausible.sdv.requests import SAME_ROWS, check_conditions, check_known_columns, check_request
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.output_types import usual_types
-from sdv_plausible.whole_files import new_folders, part_folder
+from sdv_plausible.table.columns.output_types import usual_types
+from sdv_plausible.utils.whole_files import new_folders, part_folder
 
 if TYPE_CHECKING:
     from sdv_plausible.release.redrawn import About
@@ -151,7 +151,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
     ) -> list[Any]:
         """Draw tables from models that the answers could as well have led to: at no further cost.
 
-        Put what is computed from each together by :func:`sdv_plausible.intervals.combine`: its intervals know
+        Put what is computed from each together by :func:`sdv_plausible.combine`: its intervals know
         of the noise. The rows come from models alone, whatever ``test``, and use up no ``row_cap``.
 
         Parameters
@@ -162,13 +162,14 @@ class SamplingSynthesizer(WholeTableSynthesizer):
             Rows of each; by default the noisy number of rows. Larger tables say more.
         about : {"population", "table"}
             Whether the intervals are to be of the population that the rows are drawn from, or of the rows.
+            Where a person may have several rows, which are not independent, only "table" can be.
 
         Raises
         ------
         ValueError
             If the model cannot be learned again from answers.
         """
-        from sdv_plausible.intervals.margins import number_of_rows
+        from sdv_plausible.release.intervals.margins import number_of_rows
         from sdv_plausible.release.redrawn import redrawn_models
 
         sampler, domain = self._fitted_sampler(), self._codec.domain
@@ -179,8 +180,9 @@ class SamplingSynthesizer(WholeTableSynthesizer):
             )
         coins = Coins.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
         models = redrawn_models(
-            self._learner, sampler.model, sampler.answers, domain, num_tables, about, coins.spawn("models")
-        )
+            self._learner, sampler.model, sampler.answers, domain, num_tables, about, coins.spawn("models"),
+            rows_per_unit=self._settings.neighbours.rows,
+        )  # fmt: skip
         if num_rows is None:
             num_rows = number_of_rows(sampler.answers, len(domain))
         return [

@@ -15,8 +15,8 @@ import pandas as pd
 from sdv.errors import InvalidDataError
 
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.table.column_types import metadata_columns
-from sdv_plausible.table.words import MODELLED_SDTYPES
+from sdv_plausible.table.declared.column_types import metadata_columns
+from sdv_plausible.table.declared.words import MODELLED_SDTYPES
 
 SCHEMA_KEYS = ("sdtype", "datetime_format", "regex_format", "pii")  # of a column's metadata
 
@@ -77,26 +77,17 @@ def with_id(metadata: Any, name: str | None) -> Any:
     return type(metadata).load_from_dict(document)
 
 
-def with_types(metadata: Any, columns: Mapping[str, Mapping[str, Any]], open_: Collection[str]) -> Any:
-    """Return the metadata with other words of its columns.
+def with_types(metadata: Any, columns: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Return the metadata with other words of its columns, as a vote finds them or a declaration says them.
 
-    Keys and relationships of columns that are voted on may have been detected, and are left out.
+    Keys and relationships, which may have been detected, are left out: that all ids differ is of the rows.
     """
     document = metadata.to_dict()
     for table in document.get("tables", {"table": document}).values():
         table["columns"] = {name: dict(words) for name, words in columns.items()}
-        if _named(table.get("primary_key")) & {*open_}:
-            del table["primary_key"]
-        for key in ("alternate_keys", "column_relationships"):
-            if key in table:
-                table[key] = [one for one in table[key] if not _named(one) & {*open_}]
+        for key in ("primary_key", "alternate_keys", "column_relationships"):
+            table.pop(key, None)
     return type(metadata).load_from_dict(document)
-
-
-def _named(key: Any) -> set[str]:
-    """Columns of a key or relationship."""
-    names = key.get("column_names", ()) if isinstance(key, Mapping) else key
-    return {names} if isinstance(names, str) else {*(names or ())}
 
 
 def modelled(specs: Mapping[str, Mapping[str, Any]], keys: Collection[str] = ()) -> dict[str, str]:

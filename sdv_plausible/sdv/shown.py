@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sdv_plausible.fragments import fragment, text
+from sdv_plausible.utils.fragments import fragment, text
 
 _SHOWN = ("epsilon", "delta", "model", "test", "undeclared", "person")
 

@@ -9,28 +9,28 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.declaring.domain_files import told_of_look
 from sdv_plausible.fit.arguments import Arguments
 from sdv_plausible.fit.public_table import PublicTable
 from sdv_plausible.privacy.checks import truth
 from sdv_plausible.privacy.neighbours import Person, Relation
 from sdv_plausible.release.budget import Budget
+from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.plan import Plan, epsilon_for
 from sdv_plausible.release.privacy_tests import PrivacyTest
 from sdv_plausible.release.settings import TestName
 from sdv_plausible.release.side_entries import Types
-from sdv_plausible.release_file.release import Release
 from sdv_plausible.sdv import shown
 from sdv_plausible.sdv.constraints import as_rules
 from sdv_plausible.sdv.fitting import FittingSynthesizer
 from sdv_plausible.sdv.parameters import fixed_parameters, learner_of
 from sdv_plausible.sdv.releasing import rebuilt
 from sdv_plausible.sdv.schema import check_metadata, with_id, with_types
-from sdv_plausible.table.column_types import metadata_columns
-from sdv_plausible.table.declarations import Undeclared
-from sdv_plausible.table.domain import MAX_BINS
-from sdv_plausible.table.domain_file import DomainFile
-from sdv_plausible.table.words import check_table_name
+from sdv_plausible.table.columns.domain import MAX_BINS
+from sdv_plausible.table.declared.column_types import metadata_columns
+from sdv_plausible.table.declared.declarations import Undeclared
+from sdv_plausible.table.declared.domain_file import DomainFile
+from sdv_plausible.table.declared.looks import told_of_look
+from sdv_plausible.table.declared.words import check_table_name
 
 
 class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
@@ -67,9 +67,9 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         has the metadata's words per column.
     types : {"declared", "voted", "detected"}
         Where the metadata's semantic types and date formats are from. ``"declared"``: you vouch that they are
-        public, known without the rows. ``"voted"``: of the metadata names alone count, and the cells of every
-        column that ``domain`` does not name vote on its type, for a tenth of the budget. ``"detected"``: they
-        were read off the rows, and the ledger then makes no privacy claim.
+        public, known without the rows. ``"voted"``: of the metadata names alone count (no type, no key), and
+        the cells of every column that ``domain`` does not name vote on its type, for a tenth of the budget.
+        ``"detected"``: they were read off the rows, and the ledger then makes no privacy claim.
     undeclared : {"private", "infer"}
         How the domains of columns without a declaration are found: learned with noise from a share of the
         budget, or read off the rows, without a privacy claim and with a warning.
@@ -152,7 +152,7 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
             public=self._public_given,
         )
         if types == "voted":
-            metadata = with_types(metadata, fit.told.columns, fit.told.open)
+            metadata = with_types(metadata, fit.told.columns)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
         check_table_name(self._table_name)
         self._settings, self._learner = fit.settings, fit.learner

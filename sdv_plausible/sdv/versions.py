@@ -17,11 +17,11 @@ import pandas as pd
 
 from sdv_plausible.fit.arguments import VOTED
 from sdv_plausible.fit.earlier import was_voted
-from sdv_plausible.table.cells import plain_cells
-from sdv_plausible.table.column_types import column_types
-from sdv_plausible.table.declarations import given_file
-from sdv_plausible.table.distinct import as_objects
-from sdv_plausible.table.storage import holds_no_text, with_texts
+from sdv_plausible.table.cells.distinct import as_objects
+from sdv_plausible.table.cells.series import plain_cells
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.declared.declarations import given_file
+from sdv_plausible.table.files.storage import holds_no_text, with_texts
 
 FrameKind = Literal["polars", "pyarrow"]
 SDV_MAJOR = int(version("sdv").split(".")[0])

@@ -22,8 +22,8 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sources.source import LocalSource, Source, quietly, with_objects
+from sdv_plausible.table.files.storage import PERSON, check_storage
 from sdv_plausible.table.persons import identities, numbered, smallest, without_names
-from sdv_plausible.table.storage import PERSON, check_storage
 
 FILES = 256  # of 10^8 rows one file's are about a part's
 

@@ -9,8 +9,8 @@ import pandas as pd
 
 from sdv_plausible.questions.counts import SeesRows
 from sdv_plausible.sources.source import Work, quietly
-from sdv_plausible.table.cells import plain_cells
-from sdv_plausible.table.storage import with_texts
+from sdv_plausible.table.cells.series import plain_cells
+from sdv_plausible.table.files.storage import with_texts
 
 T = TypeVar("T")
 RETRIES = 3

@@ -16,7 +16,7 @@ from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.source import Source, with_objects
 from sdv_plausible.sources.unchanged import Fingerprint, Unchanged, fingerprint
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 Span = tuple[float, float, Coins]
 Counted = tuple[int, list[np.ndarray], Fingerprint]

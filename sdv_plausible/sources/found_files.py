@@ -13,11 +13,10 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.sources.source import PART_ROWS, LocalSource, SourceError, quietly
-from sdv_plausible.table.cell_texts import PLAIN, Spelling
-from sdv_plausible.table.column_types import ColumnType
-from sdv_plausible.table.csv_files import check_csv, csv_blocks, csv_columns
-from sdv_plausible.table.parquet import frame_of, parquet_schema
-from sdv_plausible.table.text_files import TEXTS, Files
+from sdv_plausible.table.columns.cell_texts import PLAIN, ColumnType, Spelling
+from sdv_plausible.table.files.csv_files import check_csv, csv_blocks, csv_columns
+from sdv_plausible.table.files.parquet import frame_of, parquet_schema
+from sdv_plausible.table.files.text_files import TEXTS, Files
 
 _NUMBERED = "[0-9]" * 5
 VERSIONED = (

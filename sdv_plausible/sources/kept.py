@@ -15,7 +15,7 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.source import LocalSource, Source
 from sdv_plausible.sources.unchanged import Fingerprint
-from sdv_plausible.whole_files import remove_leftovers
+from sdv_plausible.utils.whole_files import remove_leftovers
 
 
 @dataclass(frozen=True, eq=False)

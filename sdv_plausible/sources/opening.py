@@ -21,9 +21,9 @@ from sdv_plausible.sources.found_files import (
 )
 from sdv_plausible.sources.source import PART_ROWS, FrameSource, Source
 from sdv_plausible.sources.streams import READ_ONCE, ibis_source, stream_source
-from sdv_plausible.table.column_types import ColumnType
-from sdv_plausible.table.storage import check_storage
-from sdv_plausible.table.text_files import TEXTS, Files
+from sdv_plausible.table.columns.cell_texts import ColumnType
+from sdv_plausible.table.files.storage import check_storage
+from sdv_plausible.table.files.text_files import TEXTS, Files
 
 KNOWN = (
     "a path, folder or pattern of Parquet or CSV files, a pandas or polars frame, an Arrow table, a DuckDB "

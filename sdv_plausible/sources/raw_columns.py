@@ -12,8 +12,8 @@ import pandas as pd
 from sdv_plausible.questions.counts import SeesRows
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.source import Source, with_objects
-from sdv_plausible.table.columns import Flagged, FrameColumns, Reading, in_public_order
-from sdv_plausible.table.lattice import Lattice
+from sdv_plausible.table.learned.lattice import Lattice
+from sdv_plausible.table.learned.raw_counts import Flagged, FrameColumns, Reading, in_public_order
 
 Valued = tuple[dict[Flagged, int], int, int]
 Points = tuple[np.ndarray, np.ndarray]

@@ -17,10 +17,9 @@ from tqdm.auto import tqdm
 
 from sdv_plausible.questions.counts import SeesRows
 from sdv_plausible.sources.unchanged import Unchanged
-from sdv_plausible.table.cell_texts import Spelling, read_again
-from sdv_plausible.table.cells import plain_cells
-from sdv_plausible.table.column_types import ColumnType
-from sdv_plausible.table.storage import with_texts
+from sdv_plausible.table.cells.series import plain_cells
+from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling, read_again
+from sdv_plausible.table.files.storage import with_texts
 
 PART_ROWS = 1 << 19
 T = TypeVar("T")

@@ -16,9 +16,8 @@ from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.kept import keep_codes
 from sdv_plausible.sources.raw_columns import SourceColumns
 from sdv_plausible.sources.source import Again, LocalSource, Source, with_objects
-from sdv_plausible.table.cell_texts import Spelling
-from sdv_plausible.table.column_types import ColumnType
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
+from sdv_plausible.table.columns.domain import Domain
 
 
 class SourceRows(SeesRows):

@@ -7,7 +7,7 @@ from typing import Any
 
 from sdv_plausible.sources.found_files import ArrowSource
 from sdv_plausible.sources.source import SourceError, quietly
-from sdv_plausible.table.column_types import ColumnType
+from sdv_plausible.table.columns.cell_texts import ColumnType
 
 READ_ONCE = (
     "source ({name}) can be read once, and a fit reads several times: give a function without arguments that "

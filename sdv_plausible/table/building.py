@@ -13,12 +13,12 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
-from sdv_plausible.table.column_document import Provenance
-from sdv_plausible.table.columns import ExactColumns, FrameColumns
-from sdv_plausible.table.dates import date_style
-from sdv_plausible.table.declarations import Declarations, Specs
-from sdv_plausible.table.domain import Attribute, Domain
-from sdv_plausible.table.private_domain import DomainPlan, listed
+from sdv_plausible.table.cells.dates import date_style
+from sdv_plausible.table.columns.column_document import Provenance
+from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.table.declared.declarations import Declarations, Specs
+from sdv_plausible.table.learned.private_domain import DomainPlan, listed
+from sdv_plausible.table.learned.raw_counts import ExactColumns, FrameColumns
 
 
 def build_domain(
@@ -46,7 +46,7 @@ def build_domain(
     }  # the table's schema, not its rows
     learned: Mapping[str, Attribute] = {}
     if private.columns:
-        from sdv_plausible.table.private_columns import learn_attributes  # where something is open
+        from sdv_plausible.table.learned.private_columns import learn_attributes  # where something is open
 
         learned = learn_attributes(rows, private, specs, styles, max_bins)
     attributes = []
@@ -56,7 +56,7 @@ def build_domain(
         if name in learned:
             attributes.append(learned[name])
         elif declared is None or spec.get("transformed"):
-            from sdv_plausible.table.inference import infer_attribute  # which ends the claim
+            from sdv_plausible.table.learned.inference import infer_attribute  # which ends the claim
 
             attributes.append(infer_attribute(name, table[name], spec["sdtype"], spec, max_bins))
         elif declared.kind == "datetime" and declared.time_zone is None:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.table.cells import as_doubles
+from sdv_plausible.table.cells.forms import canonical
+from sdv_plausible.table.cells.series import as_doubles
 from sdv_plausible.table.codec import ColumnCodec
-from sdv_plausible.table.domain import Attribute
-from sdv_plausible.table.forms import canonical
+from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.outside import is_outside
 
 EXAMPLES = 5  # values shown of a column

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.table.cells import as_doubles
-from sdv_plausible.table.dates import as_nanoseconds
-from sdv_plausible.table.distinct import distinct_values
-from sdv_plausible.table.domain import Attribute, Domain
-from sdv_plausible.table.forms import ODD, canonical
+from sdv_plausible.table.cells.dates import as_nanoseconds
+from sdv_plausible.table.cells.distinct import distinct_values
+from sdv_plausible.table.cells.forms import ODD, canonical
+from sdv_plausible.table.cells.series import as_doubles
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 
 class Codec:

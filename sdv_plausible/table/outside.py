@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.table.cells import plain_cells
+from sdv_plausible.table.cells.series import plain_cells
 from sdv_plausible.table.codec import ColumnCodec
-from sdv_plausible.table.declarations import says_type_alone
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.table.declared.declarations import says_type_alone
 
 
 def count_outside(

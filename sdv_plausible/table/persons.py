@@ -18,8 +18,8 @@ from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.table.distinct import as_objects, is_arrow
-from sdv_plausible.table.forms import ODD, is_missing, plain
+from sdv_plausible.table.cells.distinct import as_objects, is_arrow
+from sdv_plausible.table.cells.forms import ODD, is_missing, plain
 
 _EXACT = 2.0**53  # from here on doubles leave whole numbers out
 

@@ -20,7 +20,7 @@ from sdv_plausible.app.pages import INSIDE
 from sdv_plausible.app.running import Fit
 from sdv_plausible.declaring.review import version
 from sdv_plausible.rules.multiples import Multiple
-from sdv_plausible.table.domain_file import digest
+from sdv_plausible.table.declared.domain_file import digest
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from sdv_plausible.app.order import (
     read_order,
     with_inequality,
 )
-from sdv_plausible.declaring.domain_files import drafted
 from sdv_plausible.declaring.review import Table
+from sdv_plausible.table.declared.domain_file import drafted
 
 
 @pytest.fixture

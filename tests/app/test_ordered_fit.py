@@ -12,11 +12,11 @@ from sdv_plausible import Release
 from sdv_plausible.app import ordered_fit
 from sdv_plausible.app.order import read_order
 from sdv_plausible.app.ordered_fit import FILES, run
-from sdv_plausible.declaring.domain_files import drafted
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.table import type_votes
+from sdv_plausible.table.declared.domain_file import drafted
+from sdv_plausible.table.learned import type_votes
 
 
 class Heard(list):
@@ -154,7 +154,7 @@ ALONE = f"""
 import signal, sys
 from pathlib import Path
 from sdv_plausible.app import ordered_fit
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.utils.whole_files import write_whole
 
 def half(path):
     path.write_text("a real row")

@@ -58,6 +58,8 @@ def test_a_broken_off_audit_goes_on_where_it_was(tmp_path) -> None:
     assert len(said) == 6
     with pytest.raises(ValueError, match="another audit"):
         audit.run(people(800, seed=9), Counting, folder=tmp_path, resume=True, **SMALL)
+    with pytest.raises(ValueError, match="another audit"):
+        audit.run(TABLE, Counting, folder=tmp_path, resume=True, **{**SMALL, "false_alarm": 1e-5})
 
 
 class Failing(Stranger):

@@ -37,7 +37,7 @@ from sdv_plausible.questions import door
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis, CountTable
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DOMAIN = Domain(
     (

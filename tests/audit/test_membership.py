@@ -32,7 +32,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import settings_of
 
 ALARM = 1e-6  # probability that an attack contradicts a true claim

@@ -12,7 +12,7 @@ from benchmarks import raw_goals, raw_grid, raw_report, raw_rules, raw_sources, 
 from benchmarks.raw_codebooks import FOLDER, CodeBook, read_codebook
 from benchmarks.raw_exchange import from_peer, to_peer
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
-from sdv_plausible.table.declarations import read_declarations
+from sdv_plausible.table.declared.declarations import read_declarations
 
 pytestmark = pytest.mark.slow
 

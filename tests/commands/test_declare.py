@@ -11,7 +11,8 @@ import pytest
 from sdv_plausible import read_csv
 from sdv_plausible.cli import main
 from sdv_plausible.commands import declare
-from sdv_plausible.declaring.domain_files import read_domain_file, record_look
+from sdv_plausible.table.declared.domain_file import read_domain_file
+from sdv_plausible.table.declared.looks import record_look
 
 ROWS = ["1,f,x", "2,m,y"]
 
@@ -171,3 +172,20 @@ def test_a_domain_file_that_came_meanwhile_stays_and_what_was_learned_is_kept(tm
     (kept,) = tmp_path.glob("sdv-plausible-*/domain.json")
     assert f"what was learned is kept in {kept}" in said
     assert read_domain_file(kept).private == ("sex",)
+
+
+def test_an_error_of_others_while_a_domain_is_learned_is_not_shown(tmp_path, monkeypatch, capsys):
+    """Their texts may quote cells. Control: before a row is read it is."""
+    path, output, start = (tmp_path / name for name in ("people.csv", "domain.json", "start.json"))
+    path.write_text("\n".join(["sex,id", *["f,x", "m,y"] * 300]))
+    start.write_text(json.dumps({"sex": {"sdtype": "categorical"}, "id": {"sdtype": "id"}}))
+
+    def broken(*_, **__):
+        raise KeyError("SECRET")
+
+    for name, is_shown in (("learned_file", False), ("column_types", True)):
+        with monkeypatch.context() as patch:
+            patch.setattr(declare, name, broken)
+            words = ["--domain", str(start), "--private", "0.5"]
+            assert main(["declare", str(path), "-o", str(output), *words]) == 2
+        assert ("SECRET" in capsys.readouterr().err) == is_shown

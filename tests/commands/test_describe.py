@@ -10,10 +10,9 @@ import pytest
 from sentences import NO_CLAIM, total
 
 from sdv_plausible.cli import main
-from sdv_plausible.declaring.domain_files import read_domain_file
 from sdv_plausible.privacy.noise import mechanisms
-from sdv_plausible.release_file.release import Release
-from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.release.file.release import Release
+from sdv_plausible.table.declared.domain_file import DomainFile, read_domain_file
 
 
 def table(path, n: int = 6_000) -> str:

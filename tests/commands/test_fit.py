@@ -12,7 +12,7 @@ from sentences import NO_CLAIM
 from sdv_plausible import Budget, Release
 from sdv_plausible.cli import main
 from sdv_plausible.commands import on_disk
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.utils.whole_files import write_whole
 
 
 def fit(holder, output, *more):
@@ -134,7 +134,7 @@ def full_disk(monkeypatch, is_full):
         return write_whole(path, *more, **options)
 
     monkeypatch.setattr(on_disk, "write_whole", write)
-    monkeypatch.setattr("sdv_plausible.release_file.release.write_whole", write)
+    monkeypatch.setattr("sdv_plausible.release.file.release.write_whole", write)
 
 
 def test_what_is_kept_replaces_nothing(holder, tmp_path, capsys, monkeypatch):

@@ -10,9 +10,9 @@ import pytest
 
 from sdv_plausible import evaluation
 from sdv_plausible.cli import main
-from sdv_plausible.declaring.domain_files import read_domain_file
 from sdv_plausible.evaluation import PlausibleDeniabilityReport
 from sdv_plausible.rules.conditions import Implies
+from sdv_plausible.table.declared.domain_file import read_domain_file
 
 LOOKS = {
     "report": ["report", "people.csv", "people.csv", "-o", "page.html"],
@@ -88,7 +88,7 @@ def test_what_cannot_be_written_down_is_not_shown(name, folder, monkeypatch):
     def refuse(*_):
         raise OSError("read-only")
 
-    monkeypatch.setattr("sdv_plausible.table.domain_file.write_whole", refuse)
+    monkeypatch.setattr("sdv_plausible.table.declared.domain_file.write_whole", refuse)
     assert main([*LOOKS[name], "--domain", "domain.json"]) == 2
     assert not (folder / "page.html").exists()
 

@@ -13,7 +13,7 @@ from sdv_plausible import Release
 from sdv_plausible.cli import main
 from sdv_plausible.commands import sample
 from sdv_plausible.commands.sample import conditions, value_of
-from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.columns.domain import Attribute
 
 
 def rows(holder, folder, *more: str) -> pd.DataFrame:

@@ -91,7 +91,7 @@ PAGE = f"""
 import signal, sys
 from sdv_plausible import cli
 from sdv_plausible.commands import check
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.utils.whole_files import write_whole
 
 def half(path):
     path.write_text("a real row")

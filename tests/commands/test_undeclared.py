@@ -14,8 +14,8 @@ from sentences import total
 from sdv_plausible import Budget, metadata_of
 from sdv_plausible.cli import main
 from sdv_plausible.commands.undeclared import Undeclared
-from sdv_plausible.table import type_votes
-from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.declared.domain_file import DomainFile
+from sdv_plausible.table.learned import type_votes
 
 ROWS = 3000
 
@@ -191,7 +191,9 @@ def test_what_is_refused_is_refused_before_a_cell_votes(people, words, monkeypat
     document = {"schema": "sdv-plausible-declarations/1", "detected": True, "columns": {"age": age}}
     Path("detected.json").write_text(json.dumps(document))
     held = []
-    monkeypatch.setattr("sdv_plausible.table.type_votes.vote_types", lambda *_: held.append(1) or 1 / 0)
+    monkeypatch.setattr(
+        "sdv_plausible.table.learned.type_votes.vote_types", lambda *_: held.append(1) or 1 / 0
+    )
     name, *options = words
     assert main([name, str(people), *options]) == 2
     assert held == []

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.raw_codebooks import read_codebook
 from sdv_plausible.declaring.schema import schema_document, schema_text
-from sdv_plausible.table.column_document import WORDS
-from sdv_plausible.table.domain_file import SCHEMA, DomainFile, digest
+from sdv_plausible.table.columns.column_document import WORDS
+from sdv_plausible.table.declared.domain_file import SCHEMA, DomainFile, digest
 
 ROOT = Path(__file__).parents[2]
 VALIDATOR = jsonschema.Draft202012Validator(schema_document())

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from sdv_plausible.declaring.errors import one_line
-from sdv_plausible.table.words import check_words
+from sdv_plausible.table.declared.words import check_words
 
 
 def caught(act):

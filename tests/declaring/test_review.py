@@ -12,9 +12,10 @@ from reviewing import COLUMNS, write_people
 from sdv_plausible.cli import main
 from sdv_plausible.commands.declare import plan_of
 from sdv_plausible.declaring import review as module
-from sdv_plausible.declaring.domain_files import drafted, read_domain_file, record_look
 from sdv_plausible.declaring.review import Review, Table, version
-from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.declared.domain_file import DomainFile, drafted, read_domain_file
+from sdv_plausible.table.declared.looks import record_look
+from sdv_plausible.table.files.one_file import unreadable
 
 MARKS = {"encoding": "utf-8", "separator": ",", "quote": '"'}
 
@@ -156,8 +157,8 @@ def test_the_columns_are_the_tables_and_the_files(table, tmp_path):
 
 def test_parquet_cells_have_types_of_their_own(tmp_path):
     table = Table(tmp_path / "people.parquet", ("age",), MARKS)
-    assert table.is_parquet
-    assert table.unreadable({}) == {}
+    assert table.path.suffix == ".parquet"
+    assert unreadable(table.files, {}) == {}
 
 
 def test_a_parquet_table_takes_the_marks_of_its_cells_alone(tmp_path):

@@ -14,7 +14,7 @@ from sdv_plausible.fit.arguments import Arguments
 from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules import Multiple, save_rules
-from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.declared.domain_file import DomainFile
 
 DOMAIN: dict[str, Any] = {
     "sex": {"sdtype": "categorical", "range_values": ["f", "m"]},
@@ -106,3 +106,17 @@ def test_rules_are_read_once(tmp_path: Path) -> None:
         path.unlink()
         assert fit.plan().ledger.claims_privacy
         assert len(fit.told.read()[1].rules) == 1
+
+
+def test_a_domain_of_one_column_does_not_excuse_the_others_of_a_vote() -> None:
+    """A vote's types were paid for: whoever takes them as public names all, or the domain that was learned."""
+    domain = dict.fromkeys(("sex", "other"), DOMAIN["sex"])
+    table = pd.DataFrame({name: ["f", "m"] * 200 for name in domain})
+    voted = PlausibleDeniabilitySynthesizer(metadata_of(domain), types="voted", epsilon=9.0, random_state=1)
+    voted.fit(table)
+    found = voted.get_metadata()
+    for known in (None, {"sex": DOMAIN["sex"]}):
+        with pytest.raises(ValueError, match=r"types \(") as refused:
+            PlausibleDeniabilitySynthesizer(found, domain=known)
+        assert "other" in str(refused.value)
+    PlausibleDeniabilitySynthesizer(found, domain=domain)

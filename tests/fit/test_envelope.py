@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
-from sdv_plausible.fit.envelope import envelope_entry, with_more
+from sdv_plausible.fit.envelope import check_blind, check_even, envelope_entry, with_more
 from sdv_plausible.fit.voting import TYPES_SHARE
 from sdv_plausible.models import make_learner
+from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
-from sdv_plausible.privacy.accounting.losses import GaussianLoss, Loss, PureDP
+from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss, PureDP
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.release.settings import Settings
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DOMAIN = Domain((Attribute(name="a", kind="categorical", values=("x", "y")),))
 
@@ -42,3 +47,55 @@ def test_nothing_is_left_of_a_budget_that_was_spent_before() -> None:
     settings = Settings.of(1.0, 1e-9, "release", ONE_ROW, learner)
     with pytest.raises(ValueError, match=r"epsilon \(1.0\) is used up"):
         envelope_entry(settings, learner, [with_more(DOMAIN)], (PureDP(epsilon=2.0),), (), ("parameters",))
+
+
+class Planned(Uniform):
+    """Plans Gaussian noise, with a failure that hangs on the domain."""
+
+    def __init__(self, failure: Callable[[Domain], float]) -> None:
+        self.failure = failure
+
+    def plan(self, domain: Domain, budget: Any) -> list[LedgerEntry]:
+        losses = [GaussianLoss(sensitivity_over_sigma=0.1)]
+        found = self.failure(domain)
+        return [
+            LedgerEntry(
+                name="model", mechanism="noise", scope="the model", parts=("parameters",),
+                losses=(*losses, ApproxDP(epsilon=0.0, delta=found)) if found else tuple(losses),
+            )
+        ]  # fmt: skip
+
+
+def settings(learner: Any) -> Settings:
+    return Settings.of(1.0, 1e-6, "release", ONE_ROW, learner)
+
+
+def test_a_failure_for_many_columns_alone_is_refused() -> None:
+    """How many columns a vote leaves would choose delta, though all noise is of one kind."""
+    odd = Planned(lambda domain: 1e-8 if len(domain) > 5 else 2e-8)
+    with pytest.raises(ValueError, match="or another failure, for few"):
+        check_even(settings(odd), odd, DOMAIN)
+    same = Planned(lambda domain: 1e-8)
+    check_even(settings(same), same, DOMAIN)
+
+
+@pytest.mark.parametrize("kind", ["categorical", "integer", "float", "datetime"])
+def test_what_was_learned_of_numbers_and_moments_may_not_choose_a_plan_either(kind: Any) -> None:
+    points = {"values": (0, 1, 2)} if kind == "categorical" else {"lower": (0, 1, 2), "upper": (0, 1, 2)}
+    odd = Planned(lambda domain: 1e-8 if max(domain.cardinalities) > 2 else 2e-8)
+    for provenance in ("private", "declared"):
+        domain = Domain((Attribute(name="a", kind=kind, provenance=provenance, **points),))  # type: ignore[arg-type]
+        if provenance == "private":
+            with pytest.raises(ValueError, match="plans by value sets that were learned"):
+                check_blind(settings(odd), odd, domain)
+        else:
+            check_blind(settings(odd), odd, domain)
+
+
+def test_of_two_outcomes_failures_the_larger_is_in_the_envelope() -> None:
+    odd = Planned(lambda domain: 1e-8 * len(domain))
+    few, many = DOMAIN, with_more(DOMAIN)
+    entry = envelope_entry(settings(odd), odd, [few, many], (), (), ("parameters",))
+    failures = [loss.delta for loss in entry.losses if isinstance(loss, ApproxDP)]
+    assert any(found == pytest.approx(1e-8 * len(many)) for found in failures)
+    assert len(many) > len(few)

@@ -14,7 +14,6 @@ import pytest
 from sdv_plausible import Budget, Domain, PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.cli import main
 from sdv_plausible.commands.declare import OF_PRIVATE
-from sdv_plausible.declaring.domain_files import read_domain_file
 from sdv_plausible.declaring.schema import schema_document
 from sdv_plausible.fit import arguments, learned_domain
 from sdv_plausible.fit.earlier import Earlier, earlier_losses
@@ -26,9 +25,9 @@ from sdv_plausible.privacy.ledger import BudgetExceededError
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, Person
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.release_file.release import Release
-from sdv_plausible.table.column_types import column_types
-from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.release.file.release import Release
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.declared.domain_file import DomainFile, read_domain_file
 from tests.flat import values
 
 ROWS = 4000

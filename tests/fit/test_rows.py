@@ -25,8 +25,8 @@ from sdv_plausible.sources.coded import SourceCounts
 from sdv_plausible.sources.raw_columns import SourceColumns
 from sdv_plausible.sources.source import FrameSource, Source
 from sdv_plausible.sources.source_rows import SourceRows
-from sdv_plausible.table.columns import ExactColumns, FrameColumns
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.table.learned.raw_counts import ExactColumns, FrameColumns
 
 NAMES = ["age", "sex"]
 TABLE = pd.DataFrame(

@@ -19,13 +19,12 @@ import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source
 from sdv_plausible.cli import main
-from sdv_plausible.declaring import domain_files
-from sdv_plausible.declaring.domain_files import read_domain_file
 from sdv_plausible.fit import telling
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.rules.spacing import Inequality
 from sdv_plausible.sdv.versions import metadata_from_columns
-from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.declared import looks
+from sdv_plausible.table.declared.domain_file import DomainFile, read_domain_file
 
 AGES = {
     "sdtype": "numerical",
@@ -139,7 +138,7 @@ def test_no_column_is_named_where_the_look_cannot_be_written_down(door, tmp_path
     def refuse(*_: Any) -> list[str]:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(domain_files, "note_look", refuse)
+    monkeypatch.setattr(looks, "note_look", refuse)
     (text,) = told(door, table(first=50), tmp_path)[0]
     assert text.startswith("some columns do not fit (for you, not for publication), and are not named: ")
     assert "the disk is full" in text

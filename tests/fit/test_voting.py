@@ -49,12 +49,12 @@ from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.rules import Inequality
-from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns
-from sdv_plausible.table import type_votes
-from sdv_plausible.table.cell_texts import Spelling, read_again, text_of
-from sdv_plausible.table.column_types import column_types, metadata_columns
-from sdv_plausible.table.domain_file import DomainFile, digest
-from sdv_plausible.table.type_votes import CellKinds, kind_of
+from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns, metadata_from_table
+from sdv_plausible.table.columns.cell_texts import Spelling, read_again, text_of
+from sdv_plausible.table.declared.column_types import column_types, metadata_columns
+from sdv_plausible.table.declared.domain_file import DomainFile, digest
+from sdv_plausible.table.learned import type_votes
+from sdv_plausible.table.learned.type_votes import CellKinds, kind_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:of .* one value or range was learned")
 N = 4000
@@ -221,9 +221,31 @@ def test_what_metadata_says_plays_no_part() -> None:
     assert types_of(synth) == types_of(plain)
     (document,) = synth.metadata.to_dict()["tables"].values()
     assert "primary_key" not in document
-    kept = PlausibleDeniabilitySynthesizer(detected, types="voted", domain={"name": {"sdtype": "id"}})
-    (document,) = kept.metadata.to_dict()["tables"].values()
-    assert document["primary_key"] == "name"
+
+
+@pytest.mark.parametrize("known", [{"person": "name"}, {"domain": {"name": {"sdtype": "id"}}}, {}])
+def test_no_key_of_the_metadata_plays_a_part(known: Any) -> None:
+    """That every id differs is told by the rows, also of a column that is declared: one more row ends it."""
+    frame = table(60).assign(name=[f"n{i}" for i in range(60)], other=[f"o{i}" for i in range(60)])
+    keyed = metadata_from_table(
+        {
+            "columns": {name: {"sdtype": "id"} for name in frame},
+            "primary_key": "name",
+            "alternate_keys": ["other"],
+            "column_relationships": [],
+        },
+        "table",
+    )
+    keyed.validate()
+    released = []
+    for given in (keyed, metadata_from_columns({name: {"sdtype": "id"} for name in frame})):
+        synth = PlausibleDeniabilitySynthesizer(given, types="voted", random_state=1, **known)
+        synth.fit(frame)
+        (document,) = synth.metadata.to_dict()["tables"].values()
+        assert {*document} == {"columns"}
+        released.append(synth.release(allow_no_claim=True).schema)
+    assert not released[0].keys
+    assert released[0].columns == released[1].columns
 
 
 @pytest.mark.parametrize("rows", [0, 1])

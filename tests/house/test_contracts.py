@@ -43,6 +43,9 @@ ARROW = "Arrow is for files: where tables are read, and where rows are written i
 ENGINES = "Engines that hold tables are met where tables stay where they are"
 PROGRESS = "Progress is shown where tables are read in parts, and on the command line"
 NOISE = "Noise is added at the door to the rows and in the privacy tests"
+ANSWERS = "Intervals know no model, and nothing of files"
+AS_THEY_ARE = "Intervals and release files take answers as they are"
+TABLES = "Tables: from cells to columns, to what is learned and declared of them, to files and codes"
 CIRCLES = "No circles within a room"
 
 LAZY = "\ndef planted():\n    {}\n"
@@ -54,7 +57,7 @@ PLAIN = "\n{}\n"
 PLANTS: list[tuple[str, str, str, str]] = [
     (ROAD, "privacy/planted.py", PLAIN, "import sdv_plausible.models.base"),
     (ROAD, "privacy/noise/planted.py", LAZY, "from sdv_plausible import PlausibleDeniabilitySynthesizer"),
-    (ROAD, "privacy/accounting/planted.py", TYPES, "from sdv_plausible.table import domain"),
+    (ROAD, "privacy/accounting/planted.py", TYPES, "from sdv_plausible.table.columns import domain"),
     (ROAD, "models/planted.py", LAZY, "from sdv_plausible import evaluation"),
     (ROAD, "models/planted.py", TYPES, "from ..release import plan"),
     (ROAD, "table/planted.py", LAZY, "import sdv_plausible.models"),
@@ -65,22 +68,25 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (ROAD, "sdv/planted.py", TYPES, "import sdv_plausible.synthesizer"),
     (ROAD, "release/planted.py", LAZY, "import sdv_plausible.audit.exact"),
     (ROAD, "synthesizer.py", LAZY, "from sdv_plausible.audit import exact"),
-    (ROAD, "whole_files.py", LAZY, "import sdv_plausible.table.domain"),
+    (ROAD, "utils/whole_files.py", LAZY, "import sdv_plausible.table.columns.domain"),
     (ROAD, "attic.py", PLAIN, '"""A module outside the rooms."""'),
     (ROAD, "declaring/planted.py", LAZY, "from sdv_plausible.sdv import detection"),
-    (ROAD, "release_file/planted.py", TYPES, "from sdv_plausible.declaring import domain_files as files"),
+    (ROAD, "release/file/planted.py", TYPES, "from sdv_plausible.declaring import errors as files"),
     (ROAD, "table/planted.py", PLAIN, "import sdv_plausible.declaring"),
-    (ROAD, "intervals/planted.py", LAZY, "from sdv_plausible.models import base"),
-    (ROAD, "questions/planted.py", TYPES, "from sdv_plausible.table import domain"),
+    (ANSWERS, "release/intervals/planted.py", LAZY, "from sdv_plausible.models import base"),
+    (AS_THEY_ARE, "release/file/planted.py", LAZY, "from sdv_plausible.privacy.noise import mechanisms"),
+    (TABLES, "table/cells/planted.py", LAZY, "from sdv_plausible.table.learned import lattice"),
+    (TABLES, "table/planted.py", PLAIN, '"""A module without a floor of its own."""'),
+    (ROAD, "questions/planted.py", TYPES, "from sdv_plausible.table.columns import domain"),
     (ROAD, "privacy/planted.py", LAZY, "import sdv_plausible.questions"),
-    (CORE, "privacy/accounting/planted.py", LAZY, "from sdv_plausible import counting"),
-    (CORE, "privacy/planted.py", PLAIN, "from sdv_plausible.whole_files import write_whole"),
+    (CORE, "privacy/accounting/planted.py", LAZY, "from sdv_plausible.utils import counting"),
+    (CORE, "privacy/planted.py", PLAIN, "from sdv_plausible.utils.whole_files import write_whole"),
     (APART, "privacy/noise/planted.py", LAZY, "import sdv_plausible.privacy.accounting"),
     (APART, "privacy/accounting/planted.py", TYPES, "from sdv_plausible.privacy import noise"),
     (JUDGE, "evaluation/report/planted.py", TYPES, "from sdv_plausible.privacy import ledger"),
     (JUDGE, "evaluation/planted.py", LAZY, "import sdv_plausible.questions"),
     (AUDIT, "audit/planted.py", LAZY, "import sdv_plausible.sdv"),
-    (AUDIT, "audit/planted.py", TYPES, "from sdv_plausible.table import domain"),
+    (AUDIT, "audit/planted.py", TYPES, "from sdv_plausible.table.columns import domain"),
     (AUDIT, "audit/attacks/planted.py", PLAIN, "from sdv_plausible.release import plan"),
     (WITHIN, "evaluation/page/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
     (WITHIN, "evaluation/planted.py", PLAIN, '"""A module without a floor of its own."""'),
@@ -110,7 +116,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (ENGINES, "table/planted.py", LAZY, "import dask.dataframe"),
     (ENGINES, "sdv/planted.py", LAZY, "import polars"),
     (ROAD, "sources/planted.py", LAZY, "from sdv_plausible.sdv import versions"),
-    (ROAD, "release_file/planted.py", LAZY, "from sdv_plausible.sources import fitting"),
+    (ROAD, "release/file/planted.py", LAZY, "from sdv_plausible.sources import fitting"),
     (NOISE, "models/planted.py", LAZY, "from sdv_plausible.privacy.noise import mechanisms"),
     (NOISE, "table/planted.py", LAZY, "from sdv_plausible.privacy.noise.mechanisms import *"),
     (NOISE, "audit/planted.py", LAZY, "from sdv_plausible.privacy.noise.mechanisms import discrete_laplace"),

@@ -12,13 +12,16 @@ from pathlib import Path
 import pytest
 from pages import ROOT
 
-MODULES, LINES = (160, 24_200)  # 158 and 24,004 now, of 226 and 34,661
+MODULES, LINES = (
+    150,
+    24_200,
+)  # of modules with code: rooms whose file holds a sentence come on top, 15 of them
 OTHERS = (
     "app",
     "audit",
     "cli",
     "commands",
-    "intervals.margins",
+    "release.intervals.margins",
     "models.paper",
     "rules.conditions",
     "sources.source",
@@ -50,8 +53,9 @@ def loaded(after: str, folder: Path) -> dict[str, Path]:
 def faults(found: dict[str, Path]) -> list[str]:
     others = [name for name in found for room in OTHERS if name == room or name.startswith(f"{room}.")]
     others += sorted({name for name in found if name.split(".")[0] == "evaluation"} - BY_SDMETRICS)
-    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in found.values())
-    too_many = [f"{len(found)} modules"] * (len(found) > MODULES) + [f"{lines} lines"] * (lines > LINES)
+    lengths = [len(path.read_text(encoding="utf-8").splitlines()) for path in found.values()]
+    lines, modules = sum(lengths), sum(length > 1 for length in lengths)
+    too_many = [f"{modules} modules"] * (modules > MODULES) + [f"{lines} lines"] * (lines > LINES)
     return others + too_many
 
 

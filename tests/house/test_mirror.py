@@ -23,24 +23,27 @@ ELSEWHERE = {
         f"commands/{name}.py": "a face: tests/integration/test_cli.py, or the test of what it calls"
         for name in ("app", "demo", "registry", "synthesize", "types")
     },
-    "late.py": "names that load late: tests/integration/test_imports.py and tests/house/test_loaded.py",
-    "models/registered.py": "models in files: tests/release_file/test_release_file_models.py",
+    "utils/late.py": "names that load late: tests/integration/test_imports.py and tests/house/test_loaded.py",
+    "models/registered.py": "models in files: tests/release/file/test_release_file_models.py",
     "questions/door.py": "the door, through what is asked of it: test_queryable.py",
     **{
-        f"release_file/{name}.py": "read and written with the rest of a file: test_release.py and test_fuzz.py"
+        f"release/file/{name}.py": "read and written with the rest of a file: test_release.py and test_fuzz.py"
         for name in ("domain", "invented", "schema", "settings")
     },
     "sdv/detection.py": "types of a file's columns: tests/integration/test_cli.py",
-    "sdv/releasing.py": "from a synthesizer to a file and back: tests/release_file/test_rebuilding.py",
-    "sdv/stand_ins.py": "what SDV sees: tests/integration/test_private_claim.py, and table/test_output_types.py",
+    "sdv/releasing.py": "from a synthesizer to a file and back: tests/release/file/test_rebuilding.py",
+    "sdv/stand_ins.py": "what SDV sees: tests/integration/test_private_claim.py, and table/columns/test_output_types.py",
     **{
         f"sdv/{name}.py": "SDV's face, tested as SDV calls it: tests/integration"
         for name in ("fitted", "fitting", "synthesizer")
     },
-    "table/attribute.py": "what a domain is made of: test_domain.py",
-    "table/id_formats.py": "ids: tests/integration/test_id_formats.py, at every door",
-    "table/json_forms.py": "forms: test_column_document.py, against jsonschema",
-    "table/values.py": "values of cells: test_domain.py, and tests/release_file/test_release.py",
+    "table/columns/attribute.py": "what a domain is made of: test_domain.py",
+    "table/columns/cell_texts.py": "cells of files: tests/table/files/test_csv_files.py",
+    "table/columns/id_formats.py": "ids: tests/integration/test_id_formats.py, at every door",
+    "table/cells/json_forms.py": "forms: test_column_document.py, against jsonschema",
+    "table/files/one_file.py": "a face: tests/integration/test_cli.py, and tests/declaring/test_review.py",
+    "table/files/parquet.py": "tests/integration/test_mixed_columns.py, and tests/sources/test_found_files.py",
+    "table/cells/values.py": "values of cells: test_domain.py, and tests/release/file/test_release.py",
 }
 
 

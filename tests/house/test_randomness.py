@@ -21,7 +21,7 @@ BY_NAME = (
     "commands/audit.py",  # the synthesizer that the command is told to attack
     "models/__init__.py",  # the learner that is asked for, of this room
     "models/registered.py",  # the model that a file names, of this room
-    "late.py",  # public names that load on first use
+    "utils/late.py",  # public names that load on first use
 )
 
 NUMPY = {"np", "numpy"}

@@ -20,7 +20,6 @@ EXPORTING = (
     "sdv_plausible.synthesizer",
     "sdv_plausible.audit",
     "sdv_plausible.evaluation",
-    "sdv_plausible.intervals",
     "sdv_plausible.datasets",
 )
 DIRECTIVE = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)

@@ -13,7 +13,7 @@ from reviewing import CHROMIUM, COLUMNS, DRIVER, NO_BROWSER, browser, fits, serv
 from sentences import total
 
 from sdv_plausible import Release
-from sdv_plausible.whole_files import PREFIX
+from sdv_plausible.utils.whole_files import PREFIX
 
 pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
 pytestmark = [

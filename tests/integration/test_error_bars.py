@@ -16,7 +16,6 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from sdv_plausible.intervals.margins import margins, measured_tables
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -24,7 +23,8 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import NoisyAnswer, Transcript
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.release.intervals.margins import margins, measured_tables
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 ALARM, MISS, ROWS = 1e-6, 0.05, 2000
 SHARES = np.array([0.55, 0.3, 0.15])

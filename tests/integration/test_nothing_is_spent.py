@@ -38,7 +38,7 @@ from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.rules import Implies, Multiple
 from sdv_plausible.sdv.versions import metadata_from_columns, metadata_from_table
-from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.declared.domain_file import DomainFile
 from tests.flat import values
 
 COLUMNS = {
@@ -726,7 +726,7 @@ def test_what_is_known_of_a_release_is_written_and_read_before_the_draw(door, wh
 
 
 def test_planted_without_the_trial_it_is_paid_and_lost(tmp_path, monkeypatch):
-    monkeypatch.setattr("sdv_plausible.release_file.sections.check_settings", lambda _: None)
+    monkeypatch.setattr("sdv_plausible.release.file.sections.check_settings", lambda _: None)
     budget = Budget(2.0, 1e-8, tmp_path / "b")
     release = fit_source(table(), domain=DOMAIN, model="independent", budget=budget, locales=["en_US"] * 101)
     assert charged(budget) > 0

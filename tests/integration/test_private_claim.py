@@ -15,10 +15,10 @@ from sdv.errors import RefitWarning, SamplingError
 
 from sdv_plausible import Budget, fit_source, metadata_of
 from sdv_plausible.privacy.noise.opendp import check_there
-from sdv_plausible.release_file.release import Release
+from sdv_plausible.release.file.release import Release
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
-from sdv_plausible.table import private_domain
+from sdv_plausible.table.learned import private_domain
 from tests.flat import values
 
 pytestmark = pytest.mark.filterwarnings("ignore:We strongly recommend saving the metadata:UserWarning")

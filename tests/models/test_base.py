@@ -23,7 +23,7 @@ from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Infi
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DOMAIN = Domain((Attribute(name="x", kind="ordinal", values=(0, 1)),))
 

@@ -16,7 +16,7 @@ from sdv_plausible.models.buckets import (
     merge_parents,
     split_buckets,
 )
-from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.columns.domain import Attribute
 
 
 @settings(max_examples=200, deadline=None)

@@ -19,7 +19,7 @@ from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DELTA = 1e-9
 LEARNERS = [AdaptiveNetwork(), PaperNetwork(), PaperNetwork(structure="independent")]

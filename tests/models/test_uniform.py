@@ -13,7 +13,7 @@ from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 CARDS = (4, 2, 3)
 DOMAIN = Domain(

@@ -29,11 +29,11 @@ from sdv_plausible.models.paper import paper_network as paper_learner
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.columns import FrameColumns
-from sdv_plausible.table.declarations import read_declarations
-from sdv_plausible.table.domain import Attribute, Domain
-from sdv_plausible.table.private_columns import _Column, learn_attributes
-from sdv_plausible.table.private_domain import Whole
+from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.table.declared.declarations import read_declarations
+from sdv_plausible.table.learned.private_columns import _Column, learn_attributes
+from sdv_plausible.table.learned.private_domain import Whole
+from sdv_plausible.table.learned.raw_counts import FrameColumns
 
 RNG = np.random.default_rng(0)
 FIRST = np.array([(i % 3, (i % 3 == 1) ^ (i % 11 == 0), i % 4) for i in range(900)], dtype=np.int32)

@@ -36,12 +36,12 @@ from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import CountTable, Distances
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.settings import Settings
-from sdv_plausible.table.columns import FrameColumns, RunCounts
-from sdv_plausible.table.declarations import read_declarations
-from sdv_plausible.table.domain import Attribute, Domain
-from sdv_plausible.table.lattice import Lattice
-from sdv_plausible.table.private_columns import learn_attributes
-from sdv_plausible.table.private_domain import Whole
+from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.table.declared.declarations import read_declarations
+from sdv_plausible.table.learned.lattice import Lattice
+from sdv_plausible.table.learned.private_columns import learn_attributes
+from sdv_plausible.table.learned.private_domain import Whole
+from sdv_plausible.table.learned.raw_counts import FrameColumns, RunCounts
 from tests.flat import settings_of
 
 CARDS = (3, 2, 4)

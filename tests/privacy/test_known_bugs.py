@@ -30,9 +30,9 @@ from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis, CountTable
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv.versions import metadata_from_columns
-from sdv_plausible.table import inference
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.table.learned import inference
 from tests.flat import values
 
 CARDS = (3, 2, 4)

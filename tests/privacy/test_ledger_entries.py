@@ -189,7 +189,7 @@ def test_no_figure_that_is_shown_is_below_the_true_one(epsilon):
 
 
 NEAREST = re.compile(r"\{[^{}]*(?:epsilon|delta|total|spent|advantage|cost)[^{}]*:,?\.\d+[gfe]\}")
-SHOWN = ("privacy", "release", "release_file", "models", "app", "commands", "declaring", "sdv", "sources")
+SHOWN = ("privacy", "release", "models", "app", "commands", "declaring", "sdv", "sources")
 
 
 def nearest_in(source):

@@ -42,8 +42,10 @@ from sdv_plausible.sources.bounded import Deal
 from sdv_plausible.sources.clusters import DaskSource
 from sdv_plausible.sources.coded import Coder
 from sdv_plausible.sources.kept import Keep
-from sdv_plausible.table import distinct, output_types, type_votes
-from sdv_plausible.table.private_domain import Whole
+from sdv_plausible.table.cells import distinct
+from sdv_plausible.table.columns import output_types
+from sdv_plausible.table.learned import type_votes
+from sdv_plausible.table.learned.private_domain import Whole
 
 TESTS = Path(__file__).parents[1]
 pytestmark = pytest.mark.filterwarnings("ignore:(most )?cells of:UserWarning")  # as where the named tests are

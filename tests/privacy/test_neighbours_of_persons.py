@@ -39,7 +39,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.learning import fit_release
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import settings_of
 
 PEOPLE = Neighbours(rows=10, person="home")

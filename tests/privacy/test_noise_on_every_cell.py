@@ -18,7 +18,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions import queryable
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import settings_of
 
 CARDS = (3, 2, 4, 5)

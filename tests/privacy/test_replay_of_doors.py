@@ -29,15 +29,14 @@ from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, cli, fit_sour
 from sdv_plausible.app import ordered_fit
 from sdv_plausible.app.order import read_order
 from sdv_plausible.commands import on_disk as commands_files
-from sdv_plausible.declaring.domain_files import drafted
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit import learned_domain, parts
 from sdv_plausible.fit import source as fit_source_module
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv.versions import metadata_from_columns
-from sdv_plausible.table import type_votes
-from sdv_plausible.table.domain import Domain
-from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.declared.domain_file import DomainFile, drafted
+from sdv_plausible.table.learned import type_votes
 from tests.flat import values
 
 pytestmark = pytest.mark.filterwarnings("ignore:(most )?cells of:UserWarning")

@@ -24,8 +24,9 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions import counts
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis, CountTable, Distances, NumberOfRows
-from sdv_plausible.table import columns
-from sdv_plausible.table.columns import (
+from sdv_plausible.table.learned import raw_counts as columns
+from sdv_plausible.table.learned.lattice import Lattice
+from sdv_plausible.table.learned.raw_counts import (
     FrameColumns,
     FrequentPoints,
     FrequentValues,
@@ -35,7 +36,6 @@ from sdv_plausible.table.columns import (
     RoundingCounts,
     RunCounts,
 )
-from sdv_plausible.table.lattice import Lattice
 
 CARDS = (2, 3)
 CELLS = list(itertools.product(*map(range, CARDS)))

@@ -21,7 +21,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.plan import HARDLY_ANY, TRIED_EPSILONS, epsilon_for, plan
 from sdv_plausible.release.settings import Settings
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import settings_of
 
 DOMAIN = Domain(

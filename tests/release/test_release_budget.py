@@ -172,6 +172,35 @@ class OfCodes(Uniform):
         return [budget.entry("counts")] if known else Uniform.plan(self, domain, budget)
 
 
+ASKED = {  # of a learned column, what nobody knows before it was learned
+    "a kind": lambda a: a.kind == "integer",
+    "another kind": lambda a: a.kind != "categorical",
+    "whether it is ordered": lambda a: a.kind == "ordinal",
+    "moments": lambda a: a.kind == "datetime",
+    "decimals": lambda a: a.decimals is not None,
+    "a format": lambda a: a.datetime_format is not None,
+    "bounds": lambda a: len(a.lower) > 0,
+    "many codes": lambda a: a.cardinality > 70,
+    "very many": lambda a: a.cardinality > 500,
+    "missing": lambda a: not a.nullable,
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_plan_by_what_is_learned_is_refused_before_the_draw(path, asked):
+    """Whatever it asks; after the draw, what was learned would decide whether the fit is refused."""
+
+    class Curious(Uniform):
+        def plan(self, domain, budget):
+            met = any(map(ASKED[asked], domain))
+            return [budget.entry("counts")] if met else Uniform.plan(self, domain, budget)
+
+    budget = Budget(20.0, 1e-7, path)
+    with pytest.raises(ValueError, match=r"model \(Curious\) plans by value sets that were learned"):
+        synthesizer(budget, model=Curious(), domain=None).fit(table())
+    assert budget.charged()["epsilon"] == 0
+
+
 @pytest.mark.parametrize("door", ["synthesizer", "source"])
 @pytest.mark.parametrize("pays", [True, False], ids=["from a budget", "from none"])
 def test_every_fit_charges_what_was_planned_and_no_more(path, door, pays):

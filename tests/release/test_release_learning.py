@@ -24,7 +24,7 @@ from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.release.learning import fit_release, split_rows
 from sdv_plausible.release.settings import Settings
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import settings_of
 
 

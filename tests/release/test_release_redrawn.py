@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from releases import shared
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
-from sdv_plausible.intervals import combine
+from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, combine, metadata_of
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.privacy.noise import mechanisms
 from sdv_plausible.privacy.noise.coins import Coins
@@ -108,7 +107,9 @@ def test_answers_about_some_of_the_rows_are_not_drawn_again(synth):
     model, answers, domain = synth._sampler.model, synth._sampler.answers, synth._codec.domain
 
     def drawn(of):
-        return redrawn_models(AdaptiveNetwork(), model, of, domain, 2, "table", Coins.from_seed(0))
+        return redrawn_models(
+            AdaptiveNetwork(), model, of, domain, 2, "table", Coins.from_seed(0), rows_per_unit=1
+        )
 
     assert len(drawn(answers)) == 2
     with pytest.raises(ValueError, match="no split"):

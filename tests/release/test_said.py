@@ -11,7 +11,7 @@ from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.release.plan import plan
 from sdv_plausible.release.said import as_printed, deniability, sentences
 from sdv_plausible.release.settings import Settings
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import settings_of
 
 DOMAIN = Domain(tuple(Attribute(name=f"c{i}", kind="categorical", values=(0, 1)) for i in range(11)))

@@ -8,11 +8,11 @@ import pytest
 import ruled
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.declaring.domain_files import read_domain_file, record_look
 from sdv_plausible.rules import Equal, Inequality
 from sdv_plausible.rules.declared import rules_with_declarations
-from sdv_plausible.table.domain import Domain
-from sdv_plausible.table.domain_file import DomainFile, digest
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.declared.domain_file import DomainFile, digest, read_domain_file
+from sdv_plausible.table.declared.looks import record_look
 
 
 def read(domain: Any = ruled.DOMAIN, rules: Any = ruled.RULES, columns: Any = ruled.COLUMNS) -> Any:

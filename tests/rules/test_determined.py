@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.rules import Determined
-from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.columns.domain import Attribute
 
 TEXT, NUMBER, DATE = {"sdtype": "categorical"}, {"sdtype": "numerical"}, {"sdtype": "datetime"}
 

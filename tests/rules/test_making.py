@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.rules import Equal, Sum
-from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.columns.domain import Attribute
 
 WHOLE = Attribute(name="a", kind="integer", lower=(0,), upper=(9,), nullable=True)
 TENTHS = Attribute(name="b", kind="float", decimals=1, lower=(0.0,), upper=(0.9,))

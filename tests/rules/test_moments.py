@@ -19,7 +19,7 @@ from sdv_plausible.rules.moments import DAY
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.rules.written import rule_from_dict
 from sdv_plausible.rules.zeros import possible_pairs
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 FORM = "%Y-%m-%d %H:%M"
 DATES: dict[str, Any] = {"sdtype": "datetime", "datetime_format": FORM}

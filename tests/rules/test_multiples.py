@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.rules import Multiple, Sum
-from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.columns.domain import Attribute
 
 
 @pytest.mark.parametrize("step", [0.1, 0.25, 1 / 3, 1, 5, 1000])

@@ -7,7 +7,7 @@ import ruled
 
 from sdv_plausible.rules.moments import DateAndTime
 from sdv_plausible.rules.rule import MakingRule, attribute_words, check_columns, date_formats
-from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.columns.domain import Attribute
 
 
 @pytest.mark.parametrize("rule", ruled.RULES, ids=str)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sdv_plausible.rules import Determined, Equal, Implies, Inequality, Multiple, OneHot, Rule, Sum
 from sdv_plausible.rules import rule_set as module
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 WORDS = {name: {**spec, **ruled.DOMAIN.get(name, {})} for name, spec in ruled.COLUMNS.items()}
 CELLS: dict[str, list[Any]] = {

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.rules import cells
-from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.columns.domain import Attribute
 
 
 def test_the_same_values_in_all_storages() -> None:

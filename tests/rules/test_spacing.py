@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sdv_plausible.rules import Inequality
 from sdv_plausible.rules.spacing import LAST, NANOSECONDS
-from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.columns.domain import Attribute
 
 DATES: dict[str, Any] = {"sdtype": "datetime"}
 FORMATS = [None, "%Y-%m-%d", "%d.%m.%y", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S.%f"]

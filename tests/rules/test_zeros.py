@@ -12,7 +12,7 @@ from sdv_plausible.models.adaptive.denoising import rake
 from sdv_plausible.rules import Allowed, Forbidden, Implies, Rule
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.rules.zeros import possible_pairs
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 AGE = Attribute(name="age", kind="integer", lower=(0, 10, 20), upper=(9, 19, 99), nullable=True)
 STATE = Attribute(name="state", kind="categorical", values=("single", "married"))

@@ -20,7 +20,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sdv.copula import SDVCopula, of_fitted
 from sdv_plausible.sdv.parameters import learner_of
 from sdv_plausible.sdv.versions import from_native, metadata_of, to_native
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import values
 
 DOMAIN = Domain(

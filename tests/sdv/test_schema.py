@@ -10,7 +10,7 @@ import pytest
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.sdv.schema import SCHEMA_KEYS, without_details
 from sdv_plausible.sdv.versions import detect_metadata
-from sdv_plausible.table.column_types import metadata_columns
+from sdv_plausible.table.declared.column_types import metadata_columns
 
 TABLE = pd.DataFrame(
     {

@@ -238,10 +238,11 @@ def test_a_second_fit_waits_for_the_first(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert left(synth, tmp_path) == []
 
 
+@pytest.mark.parametrize("types", ["declared", "voted"])
 @pytest.mark.parametrize("name", CALLS)
-def test_who_watches_a_fit_shows_its_object_no_rows(name: str) -> None:
+def test_who_watches_a_fit_shows_its_object_no_rows(name: str, types: str) -> None:
     """SDV's part would be fitted to them, in the place of stand-ins."""
-    synth = make()
+    synth = make() if types == "declared" else make(types=types, domain={"id": {"sdtype": "id"}})
     synth.watch = lambda _: CALLS[name](synth)
     with pytest.raises(ValueError, match="another call that is shown rows is under way"):
         synth.fit(table())

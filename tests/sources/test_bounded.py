@@ -27,7 +27,8 @@ from sdv_plausible.sources import bounded as module
 from sdv_plausible.sources.bounded import bounded
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import FrameSource, LocalSource
-from sdv_plausible.table.column_types import ColumnType, column_types
+from sdv_plausible.table.columns.cell_texts import ColumnType
+from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.persons import choose_rows
 from tests.flat import values
 

@@ -14,7 +14,7 @@ import pytest
 from tables import COLUMNS, DECLARED, SEED, table
 
 from sdv_plausible import fit_source
-from sdv_plausible.release_file.release import Release
+from sdv_plausible.release.file.release import Release
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.clusters import DaskSource
 from sdv_plausible.sources.raw_columns import Rows, SourceColumns

@@ -28,7 +28,7 @@ from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import FrameSource
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.declared.column_types import column_types
 
 DOMAIN = Domain.from_declarations({name: COLUMNS[name] | words for name, words in DECLARED.items()})
 NAMES = tuple(DOMAIN.names)

@@ -17,7 +17,7 @@ from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.found_files import files_of
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.raw_columns import SourceColumns
-from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.declared.column_types import column_types
 
 FRAME = table(30)
 

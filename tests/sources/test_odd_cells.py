@@ -30,7 +30,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.cli import main
 from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.sources.source import SourceError
-from sdv_plausible.table import parquet
+from sdv_plausible.table.files import parquet
 
 pytestmark = pytest.mark.filterwarnings("ignore:most cells of:UserWarning")  # the usual ones too
 

@@ -10,7 +10,7 @@ from tables import COLUMNS, ENGINES, held, table
 
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.raw_columns import Rows
-from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.declared.column_types import column_types
 
 TYPES = column_types(None, COLUMNS)
 FRAME = table(30)

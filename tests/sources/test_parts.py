@@ -32,9 +32,9 @@ from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources import bounded
 from sdv_plausible.sources.opening import ENGINES, engine_of, open_source
 from sdv_plausible.sources.source_rows import SourceRows
-from sdv_plausible.table.cell_texts import Spelling
-from sdv_plausible.table.column_types import column_types
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.cell_texts import Spelling
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.declared.column_types import column_types
 
 COLUMNS = {"home": {"sdtype": "id"}, "sex": {"sdtype": "categorical"}}
 FRAME = pd.DataFrame({"home": [f"h{i % 400}" for i in range(2_100)], "sex": ["f", "m", "x"] * 700})

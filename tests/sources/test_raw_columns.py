@@ -15,8 +15,8 @@ from tables import table
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.raw_columns import SourceColumns
 from sdv_plausible.sources.source import FrameSource
-from sdv_plausible.table.columns import FrameColumns, Reading
-from sdv_plausible.table.lattice import Lattice
+from sdv_plausible.table.learned.lattice import Lattice
+from sdv_plausible.table.learned.raw_counts import FrameColumns, Reading
 
 FRAME = table(500).assign(mixed=[True, 1, 1.0, "1", None] * 100)
 LATTICE = Lattice(kind="float", decimals=1)

@@ -13,7 +13,7 @@ from tables import COLUMNS, DECLARED, SEED, Streamed, table
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, fit_source, metadata_of
 from sdv_plausible.sources.opening import open_source
-from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.declared.column_types import column_types
 
 pa = pytest.importorskip("pyarrow")
 FRAME = table(400)

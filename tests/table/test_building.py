@@ -14,10 +14,10 @@ from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.table.building import build_domain, domain_entries
-from sdv_plausible.table.declarations import Declarations
-from sdv_plausible.table.domain import Attribute, Domain
-from sdv_plausible.table.inference import infer_attribute
-from sdv_plausible.table.private_domain import DomainPlan, Whole
+from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.table.declared.declarations import Declarations
+from sdv_plausible.table.learned.inference import infer_attribute
+from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
 
 SPECS: dict[str, dict[str, Any]] = {
     "age": {"sdtype": "numerical"}, "city": {"sdtype": "categorical"}, "flag": {"sdtype": "boolean"},

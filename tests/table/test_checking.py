@@ -11,7 +11,7 @@ import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.table.checking import FEW_CELLS, check_columns, mostly_outside
-from sdv_plausible.table.specifications import declare
+from sdv_plausible.table.declared.specifications import declare
 
 FINE = {"range_values": ["f", "m"]}
 N = 100

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.table.cells.dates import NANOSECONDS
+from sdv_plausible.table.cells.rounding import Rounding
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.dates import NANOSECONDS
-from sdv_plausible.table.domain import Attribute, Domain
-from sdv_plausible.table.inference import infer_attribute
-from sdv_plausible.table.rounding import Rounding
+from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.table.learned.inference import infer_attribute
 
 DAY = NANOSECONDS["D"]
 ROUNDING = Rounding((1, 5, 100), ((0.0, 1.0, 0.0), (0.5, 0.2, 0.3)))

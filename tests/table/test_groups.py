@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from sdv_plausible.release_file.domain import read_column
-from sdv_plausible.release_file.parts import Part
-from sdv_plausible.table.domain import Attribute, Domain, write_attribute
-from sdv_plausible.table.specifications import groups_of
+from sdv_plausible.release.file.domain import read_column
+from sdv_plausible.release.file.parts import Part
+from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribute
+from sdv_plausible.table.declared.specifications import groups_of
 
 ICD = ["A00", "A01", "J10", "J11", "Z99"]
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from sdv_plausible.table.dates import NANOSECONDS
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.cells.dates import NANOSECONDS
+from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.outside import count_outside
 
 DAY = NANOSECONDS["D"]

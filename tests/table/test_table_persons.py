@@ -19,7 +19,7 @@ from scipy import stats
 
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.table.forms import canonical
+from sdv_plausible.table.cells.forms import canonical
 from sdv_plausible.table.persons import choose_rows, identities, person_entry, unknown_persons
 
 ALARM, MISSED = (

@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.whole_files import part_folder
+from sdv_plausible.utils.whole_files import part_folder
 
 SCRIPT = """
 import json, sys

@@ -27,7 +27,7 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 ALL = 1 - 1e-9  # share of the budget from which on nothing can be asked any more
 

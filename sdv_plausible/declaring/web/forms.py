@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sdv_plausible.table.bounds import is_wide
-from sdv_plausible.table.column_document import WORDS, Word
-from sdv_plausible.table.declarations import says_type_alone
-from sdv_plausible.table.domain import MAX_BINS
-from sdv_plausible.table.specifications import declare, told_sdtype
-from sdv_plausible.table.words import MODELLED_SDTYPES, check_keys, check_words
+from sdv_plausible.table.columns.column_document import WORDS, Word
+from sdv_plausible.table.columns.domain import MAX_BINS
+from sdv_plausible.table.declared.declarations import says_type_alone
+from sdv_plausible.table.declared.specifications import declare, told_sdtype
+from sdv_plausible.table.declared.words import MODELLED_SDTYPES, check_keys, check_words
+from sdv_plausible.table.learned.bounds import is_wide
 
 OTHER_SDTYPES = ("id", "email", "name", "phone_number", "address")  # invented, not modelled
 LEFT_OUT = "left out"  # of the file

@@ -18,9 +18,9 @@ from sdv_plausible.declaring.errors import one_line
 from sdv_plausible.declaring.review import Look, Review, version
 from sdv_plausible.declaring.web import forms
 from sdv_plausible.declaring.web.guard import Keys, form_fields
-from sdv_plausible.fragments import environment
 from sdv_plausible.release.plan import Plan
-from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.declared.domain_file import DomainFile
+from sdv_plausible.utils.fragments import environment
 
 TEMPLATES = Path(__file__).parent / "templates"
 Filled = Mapping[str, forms.Filled]

@@ -120,7 +120,9 @@ def _counted(frame: pd.DataFrame) -> Counted:
             " and ".join(map(str, value)) if isinstance(value, tuple) else str(value),
             "" if math.isnan(line["estimate"]) else f"{line['estimate']:,.0f}",
             f"{line['lower']:,.0f} to {line['upper']:,.0f}",
-            f"{line['proportion_lower']:.2%} to {line['proportion_upper']:.2%}",
+            ""
+            if math.isnan(line["proportion_lower"])
+            else f"{line['proportion_lower']:.2%} to {line['proportion_upper']:.2%}",
         )
         for value, line in zip(shown.index, shown.to_dict("records"), strict=True)
     )

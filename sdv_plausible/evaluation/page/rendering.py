@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 from jinja2 import Environment
 from markupsafe import Markup
 
-from sdv_plausible import fragments
+from sdv_plausible.utils import fragments
 
 
 def percent(share: float) -> str:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from sdmetrics.reports.base_unified_report import BaseUnifiedReport
 
-from sdv_plausible import fragments
 from sdv_plausible.evaluation import page, tables
 from sdv_plausible.evaluation.tables import DEFAULT_NUM_BINS, DISTINGUISHERS
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.utils import fragments
+from sdv_plausible.utils.whole_files import write_whole
 
 if TYPE_CHECKING:
     from sdv_plausible.evaluation.page import pages, summary

@@ -36,7 +36,7 @@ from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.counts import NumberOfRows
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import NoisyAnswer
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 NUM_SIMULATED = 60_000
 

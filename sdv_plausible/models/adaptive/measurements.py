@@ -9,7 +9,6 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from sdv_plausible.counting import of_one_shape, pair_counts
 from sdv_plausible.models.adaptive.denoising import (
     TRACE,
     empty_cells,
@@ -38,7 +37,8 @@ from sdv_plausible.models.buckets import groups_of_codes, make_buckets, split_bu
 from sdv_plausible.models.conditional_table import project_to_simplex
 from sdv_plausible.questions.counts import Axis, Distances
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.utils.counting import of_one_shape, pair_counts
 
 Pair = tuple[int, int]
 CHECKED = 3  # published pairs that are measured, at least

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_plausible.counting import joint_counts
 from sdv_plausible.models.adaptive.denoising import rake, shrink_singular_values
 from sdv_plausible.models.buckets import make_buckets
+from sdv_plausible.utils.counting import joint_counts
 
 Pair = tuple[int, int]
 FEWEST_LEVELS, ROWS_PER_LEVEL = 4, 50  # levels of an ordered column in published pair tables

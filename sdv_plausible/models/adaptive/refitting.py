@@ -20,7 +20,7 @@ from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.counts import Axes, Axis
 from sdv_plausible.questions.queryable import Answer, Queryable
 from sdv_plausible.questions.transcript import NoisyAnswer
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 _SOME_BUDGET = Allowance(mu=1.0)  # a budget decides what to measure, and that was decided
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared
 from sdv_plausible.questions.budget import Allowance
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 SIZE_SHARE, SCORE_SHARE = 0.005, 0.05
 BUCKET_FLOOR = 4.0  # a bucket must hold so many deviations of a pair table's noise

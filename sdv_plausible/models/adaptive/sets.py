@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from sdv_plausible.counting import joint_counts
 from sdv_plausible.models.adaptive.denoising import rake_all
 from sdv_plausible.models.adaptive.estimates import Columns, Estimates
 from sdv_plausible.models.adaptive.schedule import SetRound, worth_measuring
 from sdv_plausible.models.buckets import make_buckets
 from sdv_plausible.questions.counts import Axis, Distances
 from sdv_plausible.questions.queryable import Answer, Queryable
+from sdv_plausible.utils.counting import joint_counts
 
 MOST_LEVELS = 4
 LEAST_LEVEL = 0.02  # mass of a level

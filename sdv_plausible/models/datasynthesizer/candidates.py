@@ -15,7 +15,7 @@ from sdv_plausible.privacy.accounting.sensitivity import information_sensitivity
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Asked, Axes, Axis, ExactCounts
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 LEVELS = (20, 14, 10, 7, 5, 4, 3, 2)  # numbers of buckets, fine to coarse
 LISTED = 20_000  # so many are listed before they are drawn from

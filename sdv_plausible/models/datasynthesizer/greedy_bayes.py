@@ -20,7 +20,7 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axes, Axis, NumberOfRows
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 Node = tuple[Axis, Axes]
 

@@ -15,7 +15,7 @@ from sdv_plausible.privacy.accounting.losses import (
 )
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger_record import rounded_up
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 STRUCTURE = 0.2  # of what a Gaussian budget could buy, for the choices; they are charged as what they are
 SHARES = {"size": 0.02, "margins": 0.18, "tables": 0.80}  # of mu**2 that is left

@@ -22,7 +22,7 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 Tables = Mapping[tuple[int, int], np.ndarray]
 MARGINS = 0.5  # share of mu**2 for one-way counts; the pairs get the rest

@@ -23,7 +23,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 MARGINS = 0.2  # share of mu**2 for one-way counts; training gets what they leave
 _MOST_AIMED_AT = MOST_BUCKETS // 4  # runs of an ordered column may be more than are aimed at

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_plausible.counting import entropy
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Asked, Axis, ExactCounts
+from sdv_plausible.utils.counting import entropy
 
 ENTROPY_GRID = 2.0**-20  # bits; entropies are rounded to it so that their noise is integer noise
 

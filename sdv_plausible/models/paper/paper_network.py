@@ -40,7 +40,7 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis, NumberOfRows
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 Accounting = Literal["proved", "paper"]
 

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from sdv_plausible.models.conditional_table import project_to_simplex
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.columns.domain import Attribute
 
 ParameterDraw = Literal["mean", "posterior"]
 

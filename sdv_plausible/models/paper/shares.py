@@ -11,7 +11,7 @@ from sdv_plausible.models.base import NO_NOISE, ModelBudget
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger_record import rounded_up
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 Structure = Literal["cfs", "independent"] | Mapping[str, Sequence[str]]
 SHARES = {"margins": 0.10, "size": 0.02, "structure": 0.18, "tables": 0.70}  # of mu**2

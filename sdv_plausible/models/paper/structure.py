@@ -14,7 +14,7 @@ from sdv_plausible.models.bayesian_network import Parents, topological_order
 from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.conditional_table import num_configurations
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.columns.domain import Domain
 
 MAX_CELLS = 50_000_000  # of one conditional table
 

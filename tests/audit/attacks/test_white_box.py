@@ -23,7 +23,7 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis, Distances, NumberOfRows
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 ALARM = 1e-6
 TEN = ModelBudget(epsilon=10.0, delta=1e-9)  # mu 1.48

@@ -21,7 +21,7 @@ from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Distances, NumberOfRows
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 CARDS = (3, 2, 4, 12)
 

@@ -16,7 +16,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 CARDS = (20, 4, 4, 3, 2)
 DOMAIN = Domain(

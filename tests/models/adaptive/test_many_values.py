@@ -18,7 +18,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 VALUES, STATES, ROWS = 80, 4, 16_000
 SHUFFLED = np.random.default_rng(9).permutation(VALUES)  # no order that codes would show

@@ -17,7 +17,7 @@ from sdv_plausible.models.adaptive.schedule import Schedule
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 CARDS = (3, 2, 4, 12)
 PAIRS = list(itertools.combinations(range(4), 2))

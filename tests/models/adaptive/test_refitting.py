@@ -14,7 +14,7 @@ from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.redrawn import redraw
 from sdv_plausible.questions.transcript import Transcript
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 ROWS = 30_000
 DOMAIN = Domain(

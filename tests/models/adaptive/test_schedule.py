@@ -21,7 +21,7 @@ from sdv_plausible.models.adaptive.schedule import (
     pair_noise,
 )
 from sdv_plausible.questions.budget import Allowance
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 
 @settings(max_examples=200)

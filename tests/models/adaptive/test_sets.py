@@ -19,7 +19,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis, Distances
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 CARDS = (2, 2, 2, 3, 2)
 DOMAIN = Domain(

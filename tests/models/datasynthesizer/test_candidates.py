@@ -11,7 +11,7 @@ import pytest
 from sdv_plausible.models.datasynthesizer import candidates as module
 from sdv_plausible.models.datasynthesizer.candidates import Levels, candidates
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 COINS = Coins.from_seed(3)
 

@@ -11,7 +11,7 @@ from sdv_plausible.models.datasynthesizer.shares import GreedyPlan
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, PureDP
 from sdv_plausible.questions.budget import Allowance
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 
 def domain(m: int) -> Domain:

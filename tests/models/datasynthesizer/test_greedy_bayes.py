@@ -23,7 +23,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.questions.queryable import Answer
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 M = 6
 DOMAIN = Domain(tuple(Attribute(name=f"x{i}", kind="ordinal", values=(0, 1, 2)) for i in range(M)))

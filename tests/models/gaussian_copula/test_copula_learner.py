@@ -18,7 +18,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.sdv.versions import to_native
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 CARDS = (4, 3, 10)
 DOMAIN = Domain(

@@ -25,7 +25,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.queryable import Answer
 from sdv_plausible.sdv.versions import from_native, to_native
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import values
 
 DOMAIN = Domain(

@@ -17,7 +17,7 @@ from sdv_plausible.models.paper.parameters import normal_rows
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 AGE = Attribute(name="age", kind="integer", lower=tuple(range(100)), upper=tuple(range(100)), nullable=True)
 DOMAIN = Domain((Attribute(name="sex", kind="categorical", values=("f", "m")), AGE))

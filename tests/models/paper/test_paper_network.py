@@ -32,7 +32,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import NoiseCall, record_calls
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Answer, Queryable
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DOMAIN = Domain(
     (

@@ -22,7 +22,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.release.learning import learn_model
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DELTA = 2.0**-30
 DOMAIN = Domain(

@@ -15,7 +15,7 @@ from sdv_plausible.models.paper.shares import SHARES, SIZE_FAILURE, LearningPlan
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss
 from sdv_plausible.questions.budget import Allowance
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 STRUCTURES = {"cfs": "cfs", "independent": "independent", "given": {"x1": ["x0"]}}
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sdv_plausible.models.paper.entropies import count_entropies
 from sdv_plausible.models.paper.structure import cfs_merit, check_structure, correlation_feature_selection
 from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 
 @settings(max_examples=100, deadline=None)

@@ -1,0 +1,1 @@
+"""Papers made from a ledger: the registry's entry and the conformance statement."""

@@ -1,0 +1,167 @@
+"""The noisy answers in a release file.
+
+What was asked, what was answered, how strong the noise was, and what paid for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args, overload
+
+import numpy as np
+
+from sdv_plausible.questions.counts import Asked, Axis, shape
+from sdv_plausible.questions.transcript import ALL_ROWS, Noise, NoisyAnswer
+from sdv_plausible.release.file.parts import Part
+from sdv_plausible.table.cells.forms import LONGEST_NAME
+from sdv_plausible.table.cells.values import write_value
+from sdv_plausible.table.columns.domain import Domain
+
+PARTS = (ALL_ROWS, "structure", "parameters", "learning", "seeds")
+_FIELDS = ("kind", "tables", "columns", "details", "values", "noise", "scale", "paid_by", "rows")
+
+
+@dataclass(frozen=True, eq=False)
+class Answers(Sequence[NoisyAnswer]):
+    """Every noisy answer that the rows gave, in order."""
+
+    answers: tuple[NoisyAnswer, ...]  # as they were given. An axis of one names its column by number
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    def __iter__(self) -> Iterator[NoisyAnswer]:
+        return iter(self.answers)
+
+    @overload
+    def __getitem__(self, index: int) -> NoisyAnswer: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[NoisyAnswer, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> NoisyAnswer | tuple[NoisyAnswer, ...]:
+        return self.answers[index]
+
+    def columns_of(self, answer: NoisyAnswer) -> tuple[str, ...]:
+        """Names of the columns that a question was about, each once, in the order of the question."""
+        numbers = dict.fromkeys(axis.column for axes in answer.asked.tables for axis in axes)
+        return answer.asked.columns or tuple(self.names[j] for j in numbers)
+
+    def about(self, *columns: str, kind: str | None = None) -> tuple[NoisyAnswer, ...]:
+        """Answers to questions about these columns and no others, of one kind or of all.
+
+        Examples
+        --------
+        >>> release.answers.about("age", kind="counts")             # doctest: +SKIP
+        """
+        return tuple(
+            answer
+            for answer in self.answers
+            if set(self.columns_of(answer)) == set(columns) and kind in (None, answer.asked.kind)
+        )
+
+    def number_of_rows(self) -> int:
+        """Noisy number of rows of the table, at least 0, from what was answered: nothing new is asked."""
+        from sdv_plausible.release.intervals.margins import number_of_rows
+
+        return number_of_rows(self.answers, len(self.names))
+
+
+def write_answers(answers: Sequence[NoisyAnswer], domain: Domain) -> dict[str, Any]:
+    """Section of the answers: the axes that they share, and each answer with numbers of axes."""
+    axes: dict[tuple[int, bytes], int] = {}
+    used: list[Axis] = []
+    asked = []
+    for answer in answers:
+        for axis in (axis for table in answer.asked.tables for axis in table):
+            if axes.setdefault(_key(axis), len(used)) == len(used):
+                used.append(axis)
+        asked.append(_write(answer, axes))
+    named = [
+        {"column": domain.names[a.column], "buckets": np.asarray(a.buckets, dtype=np.int64)} for a in used
+    ]
+    return {"axes": named, "asked": asked}
+
+
+def _key(axis: Axis) -> tuple[int, bytes]:
+    return axis.column, np.asarray(axis.buckets, dtype=np.int64).tobytes()
+
+
+def _write(answer: NoisyAnswer, axes: dict[tuple[int, bytes], int]) -> dict[str, Any]:
+    return {
+        "kind": answer.asked.kind,
+        "tables": [[axes[_key(axis)] for axis in table] for table in answer.asked.tables],
+        "columns": list(answer.asked.columns),
+        "details": {name: _write_detail(value) for name, value in sorted(answer.asked.details.items())},
+        "values": answer.values,
+        "noise": answer.noise,
+        "scale": answer.scale,
+        "paid_by": list(answer.paid_by),
+        "rows": answer.rows,
+    }
+
+
+def _write_detail(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [write_value(item) for item in value]
+    return None if value is None else write_value(value)
+
+
+def read_answers(part: Part, domain: Domain) -> Answers:
+    """Answers of a section, about a domain."""
+    f = part.fields(("axes", "asked"))
+    axes = [_read_axis(item, domain) for item in f["axes"].items(1_000_000)]
+    asked = f["asked"].items(1_000_000)
+    return Answers(tuple(_read(item, axes, domain) for item in asked), domain.names)
+
+
+def _read_axis(part: Part, domain: Domain) -> Axis:
+    f = part.fields(("column", "buckets"))
+    column = f["column"].name_of({name: j for j, name in enumerate(domain.names)})
+    cardinality = domain.cardinalities[column]
+    buckets = f["buckets"].array("whole", (cardinality,))
+    if (buckets < 0).any() or (buckets >= cardinality).any():
+        raise f["buckets"].refuse(f"must be buckets below {cardinality}, the number of codes")
+    return Axis(column, buckets)
+
+
+def _read(part: Part, axes: list[Axis], domain: Domain) -> NoisyAnswer:
+    f = part.fields(_FIELDS)
+    known = {name: name for name in domain.names}
+    tables = tuple(
+        tuple(axes[number.whole(0, len(axes) - 1)] for number in table.items(100_000))
+        for table in f["tables"].items(1_000_000)
+    )
+    asked = Asked(
+        kind=f["kind"].text(LONGEST_NAME),
+        tables=tables,
+        columns=tuple(item.name_of(known) for item in f["columns"].items(100_000)),
+        details={name: _read_detail(item) for name, item in f["details"].entries(100).items()},
+    )
+    sides: tuple[int | None, ...] = (None,)
+    if asked.kind == "counts":
+        if len(tables) != 1:
+            raise f["tables"].refuse("must be one table of counts")
+        sides = tuple(shape(tables[0]))
+    elif asked.kind == "distances":
+        sides = (len(tables),)
+    return NoisyAnswer(
+        asked=asked,
+        values=f["values"].array("whole", sides),
+        noise=f["noise"].choice(get_args(Noise)),
+        scale=float(f["scale"].number(5e-324)),
+        paid_by=tuple(item.text(LONGEST_NAME) for item in f["paid_by"].items(1000)),
+        rows=f["rows"].choice(PARTS),
+    )
+
+
+def _read_detail(part: Part) -> Any:
+    if isinstance(part.value, list):
+        return tuple(item.cell() for item in part.items())
+    if isinstance(part.value, dict) and "dtype" in part.value:
+        return part.array("whole", (None,))
+    return part.maybe(Part.cell)

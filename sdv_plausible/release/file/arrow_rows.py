@@ -1,0 +1,129 @@
+"""Rows of a release as an Arrow table: codes become dictionaries and numbers, and no cell an object.
+
+The rows are those of ``sampling.sample_table`` for the same coins.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.models.base import PrefixModel
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.file.invented import Place, invent
+from sdv_plausible.release.file.sampling import sample_table
+from sdv_plausible.release.file.schema import TableSchema, as_stored
+from sdv_plausible.release.released_prefixes import ReleasedSeeds
+from sdv_plausible.rules.rule_set import FittedRules
+from sdv_plausible.table.codec import ColumnCodec
+from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.table.columns.output_types import usual_types
+from sdv_plausible.table.files.writing import texts
+
+
+def sample_arrow(
+    num_rows: int,
+    *,
+    domain: Domain,
+    model: PrefixModel,
+    seeds: ReleasedSeeds,
+    schema: TableSchema,
+    rules: FittedRules,
+    locales: Any,
+    coins: Coins,
+    place: Place = (0, 0),
+) -> Any:
+    """Draw rows as a ``pyarrow.Table``, as :func:`~sdv_plausible.release.file.sampling.sample_table` does."""
+    # Categories are dictionaries; see :func:`parquet_bytes`.
+    import pyarrow as pa
+
+    whole = rules.whole(domain)
+    if rules.rule_set:
+        frame = sample_table(
+            num_rows, {}, domain=domain, model=model, seeds=seeds, schema=schema, rules=rules,
+            locales=locales, coins=coins, place=place,
+        )  # fmt: skip
+        return pa.table({str(name): _arrow(frame[name], whole) for name in frame.columns})
+    codes = seeds.sample(num_rows, model, coins)
+    inside, found = coins.spawn("inside the bins"), {}
+    types = {column.name: column.dtype for column in schema.columns}
+    for j, attribute in enumerate(domain):  # in this order they take their coins
+        found[attribute.name] = _column(codes[:, j], attribute, types[attribute.name], inside, whole)
+    for column in schema.columns:
+        if column.name not in whole:
+            own, key = coins.spawn("invented", column.name), column.name in schema.keys
+            made = pd.Series(invent(column, num_rows, own, is_key=key, locales=locales, place=place))
+            found[column.name] = _arrow(made.rename(column.label), whole)
+    return pa.table({str(column.label): found[column.name] for column in schema.columns})
+
+
+def parquet_bytes(table: Any) -> bytes:
+    """Content of a Parquet file, whose reader gets values and not dictionaries."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    values = pa.schema(
+        (f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in table.schema
+    )
+    file = io.BytesIO()
+    if not hasattr(pq.ParquetWriter, "add_key_value_metadata"):  # pyarrow before 16
+        pq.write_table(table.cast(values), file)
+        return file.getvalue()
+    with pq.ParquetWriter(file, table.schema, store_schema=False) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({b"ARROW:schema": base64.b64encode(values.serialize().to_pybytes())})
+    return file.getvalue()
+
+
+def _column(codes: np.ndarray, attribute: Attribute, dtype: Any, coins: Coins, whole: Domain) -> Any:
+    import pyarrow as pa
+
+    codec, values = ColumnCodec(attribute), attribute.values
+    plain = attribute.provenance != "inferred" and not attribute.texts
+    if plain and attribute.kind in ("categorical", "ordinal") and all(type(v) is str for v in values):
+        where = codes.astype(np.min_scalar_type(-len(values) - 1))
+        missing = codes >= len(values) if attribute.nullable else None
+        return pa.DictionaryArray.from_arrays(
+            pa.array(where, mask=missing), pa.array(values, pa.string()), safe=False
+        )
+    cells = pd.Series(codec.decode(codes, coins), name=attribute.name)
+    if plain and attribute.kind in ("integer", "float"):
+        return _arrow(cells, whole)
+    stored = usual_types(pd.DataFrame({attribute.name: as_stored(cells, dtype)}), whole)
+    return _arrow(stored[attribute.name], whole)
+
+
+def _arrow(column: pd.Series[Any], whole: Domain) -> Any:
+    """A column in an Arrow type that its domain alone decides: parts agree, whatever is missing in them."""
+    import pyarrow as pa
+
+    name = str(column.name)
+    kind = _arrow_type(whole[name]) if name in whole else None
+    if kind is None:
+        return pa.array(column, from_pandas=True)
+    try:
+        return pa.array(column, kind, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several kinds
+        return pa.array(texts(column), kind)
+
+
+def _arrow_type(attribute: Attribute) -> Any:
+    import pyarrow as pa
+
+    if attribute.texts:
+        return pa.string()
+    if attribute.kind == "datetime":
+        zoned = pa.timestamp("ns", attribute.time_zone)
+        return pa.string() if attribute.datetime_format is not None else zoned
+    if attribute.kind in ("integer", "float"):
+        return pa.int64() if attribute.kind == "integer" else pa.float64()
+    kinds = {type(value) for value in attribute.values}
+    if kinds == {bool}:
+        return pa.bool_()
+    if kinds and kinds <= {int, float, np.int64, np.float64}:
+        return pa.int64() if kinds <= {int, np.int64} else pa.float64()
+    return pa.string()

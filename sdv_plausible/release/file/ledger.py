@@ -1,0 +1,238 @@
+"""The privacy ledger in a release file.
+
+Its entries with their losses, from which all words and totals are made anew, and what it said when the
+release was made, which is checked and shown to nobody.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.accounting import losses as known_losses
+from sdv_plausible.privacy.accounting import sampled_gaussian
+from sdv_plausible.privacy.accounting.losses import Loss
+from sdv_plausible.privacy.entries import TOLERANCE, LedgerEntry
+from sdv_plausible.privacy.entries import Part as Known
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
+from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours, person_of
+from sdv_plausible.release.file.parts import Part
+from sdv_plausible.release.file.settings import privacy_of, splits_of
+from sdv_plausible.release.release_level import ReleaseTest
+from sdv_plausible.table.cells.forms import LONGEST_NAME
+
+if TYPE_CHECKING:  # those hold ledgers themselves
+    from sdv_plausible.release.file.answers import Answers
+    from sdv_plausible.release.released_prefixes import ReleasedSeeds
+    from sdv_plausible.table.columns.domain import Domain
+
+MOST_LOSSES, MOST_USES = 1_000, 10_000_000  # in a ledger, and of each: more would keep a reader for minutes
+LOSSES: dict[str, type[Loss]] = {
+    name: made
+    for name, made in {**vars(known_losses), **vars(sampled_gaussian)}.items()
+    if isinstance(made, type) and issubclass(made, Loss) and dataclasses.is_dataclass(made)
+}
+_ENTRY = ("name", "mechanism", "losses", "scope", "note", "parts")
+_FIELDS = ("sentence", "epsilon", "delta", "neighbours", "covers", "limit", "entries", "not_covered")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Statement:
+    """What a ledger said when it was written: kept, as the file's digest is of it, and shown to nobody."""
+
+    sentence: str  # the guarantee, total first
+    epsilon: float | None  # the total; None where there is no claim
+    covers: str | None  # what the total is for
+    not_covered: tuple[str, ...]  # what it does not speak of
+
+    @classmethod
+    def of(cls, ledger: PrivacyLedger) -> Statement:
+        """Let a ledger speak."""
+        total = ledger.total() if ledger.claims_privacy else None
+        return cls(
+            sentence=ledger.sentence(), epsilon=total, covers=ledger.covers, not_covered=ledger.not_covered
+        )
+
+
+def write_ledger(ledger: PrivacyLedger, statement: Statement | None = None) -> dict[str, Any]:
+    """Section of a ledger, with what it says now, or what it said when it was first written."""
+    said, unit = statement or Statement.of(ledger), ledger.neighbours
+    return {
+        "sentence": said.sentence,
+        "epsilon": said.epsilon,
+        "delta": ledger.delta,
+        "neighbours": {
+            "relation": "replace_one" if unit.replace else "add_remove",
+            "person": unit.person,
+            "rows_per_person": unit.rows,
+        },
+        "covers": said.covers,
+        "limit": ledger.epsilon,
+        "entries": [_write_entry(entry) for entry in ledger.entries],
+        "not_covered": list(said.not_covered),
+    }
+
+
+def write_learned(
+    ledger: PrivacyLedger, columns: Iterable[str], charge: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """What learning a domain cost, as a domain file and a saved Domain hold it."""
+    # ``columns`` are those that it paid for; ``charge``: ``when`` and ``what`` of the one in the budget.
+    return {"charge": charge, "columns": sorted(columns), "ledger": write_ledger(ledger)}
+
+
+def _write_entry(entry: LedgerEntry) -> dict[str, Any]:
+    plain = {name: getattr(entry, name) for name in ("name", "mechanism", "scope", "note")}
+    envelope = {"envelope": True} if entry.envelope else {}
+    losses = [_write_loss(loss) for loss in entry.losses]
+    return {**plain, "parts": list(entry.parts), "losses": losses, **envelope}
+
+
+def _write_loss(loss: Loss) -> dict[str, Any]:
+    name = type(loss).__name__
+    if LOSSES.get(name) is not type(loss):
+        raise ValueError(
+            f"a loss of type {name} has no form in a release file: only those of the package have"
+        )
+    return {"type": name, **{field.name: getattr(loss, field.name) for field in _fields(type(loss))}}
+
+
+def read_ledger(part: Part, settings: Mapping[str, Any] | None = None) -> tuple[PrivacyLedger, Statement]:
+    """Ledger of a section, and what it said; of a release, the settings say what it covers and how it counts.
+
+    Everything that the ledger can be asked is asked here, so that damaged losses are refused and no later
+    call fails of them.
+    """
+    f = part.fields(_FIELDS)
+    said = Statement(
+        sentence=f["sentence"].text(),
+        epsilon=f["epsilon"].maybe(lambda p: p.number(0)),
+        covers=f["covers"].maybe(Part.text),
+        not_covered=tuple(item.text() for item in f["not_covered"].items(1000)),
+    )
+    ledger = PrivacyLedger(
+        delta=f["delta"].checked(lambda: check.share_of_delta("delta", f["delta"].number(0, 1))),
+        covers=None if settings is None else privacy_of(settings).test.covers,
+        neighbours=_read_neighbours(f["neighbours"]),
+    )
+    entries = tuple(_read_entry(item) for item in f["entries"].items(10_000))
+    if not entries or sum(len(entry.losses) for entry in entries) > MOST_LOSSES:
+        raise f["entries"].refuse(f"must be at least one entry, with at most {MOST_LOSSES} losses in all")
+    f["entries"].checked(lambda: ledger.charge(*entries))  # it has been charged: no limit now
+    ledger.epsilon = f["limit"].maybe(lambda p: p.number(0))
+    if (said.epsilon is not None) != ledger.claims_privacy:
+        raise f["epsilon"].refuse("must be a number where every entry has a finite loss, and null elsewhere")
+    with np.errstate(over="raise", divide="raise", invalid="raise"):
+        part.checked(lambda: _recount(ledger, f["epsilon"], settings))
+    return ledger, said
+
+
+def _recount(ledger: PrivacyLedger, stated: Part, settings: Mapping[str, Any] | None) -> None:
+    """Add the losses up anew, as the fit did, and make all words: what is stated may be more, never less."""
+    if stated.value is not None:
+        for split in (None,) if settings is None else splits_of(settings):
+            if split is not None:
+                ledger.split = split
+            if (total := ledger.total()) <= stated.value * (1 + TOLERANCE):
+                break
+        else:
+            raise stated.refuse(
+                f"must not be below what the entries add up to, {rounded_up(total, 6)} at delta "
+                f"{rounded_up(ledger.delta)}: somebody changed the file, or it is damaged; ask for it again, "
+                "with its digest"
+            )
+        if total < stated.value:
+            ledger.stated = stated.value
+    plain = ledger.to_dict()
+    if stated.value is not None:
+        LedgerRecord.of(plain)
+
+
+def check_ledger(
+    ledger: PrivacyLedger,
+    settings: Mapping[str, Any],
+    domain: Domain,
+    model: Any,
+    seeds: ReleasedSeeds,
+    answers: Answers,
+) -> None:
+    """Refuse a release whose ledger is not that of the rest: something leaves that no entry pays for."""
+    privacy = privacy_of(settings)
+    ours = privacy.neighbours == ledger.neighbours and isinstance(privacy.test, ReleaseTest)
+    if not ours or (ledger.claims_privacy and ledger.split not in splits_of(settings)):
+        raise ValueError(
+            "settings: privacy_test must be 'release', and person, rows_per_person, neighbours, split and "
+            "model those that the ledger counts with: for other ones, fit anew"
+        )
+    charged = [entry for entry in ledger.entries if entry.losses]
+    names, parts = {entry.name for entry in charged}, {part for entry in charged for part in entry.parts}
+    if any(names.isdisjoint(answer.paid_by) for answer in answers):
+        raise ValueError("answers: each must be paid by an entry of the ledger that has a loss")
+    origins = {attribute.provenance for attribute in domain}
+    if ledger.claims_privacy and origins & {"inferred", "edited"}:
+        raise ValueError("ledger: must make no claim, as values of the domain were read off the rows")
+    if "private" in origins and "domain" not in parts:
+        raise ValueError("ledger: an entry with a loss must pay for the domain that was learned")
+    if parts.isdisjoint({"structure", "parameters"}) and not _is_uniform(model):
+        raise ValueError("ledger: an entry with a loss must pay for the model that was learned")
+    if any(part.kept for part in seeds.parts) and "seeds" not in parts:
+        raise ValueError("ledger: an entry with a loss must pay for the seeds that are released")
+
+
+def _is_uniform(model: Any) -> bool:
+    """Whether a model says nothing of the rows: every value equally likely, whatever the others are."""
+    tables = getattr(model, "tables", ())
+    return bool(tables) and all(not t.parents and np.ptp(t.probabilities) == 0 for t in tables)
+
+
+def _read_neighbours(part: Part) -> Neighbours:
+    f = part.fields(("relation", "person", "rows_per_person"))
+    relation, rows = f["relation"].choice(RELATIONS), f["rows_per_person"].whole(1)
+    return part.checked(
+        lambda: Neighbours.parse(relation, person_of(f["person"].maybe(lambda p: p.text(LONGEST_NAME)), rows))
+    )
+
+
+def _read_entry(part: Part) -> LedgerEntry:
+    envelope = "envelope" in part.entries()  # written where it is one
+    f = part.fields((*_ENTRY, *(["envelope"] if envelope else [])))
+    if envelope and f["envelope"].flag() is False:
+        raise f["envelope"].refuse("must be true, or not be there")
+    return part.checked(
+        lambda: LedgerEntry(
+            name=f["name"].text(LONGEST_NAME),
+            mechanism=f["mechanism"].text(),
+            losses=tuple(_read_loss(item) for item in f["losses"].items(1000)),
+            scope=f["scope"].text(),
+            note=f["note"].text(),
+            parts=tuple(item.choice(get_args(Known)) for item in f["parts"].items(100)),
+            envelope=envelope,
+        )
+    )
+
+
+def _read_loss(part: Part) -> Loss:
+    entries = part.entries(20)
+    made = LOSSES[entries["type"].choice(LOSSES)] if "type" in entries else None
+    if made is None:
+        raise part.refuse("must have a type")
+    fields = {field.name: field for field in _fields(made)}
+    if set(entries) != {"type", *fields}:
+        raise part.refuse(f"must have exactly the entries {', '.join(['type', *fields])}")
+    numbers = {name: _read_number(entries[name], field) for name, field in fields.items()}
+    return part.checked(lambda: made(**numbers))
+
+
+def _read_number(part: Part, field: dataclasses.Field[Any]) -> float:
+    if field.type != "int":
+        return part.number(0)
+    return part.whole(1, MOST_USES) if field.name == "count" else part.whole(1)
+
+
+def _fields(made: type[Loss]) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(made)  # type: ignore[arg-type]

@@ -1,0 +1,108 @@
+"""The rules in a release file, and the columns that follow from others by them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from json import dumps
+from typing import Any
+
+import pandas as pd
+
+from sdv_plausible.release.file.domain import read_column
+from sdv_plausible.release.file.parts import Part, check_writable
+from sdv_plausible.rules.rule import MakingRule, Rule, attribute_words, date_formats
+from sdv_plausible.rules.rule_set import FittedRules, RuleSet
+from sdv_plausible.rules.written import KINDS, rule_from_dict
+from sdv_plausible.table.cells.values import write_value
+from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribute
+
+_VALUES = ({"date"}, {"decimal"}, {"moment", "time_zone"})
+
+
+def write_rules(rules: FittedRules) -> list[dict[str, Any]]:
+    """Section of the rules, in the order in which columns are made."""
+    return [
+        {
+            "rule": _write(rule.to_dict()),
+            "made": [write_attribute(rules.made[name]) for name in getattr(rule, "made", ())],
+        }
+        for rule in rules.rule_set.rules
+    ]
+
+
+def read_rules(part: Part, domain: Domain) -> FittedRules:
+    """Rules of a section, to the domain of what the model makes."""
+    making: list[MakingRule] = []
+    limiting: list[Rule] = []
+    made: dict[str, Attribute] = {}
+    known = {attribute.name: attribute for attribute in domain}
+    for item in part.items(10_000):
+        f = item.fields(("rule", "made"))
+        rule = _read_rule(f["rule"])
+        found = {attribute.name: attribute for attribute in map(read_column, f["made"].items(10_000))}
+        if tuple(found) != (rule.made if isinstance(rule, MakingRule) else ()):
+            raise f["made"].refuse("must be the columns that the rule makes, in order")
+        needed = (*rule.sources, *rule.added) if isinstance(rule, MakingRule) else rule.columns
+        if not set(needed) <= set(known) or set(found) & set(known):
+            raise item.refuse("must make new columns, of columns of the domain or made before")
+        item.checked(partial(_check, rule, known, found))
+        known |= found
+        made |= found
+        if isinstance(rule, MakingRule):
+            making.append(rule)
+        else:
+            limiting.append(rule)
+    added = [name for rule in making for name in rule.added]
+    if len(set(added)) < len(added):
+        raise part.refuse("no column may stand in for two rules")
+    if not making and not limiting:
+        return FittedRules()
+    return FittedRules(RuleSet(tuple(making), tuple(limiting), attribute_words(known)), made)
+
+
+def _check(rule: Rule, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> None:
+    """Refuse a rule that cannot be carried out on these columns."""
+    if isinstance(rule, MakingRule) and not rule.fits(known, made):
+        raise ValueError("'made' must be what the rule makes of its columns")
+    columns = {**known, **made}
+    none = pd.DataFrame({name: pd.Series([], dtype=object) for name in rule.columns})
+    rule.holds(none, date_formats(attribute_words({name: columns[name] for name in rule.columns})))
+
+
+def _write(value: Any) -> Any:
+    """JSON form of a rule's parts."""
+    if isinstance(value, Mapping):
+        return {name: _write(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_write(inner) for inner in value]
+    return None if value is None else write_value(value)
+
+
+def check_written(rules: RuleSet) -> None:
+    """Refuse rules that no release file can hold, before a fit is paid."""
+    for rule in rules.rules:
+        check_writable("rules", f"rule '{rule}'", partial(_write, rule.to_dict()), _read_rule)
+
+
+def _read_rule(part: Part) -> Rule:
+    if "rule" not in part.entries():
+        raise part.refuse(f"must have a 'rule' among {', '.join(sorted(KINDS))}")
+    part.entries()["rule"].choice(KINDS)
+    plain = _read(part)
+    rule: Rule = part.checked(lambda: rule_from_dict(plain))
+    if dumps(_write(rule.to_dict()), sort_keys=True) != dumps(part.value, sort_keys=True):
+        raise part.refuse("must be written as a rule is saved")
+    return rule
+
+
+def _read(part: Part) -> Any:
+    value = part.value
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [_read(item) for item in part.items(1_000_000)]
+    texts = isinstance(value, dict) and all(isinstance(inner, (str, type(None))) for inner in value.values())
+    if not isinstance(value, dict) or (texts and set(value) in _VALUES):
+        return part.cell()
+    return {name: _read(inner) for name, inner in part.entries().items()}

@@ -1,0 +1,122 @@
+"""Rows of a release without SDV.
+
+The model's columns decoded, the others made up, in the order and types of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.models.base import PrefixModel
+from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.file.invented import Place, invent
+from sdv_plausible.release.file.schema import TableSchema, as_stored
+from sdv_plausible.release.released_prefixes import ReleasedSeeds
+from sdv_plausible.rules.rule_set import FittedRules
+from sdv_plausible.table.codec import Codec
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.columns.output_types import usual_types
+
+PART_ROWS = 500_000  # of a table that is made part by part
+
+
+def sample_table(
+    num_rows: int,
+    given: Mapping[str, Any],
+    *,
+    domain: Domain,
+    model: PrefixModel,
+    seeds: ReleasedSeeds,
+    schema: TableSchema,
+    rules: FittedRules,
+    locales: Sequence[str],
+    coins: Coins,
+    uniform: Sequence[str] = (),
+    place: Place = (0, 0),
+) -> pd.DataFrame:
+    """Draw rows: post-processing of what was released."""
+    # ``uniform``: modelled columns whose codes are all equally likely; ``place``: rows of the table before
+    # these, and rows of the whole table. Given values that together have probability 0 are refused.
+    codec, whole, given = Codec(domain), rules.whole(domain), rules.given(given)
+    free = _uniform(uniform, given, domain)
+    known = _known(given, codec, rules)
+
+    def drawn(wanted: int, number: int) -> pd.DataFrame:
+        own = coins if number == 0 else coins.spawn("again", number)
+        codes = _codes(wanted, known, model, seeds, own)
+        for j in free:
+            codes[:, j] = own.spawn("uniform", j).integers(domain.cardinalities[j], wanted)
+        return decoded(codes, given, codec, rules, own)
+
+    table = rules.draw(num_rows, drawn, whole)
+    columns = {}
+    for column in schema.columns:
+        if column.name in whole:
+            columns[column.name] = as_stored(table[column.name], column.dtype)
+        else:
+            own = coins.spawn("invented", column.name)
+            columns[column.name] = invent(
+                column, num_rows, own, is_key=column.name in schema.keys, locales=locales, place=place
+            )
+    frame = usual_types(pd.DataFrame(columns), whole)
+    frame.columns = pd.Index([column.label for column in schema.columns])
+    return frame
+
+
+def decoded(
+    codes: np.ndarray, given: Mapping[str, Any], codec: Codec, rules: FittedRules, coins: Coins
+) -> pd.DataFrame:
+    """Codes as rows of the table: values inside the bins, given ones as they are, and what rules make."""
+    table = codec.decode(codes, coins.spawn("inside the bins"))
+    for name, value in given.items():
+        if name in table:
+            table[name] = pd.Series([value] * len(table), index=table.index)
+    return rules.unfold(table)
+
+
+def _known(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> dict[int, int]:
+    """Codes of the given values."""
+    names = codec.domain.names
+    for name, value in given.items():
+        if name in rules.made:
+            why = next(rule for rule in rules.rule_set.making if name in rule.made)
+            raise ValueError(
+                f"given names {name!r}, which is made by the rule '{why}': give the columns that it follows "
+                "from"
+            )
+        if name not in names:
+            raise ValueError(
+                f"given names {name!r}, which is not a modelled column: rows can be conditioned on "
+                f"{list(names)}"
+            )
+        codec.check_value(name, value)
+    return {names.index(name): codec.encode_value(name, value) for name, value in given.items()}
+
+
+def _uniform(names: Sequence[str], given: Mapping[str, Any], domain: Domain) -> list[int]:
+    """Numbers of the columns that are drawn uniformly ([DS], Algorithm 2: A_U)."""
+    unknown = sorted(set(names) - set(domain.names))
+    if isinstance(names, str) or unknown:
+        raise Refused("uniform", names, f"must be a list of modelled columns, some of {list(domain.names)}")
+    both = sorted(set(names) & set(given))
+    if both:
+        raise ValueError(f"uniform and given both name {both}: a column is either given or drawn")
+    return [domain.names.index(name) for name in dict.fromkeys(names)]
+
+
+def _codes(
+    num_rows: int, known: Mapping[int, int], model: PrefixModel, seeds: ReleasedSeeds, coins: Coins
+) -> np.ndarray:
+    if not known:
+        return seeds.sample(num_rows, model, coins)
+    found = seeds.sample_given(num_rows, known, model, coins)
+    if len(found) < num_rows:
+        raise ValueError(
+            "given: no row can have all of these values, their probability is 0: leave one of them out"
+        )
+    return found

@@ -1,0 +1,216 @@
+"""The synthesizer's parameters in a release file.
+
+Plain values by name, the privacy parameters among them checked.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, get_args
+
+import numpy as np
+
+from sdv_plausible.models import learner_of, words_of
+from sdv_plausible.privacy.accounting.split import RandomSplit
+from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours, person_of
+from sdv_plausible.release.file.parts import Part, check_writable
+from sdv_plausible.release.privacy_tests import PrivacyTest, option_names
+from sdv_plausible.release.row_tests import RandomizedTest
+from sdv_plausible.release.settings import TESTS, Settings
+from sdv_plausible.release.side_entries import Types
+from sdv_plausible.table.cells.forms import LONGEST_NAME
+from sdv_plausible.table.declared.declarations import Undeclared
+
+PRIVACY = (
+    "epsilon", "delta", "k", "gamma", "epsilon0", "omega", "privacy_test", "row_cap", "seed_free_share",
+    "split", "least_rows",
+)  # fmt: skip
+"""Settings that every file has; options of a test that are not the file's have their usual values."""
+_OF_TESTS = dict.fromkeys(name for test in TESTS.values() for name in option_names(test))
+NEWER = (*(name for name in _OF_TESTS if name not in PRIVACY), "accounting", "noise")
+"""Settings that older files lack: their defaults hold then."""
+UNIT = ("neighbours", "person", "rows_per_person")
+OTHERS = (
+    "enforce_min_max_values",
+    "enforce_rounding",
+    "locales",
+    "max_bins",
+    "types",
+    "undeclared",
+    "returns_tables",
+)
+KNOWN = (
+    *PRIVACY, *NEWER, *UNIT, *OTHERS, "model", "structure", "model_parameters", "public_rows",
+    "public_source", "voted",
+)  # fmt: skip
+LOCALE = r"[a-z]{2,3}(_[A-Z]{2})?"
+_DEEPEST = 3
+
+
+def check_locales(locales: Any) -> list[str]:
+    """Locales as a list, one text being a list of one."""
+    found = [locales] if isinstance(locales, str) else locales
+    are_texts = isinstance(found, (list, tuple)) and all(isinstance(name, str) for name in found)
+    if not are_texts or not found or not all(re.fullmatch(LOCALE, name) for name in found):
+        raise Refused("locales", locales, "must be a list such as ['en_US']")
+    with suppress(ImportError):
+        from faker.config import AVAILABLE_LOCALES
+
+        unknown = sorted(set(found).difference(AVAILABLE_LOCALES))
+        if unknown:
+            raise Refused("locales", locales, f"must be known to Faker: {', '.join(unknown)} is not")
+    return list(found)
+
+
+def said(settings: Settings, model: Any) -> dict[str, Any]:
+    """Privacy parameters and model in plain words, option by option; what is not plain is left out."""
+    who, test = settings.neighbours, settings.test
+    unit = ("replace_one" if who.replace else "add_remove", who.person, who.rows)
+    found = {name: getattr(RandomizedTest(), name) for name in option_names(RandomizedTest)}
+    found |= {name: getattr(test, name) for name in option_names(type(test))}
+    found |= {"epsilon": settings.epsilon, "delta": settings.delta, "privacy_test": test.name}
+    found |= {"omega": test.user_omega, "split": settings.split, **dict(zip(UNIT, unit, strict=True))}
+    return {
+        name: plain
+        for name, value in {**words_of(model), **found}.items()
+        if is_plain(plain := as_json(value))
+    }
+
+
+def as_json(value: Any) -> Any:
+    """A plain value with JSON's lists and numbers."""
+    if isinstance(value, Mapping):
+        return {str(name): as_json(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_json(inner) for inner in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a file can hold a value of :func:`as_json`."""
+    if isinstance(value, dict):
+        return all(map(is_plain, value.values()))
+    if isinstance(value, list):
+        return all(map(is_plain, value))
+    return isinstance(value, (str, int, float, type(None)))
+
+
+def versions_of(packages: Iterable[str]) -> dict[str, str]:
+    """Versions of the packages that are installed: from a checkout, this one may not be."""
+    found = {}
+    for name in packages:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
+def write_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Section of settings; an infinite epsilon is null."""
+    found: dict[str, Any] = _sorted(settings)
+    return found | {"epsilon": None if settings["epsilon"] == math.inf else settings["epsilon"]}
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse settings that no release file can hold, before a fit is paid."""
+    check_writable("settings", "a setting", lambda: write_settings(settings), read_settings, place="")
+
+
+def _sorted(value: Any) -> Any:
+    """Entries of mappings by name: their order says nothing."""
+    return {name: _sorted(value[name]) for name in sorted(value)} if isinstance(value, Mapping) else value
+
+
+def read_settings(part: Part) -> dict[str, Any]:
+    """Settings of a section."""
+    f = part.entries(1000)
+    lacking = sorted({*PRIVACY, *UNIT, *OTHERS} - set(f))
+    if lacking:
+        raise part.refuse(f"must have the entries {', '.join(lacking)}")
+    found = {name: _plain(item, 0) for name, item in f.items()}
+    found["epsilon"] = math.inf if found["epsilon"] is None else found["epsilon"]
+    newer = [name for name in NEWER if name in found]
+    for name in (*PRIVACY, *newer):
+        if not _is_short(found[name]):
+            raise f[name].refuse("must be a number, a short text, null, or a list of up to three numbers")
+    f["neighbours"].choice(RELATIONS)
+    f["person"].maybe(lambda p: p.text(LONGEST_NAME))
+    f["rows_per_person"].whole(1)
+    f["privacy_test"].choice(TESTS)
+    if "accounting" in found:
+        f["accounting"].choice(("paper", "proved"))
+    part.checked(lambda: privacy_of(found))
+    for name in ("enforce_min_max_values", "enforce_rounding", "returns_tables"):
+        f[name].flag()
+    f["max_bins"].whole(2)
+    f["undeclared"].choice(get_args(Undeclared))
+    f["types"].choice(get_args(Types))
+    if "voted" in found:
+        for item in f["voted"].items(100_000):
+            item.text(LONGEST_NAME)
+    if "public_rows" in found:
+        f["public_rows"].whole(1)
+    if found.get("public_source") is not None:
+        f["public_source"].text(LONGEST_NAME)
+    found["locales"] = [item.text(10, LOCALE) for item in f["locales"].items(100)]
+    return found
+
+
+def privacy_of(settings: Mapping[str, Any]) -> Settings:
+    """The privacy parameters among the settings, checked."""
+    test, relation = privacy_test_of(settings), settings["neighbours"]
+    unit = Neighbours.parse(relation, person_of(settings["person"], settings["rows_per_person"]))
+    for kind in TESTS.values():  # what plays no part is checked all the same: all of it is shown
+        _made(kind, settings)
+    return Settings(
+        epsilon=settings["epsilon"], delta=settings["delta"], test=test, neighbours=unit,
+        split=settings["split"],
+    )  # fmt: skip
+
+
+def privacy_test_of(settings: Mapping[str, Any]) -> PrivacyTest:
+    """The privacy test among the settings."""
+    return _made(TESTS[settings["privacy_test"]], settings)
+
+
+def _made(kind: type[PrivacyTest], settings: Mapping[str, Any]) -> PrivacyTest:
+    return kind(**{name: settings[name] for name in option_names(kind) if name in settings})
+
+
+def splits_of(settings: Mapping[str, Any]) -> tuple[RandomSplit | None, ...]:
+    """How a secret split of the rows may lower the total: the way that lowers it least comes first."""
+    privacy = privacy_of(settings)
+    if privacy.split is None or privacy.neighbours != ONE_ROW:
+        return (None,)
+    if "model" in settings:
+        return (privacy.random_split(learner_of(settings)),)
+    return tuple(
+        RandomSplit.of(privacy.split, apart=apart) for apart in (False, True)
+    )  # a learner of one's own
+
+
+def _is_short(value: Any) -> bool:
+    """Whether a privacy parameter has the form of one; what it may be, `Settings` says."""
+    if isinstance(value, list):
+        return len(value) <= 3 and all(isinstance(item, (int, float)) for item in value)
+    return len(value) <= 40 if isinstance(value, str) else not isinstance(value, dict)
+
+
+def _plain(part: Part, depth: int) -> Any:
+    """A text, a finite number, a truth value, null, or a list or object of such."""
+    value = part.value
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return part.text()
+    if isinstance(value, (int, float)):
+        return part.number()
+    if depth == _DEEPEST:
+        raise part.refuse("nests too deeply")
+    if isinstance(value, list):
+        return [_plain(item, depth + 1) for item in part.items(100_000)]
+    return {name: _plain(item, depth + 1) for name, item in part.entries().items()}

@@ -1,0 +1,277 @@
+"""Counts of a table with confidence intervals, read off the noisy answers.
+
+docs/explanation/proofs/error_bars.md proves what is claimed of them. Beside a count stands the value of a
+code, the ends of a bin, or the values of a group.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.questions.counts import Axis
+from sdv_plausible.questions.transcript import ALL_ROWS, NoisyAnswer
+from sdv_plausible.release.intervals.half_widths import check_level, gaussian_half_width, sum_half_width
+from sdv_plausible.release.intervals.proportions import proportion_limits
+from sdv_plausible.table.columns.domain import Attribute, Domain
+
+FIELDS = ("estimate", "lower", "upper", "proportion", "proportion_lower", "proportion_upper")
+MOST_CELLS = 1_000_000
+ROWS_SHARE = 0.02  # of the probability of a miss, for the number of rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One table of counts, and the parameter of the discrete Gaussian noise that is on each."""
+
+    axes: tuple[Axis, ...]
+    counts: np.ndarray
+    sigma: float
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Its columns' numbers."""
+        return tuple(axis.column for axis in self.axes)
+
+
+def measured_tables(answers: Sequence[NoisyAnswer]) -> list[Measured]:
+    """Tables of counts of all rows, in the order in which they were asked for."""
+    # Those of a part of the rows are left out: the table's counts do not follow from them.
+    return [
+        Measured(axes=tuple(a.asked.tables[0]), counts=a.values, sigma=a.scale)
+        for a in answers
+        if a.asked.kind == "counts" and a.rows == ALL_ROWS and a.noise == "discrete gaussian"
+    ]
+
+
+def margins(
+    answers: Sequence[NoisyAnswer],
+    domain: Domain,
+    columns: str | Sequence[str],
+    level: float = 0.95,
+    *,
+    rows_per_unit: int = 1,
+) -> pd.DataFrame:
+    """Counts over some columns with confidence intervals: post-processing of the answers."""
+    # One row per cell, each interval at its own level; of no column, the number of rows. See
+    # :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.margins`.
+    check_level(level)
+    names = [columns] if isinstance(columns, str) else list(columns)
+    wanted = _numbers(names, domain)
+    tables = measured_tables(answers)
+    if not tables:
+        raise ValueError(
+            "there are no noisy counts of all rows to make intervals of: the model was learned exactly, "
+            'from a part of the rows (split), or from other questions; model="bayesian_network" asks for them'
+        )
+    if not wanted:
+        return _rows_frame(tables, len(domain), 1 - level)
+    found = _asked_for(tables, wanted)
+    if found:
+        frame = _frame(_measured(found, tables, len(domain), 1 - level), found.axes, domain, "measured")
+    else:
+        frame = _bounds(tables, wanted, domain, 1 - level)
+    if rows_per_unit > 1:  # Theorem 2 is of independent rows, and those of one person are none
+        frame[["proportion_lower", "proportion_upper"]] = np.nan
+    return frame
+
+
+def _numbers(names: Sequence[str], domain: Domain) -> tuple[int, ...]:
+    unknown = [name for name in names if name not in domain]
+    if unknown or len(set(names)) != len(names):
+        known = list(domain.names)[:20]
+        rule = f"must be different modelled columns, of {known}: ids, personal data and columns that rules"
+        named = names if all(isinstance(name, str) for name in names) else list
+        raise Refused("columns", named, f"{rule} make are not measured")
+    return tuple(domain.names.index(name) for name in names)
+
+
+def _asked_for(tables: Sequence[Measured], wanted: tuple[int, ...]) -> Measured | None:
+    """The table over these columns; of one that was asked for again, the inverse-variance mean."""
+    same = [_in_order(t, wanted) for t in tables if sorted(t.columns) == sorted(wanted)]
+    if not same:
+        return None
+    first = same[0]
+    same = [t for t in same if _alike(t.axes, first.axes)]
+    if len(same) == 1:
+        return first
+    weights = np.array([t.sigma**-2 for t in same])
+    mean = np.tensordot(weights / weights.sum(), np.array([t.counts for t in same], dtype=float), 1)
+    half_a_count = 0.5  # what rounding adds at most
+    return Measured(
+        axes=first.axes,
+        counts=np.rint(mean).astype(np.int64),
+        sigma=1 / math.sqrt(weights.sum()) + half_a_count,
+    )
+
+
+def _in_order(t: Measured, wanted: tuple[int, ...]) -> Measured:
+    order = [t.columns.index(j) for j in wanted]
+    return Measured(axes=tuple(t.axes[i] for i in order), counts=t.counts.transpose(order), sigma=t.sigma)
+
+
+def _alike(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
+    return all(np.array_equal(x.buckets, y.buckets) for x, y in zip(a, b, strict=True))
+
+
+def rows_between(tables: Sequence[Measured], num_columns: int, miss: float) -> tuple[float, float, float]:
+    """Estimate of the number of rows, and bounds that miss it with this probability at most."""
+    # Every table adds up to it. Where each column has one, all are put together by inverse variance: that
+    # there is one for each was settled before the first was answered. Otherwise the first table stands alone.
+    single: dict[int, Measured] = {}
+    for table in tables:
+        if len(table.axes) == 1:
+            single.setdefault(table.columns[0], table)
+    used = list(single.values()) if len(single) == num_columns else [tables[0]]
+    weights = np.array([1 / (t.sigma**2 * t.counts.size) for t in used])
+    weights /= weights.sum()
+    estimate = float(weights @ [float(t.counts.sum()) for t in used])
+    deviations = [w * t.sigma * math.sqrt(t.counts.size) for w, t in zip(weights, used, strict=True)]
+    half = sum_half_width(deviations, miss)
+    return max(estimate, 1.0), max(math.floor(estimate - half), 0), max(math.ceil(estimate + half), 1)
+
+
+def number_of_rows(answers: Iterable[NoisyAnswer], num_columns: int) -> int:
+    """Noisy number of rows, at least 0, from all one-way counts; else from what was asked of it alone.
+
+    Raises
+    ------
+    ValueError
+        If nothing tells it.
+    """
+    whole = [answer for answer in answers if answer.rows == ALL_ROWS]
+    if tables := measured_tables(whole):
+        return round(rows_between(tables, num_columns, 0.5)[0])
+    told = [a.values.sum() for kind in ("number of rows", "counts") for a in whole if a.asked.kind == kind]
+    if not told:
+        raise ValueError(
+            "num_rows (None) must be given: nothing in this release tells how many rows the table has"
+        )
+    return max(0, round(float(np.mean(told))))
+
+
+def _rows_frame(tables: Sequence[Measured], num_columns: int, miss: float) -> pd.DataFrame:
+    estimate, lower, upper = rows_between(tables, num_columns, miss)
+    row = {"estimate": estimate, "lower": lower, "upper": upper}
+    row |= dict.fromkeys(FIELDS[3:], 1.0)
+    return pd.DataFrame([row | {"basis": "measured"}], index=pd.Index(["all rows"]))
+
+
+def _measured(
+    table: Measured, tables: Sequence[Measured], num_columns: int, miss: float
+) -> dict[str, np.ndarray]:
+    """Each cell's estimate and limits; a count is no less than 0."""
+    half = gaussian_half_width(table.sigma, miss)
+    rows, least, most = rows_between(tables, num_columns, miss * ROWS_SHARE)
+    low, high = proportion_limits(table.counts, table.sigma, int(least), int(most), miss * (1 - ROWS_SHARE))
+    return {
+        "estimate": table.counts.astype(float),
+        "lower": np.maximum(table.counts - half, 0).astype(float),
+        "upper": np.maximum(table.counts + half, 0).astype(float),
+        "proportion": np.clip(table.counts / rows, 0, 1),
+        "proportion_lower": low,
+        "proportion_upper": high,
+    }
+
+
+def _bounds(tables: Sequence[Measured], wanted: tuple[int, ...], domain: Domain, miss: float) -> pd.DataFrame:
+    """Frechet bounds of cells that nobody measured, from the intervals of their columns."""
+    # The probability of a miss is shared out: a cell is right where all of its columns, and the number of
+    # rows, are.
+    singles = [_asked_for(tables, (j,)) for j in wanted]
+    known = [t for t in singles if t is not None]
+    cards, own = domain.cardinalities, zip(wanted, singles, strict=True)
+    axes = [t.axes[0] if t else Axis.of_codes(j, cards[j]) for j, t in own]
+    cells = math.prod(axis.size for axis in axes)
+    if cells > MOST_CELLS:
+        raise ValueError(
+            f"columns must have at most {MOST_CELLS:,} cells together where they were not measured together; "
+            f"these have {cells:,}: ask for fewer columns"
+        )
+    shape = tuple(axis.size for axis in axes)
+    none = np.full(shape, np.nan)
+    if len(known) < len(wanted):
+        return _frame(dict.fromkeys(FIELDS, none), axes, domain, "not identified")
+    share = miss / (len(known) + 1)
+    _, _, most = rows_between(tables, len(domain), share)
+    parts = [_measured(t, tables, len(domain), share) for t in known]
+    counts = _frechet([(p["lower"], p["upper"]) for p in parts], float(most))
+    parts = [_measured(t, tables, len(domain), miss / len(known)) for t in known]
+    shares = _frechet([(p["proportion_lower"], p["proportion_upper"]) for p in parts], 1.0)
+    values = dict(zip(FIELDS, (none, *counts, none, *shares), strict=True))
+    return _frame(values, axes, domain, "bounds")
+
+
+def _frechet(sides: Sequence[tuple[np.ndarray, np.ndarray]], whole: float) -> tuple[np.ndarray, np.ndarray]:
+    """Least and greatest size of an intersection of sets of which these are bounds of the sizes."""
+    lows, highs = (np.meshgrid(*side, indexing="ij") for side in zip(*sides, strict=True))
+    lower = np.maximum(sum(lows) - (len(sides) - 1) * whole, 0.0)
+    return np.asarray(lower), np.minimum.reduce(highs)
+
+
+def _frame(values: dict[str, np.ndarray], axes: Sequence[Axis], domain: Domain, basis: str) -> pd.DataFrame:
+    attributes = [domain[domain.names[axis.column]] for axis in axes]
+    labels = [axis_labels(a, axis) for a, axis in zip(attributes, axes, strict=True)]
+    names = [a.name for a in attributes]
+    index: pd.Index = (
+        pd.MultiIndex.from_product(labels, names=names)
+        if len(labels) > 1
+        else pd.Index(pd.Series(labels[0], dtype=object), name=names[0])
+    )
+    frame = pd.DataFrame({name: values[name].ravel() for name in FIELDS}, index=index)
+    frame["basis"] = basis
+    return frame
+
+
+MISSING = "missing"
+OR = " or "
+
+
+def axis_labels(attribute: Attribute, axis: Axis) -> list[Any]:
+    """Label of every bucket of an axis."""
+    # A bucket of one code has its value. A group has a text, for its count is the group's and says nothing of
+    # a single value in it: "17 to 24", "'A' or 'B'".
+    codes = [np.flatnonzero(axis.buckets == bucket) for bucket in range(axis.size)]
+    return [_code(attribute, int(g[0])) if len(g) == 1 else _group(attribute, g) for g in codes]
+
+
+def _code(attribute: Attribute, code: int) -> Any:
+    """One code's value; bins have their ends, missing has a word."""
+    bins = len(attribute.lower)
+    if code == attribute.missing_code:
+        return MISSING
+    if code >= bins:
+        return attribute.values[code - bins]
+    low, high = (_number(attribute, end[code]) for end in (attribute.lower, attribute.upper))
+    return low if low == high else f"{low} to {high}"
+
+
+def _group(attribute: Attribute, codes: Sequence[int] | np.ndarray) -> str:
+    """Several codes in words; neighbours that are ordered as a range."""
+    parts: list[str] = []
+    ordered = [int(c) for c in codes if c < attribute.num_ordered]
+    for run in np.split(np.array(ordered, dtype=int), np.flatnonzero(np.diff(ordered) > 1) + 1):
+        if len(run):
+            parts.append(_range(attribute, int(run[0]), int(run[-1])))
+    parts += [str(_code(attribute, int(c))) for c in codes if c >= attribute.num_ordered]
+    return OR.join(parts)
+
+
+def _range(attribute: Attribute, first: int, last: int) -> str:
+    if not attribute.lower:
+        ends: list[Any] = [attribute.values[first], attribute.values[last]]
+    else:
+        ends = [_number(attribute, attribute.lower[first]), _number(attribute, attribute.upper[last])]
+    return str(ends[0]) if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def _number(attribute: Attribute, number: float) -> Any:
+    if attribute.kind == "datetime":
+        return pd.Timestamp(int(number))
+    return int(number) if attribute.kind == "integer" else float(number)

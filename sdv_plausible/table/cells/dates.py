@@ -1,0 +1,182 @@
+"""Dates as whole numbers: nanoseconds since 1970 UTC, read row by row, and how a column writes them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.table.cells.distinct import distinct_values
+from sdv_plausible.table.cells.values import ZONE
+
+NANOSECONDS = {"D": 86_400 * 10**9, "h": 3_600 * 10**9, "min": 60 * 10**9, "s": 10**9, "ns": 1}
+_YEARS = ("0001-01-01", "9999-12-31 23:59:59.999999")
+# Where there is a time zone it may be another year there, or a moment that 64 bits of nanoseconds do not
+# hold. Zones are at most 14 hours ahead, and before there was a common time up to 16 from Greenwich.
+_FIRST_OF_ZONES = pd.Timestamp.min + pd.Timedelta(days=1)  # in any unit: one by one pandas counts nanoseconds
+_YEARS_OF_ZONES = (_FIRST_OF_ZONES, "9999-12-31 09:59:59")
+_NANOSECONDS_OF_ZONES = (_FIRST_OF_ZONES, pd.Timestamp.max - pd.Timedelta(days=1))
+_READ = (str, int, float, dt.date, pd.Timestamp)
+
+
+def as_nanoseconds(
+    column: pd.Series[Any], datetime_format: str | None = None, *, row_by_row: bool = False
+) -> np.ndarray:
+    """Nanoseconds since 1970 UTC as int64; missing is the smallest int64 (numpy's NaT)."""
+    # ``row_by_row`` reads every row as if it were alone: text without a format must be ISO 8601 (pandas would
+    # guess a format from the first row and read all others by it), and what cannot be read is missing.
+    column = _of_numpy(column)
+    if not isinstance(column.dtype, pd.DatetimeTZDtype) and not pd.api.types.is_datetime64_dtype(
+        column.dtype
+    ):
+        try:
+            if row_by_row:
+                column = _each_read(column, datetime_format or "ISO8601")
+            else:
+                column = pd.to_datetime(column, format=datetime_format, utc=True)
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"column {str(column.name)!r} has dates that cannot be read in the datetime_format "
+                f"({datetime_format!r}): give the format that they are written in, or make such cells missing"
+            ) from error
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    try:
+        if row_by_row:
+            column = column.where((column >= pd.Timestamp.min) & (column <= pd.Timestamp.max))
+        return column.astype("M8[ns]").to_numpy().view("i8")
+    except pd.errors.OutOfBoundsDatetime as error:
+        raise ValueError(
+            f"column {str(column.name)!r} has dates outside the years 1678 to 2262; use missing for 'never'"
+        ) from error
+
+
+def _each_read(column: pd.Series[Any], form: str) -> pd.Series[Any]:
+    """Moments in UTC, each distinct cell read by itself; words that mean this very moment are missing."""
+    where, forms = distinct_values(column)
+    dates = [form if type(form) in _READ and form not in ("now", "today") else None for form in forms]
+    cells = pd.Series(dates, dtype=object)
+    if form == "ISO8601":  # together, a cell's offset is taken for that of cells that have none
+        cells = pd.Series([_alone(cell, form) if type(cell) is str else cell for cell in cells], dtype=object)
+    read = pd.to_datetime(cells, format=form, utc=True, errors="coerce", cache=False)
+    return read.reindex(where).set_axis(column.index)  # missing is -1, which is no place
+
+
+def _alone(text: str, form: str) -> Any:
+    return pd.to_datetime(text, format=form, utc=True, errors="coerce")
+
+
+def within_years(column: pd.Series[Any]) -> pd.Series[Any]:
+    """A column whose moments beyond the years 1 to 9999, also where they are, are missing."""
+    # One by one pandas ends the fit or the process with them.
+    if not holds_dates(column) and not _holds_days(column):
+        return column
+    moments = _of_numpy(column)
+    zone, ends = None, _YEARS
+    if isinstance(moments.dtype, pd.DatetimeTZDtype):
+        zone, ends = "UTC", _NANOSECONDS_OF_ZONES if moments.dtype.unit == "ns" else _YEARS_OF_ZONES
+    first, last = (pd.Timestamp(end).tz_localize(zone) for end in ends)
+    beyond = ((moments < first) | (moments > last)).to_numpy()
+    return column.where(~beyond) if beyond.any() else column
+
+
+def of_arrow(cells: Any) -> pd.Series[Any]:
+    """Arrow's moments as numpy's, in their own unit and time zone."""
+    zone, values = getattr(cells.type, "tz", None), cells.to_numpy()
+    moments = pd.Series(values.astype("M8[s]") if np.datetime_data(values.dtype)[0] == "D" else values)
+    return moments if zone is None else moments.dt.tz_localize("UTC").dt.tz_convert(zone)
+
+
+def holds_dates(column: pd.Series[Any]) -> bool:
+    """Whether a column's type is one of dates: then no text is read."""
+    dtype = column.dtype
+    is_arrow = isinstance(dtype, pd.ArrowDtype) and dtype.kind == "M"
+    return is_arrow or isinstance(dtype, pd.DatetimeTZDtype) or pd.api.types.is_datetime64_dtype(dtype)
+
+
+def _holds_days(column: pd.Series[Any]) -> bool:
+    """Whether a column is of Arrow's days."""
+    return isinstance(column.dtype, pd.ArrowDtype) and str(column.dtype.pyarrow_dtype).startswith("date")
+
+
+def _of_numpy(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Arrow's dates as numpy's; others as they are."""
+    if isinstance(column.dtype, pd.ArrowDtype) and (column.dtype.kind == "M" or _holds_days(column)):
+        return of_arrow(column.array.__arrow_array__()).set_axis(column.index)
+    return column
+
+
+def date_style(column: pd.Series[Any], datetime_format: str | None) -> dict[str, Any]:
+    """How a column's dates are written: in the declared format, else as dates in its type's time zone."""
+    # Whether the column holds dates or text does not count where a format is declared: one cell that is no
+    # date would change it.
+    if datetime_format is not None:
+        return {"datetime_format": datetime_format}
+    zone = getattr(_of_numpy(column.iloc[:0]).dtype, "tz", None)
+    return {"datetime_format": None} if zone is None else {"time_zone": str(zone)}
+
+
+def check_dates(table: pd.DataFrame, formats: Mapping[str, str | None]) -> None:
+    """Refuse columns whose types do not go with how their dates are written: a look at the schema alone."""
+    # Text needs a format (pandas would read all rows as the first one suggests); dates of a time zone have
+    # none.
+    for name, form in formats.items():
+        column = _of_numpy(table[name].iloc[:0])
+        check_style(name, date_style(column, form).get("time_zone"), form)
+        if form is None and not holds_dates(column):
+            raise ValueError(
+                f"column {name!r} holds dates as text: give its datetime_format, such as '%Y-%m-%d', in the "
+                "declaration or the metadata"
+            )
+        if form is not None and isinstance(column.dtype, pd.DatetimeTZDtype):
+            raise ValueError(
+                f"column {name!r} has dates of a time zone ({column.dtype.tz}), and datetime_format "
+                f"({form!r}) is for text: leave the format out, or turn the column into text"
+            )
+
+
+def check_style(name: str, time_zone: Any, datetime_format: Any) -> None:
+    """Refuse a time zone or format of a column that there is not."""
+    try:
+        if time_zone is not None and not re.fullmatch(ZONE, str(time_zone)):
+            raise ValueError("no file can name it")
+        pd.to_datetime("0", format=datetime_format, errors="coerce")
+        pd.Timestamp(0).tz_localize(time_zone)
+    except Exception as error:  # of several kinds, by the library that pandas asks
+        raise ValueError(
+            f"column {name!r}: time_zone ({time_zone!r}) and datetime_format ({datetime_format!r}) must be "
+            "such as 'Europe/Zurich' and '%Y-%m-%d', or null"
+        ) from error
+
+
+def resolution_step(text: str) -> int | None:
+    """Nanoseconds of a resolution: a day, or what divides one, such as "15min"; None if it is neither."""
+    found = re.fullmatch(r"([1-9]\d{0,4})?(D|h|min|s)", text)
+    if found is None:
+        return None
+    step = int(found[1] or 1) * NANOSECONDS[found[2]]
+    return step if NANOSECONDS["D"] % step == 0 else None
+
+
+def format_unit(form: str | None) -> int:
+    """Granularity that a strftime format can show, in nanoseconds."""
+    if form is None:
+        return 1
+    if "%f" in form:
+        return 1000  # microseconds
+    shown = (
+        unit
+        for letters, unit in (("STcX", "s"), ("M", "min"), ("HI", "h"))
+        for letter in letters
+        if f"%{letter}" in form
+    )
+    return NANOSECONDS[next(shown, "D")]
+
+
+def shows_time(datetime_format: str | None) -> bool:
+    """Whether a format is known, and shows a time of day."""
+    return datetime_format is not None and format_unit(datetime_format) < NANOSECONDS["D"]

@@ -1,0 +1,309 @@
+"""Attributes: the finite set of codes that one column may take, and where that knowledge came from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+
+from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.table.cells.dates import check_style
+from sdv_plausible.table.cells.forms import ODD, canonical
+from sdv_plausible.table.cells.json_forms import MisfitError, read
+from sdv_plausible.table.cells.rounding import LARGEST_STEP, Rounding
+from sdv_plausible.table.cells.series import is_number
+from sdv_plausible.table.cells.values import write_value
+from sdv_plausible.table.columns.column_document import (
+    ATTRIBUTE,
+    MOST_DIGITS,
+    SHARED,
+    Kind,
+    Provenance,
+    attribute_form,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attribute:
+    """One column's finite domain.
+
+    Parameters
+    ----------
+    name : str
+        Column name.
+    kind : {"categorical", "ordinal", "integer", "float", "datetime"}
+        What the codes stand for. Booleans are categorical with two values.
+    values : tuple
+        Categorical and ordinal: the value of each code, in code order. Integer and float: texts that stand
+        beside the numbers, such as ``"N"``; their codes follow those of the bins.
+    lower, upper : tuple of number
+        Integer, float, datetime (nanoseconds since 1970 UTC): closed bin ends, increasing. A bin whose ends
+        are equal is a single value.
+    nullable : bool
+        Whether missing is a value. If so it is the last code, so that missingness is modelled like any value.
+    decimals : int or None
+        Float: digits after the point of the output; None leaves all digits.
+    unit : int
+        Datetime: granularity of the output in nanoseconds.
+    time_zone, datetime_format : str or None
+        Datetime: time zone of the output; strftime format if the output is text.
+    rounding : Rounding or None
+        How round values inside a bin are: integers, and floats of fixed decimals (in their last digit). None
+        draws them evenly.
+    buckets : tuple of int or None
+        The paper's ``bkt()`` (Eq. 7): bucket of every code when the attribute is a parent. None lets the
+        model decide.
+    groups : tuple of int or None
+        Categorical: group of every value. Values of a group are like one another: those too rare to be
+        learned about alone are learned about together.
+    provenance : {"declared", "private", "inferred", "edited"}
+        Where the domain came from.
+
+    Raises
+    ------
+    ValueError
+        If the parts contradict each other.
+    """
+
+    name: str
+    kind: Kind
+    values: tuple[Hashable, ...] = ()
+    lower: tuple[float, ...] = ()
+    upper: tuple[float, ...] = ()
+    nullable: bool = False
+    decimals: int | None = None
+    unit: int = 1
+    time_zone: str | None = None
+    datetime_format: str | None = None
+    rounding: Rounding | None = None
+    buckets: tuple[int, ...] | None = None
+    groups: tuple[int, ...] | None = None
+    provenance: Provenance = "declared"
+
+    def __post_init__(self) -> None:
+        self._check_types()
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"column {self.name!r}: kind ({self.kind!r}) must be one of {get_args(Kind)}")
+        if self.provenance not in get_args(Provenance):
+            raise ValueError(
+                f"column {self.name!r}: provenance ({self.provenance!r}) must be one of "
+                f"{get_args(Provenance)}"
+            )
+        if self.cardinality == 0:
+            raise ValueError(
+                f"column {self.name!r}: the domain is empty; give values, a range, or nullable=True"
+            )
+        self._check_values()
+        self._check_parts()
+        self._check_bins()
+        self._check_rounding()
+        if self.buckets is not None and not (
+            isinstance(self.buckets, tuple)
+            and len(self.buckets) == self.cardinality
+            and all(_in_range(bucket, 0, 2**63 - 1) for bucket in self.buckets)
+        ):
+            raise ValueError(
+                f"column {self.name!r}: buckets ({self.buckets!r}) must name one bucket, a whole number from "
+                f"0 on, for each of the {self.cardinality} codes"
+            )
+
+        self._check_groups()
+
+    def _check_groups(self) -> None:
+        if self.groups is None:
+            return
+        if self.kind != "categorical" or self.buckets is not None:
+            raise ValueError(
+                f"column {self.name!r}: groups are for categories without an order and without "
+                "buckets: leave groups out"
+            )
+        if not (
+            isinstance(self.groups, tuple)
+            and len(self.groups) == len(self.values)
+            and all(_in_range(group, 0, 2**63 - 1) for group in self.groups)
+        ):
+            raise ValueError(
+                f"column {self.name!r}: groups ({self.groups!r}) must name one group, a whole number from 0 "
+                f"on, for each of the {len(self.values)} values"
+            )
+
+    def _check_types(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise Refused("name", self.name, "must be a text, and not empty: it is that of a column")
+        if not isinstance(self.nullable, (bool, np.bool_)):
+            raise ValueError(f"column {self.name!r}: nullable ({self.nullable!r}) must be true or false")
+        for name in ("values", "lower", "upper"):
+            entries = getattr(self, name)
+            if not isinstance(entries, tuple) or not all(isinstance(entry, Hashable) for entry in entries):
+                raise ValueError(
+                    f"column {self.name!r}: {name} ({entries!r}) must be a tuple of single values"
+                )
+        for name in ("time_zone", "datetime_format"):
+            text = getattr(self, name)
+            if text is not None and (not isinstance(text, str) or self.kind != "datetime"):
+                raise ValueError(
+                    f"column {self.name!r}: {name} ({text!r}) must be text, and the column's kind datetime"
+                )
+        if self.decimals is not None and not _in_range(self.decimals, 0, MOST_DIGITS):
+            raise ValueError(
+                f"column {self.name!r}: decimals ({self.decimals!r}) must be a whole number from 0 to "
+                f"{MOST_DIGITS}, or None"
+            )
+        if not _in_range(self.unit, 1, 2**63 - 1):
+            raise ValueError(
+                f"column {self.name!r}: unit ({self.unit!r}) must be a whole number of nanoseconds >= 1"
+            )
+
+    def _check_values(self) -> None:
+        if len(set(self.values)) != len(self.values):
+            raise ValueError(f"column {self.name!r}: values must be distinct")
+        if odd := [type(value).__name__ for value in self.values if canonical(value) is ODD]:
+            raise ValueError(
+                f"column {self.name!r}: a value of type {odd[0]} can be in no cell: declare numbers, text, "
+                "truth values or dates"
+            )
+        if len({canonical(value) for value in self.values}) != len(self.values):
+            raise ValueError(
+                f"column {self.name!r}: some values are the same as doubles, and pandas turns whole numbers "
+                "into doubles once one is missing: declare numbers beyond 2**53 as text"
+            )
+
+    def _check_rounding(self) -> None:
+        if self.rounding is None:
+            return
+        scale = 10.0 ** (self.decimals or 0)
+        fixed = self.kind == "integer" or (self.kind == "float" and self.decimals is not None)
+        if not (
+            isinstance(self.rounding, Rounding)
+            and fixed
+            and all(abs(end) * scale < LARGEST_STEP for end in (*self.lower, *self.upper))
+        ):
+            raise ValueError(
+                f"column {self.name!r}: rounding is for whole numbers and floats of fixed decimals, whose "
+                "points are below 2**62"
+            )
+
+    def _check_parts(self) -> None:
+        if self.kind in ("categorical", "ordinal"):
+            wrong = bool(self.lower or self.upper)
+        else:
+            texts = [v for v in self.values if isinstance(v, str) and not is_number(v)]
+            wrong = len(texts) < len(self.values) or (self.kind == "datetime" and bool(texts))
+        if wrong:
+            raise ValueError(
+                f"column {self.name!r}: categories have values; numbers and dates have bins (lower, upper), "
+                "and beside numbers values may be texts that write no number"
+            )
+
+    def _check_bins(self) -> None:
+        try:
+            same_length = len(self.lower) == len(self.upper)
+            ends = (*self.lower, *self.upper)
+            finite = same_length and all(math.isfinite(v) and not isinstance(v, bool) for v in ends)
+            whole = finite and all(v == int(v) and abs(v) < 2**63 for v in ends)
+        except (TypeError, OverflowError):
+            finite = False
+        if not finite:
+            raise ValueError(
+                f"column {self.name!r}: lower and upper must be finite numbers, as many of one as of the "
+                "other"
+            )
+        if self.kind in ("integer", "datetime") and not whole:
+            raise ValueError(
+                f"column {self.name!r}: lower and upper must be whole numbers of 64 bits for kind "
+                f"{self.kind!r}"
+            )
+        # Python compares whole numbers exactly; dates in nanoseconds outgrow a float. Neighbouring float bins
+        # may touch.
+        starts, touching = self.lower[1:], self.kind == "float"
+        gaps = all(
+            low > high or (touching and low == high) for high, low in zip(self.upper, starts, strict=False)
+        )
+        increasing = all(a < b for a, b in zip(self.lower, starts, strict=False))
+        if (
+            not gaps
+            or not increasing
+            or any(low > high for low, high in zip(self.lower, self.upper, strict=True))
+        ):
+            raise ValueError(
+                f"column {self.name!r}: bins must be increasing and not overlap, with lower <= upper"
+            )
+
+    @property
+    def cardinality(self) -> int:
+        """Number of codes, the missing one included."""
+        return len(self.values) + len(self.lower) + self.nullable
+
+    @property
+    def num_ordered(self) -> int:
+        """Number of leading codes of which neighbours are similar values.
+
+        Bins, or the values of an ordinal attribute.
+        """
+        return len(self.values) if self.kind == "ordinal" else len(self.lower)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Codes in words that stand beside numbers; none of a category."""
+        return tuple(map(str, self.values)) if self.kind in ("integer", "float") else ()
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether neighbouring codes are similar values."""
+        return self.kind != "categorical"
+
+    @property
+    def missing_code(self) -> int | None:
+        """Code of a missing value, or None where missing is not in the domain."""
+        return self.cardinality - 1 if self.nullable else None
+
+
+def write_attribute(attribute: Attribute) -> dict[str, Any]:
+    """The entries of a finished column, in the order in which they are stated."""
+    number = float if attribute.kind == "float" else int
+    try:
+        values = [write_value(value) for value in attribute.values]
+    except ValueError as error:
+        raise ValueError(f"column {attribute.name!r}: {error}") from None
+    rounding, groups = attribute.rounding, attribute.groups
+    found = {name: getattr(attribute, name) for name in ATTRIBUTE} | {
+        "values": values,
+        "lower": [number(end) for end in attribute.lower],
+        "upper": [number(end) for end in attribute.upper],
+        "nullable": bool(attribute.nullable),
+        "rounding": None if rounding is None else rounding.to_dict(),
+        "buckets": None if attribute.buckets is None else list(map(int, attribute.buckets)),
+        "groups": None if groups is None else list(map(int, groups)),
+    }
+    if groups is None:  # written where there are some: files without are read as before
+        del found["groups"]
+    return found
+
+
+def read_attribute(entry: Any, required: Collection[str] = ("name", "kind")) -> Attribute:
+    """The finished column of some entries."""
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+        raise ValueError(
+            f"not a domain document: an entry of 'attributes' ({entry!r}) must be a mapping with a 'name'"
+        )
+    try:
+        found = read(attribute_form(*required), dict(entry), SHARED)
+        if found["kind"] == "datetime":
+            check_style(found["name"], found.get("time_zone"), found.get("datetime_format"))
+        number = float if found["kind"] == "float" else lambda end: int(end) if end == int(end) else end
+        parts: dict[str, Any] = {
+            name: tuple(inner) if isinstance(inner, list) else inner for name, inner in found.items()
+        }
+        parts |= {side: tuple(map(number, found[side])) for side in ("lower", "upper") if side in found}
+        if found.get("rounding") is not None:
+            parts["rounding"] = Rounding.from_dict(found["rounding"])
+        return Attribute(**parts)
+    except (MisfitError, OverflowError) as error:
+        raise ValueError(f"column {entry['name']!r}: {error}") from None
+
+
+def _in_range(value: Any, low: int, high: int) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(low <= value <= high)

@@ -1,0 +1,273 @@
+"""What a document says of a column, stated once: words while it is declared, entries once it is finished.
+
+Whoever reads, checks, shows or publishes either takes it from here: the words, the domain file and its
+schema, the review page, the domain and the schema of a release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Literal, get_args
+
+from sdv_plausible.table.cells.dates import resolution_step
+from sdv_plausible.table.cells.forms import LONGEST_NAME
+from sdv_plausible.table.cells.json_forms import LARGEST, Form, Shared, list_of, object_of, or_null, ref
+from sdv_plausible.table.cells.rounding import LARGEST_STEP
+from sdv_plausible.table.cells.series import is_number
+from sdv_plausible.table.cells.values import DATES, VALUE, ZONE_FORM, value_of
+from sdv_plausible.table.columns.id_formats import ID_FORMAT, LONGEST_PATTERN, is_id_format
+
+Kind = Literal["categorical", "ordinal", "integer", "float", "datetime"]
+Provenance = Literal["declared", "private", "inferred", "edited"]
+CATEGORIES = ("categorical", "ordinal", "boolean")
+MODELLED_SDTYPES = ("numerical", "datetime", *CATEGORIES)
+MOST_DIGITS = 15  # after the point: doubles hold no more
+DATE_FORMAT = r"^([^%]|%[-#_^0]?[A-Za-z%]){1,200}$"  # directives of one letter, no widths
+_MOST_STEPS = 100  # of rounding, and sizes of which it is told
+_INT64 = 2**63 - 1
+
+_NUMBER: Form = {"type": "number", "minimum": -LARGEST, "maximum": LARGEST}
+_END: Form = {"anyOf": [_NUMBER, {"type": "string"}, *DATES]}
+SHARED: Shared = {
+    "value": (VALUE, value_of),
+    "number": (_NUMBER, lambda plain: plain),
+    "end": (_END, lambda plain: value_of(plain) if isinstance(plain, dict) else plain),
+}
+"""Forms that others name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Word:
+    """One word of a declaration."""
+
+    # What it tells: what the column is; which values it may hold; how they lie in time or on a grid, which
+    # may stand without a range; where the declaration is from. SDV's own tell nothing of a value set
+    about: Literal["type", "values", "form", "origin", "nothing"]
+    meaning: str  # in one line; ``left_out`` says what holds without it
+    form: Form  # what it may hold, besides null, which says nothing
+    rule: str = ""  # the same in words: "must be ..."
+    left_out: str = ""
+    suits: tuple[str, ...] = ()  # the sdtypes that it goes with; all if empty
+    # Form for some sdtypes alone, and the rule in words
+    narrower: Mapping[str, tuple[Form, str]] = field(default_factory=dict)
+    holds: Callable[[Any], bool] = lambda _: True  # what no form can say
+    title: str = ""  # of its field on the review page, which has none for a word without
+
+    @property
+    def explanation(self) -> str:
+        """What it means, and what holds without it."""
+        return f"{self.meaning}; left out: {self.left_out}." if self.left_out else f"{self.meaning}."
+
+    def goes_with(self, sdtype: Any) -> bool:
+        """Whether it may be said of such a column: ids have no form of their values, either."""
+        known = sdtype in MODELLED_SDTYPES or self.about == "form"
+        return self.about in ("type", "origin") or not (known and self.suits) or sdtype in self.suits
+
+
+_FLAG: Form = {"type": "boolean"}
+_COUNT: Form = {"type": "integer", "minimum": 1}
+_VALUES, _RANGE, _NUMBERS = ("categorical", "ordinal", "boolean"), ("numerical", "datetime"), ("numerical",)
+_CODES = list_of({"type": "integer", "minimum": 0, "maximum": _INT64})
+_AS_NUMBERS = {"numerical": (ref("number"), "of sdtype 'numerical' must be a finite number")}
+_UNUSED = Word(about="nothing", meaning="A word of SDV's metadata without meaning here", form={})
+WORDS: dict[str, Word] = {
+    "sdtype": Word(
+        about="type", title="Type", rule="text such as 'numerical'",
+        meaning=f"{', '.join(MODELLED_SDTYPES)} are modelled; id and personal data, such as name or email, "
+        "are invented; null is to be filled in",
+        form={"type": "string", "minLength": 1, "examples": [*MODELLED_SDTYPES, "id", "name", "email"]},
+    ),
+    "range_values": Word(
+        about="values", title="Values", suits=_VALUES, meaning="All values; null: some are missing",
+        rule="a list of values, such as ['f', 'm']; values must be distinct",
+        form=list_of({"anyOf": [ref("value"), {"type": "null"}]}, uniqueItems=True),
+    ),
+    "range_min": Word(
+        about="values", title="Smallest", suits=_RANGE, narrower=_AS_NUMBERS,
+        rule="a finite number or a date", form=ref("end"),
+        meaning="Smallest value: a number, or a date in the column's format",
+    ),
+    "range_max": Word(
+        about="values", title="Largest", suits=_RANGE, narrower=_AS_NUMBERS, rule="a finite number or a date",
+        meaning="Largest value", form=ref("end"),
+    ),
+    "decimal_places": Word(
+        about="values", title="Digits after the point", suits=_NUMBERS, meaning="0: whole numbers",
+        left_out="learned", rule=f"a whole number from 0 to {MOST_DIGITS}, or left out for all digits",
+        form={"type": "integer", "minimum": 0, "maximum": MOST_DIGITS},
+    ),
+    "datetime_format": Word(
+        about="type", title="Format of dates", suits=("datetime",),
+        meaning="strftime format, such as %Y-%m-%d", rule="a strftime format such as '%Y-%m-%d'",
+        form={"type": "string", "pattern": "^[^%]*(%[-#_^0]?[A-Za-z%][^%]*)+$", "maxLength": 200},
+    ),
+    "regex_format": Word(
+        about="type", meaning="Pattern of invented ids; a million repeats are refused", rule=ID_FORMAT,
+        form={"type": "string", "maxLength": LONGEST_PATTERN}, holds=is_id_format,
+    ),
+    "pii": Word(
+        about="type", meaning="Whether the column holds personal data", rule="true or false", form=_FLAG
+    ),
+    "bins": Word(
+        about="values", title="Bins", suits=_RANGE, left_out="learned inside a wide range",
+        meaning="A number of equal bins, or of numbers increasing edges, such as 0, 18, 65, 120",
+        rule="a whole number of equal bins, or a list of at least two increasing edges",
+        form={"anyOf": [_COUNT, list_of(ref("number"), minItems=2)]},
+        narrower={"datetime": (_COUNT, "of dates must be a whole number, or left out")},
+        holds=lambda bins: not isinstance(bins, list) or all(a < b for a, b in pairwise(bins)),
+    ),
+    "special_values": Word(
+        about="values", title="Special values", suits=_NUMBERS,
+        meaning="Codes with a meaning of their own, such as 9999, which stay single, also beside the range",
+        rule="a list of distinct finite numbers, and of texts that write no number",
+        form=list_of({"anyOf": [ref("number"), {"type": "string"}]}, uniqueItems=True),
+        holds=lambda values: not any(isinstance(value, str) and is_number(value) for value in values),
+    ),
+    "range_is_nullable": Word(
+        about="values", title="Missing cells", suits=MODELLED_SDTYPES, rule="true or false", form=_FLAG,
+        meaning="Whether missing is a value", left_out="learned for wide ranges, elsewhere if values name it",
+    ),
+    "rounding": Word(
+        about="values", suits=_NUMBERS, left_out="5, 10, 50 and so on",
+        meaning="Steps that people round to, each a multiple of the one before, such as 5, 15, 60",
+        rule="a list of whole numbers above 1, each a multiple of the one before, such as [5, 15, 60]",
+        form=list_of({"type": "integer", "minimum": 2, "maximum": LARGEST_STEP}, minItems=1),
+        holds=lambda steps: all(a < b and b % a == 0 for a, b in pairwise(steps)),
+    ),
+    "resolution": Word(
+        about="form", suits=_RANGE, left_out="learned",
+        meaning="Distance of two values: a number, such as 0.25; of dates D, h, min, s or a part of a day, "
+        "such as 15min",
+        rule="a number above 0, or of dates 'D', 'h', 'min', 's' or a part of a day such as '15min'",
+        form={"anyOf": [
+            {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST},
+            {"type": "string", "pattern": "^([1-9][0-9]{0,4})?(D|h|min|s)$"},
+        ]},
+        narrower={
+            "numerical": ({"type": "number"}, "of sdtype 'numerical' must be like 0.25"),
+            "datetime": ({"type": "string"}, "of sdtype 'datetime' must be like 'min'"),
+        },
+        holds=lambda step: not isinstance(step, str) or resolution_step(step) is not None,
+    ),
+    "parts": Word(
+        about="form", suits=("datetime",), form={"enum": ["split", "whole"]}, left_out="as the fit says",
+        meaning="Dates with a time of day: split, into date and time of day, or whole",
+        rule="'split', into date and time of day, or 'whole'",
+    ),
+    "buckets": Word(
+        about="values", suits=MODELLED_SDTYPES, left_out="the model decides", form=_CODES,
+        meaning="Bucket of every code when the column is a parent in the network",
+        rule="a list of whole numbers from 0 on, one for each code",
+    ),
+    "groups": Word(
+        about="values", suits=("categorical",), left_out="none",
+        meaning="Values that are like one another: group names and their values, or how many first letters "
+        "of a value name its group",
+        rule="a mapping of group names to lists of values, such as {'fruit': ['apple', 'pear']}, or a whole "
+        "number from 1 on: so many first letters name the group",
+        form={"anyOf": [_COUNT, {"type": "object", "additionalProperties": list_of(ref("value"))}]},
+    ),
+    "source": Word(
+        about="origin", title="Public source",
+        form={"type": "string", "pattern": r"\S", "maxLength": LONGEST_NAME},
+        meaning="Where this is written: the address of a code book, a law",
+        rule=f"text of at most {LONGEST_NAME:,} letters: the public source, such as a code book's address",
+    ),
+    "detected": Word(
+        about="origin", form=_FLAG, rule="true or false",
+        meaning="Read off the rows by a program: no claim is made with it",
+    ),
+    "provenance": Word(
+        about="origin", form={"enum": ["declared", "edited"]}, rule="'declared' or 'edited'",
+        meaning="Where the words come from; edited, after a look at the rows, makes no claim",
+    ),
+    **dict.fromkeys(("high_cardinality", "computer_representation", "order", "order_by"), _UNUSED),
+}  # fmt: skip
+"""Every word of a declaration."""
+
+
+def words_about(*what: str) -> tuple[str, ...]:
+    """The words that tell something."""
+    return tuple(name for name, word in WORDS.items() if word.about in what)
+
+
+ATTRIBUTE: dict[str, Form] = {
+    "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
+    "kind": {"enum": list(get_args(Kind))},
+    "values": list_of(
+        ref("value"),
+        description="Categorical and ordinal: the value of each code, in code order. Integer and float: "
+        "texts beside the numbers, whose codes follow those of the bins.",
+    ),
+    "lower": list_of(
+        ref("number"),
+        description="Numbers and dates (nanoseconds since 1970 UTC): lower ends of the bins, one code each.",
+    ),
+    "upper": list_of(ref("number"), description="Upper ends, inside the bins."),
+    "nullable": {**_FLAG, "description": "Whether missing is a value: then it is the last code."},
+    "decimals": or_null({"type": "integer", "minimum": 0, "maximum": MOST_DIGITS}),
+    "unit": {
+        "type": "integer", "minimum": 1, "maximum": _INT64,
+        "description": "Dates: granularity in nanoseconds.",
+    },
+    "time_zone": or_null(ZONE_FORM),
+    "datetime_format": or_null({"type": "string", "pattern": DATE_FORMAT, "maxLength": 200}),
+    "rounding": or_null(object_of(
+        {
+            "steps": list_of(
+                _COUNT, maxItems=_MOST_STEPS,
+                description="Increasing from 1; a point belongs to the largest that divides it.",
+            ),
+            "weights": list_of(
+                list_of({**_NUMBER, "minimum": 0}, maxItems=_MOST_STEPS), maxItems=_MOST_STEPS,
+                description="For points of 1, 2, ... digits the share of each step.",
+            ),
+        },
+        description="How round values inside a bin are; null: all alike.",
+    )),
+    "buckets": or_null(_CODES),
+    "groups": {
+        **or_null(_CODES), "description": "Categories: group of every value, as declared; left out: none.",
+    },
+    "provenance": {
+        "enum": list(get_args(Provenance)),
+        "description": "Declared by the owner, learned with noise under the ledger's budget, read off the "
+        "rows, or declared and edited after a look at them (no claim).",
+    },
+}  # fmt: skip
+"""Every entry of a finished column."""
+
+
+def attribute_form(*required: str) -> Form:
+    """Form of a finished column, of which some entries must be there."""
+    optional = set(ATTRIBUTE) - set(required)
+    return object_of(ATTRIBUTE, optional, description="What one modelled column may hold.")
+
+
+def declaration_form() -> dict[str, Any]:
+    """Form of a column's declaration: what each word may hold, and what it may not for some sdtypes."""
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            name: {"title": word.title or name, "description": word.explanation, **or_null(word.form)}
+            for name, word in WORDS.items()
+        },
+        "allOf": [
+            *(_narrowed({"const": sdtype}, sdtype) for sdtype in MODELLED_SDTYPES),
+            _narrowed({"type": "string", "not": {"enum": list(MODELLED_SDTYPES)}}, None),
+        ],
+    }  # fmt: skip
+
+
+def _narrowed(which: Form, sdtype: str | None) -> dict[str, Any]:
+    """What holds of columns of one sdtype; None stands for those that are not modelled."""
+    forms: dict[str, Form] = {}
+    for name, word in WORDS.items():
+        if word.about in ("values", "form") and sdtype not in word.suits:
+            forms[name] = {"type": "null"}
+        elif sdtype is not None and sdtype in word.narrower:
+            forms[name] = or_null(word.narrower[sdtype][0])
+    return {"if": {"properties": {"sdtype": which}, "required": ["sdtype"]}, "then": {"properties": forms}}

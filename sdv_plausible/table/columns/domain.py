@@ -1,0 +1,291 @@
+"""Domains: the attributes of a table, and their document.
+
+A differentially private release needs a domain that does not depend on the rows. Every :class:`Attribute`
+therefore carries its ``provenance``: ``"declared"`` by the user, ``"private"`` (learned under a budget, see
+:mod:`sdv_plausible.table.learned.private_domain`), ``"inferred"`` from the data, or ``"edited"``: declared,
+but changed after it was compared with the rows. One inferred or edited attribute ends the privacy claim.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.table.cells.json_forms import Form, read
+from sdv_plausible.table.columns import domain_words
+from sdv_plausible.table.columns.attribute import Attribute, read_attribute, write_attribute
+from sdv_plausible.table.columns.column_document import SHARED
+from sdv_plausible.utils import fragments
+from sdv_plausible.utils.whole_files import write_whole
+
+__all__ = [
+    "MAX_BINS", "MOST_BINS", "SCHEMA", "Attribute", "Domain",
+    "read_attribute", "read_looks", "write_attribute", "written_looks",
+]  # fmt: skip
+Attribute.__module__ = __name__  # where saved files look for it
+
+SCHEMA = "sdv-plausible-domain/1"
+MAX_BINS = 100
+_DIGEST_LENGTH = 64
+MOST_BINS = 1_000_000  # more fit in no memory beside their probabilities
+_POSSIBLE: Form = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "columns": {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2},
+            "possible": {"type": "array", "items": {"type": "array", "items": {"type": "boolean"}}},
+        },
+        "required": ["columns", "possible"],
+        "additionalProperties": False,
+    },
+}
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The attributes of a table, in column order.
+
+    Parameters
+    ----------
+    attributes : tuple of Attribute
+        One per column.
+    possible : mapping, optional
+        Structural zeros: for two columns by number, i < j, which pairs of codes can occur; an array of bool
+        of shape (cardinality of i, cardinality of j). Declared, never read off rows. What is not named can.
+    learned : mapping, optional
+        What learning some attributes privately cost, as a domain file's: whoever uses them pays it. Take
+        columns out with ``dataclasses.replace(domain, attributes=...)``, which keeps it.
+    looked, looked_rules : mapping, tuple of str; optional
+        Which columns, as they are here, were compared with rows, and beside which rules, as a domain file's:
+        edited afterwards, they make no claim.
+    """
+
+    attributes: tuple[Attribute, ...]
+    possible: Mapping[tuple[int, int], np.ndarray] = field(default_factory=dict, compare=False, repr=False)
+    learned: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    looked: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    looked_rules: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if len({a.name for a in self.attributes}) != len(self.attributes):
+            raise ValueError("a domain's column names must be distinct")
+
+    def __str__(self) -> str:
+        return fragments.text(domain_words.title(self), domain_words.lines(self))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head, rows = domain_words.HEAD, domain_words.lines(self)
+        return fragments.fragment(domain_words.title(self), head=head, rows=rows)
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self.attributes)
+
+    def __getitem__(self, name: str) -> Attribute:
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return attribute
+        raise KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        return any(a.name == name for a in self.attributes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names."""
+        return tuple(a.name for a in self.attributes)
+
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        """Number of codes of each attribute."""
+        return tuple(a.cardinality for a in self.attributes)
+
+    @property
+    def inferred(self) -> tuple[str, ...]:
+        """Names of the attributes whose domain was read from the rows without a budget."""
+        return tuple(a.name for a in self.attributes if a.provenance == "inferred")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form for JSON; ``Domain.from_dict`` reads it back."""
+        return {
+            "schema": SCHEMA,
+            "attributes": [write_attribute(a) for a in self.attributes],
+            **({} if not self.possible else {"possible": self._possible()}),
+            **({} if self.learned is None else {"learned": dict(self.learned)}),
+            **written_looks(self),
+        }
+
+    def _possible(self) -> list[dict[str, Any]]:
+        """Structural zeros by names, as a document has them."""
+        return [
+            {"columns": [self.names[i], self.names[j]], "possible": np.asarray(cells, dtype=bool).tolist()}
+            for (i, j), cells in self.possible.items()
+        ]
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Domain:
+        """Read what :meth:`to_dict` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the document is not a domain of this schema.
+        """
+        if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
+            raise ValueError(
+                f"not a domain document: its 'schema' must be {SCHEMA!r}; write one with Domain.save"
+            )
+        entries = document.get("attributes")
+        if not isinstance(entries, (list, tuple)):
+            raise ValueError(
+                f"not a domain document: its 'attributes' ({entries!r}) must be a list with one entry per "
+                "column"
+            )
+        learned = document.get("learned")
+        if not isinstance(learned, (Mapping, type(None))):
+            raise ValueError(
+                f"not a domain document: its 'learned' ({learned!r}) must be what Domain.save wrote there"
+            )
+        looks = read_looks(document, "domain document")
+        domain = cls(tuple(read_attribute(entry) for entry in entries), learned=learned, **looks)
+        return replace(domain, possible=domain._read_possible(document.get("possible", [])))
+
+    def _read_possible(self, zeros: Any) -> dict[tuple[int, int], np.ndarray]:
+        found, places = {}, {name: i for i, name in enumerate(self.names)}
+        try:
+            for entry in read(_POSSIBLE, zeros, SHARED):
+                i, j = (places[name] for name in entry["columns"])
+                found[i, j] = np.array(entry["possible"], dtype=bool)
+                if not (i < j and found[i, j].shape == (self.cardinalities[i], self.cardinalities[j])):
+                    raise ValueError("its shape is that of two columns in order")
+        except (ValueError, KeyError):
+            raise ValueError(
+                "not a domain document: its 'possible' must be what Domain.save wrote there"
+            ) from None
+        return found
+
+    def save(self, path: str | Path) -> None:
+        """Write the domain as JSON, whole or not at all.
+
+        Raises
+        ------
+        ValueError
+            If a category's value is no text, finite number, truth value, date or Decimal.
+        """
+        write_whole(path, json.dumps(self.to_dict(), indent=1))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Domain:
+        """Read a domain that :meth:`save` wrote; what was inferred from rows stays so, unless you vouch.
+
+        :meth:`declared`.
+        """
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (RecursionError, ValueError) as error:
+            raise ValueError(f"{str(path)!r} is not a domain file: {error}") from error
+        return cls.from_dict(document)
+
+    @classmethod
+    def from_declarations(
+        cls,
+        declarations: Mapping[str, Any],
+        sdtypes: Mapping[str, str] | None = None,
+        max_bins: int = MAX_BINS,
+    ) -> Domain:
+        """Build a domain from what the ``domain`` argument of the synthesizer takes.
+
+        A declaration for each column.
+
+        Parameters
+        ----------
+        declarations : mapping
+            Column name -> declaration in the words of SDV's metadata, or an Attribute; see
+            :func:`~sdv_plausible.table.declared.specifications.declared_attribute`.
+        sdtypes : mapping, optional
+            Column name -> sdtype, of columns whose declaration has none. Where neither says it,
+            ``range_values`` make a categorical column, numbers a numerical one, and a ``datetime_format`` or
+            dates a datetime one.
+        max_bins : int
+            A wider range is cut into this many equal bins.
+
+        Raises
+        ------
+        ValueError
+            If a declaration cannot be read, fixes no values, or does not tell its sdtype.
+
+        Examples
+        --------
+        >>> domain = Domain.from_declarations({"age": {"range_min": 0, "range_max": 9}}, max_bins=5)
+        >>> domain["age"].lower
+        (0, 2, 4, 6, 8)
+        """
+        from sdv_plausible.table.declared.specifications import (
+            declare,
+            origin_of,
+        )  # which is about attributes, and needs this module
+
+        check.whole("max_bins", max_bins, 1, f"try {MAX_BINS}")
+        known = sdtypes or {}
+        return cls(
+            tuple(
+                replace(found, provenance=origin) if (origin := origin_of(spec)) else found
+                for name, spec in declarations.items()
+                if (found := declare(name, spec, known.get(name), max_bins))
+            )
+        )
+
+    def without_rounding(self) -> Domain:
+        """Return the same domain with all digits in the output."""
+        return replace(
+            self, attributes=tuple(replace(a, decimals=None, rounding=None) for a in self.attributes)
+        )
+
+    def declared(self) -> Domain:
+        """Return the same domain, vouched for by the caller as independent of the rows.
+
+        What was learned privately is not: it stays so, with what it cost.
+        """
+        free = (
+            a if a.provenance == "private" else replace(a, provenance="declared") for a in self.attributes
+        )
+        return replace(self, attributes=tuple(free))
+
+
+def written_looks(declared: Any) -> dict[str, Any]:
+    """The record of looks that a domain or domain file has, for its document; nothing where there is none."""
+    rules = declared.looked_rules
+    return {
+        **({"looked": dict(declared.looked)} if declared.looked else {}),
+        **({} if rules is None else {"looked_rules": list(rules)}),
+    }
+
+
+def read_looks(document: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """Read what :func:`written_looks` wrote."""
+    looked, rules = document.get("looked", {}), document.get("looked_rules")
+    for key, is_right, kind in (
+        ("looked", isinstance(looked, Mapping) and all(map(_is_digest, looked.values())), "map names to"),
+        ("looked_rules", rules is None or (isinstance(rules, list) and all(map(_is_digest, rules))), "list"),
+    ):
+        if not is_right:
+            raise ValueError(
+                f"{what}: {key!r} must {kind} the SHA-256 digests that were written there: put back the file "
+                "as it was"
+            )
+    return {"looked": looked, "looked_rules": None if rules is None else tuple(rules)}
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and len(value) == _DIGEST_LENGTH and set(value) <= set("0123456789abcdef")

@@ -1,0 +1,1 @@
+"""What a user declares of a table: words, specifications, domain files."""

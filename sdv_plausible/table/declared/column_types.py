@@ -1,0 +1,132 @@
+"""What each column is, from declarations and metadata alone: how a file is read depends on nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.table.columns.cell_texts import ColumnType
+from sdv_plausible.table.columns.domain import Attribute
+from sdv_plausible.table.declared.declarations import domain_document, says_written
+from sdv_plausible.table.declared.specifications import declared_attribute, told_sdtype
+from sdv_plausible.table.declared.words import (
+    TYPE_WORDS,
+    check_agreement,
+    check_keys,
+    check_names,
+    check_words,
+    sdtype_of,
+)
+
+_RELEASED = (
+    "columns", "primary_key", "alternate_keys", "column_relationships", "METADATA_SPEC_VERSION",
+)  # fmt: skip  # of a table's metadata
+
+
+def column_types(domain: Any = None, metadata: Any = None) -> dict[str, ColumnType]:
+    """Types of all columns that a domain or metadata names."""
+    # ``domain`` as for the synthesizer, or types by column name. Of metadata the semantic types and date
+    # formats count; its values only with ``domain="written"``.
+    known = metadata_columns(metadata)
+    if domain is None:
+        given: dict[str, Any] = {}
+    elif says_written(domain):
+        given = dict(known)
+    else:
+        given = domain_document(domain).declarations()
+    return {name: _column_type(name, given.get(name, {}), known.get(name, {})) for name in {**known, **given}}
+
+
+def with_id(types: Mapping[str, ColumnType], name: str | None) -> dict[str, ColumnType]:
+    """Types of which one column is an id, which is invented and never modelled; unchanged for None."""
+    if name is None:
+        return dict(types)
+    if name not in types:
+        rule = f"must be a column that metadata or domain names: {sorted(types)}"
+        raise Refused("person", name, rule, f"try {{{name!r}: {{'sdtype': 'id'}}}}")
+    column = types[name]
+    return {**types, name: replace(column, sdtype="id") if column.is_modelled else column}
+
+
+def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
+    """Columns of a single table's metadata as they were given, detected values and all."""
+    # None of what is no metadata.
+    _, columns = _table_and_columns(metadata)
+    check_names(columns, "metadata")
+    for name, spec in columns.items():
+        check_words(name, {"regex_format": spec.get("regex_format")})
+    return {name: dict(spec) for name, spec in columns.items()}
+
+
+def check_released(metadata: Any) -> None:
+    """Refuse what metadata says of a table and no release tells, such as a sequence key."""
+    table, _ = _table_and_columns(metadata)
+    if unknown := sorted(str(key) for key, said in table.items() if said and key not in _RELEASED):
+        raise ValueError(
+            f"metadata: {', '.join(unknown)} has no form in a release: leave it out; a column that says "
+            "whose rows are is named by person="
+        )
+
+
+def _table_and_columns(metadata: Any) -> tuple[Mapping[Any, Any], Mapping[Any, Any]]:
+    """A table's document and its columns; either is empty where there is none."""
+    document: Any = metadata.to_dict() if hasattr(metadata, "to_dict") else metadata
+    if isinstance(metadata, (str, os.PathLike)):
+        try:
+            document = json.loads(Path(metadata).read_text(encoding="utf-8"))
+        except (RecursionError, ValueError) as error:
+            raise ValueError(f"metadata ({str(metadata)!r}) is not a JSON file: {error}") from error
+    if document is None:
+        return {}, {}
+    if not isinstance(document, Mapping):
+        rule = "must be SDV's Metadata of one table, or its document"
+        raise Refused("metadata", type(document), rule, "metadata_of(domain) makes one of declarations")
+    tables = document.get("tables")
+    if isinstance(tables, Mapping) and "sdtype" not in tables:
+        document = next(iter(tables.values()), {})
+    columns = document.get("columns") if isinstance(document, Mapping) else None
+    is_table = isinstance(columns, Mapping) and "sdtype" not in columns
+    table, columns = (document, columns) if is_table else ({}, document)
+    if not isinstance(columns, Mapping) or not all(isinstance(spec, Mapping) for spec in columns.values()):
+        raise ValueError(
+            "metadata: its columns must be a mapping from names to specifications such as {'sdtype': 'id'}"
+        )
+    return table, columns
+
+
+def _column_type(name: str, given: Any, known: Mapping[str, Any]) -> ColumnType:
+    if isinstance(given, ColumnType):
+        return given
+    form = known.get("datetime_format")
+    if not isinstance(given, (Attribute, Mapping)):
+        raise Refused.saying(
+            "domain",
+            f"domain of column {name!r} ({type(given).__name__}) must be a mapping such as "
+            f"{{'range_min': 0, 'range_max': 99}}",
+        )
+    check_agreement(name, given, known)
+    if isinstance(given, Attribute):
+        return ColumnType(
+            name=name,
+            sdtype=sdtype_of(given),
+            datetime_format=given.datetime_format or form,
+            values=given.values,
+        )
+    if given is not known:
+        check_keys(name, given)
+    spec = {"datetime_format": form, **given}
+    spec["sdtype"] = given.get("sdtype") or known.get("sdtype") or told_sdtype(given)
+    check_words(name, spec)
+    if spec["sdtype"] is None:
+        raise ValueError(
+            f"column {name!r}: nothing tells what it is; give its sdtype, such as 'numerical', "
+            "'categorical' or 'id'"
+        )
+    attribute = declared_attribute(name, spec)
+    words: dict[str, Any] = {word: spec.get(word, known.get(word)) for word in TYPE_WORDS}
+    return ColumnType(name=name, values=attribute.values if attribute else (), **words)

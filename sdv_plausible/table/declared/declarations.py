@@ -1,0 +1,298 @@
+"""What a user declared: the ``domain`` argument of the synthesizer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.table.cells.forms import LONGEST_TEXT, is_text
+from sdv_plausible.table.columns.column_document import Provenance
+from sdv_plausible.table.columns.domain import MOST_BINS, Attribute, Domain
+from sdv_plausible.table.columns.domain import SCHEMA as DOMAIN_SCHEMA
+from sdv_plausible.table.declared.domain_file import DomainFile, read_json
+from sdv_plausible.table.declared.specifications import declare, declared_attribute, origin_of
+from sdv_plausible.table.declared.words import (
+    FORM_WORDS,
+    MODELLED_SDTYPES,
+    ORIGIN_WORDS,
+    TYPE_WORDS,
+    check_agreement,
+    check_keys,
+    check_words,
+    read_words,
+    suggestion,
+)
+from sdv_plausible.table.learned.bounds import Bounds, bounds_of, is_wide
+from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
+
+Undeclared = Literal["infer", "private"]
+USUAL_SIZES = {
+    "boolean": 2,
+    "categorical": 20,
+    "ordinal": 20,
+    "numerical": 100,
+    "datetime": 100,
+}  # of undeclared columns
+Specs = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Declarations:
+    """What the user declared: attributes by column name, and how the other columns' domains are found."""
+
+    attributes: Mapping[str, Attribute]
+    undeclared: Undeclared = "private"
+    never_missing: frozenset[str] = frozenset()
+    bounds: Mapping[str, Bounds] = field(default_factory=dict)
+    origins: Mapping[str, Provenance] = field(default_factory=dict)
+    """Of columns whose words were read off the rows: "inferred" by a program, or "edited" after a look."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Public sources that were cited."""
+
+    def plan_private(self, specs: Specs, whole: Whole, neighbours: Neighbours = ONE_ROW) -> DomainPlan:
+        """Plan what learning domains costs, with bounds or without, from the metadata alone."""
+        learned = set(self.bounds)
+        if self.undeclared == "private":
+            learned |= set(specs) - set(self.attributes)
+        columns = {
+            name: self.bounds[name].sdtype if name in self.bounds else spec["sdtype"]
+            for name, spec in specs.items()
+            if name in learned and not spec.get("transformed")
+        }
+        return DomainPlan.make(
+            columns,
+            whole,
+            declared=len(specs) - len(columns),
+            never_missing=self.never_missing,
+            neighbours=neighbours,
+            bounds={name: bounds for name, bounds in self.bounds.items() if name in columns},
+        )
+
+    def planned(self, specs: Specs, private: Collection[str] = ()) -> Domain:
+        """Domain for planning."""
+        # Undeclared columns stand in with one code each, marked as private or inferred.
+        return Domain(tuple(self.marked(self._planned(name, name in private)) for name in specs))
+
+    def marked(self, attribute: Attribute) -> Attribute:
+        """An attribute with what is known of its words' origin: bins learned in edited bounds are edited."""
+        origin = self.origins.get(attribute.name)
+        return replace(attribute, provenance=origin) if origin else attribute
+
+    def _planned(self, name: str, private: bool) -> Attribute:
+        if name in self.bounds and private:
+            return replace(self.bounds[name].plain, provenance="private")
+        return self.known(name) or Attribute(
+            name=name, kind="categorical", nullable=True, provenance="private" if private else "inferred"
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Declared columns."""
+        return (*self.attributes, *self.bounds)
+
+    def says_missing(self, name: str) -> bool | None:
+        """Whether a column's declaration allows missing values; None where it leaves that open."""
+        if name in self.bounds:
+            return self.bounds[name].nullable
+        return self.attributes[name].nullable
+
+    def date_format(self, name: str, spec: Mapping[str, Any]) -> str | None:
+        """Format of a column's dates: the declaration's, else that of its metadata."""
+        known = self.known(name)
+        return (known.datetime_format if known else None) or spec.get("datetime_format")
+
+    def date_formats(
+        self, specs: Specs, formats: Mapping[str, str | None], names: Collection[str]
+    ) -> dict[str, str | None]:
+        """Formats of a table's dates, but for those read off the rows or with a zone declared."""
+        # ``formats``: those that the rules know.
+        found = dict(formats)
+        for name, spec in specs.items():
+            attribute = self.known(name)
+            if name not in found and spec.get("sdtype") == "datetime":
+                found[name] = self.date_format(name, spec)
+            open_ = attribute is None and self.undeclared == "infer"
+            if name not in names or open_ or (attribute is not None and attribute.time_zone is not None):
+                found.pop(name, None)
+        return found
+
+    def known(self, name: str) -> Attribute | None:
+        """Attribute known without a look at the rows; of declared bounds, their equal bins."""
+        bounds = self.bounds.get(name)
+        known = bounds.plain if bounds else self.attributes.get(name)
+        return self.marked(known) if known else None
+
+    def leads_to(self, attribute: Attribute) -> bool:
+        """Whether a column's declaration comes to this attribute, or its bins were learned in the range."""
+        known, bounds = self.known(attribute.name), self.bounds.get(attribute.name)
+        if known is None or attribute.provenance not in ("declared", *(["private"] if bounds else [])):
+            return False
+        same = replace(
+            known,
+            provenance=attribute.provenance,
+            time_zone=attribute.time_zone,  # how dates are written is the table's schema
+            datetime_format=attribute.datetime_format,
+        )
+        return same == attribute or (bounds is not None and bounds.leads_to(attribute))
+
+    def assumed(self, specs: Specs) -> Domain:
+        """Domain for a forecast: undeclared columns with a usual number of codes."""
+        return Domain(tuple(self.known(name) or _usual(name, spec) for name, spec in specs.items()))
+
+
+def _usual(name: str, spec: Mapping[str, Any]) -> Attribute:
+    size = USUAL_SIZES.get(spec.get("sdtype", ""), USUAL_SIZES["categorical"])
+    return Attribute(name=name, kind="categorical", values=tuple(range(size)), provenance="inferred")
+
+
+def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs: Specs) -> Declarations:
+    """Read the ``domain`` argument of the synthesizer."""
+    if undeclared not in ("infer", "private"):
+        raise Refused("undeclared", undeclared, 'must be "infer" or "private"')
+    if not isinstance(max_bins, int) or isinstance(max_bins, bool) or not 2 <= max_bins <= MOST_BINS:
+        raise Refused("max_bins", max_bins, f"must be a whole number from 2 to {MOST_BINS:,}", "try 100")
+    if domain is None:
+        return Declarations({}, undeclared)
+    if says_written(domain):
+        specs = {name: read_words(name, spec) for name, spec in specs.items()}
+        found = {name: declared_attribute(name, spec, max_bins) for name, spec in specs.items()}
+        never = frozenset(name for name, spec in specs.items() if spec.get("range_is_nullable") is False)
+        return _sorted_out({n: a for n, a in found.items() if a}, specs, undeclared, never)
+    file = domain_document(domain)
+    given = file.declarations()
+    unknown = sorted(set(given) - set(specs))
+    if unknown:
+        hint = suggestion(unknown[0], specs)
+        raise Refused.saying(
+            "domain", f"domain names {unknown}, which are not columns of the metadata: {sorted(specs)}{hint}"
+        )
+    attributes: dict[str, Attribute] = {}
+    for name, spec in given.items():
+        if says_type_alone(name, spec):
+            check_agreement(name, spec, specs[name])
+        else:
+            attributes[name] = _declare(name, spec, max_bins, specs[name])
+    words = {name: spec for name, spec in given.items() if isinstance(spec, Mapping)}
+    for name, attribute in attributes.items():
+        _check_texts(name, attribute)
+    return replace(
+        _sorted_out(attributes, given, undeclared),
+        origins={
+            name: origin
+            for name, spec in words.items()
+            if (origin := origin_of(spec)) and origin != "declared"
+        },
+        sources={name: spec["source"] for name, spec in words.items() if spec.get("source")},
+    )
+
+
+def _check_texts(name: str, attribute: Attribute) -> None:
+    """Refuse texts that no file can hold: the fit would be paid, and its release lost."""
+    for text in attribute.values:
+        if isinstance(text, str) and not is_text(text):
+            raise ValueError(
+                f"column {name!r}: {text!r:.60} is longer than {LONGEST_TEXT:,} letters, or holds half a "
+                "character (a lone surrogate), which no file can hold: leave it out"
+            )
+
+
+def _sorted_out(
+    attributes: Mapping[str, Attribute],
+    given: Mapping[str, Any],
+    undeclared: Undeclared,
+    never_missing: frozenset[str] = frozenset(),
+) -> Declarations:
+    """Declarations with wide ranges as bounds, unless their bins were declared too."""
+    bounds = {
+        name: bounds_of(attribute, given[name])
+        for name, attribute in attributes.items()
+        if isinstance(given[name], Mapping) and is_wide(attribute) and given[name].get("bins") is None
+    }
+    fixed = {name: attribute for name, attribute in attributes.items() if name not in bounds}
+    return Declarations(fixed, undeclared, never_missing, bounds)
+
+
+def says_written(domain: Any) -> bool:
+    """Whether a ``domain`` argument is the word that ranges and values were written in the metadata."""
+    return isinstance(domain, str) and domain == "written"
+
+
+def given_file(domain: Any) -> DomainFile | None:
+    """The declarations of a ``domain`` argument; None where there are none beside the metadata."""
+    return None if domain is None or says_written(domain) else domain_document(domain)
+
+
+def domain_document(domain: Any) -> DomainFile:
+    """The domain file that the ``domain`` argument (all but "written") is, names, or would be."""
+    if isinstance(domain, DomainFile):
+        return domain
+    if isinstance(domain, str) and domain == "metadata":
+        raise Refused(
+            "domain",
+            domain,
+            'must be "written", your word that you wrote the ranges and values in the metadata',
+            "SDV's detection writes those of the rows; leave domain out then, or declare",
+        )
+    if isinstance(domain, (str, os.PathLike)):
+        domain = _read_file(Path(domain))
+    if isinstance(domain, Domain):
+        columns = {attribute.name: attribute for attribute in domain}
+        return DomainFile(
+            columns=columns, learned=domain.learned, looked=domain.looked, looked_rules=domain.looked_rules
+        )
+    if not isinstance(domain, Mapping):
+        raise Refused("domain", type(domain), 'must be "written", a Domain, a mapping or a path')
+    return DomainFile.of(domain, "domain")
+
+
+def looked_at(domain: Domain, names: Collection[str], rules: Collection[str] | None = None) -> Domain:
+    """The domain after these columns were compared with rows, as :meth:`DomainFile.looked_at`."""
+    file = domain_document(domain).looked_at(names, rules)
+    return replace(domain, looked=file.looked, looked_rules=file.looked_rules)
+
+
+def says_type_alone(name: str, spec: Any) -> bool:
+    """Whether a declaration says what a column is, such as an id, but not which values it may hold."""
+    if not isinstance(spec, Mapping):
+        return False
+    check_keys(name, spec)
+    check_words(name, spec)
+    words = {key for key, value in spec.items() if value is not None}
+    return (
+        "sdtype" in words
+        and spec["sdtype"] != "boolean"
+        and words <= {*TYPE_WORDS, *FORM_WORDS, *ORIGIN_WORDS}
+    )
+
+
+def _declare(name: str, spec: Any, max_bins: int, known: Mapping[str, Any]) -> Attribute:
+    # Ranges, digits and missingness in the metadata may have been detected, that is, read off the rows: not
+    # used here.
+    sdtype, form = known.get("sdtype"), known.get("datetime_format")
+    if sdtype is not None and sdtype not in MODELLED_SDTYPES:
+        raise Refused.saying(
+            "domain",
+            f"domain of column {name!r} ({spec!r}) fixes no values: the column's sdtype ({sdtype!r}) is "
+            "invented, not modelled. Set it to categorical or numerical in the metadata "
+            "(metadata.update_column), or leave the column out",
+        )
+    if isinstance(spec, (Attribute, Mapping)):
+        check_agreement(name, spec, known)
+    if isinstance(spec, Attribute):
+        return spec
+    if isinstance(spec, Mapping) and form:
+        spec = {"datetime_format": form, **spec}
+    return declare(name, spec, sdtype, max_bins)
+
+
+def _read_file(path: Path) -> Domain | Mapping[str, Any]:
+    """A file by ``Domain.save``, a domain file, or a bare mapping as JSON."""
+    document = read_json(path)
+    if isinstance(document, dict) and document and document.get("schema") != DOMAIN_SCHEMA:
+        return document
+    return Domain.from_dict(document)

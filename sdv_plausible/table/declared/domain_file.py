@@ -1,0 +1,257 @@
+"""The domain file: declarations as JSON, where each came from, and which were looked at beside the rows.
+
+A declaration is free because it was made without the rows. Whoever sees on a screen whether the rows fit, and
+then changes the words, has read them off the rows: the file keeps a digest of the words that were looked at,
+and says so unless a public source is cited.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.table.cells.values import write_value
+from sdv_plausible.table.columns.domain import (
+    Attribute,
+    read_attribute,
+    read_looks,
+    write_attribute,
+    written_looks,
+)
+from sdv_plausible.table.declared.specifications import told_sdtype
+from sdv_plausible.table.declared.words import check_names, read_words, suggestion
+from sdv_plausible.utils.whole_files import write_whole
+
+SCHEMA = "sdv-plausible-declarations/1"
+_KEYS = ("$schema", "schema", "detected", "columns", "looked", "looked_rules", "rules_source", "learned")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DomainFile:
+    """Declarations with their history."""
+
+    # Column name -> declaration in SDV's words, with ``source``: the public text that it was taken from
+    columns: Mapping[str, Any]
+    # Column name -> digest of its words when they were first compared with the rows, or cells shown
+    looked: Mapping[str, str] = field(default_factory=dict)
+    # Whether the file was written by something that read the rows: none of it is then a declaration
+    detected: bool = False
+    editor_schema: str | None = None  # what ``"$schema"`` says, for editors
+    # What learning some columns cost; they are Attributes, or have the form of one, with a ``kind``
+    learned: Mapping[str, Any] | None = None
+    # Digests of the rules when rows that break one were first counted; None before
+    looked_rules: tuple[str, ...] | None = None
+    rules_source: str | None = None  # the public text that rules changed after that are taken from
+
+    @property
+    def private(self) -> tuple[str, ...]:
+        """Columns that were learned privately, and are to be paid for by whoever uses them."""
+        return tuple(name for name, words in self.columns.items() if _provenance(words) == "private")
+
+    @property
+    def edited(self) -> tuple[str, ...]:
+        """Columns whose words were changed after the rows were looked at, and that cite no public source."""
+        return tuple(
+            name
+            for name, words in self.columns.items()
+            if name in self.looked
+            and self.looked[name] != digest(words)
+            and not (isinstance(words, Mapping) and words.get("source"))
+        )
+
+    def declarations(self) -> dict[str, Any]:
+        """Words by column as the synthesizer takes them, each with what ends its claim."""
+        edited, found = self.edited, {}
+        if self.learned is None and self.private:
+            raise ValueError(
+                f"column {self.private[0]!r} was learned privately, and what that cost ('learned') is not "
+                "with it: give the Domain or file whole, as get_domain (of a release: from_release first), "
+                "Domain.save or declare --private made it, or learn the domain anew (version 0.1 saved none)"
+            )
+        for name, given in self.columns.items():
+            words = given
+            if isinstance(given, Attribute) or (isinstance(given, Mapping) and "kind" in given):
+                words = self._attribute(name, given)
+            elif isinstance(given, Mapping):
+                if is_blank(given):
+                    raise ValueError(
+                        f"column {name!r}: fill in sdtype (null now), such as 'numerical', 'categorical', "
+                        "'datetime' or 'id'; or take the column out of the file"
+                    )
+                words = {**read_words(name, given), **({"detected": True} if self.detected else {})}
+                if name in edited:
+                    words["provenance"] = "edited"
+            found[name] = words
+        return found
+
+    def _attribute(self, name: str, given: Attribute | Mapping[str, Any]) -> Attribute:
+        if not isinstance(given, Attribute) and "name" in given:
+            raise ValueError(f"column {name!r}: its name stands before its words: leave 'name' out")
+        found = given if isinstance(given, Attribute) else read_attribute({"name": name, **given})
+        if self.detected or name in self.edited:
+            return replace(found, provenance="inferred" if self.detected else "edited")
+        return found
+
+    def looked_at(self, names: Collection[str], rules: Collection[str] | None = None) -> DomainFile:
+        """The file after these columns were compared with the rows; the first look at a column counts."""
+        # A column that is not declared counts as a blank: what is declared of it later may repeat it.
+        # ``rules`` are digests, if rows that break one were counted.
+        ordered = [*(name for name in self.columns if name in names), *sorted({*names} - {*self.columns})]
+        new = {name: digest(self.columns.get(name, {})) for name in ordered}
+        first = self.looked_rules if rules is None or self.looked_rules is not None else tuple(sorted(rules))
+        return replace(self, looked={**new, **self.looked}, looked_rules=first)
+
+    def paid_for(self, learned: Mapping[str, Any]) -> DomainFile:
+        """The file after columns were learned: what was paid for repeats nothing of what a look has shown.
+
+        Parameters
+        ----------
+        learned : mapping
+            Column name -> words, as they were learned.
+        """
+        paid = {name: digest(words) for name, words in learned.items() if name in self.looked}
+        return replace(self, looked={**self.looked, **paid})
+
+    def has_other_rules(self, rules: Collection[str]) -> bool:
+        """Whether rules (their digests) are not those that were compared with the rows."""
+        return self.looked_rules is not None and set(rules) != set(self.looked_rules)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form for JSON; :meth:`of` reads it back."""
+        return {
+            **({} if self.editor_schema is None else {"$schema": self.editor_schema}),
+            "schema": SCHEMA,
+            **({"detected": True} if self.detected else {}),
+            "columns": dict(self.columns),
+            **written_looks(self),
+            **({} if self.rules_source is None else {"rules_source": self.rules_source}),
+            **({} if self.learned is None else {"learned": dict(self.learned)}),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the file, whole or not at all."""
+        write_whole(path, self.to_json())
+
+    def to_json(self) -> str:
+        """JSON text of :meth:`to_dict`: a line for each column."""
+        plain = self.to_dict()
+        for key, value in plain.items():
+            if key in ("columns", "looked"):
+                lines = [f"  {_json(name)}: {_json(words)}" for name, words in value.items()]
+                plain[key] = "{\n" + ",\n".join(lines) + "\n }" if lines else "{}"
+            else:
+                plain[key] = _json(value)
+        parts = [f" {_json(key)}: {text}" for key, text in plain.items()]
+        return "{\n" + ",\n".join(parts) + "\n}\n"
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any], what: str = "domain file") -> DomainFile:
+        """Read what :meth:`to_dict` wrote, or a bare mapping from names to words."""
+        if not isinstance(document.get("schema"), str):
+            check_names(document, what)
+            return cls(columns=document)
+        if document["schema"] != SCHEMA:
+            raise ValueError(
+                f"{what}: its 'schema' ({document['schema']!r}) must be {SCHEMA!r}, or that of Domain.save"
+            )
+        for key in document:
+            if key not in _KEYS:
+                hint = suggestion(str(key), _KEYS) or f"; known are {', '.join(_KEYS)}"
+                raise ValueError(f"{what}: the key {key!r} means nothing{hint}")
+        columns, looks = document.get("columns"), read_looks(document, what)
+        detected, editor = document.get("detected", False), document.get("$schema")
+        if not isinstance(columns, Mapping):
+            raise ValueError(f"{what}: 'columns' must map names to declarations such as {{'sdtype': 'id'}}")
+        check_names(columns, what)
+        if not isinstance(detected, bool) or not isinstance(editor, (str, type(None))):
+            raise ValueError(f"{what}: 'detected' must be true or false, '$schema' text")
+        learned = document.get("learned")
+        if not isinstance(learned, (Mapping, type(None))):
+            raise ValueError(f"{what}: 'learned' must be what was written there: put back the file as it was")
+        source = document.get("rules_source")
+        if not isinstance(source, (str, type(None))) or source == "":
+            raise ValueError(f"{what}: 'rules_source' must name the public text that the rules are from")
+        return cls(
+            columns=columns, detected=detected, editor_schema=editor, learned=learned, rules_source=source,
+            **looks,
+        )  # fmt: skip
+
+
+def read_json(path: Path) -> Any:
+    """A JSON document in which no name occurs twice."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_repeats)
+    except (RecursionError, ValueError) as error:
+        raise Refused.saying("domain", f"domain ({str(path)!r}) is not a JSON file: {error}") from error
+
+
+def digest(words: Any) -> str:
+    """SHA-256 of a column's words as canonical JSON; sources do not count, nor what is null."""
+    if isinstance(words, Attribute):  # whose provenance is what the digest tells
+        with suppress(ValueError):  # of values that no file can hold
+            words = {**write_attribute(words), "provenance": None}
+    if isinstance(words, Mapping):
+        words = {key: value for key, value in words.items() if key != "source" and value is not None}
+    text = json.dumps(words, sort_keys=True, separators=(",", ":"), default=_whole)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _whole(value: Any) -> Any:
+    """What JSON has no words for, in full: an array's own text leaves values out."""
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic, pd.Series, pd.Index)) else str(value)
+
+
+def is_blank(words: Mapping[str, Any]) -> bool:
+    """Whether a column of a template was not filled in."""
+    return "sdtype" in words and words["sdtype"] is None and told_sdtype(words) is None
+
+
+def _provenance(words: Any) -> str | None:
+    """Where the value set of a finished column is from; None of one in words."""
+    if isinstance(words, Attribute):
+        return words.provenance
+    return words.get("provenance") if isinstance(words, Mapping) and "kind" in words else None
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=write_value)
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
+        raise ValueError(f"it says {twice!r} twice")
+    return document
+
+
+def read_domain_file(path: str | Path) -> DomainFile:
+    """Read a domain file, or a bare mapping from names to declarations; a finished domain is none."""
+    document = read_json(Path(path))
+    if not isinstance(document, dict):
+        raise ValueError(f"{str(path)!r} is no domain file: it must map names of columns to declarations")
+    return DomainFile.of(document, str(path))
+
+
+BLANK: Mapping[str, Any] = {"sdtype": None}
+"""Of a column of which nothing is known but its name: a type read off the cells would be the rows'."""
+
+
+def drafted(names: Sequence[str], said: Mapping[str, Mapping[str, Any]] | None = None) -> DomainFile:
+    """Draft a domain file of a table's columns, from its header alone, with what public sources say."""
+    known = said or {}
+    return DomainFile(columns={name: dict(known.get(name, BLANK)) for name in names})
+
+
+def blanks(file: DomainFile) -> list[str]:
+    """Columns that are to be filled in."""
+    return [name for name, words in file.columns.items() if is_blank(words)]

@@ -1,0 +1,284 @@
+"""One column's declaration, in the words of SDV's metadata, as an attribute."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.table.cells.dates import format_unit, resolution_step
+from sdv_plausible.table.columns.column_document import Provenance
+from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
+from sdv_plausible.table.declared.words import (
+    CATEGORIES,
+    MODELLED_SDTYPES,
+    check_keys,
+    read_words,
+    suggestion,
+)
+
+SINGLES = 2  # times the bins: up to so many values of a range stay single values
+
+
+def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_BINS) -> Attribute | None:
+    """Attribute that a user declared, in the words of a column's document."""
+    # None if the declaration fixes no domain (no range and no values). A wider range is cut into ``max_bins``
+    # bins.
+    spec = read_words(name, spec)
+    sdtype = spec.get("sdtype")
+    common: dict[str, Any] = {"name": name, "nullable": says_missing(spec)}
+    if spec.get("buckets") is not None:
+        common["buckets"] = tuple(spec["buckets"])
+    if sdtype in CATEGORIES:
+        return _categories(spec, common)
+    if sdtype == "datetime":
+        return _dates(name, spec, max_bins, common)
+    return _numbers(name, spec, max_bins, common) if sdtype == "numerical" else None
+
+
+def says_missing(spec: Mapping[str, Any]) -> bool:
+    """Whether missing is among the values: it is not unless that was said."""
+    said, values = spec.get("range_is_nullable"), spec.get("range_values")
+    return bool(said) if said is not None else any(map(pd.isna, values if values is not None else ()))
+
+
+def _categories(spec: Mapping[str, Any], common: dict[str, Any]) -> Attribute | None:
+    values = spec.get("range_values")
+    if values is None or not len(values):
+        values = (False, True) if spec["sdtype"] == "boolean" else None
+    if values is None:
+        if spec.get("groups") is not None:
+            raise ValueError(f"column {common['name']!r}: groups need range_values: list the values, too")
+        return None
+    kind = "ordinal" if spec["sdtype"] == "ordinal" else "categorical"
+    present = tuple(v for v in values if not pd.isna(v))
+    groups = groups_of(common["name"], spec.get("groups"), present)
+    return Attribute(kind=kind, values=present, groups=groups, **common)  # type: ignore[arg-type]
+
+
+def _dates(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str, Any]) -> Attribute | None:
+    low, high, bins = spec.get("range_min"), spec.get("range_max"), spec.get("bins")
+    if low is None or high is None:
+        return None
+    form, step = spec.get("datetime_format"), spec.get("resolution")
+    unit = format_unit(form) if step is None else resolution_step(step) or 1
+    start, end = date_ends(name, low, high, form)
+    ends = equal_bins(start // unit, end // unit, bins or max_bins, singles=1 if bins else SINGLES)
+    lower, upper = (tuple(v * unit for v in side) for side in ends)
+    return Attribute(kind="datetime", lower=lower, upper=upper, unit=unit, datetime_format=form, **common)
+
+
+def _numbers(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str, Any]) -> Attribute | None:
+    low, high, bins = spec.get("range_min"), spec.get("range_max"), spec.get("bins")
+    edges = bins if isinstance(bins, list) else None
+    if edges and low is None and high is None:
+        low, high = edges[0], edges[-1]
+    if low is None or high is None:
+        return None
+    if low > high or not math.isfinite(float(high) - float(low)):
+        raise ValueError(
+            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers, "
+            "range_min <= range_max"
+        )
+    decimals, special = spec.get("decimal_places"), spec.get("special_values") or ()
+    common["values"] = tuple(v for v in special if isinstance(v, str))
+    special = [v for v in special if not isinstance(v, str)]
+    number = max_bins if bins is None or edges else bins
+    singles = SINGLES if bins is None else 1
+    if decimals == 0 or (decimals is None and _is_integral(low) and _is_integral(high)):
+        whole = _whole_bins(name, math.ceil(low), math.floor(high), edges, number, singles)
+        lower, upper = with_points(*whole, [_whole_special(name, v) for v in special])
+        return Attribute(kind="integer", lower=lower, upper=upper, **common)
+    if edges:
+        corners = _inside(name, low, high, [float(edge) for edge in edges])
+    else:
+        corners = np.linspace(float(low), float(high), number + 1).tolist() if high > low else [low, high]
+    lower, upper = with_points(corners[:-1], corners[1:], [float(v) for v in special])
+    return Attribute(kind="float", lower=lower, upper=upper, decimals=decimals, **common)
+
+
+def _whole_bins(
+    name: str, low: int, high: int, edges: list[Any] | None, number: int, singles: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Bins of whole numbers: equal ones, or every edge begins one and the last edge is in the last."""
+    if low > high or max(-low, high) >= 2**63:
+        raise ValueError(
+            f"column {name!r}: between range_min ({low!r}) and range_max ({high!r}) there must be whole "
+            "numbers, of 64 bits: widen the range, or give decimal_places for numbers with a fraction"
+        )
+    if edges is None:
+        return equal_bins(low, high, number, singles)
+    starts = _inside(name, low, high, [math.ceil(edge) for edge in edges])[:-1]
+    return tuple(starts), tuple([start - 1 for start in starts[1:]] + [high])
+
+
+def with_points(
+    lower: Sequence[float], upper: Sequence[float], points: Sequence[float]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Bins with some values as bins of their own, inside the range or beside it."""
+    # Ends are closed: whole numbers, or doubles of which neighbouring bins may touch.
+    bins = list(zip(lower, upper, strict=True))
+    for point in points:
+        cut: list[tuple[float, float]] = [(point, point)]
+        for low, high in bins:
+            if not low <= point <= high:
+                cut.append((low, high))
+            elif low < high:
+                below, above = _next_to(point)
+                cut += [(a, b) for a, b in ((low, below), (above, high)) if a <= b]
+        bins = sorted(set(cut))
+    return tuple(low for low, _ in bins), tuple(high for _, high in bins)
+
+
+def _next_to(point: float) -> tuple[float, float]:
+    if isinstance(point, int):
+        return point - 1, point + 1
+    return math.nextafter(point, -math.inf), math.nextafter(point, math.inf)
+
+
+def _whole_special(name: str, value: Any) -> int:
+    if value != int(value):
+        raise ValueError(
+            f"column {name!r}: special_values ({value!r}) must be whole numbers like the range; give "
+            "decimal_places for numbers with a fraction"
+        )
+    return int(value)
+
+
+def _inside(name: str, low: float, high: float, edges: list[Any]) -> list[Any]:
+    """The edges, which must begin and end where the range does."""
+    if edges[0] != low or edges[-1] != high or any(a >= b for a, b in pairwise(edges)):
+        raise ValueError(
+            f"column {name!r}: bins ({edges!r}) must begin at range_min ({low!r}), end at range_max "
+            f"({high!r}) and increase; leave the range out, as the edges tell it"
+        )
+    return edges
+
+
+def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribute:
+    """Attribute of a declaration; ``sdtype`` stands in where the declaration has none of its own."""
+    if isinstance(spec, Attribute):
+        return spec
+    if not isinstance(spec, Mapping):
+        raise Refused.saying(
+            "domain",
+            f"domain of column {name!r} ({type(spec).__name__}) must be a mapping such as "
+            f"{{'range_min': 0, 'range_max': 99}}",
+        )
+    check_keys(name, spec)
+    words = read_words(name, spec)
+    sdtype = words.get("sdtype") or sdtype or told_sdtype(words)
+    if sdtype is None:
+        raise Refused.saying(
+            "domain",
+            f"domain of column {name!r} ({dict(spec)!r}) does not tell its sdtype: give range_values, a "
+            "datetime_format, range_min and range_max as numbers, or the sdtype itself",
+        )
+    attribute = declared_attribute(name, {**words, "sdtype": sdtype}, max_bins)
+    if attribute is None:
+        raise Refused.saying(
+            "domain",
+            f"domain of column {name!r} ({dict(spec)!r}) fixes no values for sdtype {sdtype!r}: give "
+            "range_min and range_max "
+            f"for numbers and dates, range_values for categories{suggestion(sdtype, MODELLED_SDTYPES)}",
+        )
+    return attribute
+
+
+def origin_of(spec: Any) -> Provenance | None:
+    """Where a column's words come from, if they say that they were read off the rows."""
+    if not isinstance(spec, Mapping):
+        return None
+    return "inferred" if spec.get("detected") else spec.get("provenance")
+
+
+def told_sdtype(spec: Mapping[str, Any]) -> str | None:
+    """The sdtype that a declaration's words tell, if they do."""
+    if spec.get("range_values") is not None:
+        return "categorical"
+    ends = (spec.get("range_min"), spec.get("range_max"))
+    if spec.get("datetime_format") is not None or all(
+        isinstance(v, (dt.date, np.datetime64, dict)) for v in ends
+    ):
+        return "datetime"
+    return "numerical" if all(isinstance(v, (int, float, np.integer, np.floating)) for v in ends) else None
+
+
+def date_ends(name: str, low: Any, high: Any, form: str | None) -> tuple[int, int]:
+    """Ends of a declared range in nanoseconds since 1970 UTC. Text without a format must be ISO 8601."""
+    # Nothing is guessed.
+    try:
+        start, end = (_as_stamp(v, form or "ISO8601" if isinstance(v, str) else form) for v in (low, high))
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ValueError(
+            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be dates of the years 1678 "
+            f"to 2262 in the datetime_format ({form!r})"
+        ) from error
+    if start > end:
+        raise ValueError(f"column {name!r}: range_min ({low!r}) must not be after range_max ({high!r})")
+    return start, end
+
+
+def _as_stamp(value: Any, form: str | None) -> int:
+    stamp = pd.to_datetime(value, format=form)
+    if pd.isna(stamp) or (form is None and isinstance(value, (int, float, np.number))):
+        raise ValueError("not a date")
+    return int(stamp.as_unit("ns").value)
+
+
+def equal_bins(
+    low: int, high: int, max_bins: int, singles: int = SINGLES
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Cut the integers low..high into ``max_bins`` runs of nearly equal length, or into single values."""
+    # The latter up to ``singles`` times as many: ages from 0 to 110 stay years.
+    if high < low:
+        raise ValueError(f"range_max ({high}) must not be below range_min ({low})")
+    points = high - low + 1
+    count = points if points <= singles * max_bins else max_bins
+    starts = [low + (high - low + 1) * i // count for i in range(count)]
+    return tuple(starts), tuple([s - 1 for s in starts[1:]] + [high])
+
+
+def _is_integral(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def groups_of(
+    name: str, groups: Mapping[str, Sequence[Hashable]] | int | None, values: Sequence[Hashable]
+) -> tuple[int, ...] | None:
+    """Group of every value; values that no group names share one."""
+    # ``groups`` maps names to values, or is the number of first letters of a value's text that name its
+    # group.
+    if groups is None:
+        return None
+    known, named = set(values), dict[Hashable, Any]()
+    if isinstance(groups, Mapping):
+        for group, members in groups.items():
+            for value in members:
+                _check_member(name, group, value, named, known)
+                named[value] = group
+    else:
+        named = {value: str(value)[:groups] for value in values}
+    number: dict[Any, int] = {}
+    return tuple(number.setdefault((value in named, named.get(value)), len(number)) for value in values)
+
+
+def _check_member(
+    name: str, group: str, value: Hashable, named: Mapping[Hashable, Any], known: Collection[Hashable]
+) -> None:
+    if value in named:
+        raise ValueError(
+            f"column {name!r}: groups name {value!r} in {named[value]!r} and in {group!r}: a value is in one "
+            "group"
+        )
+    if value not in known:
+        raise ValueError(
+            f"column {name!r}: groups name {value!r} in {group!r}, which is not in range_values: add it "
+            "there, or leave it out"
+        )

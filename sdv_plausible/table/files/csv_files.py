@@ -1,0 +1,313 @@
+"""Reading files: every cell by itself, by what was declared of its column. Reading is part of the release.
+
+What a program reads off a whole file (types, separators, which texts are missing) can hang on a single row,
+and then moves every other row. So nothing is read off: docs/explanation/proofs/reading.md.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import itertools
+import math
+import os
+import re
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.privacy.checks import Refused, shown
+from sdv_plausible.table.columns.cell_texts import (
+    FALSE_VALUES,
+    FORMATS,
+    PLAIN,
+    TRUE_VALUES,
+    CellReader,
+    ColumnType,
+    Spelling,
+)
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.files.text_files import DAMAGED, open_text
+from sdv_plausible.table.learned.type_votes import kind_of
+
+LONGEST_CELL = 2**31 - 1  # letters
+MARKS = ("encoding", "separator", "quote")  # how a file is written, not its cells
+BLOCK = 2_000  # records that are held as text at a time
+_NUMBERS = (Spelling(thousands=","), Spelling(decimal=",", thousands="."))  # however a file writes them
+OTHER_SEPARATORS = (";", "\t", "|", ",")
+_NO_TEXT = ["\0"]
+_SEPARATED = re.compile("[;\t|]")
+PathLike = str | os.PathLike[str]
+
+
+def read_csv(
+    path: PathLike,
+    domain: Any = None,
+    metadata: Any = None,
+    *,
+    encoding: str = "utf-8",
+    separator: str = ",",
+    quote: str = '"',
+    decimal: str = ".",
+    thousands: str | None = None,
+    na_values: Sequence[str] = ("",),
+    true_values: Sequence[str] = TRUE_VALUES,
+    false_values: Sequence[str] = FALSE_VALUES,
+) -> pd.DataFrame:
+    """Read a CSV file cell by cell, as declared: no row has a say in how another one is read.
+
+    Parameters
+    ----------
+    path : str or Path
+        A CSV file with a header line; ``.gz``, ``.bz2`` and ``.xz`` are unpacked.
+    domain : Domain, mapping, path, "written" or None
+        Declarations, as for the synthesizer; ``{"sdtype": "id"}`` alone says what a column is.
+    metadata : sdv.metadata.Metadata, mapping, path or None
+        Metadata of one table, or its columns. A column needs an sdtype in one of the two; those that neither
+        names are left out.
+    encoding : str
+        Character encoding; UTF-8 with or without a byte-order mark.
+    separator, quote : str
+        One character each: between cells, and around those that hold a separator or a line break.
+    decimal, thousands, na_values, true_values, false_values
+        How cells are written, see :class:`~sdv_plausible.table.columns.cell_texts.Spelling`.
+
+    Returns
+    -------
+    DataFrame
+        The declared columns in the file's order. Numbers are doubles, all else objects. What cannot be read
+        is missing; a category that was not declared stays text, and the synthesizer treats it as its domain
+        says.
+
+    Raises
+    ------
+    ValueError
+        If a declaration or option cannot be, or the file has no line, lacks a declared column in the first
+        one, names two the same, or has a record with more or fewer cells than that: its line is named, no
+        value is quoted.
+
+    Notes
+    -----
+    Empty lines are skipped. :func:`count_unreadable` tells the data holder how many cells could not be read.
+    """
+    spelling = Spelling(
+        decimal=decimal,
+        thousands=thousands,
+        na_values=na_values,
+        true_values=true_values,
+        false_values=false_values,
+    )
+    readers, blocks = _read(path, column_types(domain, metadata), spelling, encoding, separator, quote)
+    columns: dict[str, list[np.ndarray]] = {name: [reader.read([])] for name, reader in readers.items()}
+    for block in blocks:
+        for (name, reader), texts in zip(readers.items(), block, strict=True):
+            columns[name].append(reader.read(texts))
+    values = {name: np.concatenate(parts) for name, parts in columns.items()}
+    return pd.DataFrame({name: pd.Series(v, dtype=v.dtype) for name, v in values.items()})
+
+
+def csv_blocks(
+    path: PathLike,
+    types: Mapping[str, ColumnType],
+    rows: int,
+    spelling: Spelling = PLAIN,
+    encoding: str = "utf-8",
+    separator: str = ",",
+    quote: str = '"',
+) -> Iterator[pd.DataFrame]:
+    """Records of a CSV file as :func:`read_csv` reads them, about so many at a time."""
+    readers, blocks = _read(path, types, spelling, encoding, separator, quote)
+    while some := list(itertools.islice(blocks, max(rows // BLOCK, 1))):
+        columns = zip(readers.items(), zip(*some, strict=True), strict=True)
+        values = {
+            name: np.concatenate([reader.read(texts) for texts in parts]) for (name, reader), parts in columns
+        }
+        yield pd.DataFrame({name: pd.Series(v, dtype=v.dtype) for name, v in values.items()})
+
+
+def check_csv(path: PathLike, encoding: str = "utf-8", separator: str = ",", quote: str = '"') -> None:
+    """Raise ValueError if a file is not as :func:`csv_blocks` needs it; what its cells hold has no say."""
+    for _ in _lines(path, encoding, separator, quote):
+        pass
+
+
+def count_unreadable(
+    path: PathLike, domain: Any = None, metadata: Any = None, **options: Any
+) -> dict[str, int]:
+    """Count the cells of a CSV file that are not what their column is declared to be.
+
+    For the data holder only. It is a look, and no domain file keeps a record of it: what you change in the
+    declarations afterwards may repeat single people's values. ``sdv-plausible check`` counts the same cells
+    and writes the look down.
+
+    Parameters
+    ----------
+    path, domain, metadata, **options
+        As for :func:`read_csv`.
+
+    Returns
+    -------
+    dict
+        Number of present cells that :func:`read_csv` reads as missing, by column, of the columns that have
+        any.
+    """
+    marks = {
+        key: options.pop(key, default)
+        for key, default in (("encoding", "utf-8"), ("separator", ","), ("quote", '"'))
+    }
+    readers, blocks = _read(path, column_types(domain, metadata), Spelling(**options), **marks)
+    for block in blocks:
+        for reader, texts in zip(readers.values(), block, strict=True):
+            reader.read(texts)
+    return {name: reader.unread for name, reader in readers.items() if reader.unread}
+
+
+def csv_columns(
+    path: PathLike,
+    *,
+    encoding: str = "utf-8",
+    separator: str = ",",
+    quote: str = '"',
+    declared: Collection[str] = (),
+    known: Collection[str] = (),
+) -> list[str]:
+    """Column names in the header line of a CSV file, with those declared; else as for :func:`read_csv`.
+
+    Unless one of them is ``known``, a number or a date in the line is refused: it may be a record.
+    """
+    lines = _lines(path, encoding, separator, quote)
+    header = _header(path, lines, separator, declared)
+    lines.close()
+    if not {*known, *declared}.intersection(header):
+        _check_no_record(path, header)
+    return header
+
+
+def _read(
+    path: PathLike,
+    types: Mapping[str, ColumnType],
+    spelling: Spelling,
+    encoding: str,
+    separator: str,
+    quote: str,
+) -> tuple[dict[str, CellReader], Iterator[list[Sequence[str]]]]:
+    """Readers of the declared columns in the file's order, and blocks of texts, one sequence per reader."""
+    if not types:
+        raise Refused.saying(
+            "domain",
+            "domain and metadata declare no column: say what each is, such as {'age': {'sdtype': "
+            "'numerical'}}",
+        )
+    lines = _lines(path, encoding, separator, quote)
+    header = _header(path, lines, separator, types)
+    readers = {name: CellReader(types[name], spelling) for name in header if name in types}
+    return readers, _blocks(lines, [header.index(name) for name in readers])
+
+
+def _blocks(lines: Iterator[list[str]], wanted: Sequence[int]) -> Iterator[list[Sequence[str]]]:
+    while block := list(itertools.islice(lines, BLOCK)):
+        columns = list(zip(*block, strict=True))
+        yield [columns[j] for j in wanted]
+
+
+def _header(path: PathLike, lines: Any, separator: str, declared: Collection[str]) -> list[str]:
+    header = next(lines, None)
+    if header is None:
+        raise ValueError(f"{path} has no header line: it must begin with the names of the columns")
+    header[0] = header[0].removeprefix("\ufeff")
+    place = {name: i for i, name in reversed(list(enumerate(header, start=1)))}
+    for i, name in enumerate(header, start=1):
+        if not name.strip():
+            raise ValueError(
+                f"{path}: column {i} of the header line has no name: give it one, or leave the column out"
+            )
+        if place[name] != i:
+            raise ValueError(
+                f"{path}: columns {place[name]} and {i} of the header line have the same name: rename one"
+            )
+    absent = [name for name in declared if name not in header]
+    if absent:
+        lines.close()
+        other = [
+            mark for mark in OTHER_SEPARATORS if len(header) == 1 and mark != separator and mark in header[0]
+        ]
+        hint = f"; it holds {other[0]!r}: is that the separator?" if other else ""
+        raise ValueError(f"{path}: the header line lacks the declared columns {absent}{hint}")
+    return header
+
+
+def _check_no_record(path: PathLike, header: Sequence[str]) -> None:
+    """Raise ValueError for a number or a date in a header line, by whatever separator."""
+    for i, name in enumerate(header, start=1):
+        if any(_is_value(part) for part in (name, *_SEPARATED.split(name))):
+            raise ValueError(
+                f"{path}: column {i} of the header line is a number or a date, as in a record: the first "
+                "line must name the columns: put such a line first; or, if columns are called so, declare "
+                "one that the line names (domain)"
+            )
+
+
+def _is_value(text: str) -> bool:
+    is_number = any(not math.isnan(way.number(text)) for way in _NUMBERS)
+    return is_number or kind_of(text, Spelling()) in FORMATS
+
+
+def _lines(path: PathLike, encoding: str, separator: str, quote: str) -> Any:
+    """Records of a CSV file, the header line first; all have as many cells as it has."""
+    for name, mark in (("separator", separator), ("quote", quote)):
+        if not isinstance(mark, str) or len(mark) != 1 or mark in "\r\n" or separator == quote:
+            raise ValueError(
+                f"{name} ({shown(mark)}) must be one character, another one for separator and quote; "
+                "try ',' and '\"'"
+            )
+    return _records(path, _encoding(encoding), separator, quote)
+
+
+def _records(path: PathLike, encoding: str, separator: str, quote: str) -> Iterator[list[str]]:
+    with open_text(path, encoding) as file:
+        csv.field_size_limit(LONGEST_CELL)  # the process's own: one long cell would end a fit
+        lines = file if sys.version_info >= (3, 11) else (line.replace("\0", "\ufffd") for line in file)
+        reader, width = csv.reader(lines, delimiter=separator, quotechar=quote, strict=True), None
+        while True:
+            try:
+                record = next(reader, None)
+            except csv.Error as error:
+                raise ValueError(f"{path}: line {reader.line_num} is not CSV: {error}") from error
+            except DAMAGED as error:
+                raise ValueError(
+                    f"{path}: after line {reader.line_num} it cannot be read ({type(error).__name__}): is it "
+                    "whole, and of the kind that its ending says?"
+                ) from None
+            except UnicodeError:  # which holds the bytes: told of outside
+                record = _NO_TEXT
+            if record is _NO_TEXT:
+                told = encoding.removesuffix("-sig")  # the mark is ours
+                raise ValueError(
+                    f"{path}: line {reader.line_num + 1}, or one after it, holds no text in the encoding "
+                    f"{told!r}; name the file's own, such as 'cp1252'"
+                )
+            if record is None:
+                return
+            if not record:
+                continue
+            width = width or len(record)
+            if len(record) != width:
+                raise ValueError(
+                    f"{path}: line {reader.line_num} has {len(record)} cells, the header line {width}: mend "
+                    f"the line; cells that hold a {separator!r} need {quote} around them"
+                )
+            yield record
+
+
+def _encoding(encoding: Any) -> str:
+    try:
+        known = codecs.lookup(encoding)
+        "".encode(known.name)  # some codecs are not for text
+    except (LookupError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"encoding ({shown(encoding)}) is not one of Python's text encodings; try 'utf-8' or 'cp1252'"
+        ) from error
+    return "utf-8-sig" if known.name == "utf-8" else known.name

@@ -1,0 +1,32 @@
+"""One file of a table, whole: by its ending CSV or Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import pandas as pd
+
+from sdv_plausible.table.files.csv_files import count_unreadable, csv_columns, read_csv
+from sdv_plausible.table.files.parquet import parquet_columns, read_parquet
+from sdv_plausible.table.files.text_files import Files, is_parquet
+
+
+def columns_of(file: Files, known: Collection[str] = ()) -> list[str]:
+    """Names of its columns, from the header alone; errors as for :func:`read_file`."""
+    # ``known`` are names that were declared, of which one may hold what looks like another separator.
+    if is_parquet(file.path):
+        return parquet_columns(file.path)
+    return csv_columns(file.path, known=known, **file.csv)
+
+
+def read_file(file: Files, types: Any) -> pd.DataFrame:
+    """Its rows, each cell by itself as its column is declared; the rest is left out."""
+    if is_parquet(file.path):
+        return read_parquet(file.path, types, **file.cells)
+    return read_csv(file.path, types, **file.csv, **file.cells)
+
+
+def unreadable(file: Files, types: Any) -> dict[str, int]:
+    """Cells that are not what their column is declared to be, by column: none of a Parquet file."""
+    return {} if is_parquet(file.path) else count_unreadable(file.path, types, **file.csv, **file.cells)

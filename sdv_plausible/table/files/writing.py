@@ -1,0 +1,47 @@
+"""Writing rows to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sdv_plausible.table.files.text_files import is_parquet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write rows as CSV or Parquet, where values of several kinds are texts, as CSV has them."""
+    if is_parquet(path):
+        _of_one_kind_each(table).to_parquet(path, index=False)
+    else:
+        _whole_numbers(table).to_csv(path, index=False)
+
+
+def texts(column: pd.Series[Any]) -> list[str | None]:
+    """Cells as texts, for a file whose columns are of one type."""
+    return [None if missing else str(cell) for cell, missing in zip(column, column.isna(), strict=True)]
+
+
+def _of_one_kind_each(table: pd.DataFrame) -> pd.DataFrame:
+    import pyarrow as pa
+
+    table = table.copy(deep=False)
+    for name in table.select_dtypes(["object", "category"]):
+        try:
+            pa.array(table[name], from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            table[name] = texts(table[name])
+    return table
+
+
+def _whole_numbers(table: pd.DataFrame) -> pd.DataFrame:
+    """Write 24 and not 24.0 where a synthetic column holds whole numbers alone."""
+    floats = table.select_dtypes("float")
+    whole = [
+        name
+        for name in floats
+        if ((floats[name] % 1 == 0) & (floats[name].abs() < 2**53) | floats[name].isna()).all()
+    ]
+    return table.astype(dict.fromkeys(whole, "Int64"))

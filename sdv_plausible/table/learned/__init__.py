@@ -1,0 +1,1 @@
+"""What columns hold where nobody declared it: voted, learned under a budget, or inferred without a claim."""

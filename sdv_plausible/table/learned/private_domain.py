@@ -1,0 +1,177 @@
+"""The budget of learning columns' domains from the rows (docs/explanation/proofs/private_domain.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
+from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss, squares
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.questions.budget import Allowance
+from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
+from sdv_plausible.table.learned.bounds import Bounds
+
+DOMAIN_SHARE = 0.35  # of mu**2, if every column is to be learned: what the domain takes from the model
+FAILURE_SHARE = 0.1  # of delta: all thresholds together
+WEIGHTS = {"categorical": 1.0, "ordinal": 1.0, "numerical": 1.0, "datetime": 1.0, "boolean": 0.25}
+BOUNDED_WEIGHT = 1.5  # of one whose bounds are declared: it takes power to find single values of a wide range
+SIZE_WEIGHT = 0.25
+NO_NOISE = "the value sets were learned without noise (epsilon is infinite); give a finite epsilon"
+Names = Mapping[str, str]
+
+
+class Whole(NamedTuple):
+    """What domain and model have together."""
+
+    mu: float  # Gaussian parameter; infinity for no noise
+    failure: float  # probability that thresholds may fail with, all together
+
+    @classmethod
+    def of(cls, epsilon: float, delta: float) -> Whole:
+        """Within (epsilon, delta); an infinite epsilon has the same looks without noise."""
+        if not math.isfinite(epsilon):
+            return cls(math.inf, 0.0)
+        return cls(calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)), FAILURE_SHARE * delta)
+
+    @classmethod
+    def within(cls, envelope: Sequence[Loss]) -> Whole:
+        """Of what stands for both: Gaussian noise and failures, the thresholds' first, or one pair."""
+        noise = squares(envelope)
+        pairs = [loss for loss in envelope if isinstance(loss, ApproxDP)]
+        if not noise:
+            return cls.of(pairs[0].epsilon, pairs[0].delta)
+        return cls(math.sqrt(noise), pairs[0].delta)
+
+    @property
+    def most(self) -> tuple[Loss, ...]:
+        """What learning domains costs of it at most, whatever the columns."""
+        mu = self.mu * math.sqrt(DOMAIN_SHARE * max(BOUNDED_WEIGHT, *WEIGHTS.values()))
+        return GaussianLoss(sensitivity_over_sigma=mu), ApproxDP(epsilon=0.0, delta=self.failure)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DomainPlan:
+    """Budget of learning the domains of some columns, decided from their semantic types alone."""
+
+    columns: Names  # SDV's semantic type of each column to be learned
+    # Gaussian privacy parameter of all looks together; infinity looks without noise, and without a claim
+    mu: float
+    # Probability that noise alone lifts a value of one unit over its threshold; of each thresholded table
+    failure: float
+    never_missing: frozenset[str] = frozenset()  # columns for which the user ruled out missing values
+    neighbours: Neighbours = ONE_ROW  # whom the total protects
+    bounds: Mapping[str, Bounds] = field(default_factory=dict)  # those of the columns whose range is declared
+
+    @classmethod
+    def make(
+        cls, columns: Names, whole: Whole, *, declared: int = 0,
+        never_missing: frozenset[str] = frozenset(), neighbours: Neighbours = ONE_ROW,
+        bounds: Mapping[str, Bounds] | None = None,
+    ) -> DomainPlan:  # fmt: skip
+        """Plan within a share of what domain and model have together."""
+        # The budget is that of domain and model together; the fewer columns are learned beside ``declared``
+        # other ones, the smaller the domain's share.
+        bounds = dict(bounds or {})
+        if not columns:
+            return cls(columns={}, mu=0.0, failure=0.0)
+        weights = sum(_weight(name, sdtype, bounds) for name, sdtype in columns.items())
+        share = DOMAIN_SHARE * weights / (len(columns) + declared)
+        mu, failure = whole.mu * math.sqrt(share), whole.failure / max(1, _thresholded(columns, bounds))
+        return cls(
+            columns=dict(columns), mu=mu, failure=failure, never_missing=never_missing,
+            neighbours=neighbours, bounds=bounds,
+        )  # fmt: skip
+
+    @property
+    def is_private(self) -> bool:
+        """Whether there is noise at all."""
+        return math.isfinite(self.mu)
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What all looks cost."""
+        if not self.columns:
+            return ()
+        if not self.is_private:
+            return (InfiniteLoss(),)
+        tables = _thresholded(self.columns, self.bounds)
+        thresholds = (ApproxDP(epsilon=0.0, delta=self.failure, count=tables),) if tables else ()
+        return (GaussianLoss(sensitivity_over_sigma=self.mu), *thresholds)
+
+    def entries(self) -> list[LedgerEntry]:
+        """One ledger entry, or none."""
+        if not self.columns:
+            return []
+        bounded = [name for name in self.columns if name in self.bounds]
+        whole = [name for name in self.columns if name not in self.bounds]
+        columns = "; ".join(
+            f"{what}: {listed(names)}"
+            for what, names in (("learned", whole), ("learned within declared bounds", bounded))
+            if names
+        )
+        rows = (
+            f"; a category held by fewer than about {self.least_count:,} rows becomes missing"
+            if self.least_count
+            else ""
+        )
+        how = "exact counts"
+        if self.is_private:
+            how = f"noisy and thresholded counts, mu {rounded_up(self.mu)} in all"
+        return [
+            LedgerEntry(
+                name="domain",
+                mechanism=f"{columns}; {how}{rows}",
+                losses=self.losses,
+                scope="the domain",
+                parts=("domain",),
+                note="" if self.is_private else NO_NOISE,
+            )
+        ]
+
+    def warnings(self, table_rows: int | None) -> list[str]:
+        """What to expect of a table of about so many rows."""
+        if table_rows is None or self.least_count <= 0.01 * table_rows:
+            return []
+        return [
+            f"undeclared='private': categories held by fewer than about {self.least_count:,} of "
+            f"{table_rows:,} rows become "
+            "missing, and ranges are coarse; declare the domain, or raise epsilon or delta"
+        ]
+
+    @property
+    def least_count(self) -> int:
+        """Rows that a category needs to be found about every other time; 0 without categories."""
+        if not {"categorical", "ordinal"} & set(self.columns.values()):
+            return 0
+        if not self.is_private:
+            return self.neighbours.rows_of(LEAST_HOLDERS)
+        category = next(n for n, sdtype in self.columns.items() if sdtype in ("categorical", "ordinal"))
+        sigma = Allowance(mu=self.mu).for_counts(self.neighbours).sigma(self.share(category))
+        return threshold(sigma, self.failure, self.neighbours)
+
+    def share(self, name: str | None = None) -> float:
+        """Share of mu**2 for a column, or (None) for the number of rows."""
+        weights = {n: _weight(n, sdtype, self.bounds) for n, sdtype in self.columns.items()}
+        return (SIZE_WEIGHT if name is None else weights[name]) / (SIZE_WEIGHT + sum(weights.values()))
+
+
+def _weight(name: str, sdtype: str, bounds: Mapping[str, Bounds]) -> float:
+    return BOUNDED_WEIGHT if name in bounds else WEIGHTS[sdtype]
+
+
+def _thresholded(columns: Names, bounds: Mapping[str, Bounds]) -> int:
+    """Number of columns for which values that occur may be asked for."""
+    return sum(
+        sdtype != "boolean" and (name not in bounds or bounds[name].may_be_long)
+        for name, sdtype in columns.items()
+    )
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names, the first six of them."""
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

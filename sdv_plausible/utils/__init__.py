@@ -1,0 +1,1 @@
+"""Helpers that know nothing of tables or privacy: counting codes, whole files, templates, late names."""

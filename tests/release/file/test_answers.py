@@ -1,0 +1,175 @@
+"""Noisy answers in a release: the same questions put to the table give what was answered, but for noise of the stated scale.
+
+The sum of squared errors over the stated variance is chi-squared: false alarm ``ALARM`` (the discrete Gaussian's variance is
+below sigma^2 by less than 1e-9 of it where sigma is above 2). Planted: a scale stated too small by a half, as if the noise
+of one answer were that of another; missed with a probability that the test computes, below 1e-6.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from releases import CASES, fitted, shared, table
+from scipy.stats import chi2
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.counts import Asked, CountTable
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.questions.transcript import NoisyAnswer, Transcript, describe
+from sdv_plausible.release.file.answers import Answers
+
+ALARM = 1e-9
+
+
+def loaded(case: str) -> Release:
+    return Release.from_bytes(shared(case).release().to_bytes())
+
+
+def exact(answer: NoisyAnswer, codes: CodeArray) -> np.ndarray | None:
+    """Answer of the table to a question that can be put to it again."""
+    if answer.asked.kind == "counts":
+        return CountTable(answer.asked.tables[0]).exact(codes)
+    if answer.asked.kind == "number of rows":
+        return np.array([len(table())])
+    if answer.asked.kind == "present and missing":
+        missing = int(table()[answer.asked.columns[0]].isna().sum())
+        return np.array([len(table()) - missing, missing])
+    return None
+
+
+def squared_errors(case: str, answers: Any) -> tuple[float, int]:
+    """Sum of squared errors over variances, and how many there are."""
+    synth = shared(case)
+    codes = CodeArray(synth._codec.encode(table(), Coins.from_seed(0)), synth._codec.domain.cardinalities)
+    total, number = 0.0, 0
+    for answer in answers:
+        true = exact(answer, codes)
+        if true is not None and answer.rows == "all" and answer.noise == "discrete gaussian":
+            assert answer.scale > 2
+            total += float((((answer.values - true) / answer.scale) ** 2).sum())
+            number += true.size
+    return total, number
+
+
+def is_as_stated(total: float, number: int) -> bool:
+    return chi2.ppf(ALARM / 2, number) <= total <= chi2.isf(ALARM / 2, number)
+
+
+@pytest.mark.parametrize("case", ["declared", "paper's learner", "seeds"])
+def test_answers_are_what_was_asked_with_noise_as_strong_as_stated(case: str) -> None:
+    answers = loaded(case).answers
+    total, number = squared_errors(case, answers)
+    assert number > 300
+    assert is_as_stated(total, number)
+    halved = [dataclasses.replace(a, scale=a.scale / 2) for a in answers]
+    assert chi2.cdf(chi2.isf(ALARM / 2, number) / 4, number) < 1e-6, (
+        "how often the planted scale would be missed"
+    )
+    assert not is_as_stated(*squared_errors(case, halved))
+
+
+def test_domain_questions_are_there_too() -> None:
+    answers = loaded("private").answers
+    assert {"number of rows", "frequent values", "present and missing", "precision", "runs"} <= {
+        a.asked.kind for a in answers
+    }
+    values = answers.about("city", kind="frequent values")
+    assert len(values) == 1
+    assert set(values[0].asked.details["found"]) == set(shared("private")._codec.domain["city"].values)
+    assert values[0].values.shape == (1 + len(values[0].asked.details["found"]),)
+    total, number = squared_errors("private", [a for a in answers if a.asked.kind != "counts"])
+    assert is_as_stated(total, number)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_read_is_what_the_sampler_keeps(case: str) -> None:
+    kept, read = shared(case)._sampler.answers, loaded(case).answers
+    assert len(read) == len(kept)
+    for one, other in zip(kept, read, strict=True):
+        assert (one.values == other.values).all()
+        assert (one.scale, one.noise, one.paid_by, one.rows) == (
+            other.scale,
+            other.noise,
+            other.paid_by,
+            other.rows,
+        )
+        assert one.asked.kind == other.asked.kind
+        for mine, theirs in zip(one.asked.tables, other.asked.tables, strict=True):
+            assert [a.column for a in mine] == [a.column for a in theirs]
+            assert all((a.buckets == b.buckets).all() for a, b in zip(mine, theirs, strict=True))
+
+
+def test_answers_by_columns() -> None:
+    answers = loaded("declared").answers
+    assert isinstance(answers, Answers)
+    (age,) = answers.about("age", kind="counts")
+    assert answers.columns_of(age) == ("age",)
+    assert age.values.shape == (len(shared()._codec.domain["age"].lower) + 1,)
+    assert not answers.about("age", kind="precision")
+    assert answers[0] is next(iter(answers))
+    assert len(answers[:2]) == 2
+
+
+def test_parts_are_told() -> None:
+    parts = {a.rows for a in loaded("independent, split").answers if "domain" not in a.paid_by}
+    assert parts
+    assert parts <= {"learning", "parameters", "structure"}
+    assert {a.rows for a in loaded("declared").answers} == {"all"}  # and so are all that learn a domain
+
+
+def test_a_question_without_words_is_known_by_its_class() -> None:
+    class Mine:
+        pass
+
+    assert describe(Mine()).kind == "Mine"
+    transcript = Transcript()
+    transcript.note(Asked(kind="x"), np.ones(1), 0.0, paid_by=(), rows="all", noise="discrete gaussian")
+    assert transcript.answers == (), "an exact answer is not kept"
+
+
+def test_no_answer_leaves_unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many answers as were given noise are in the release: a method that forgets to write its answer down is caught."""
+
+    def noised(**options: Any) -> tuple[int, int]:
+        drawn = []
+        honest = Queryable._noisy
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Queryable, "_noisy", lambda self, *a: (drawn.append(1), honest(self, *a))[1])
+            return len(fitted(**options).release().answers), len(drawn)
+
+    for case in ("private", "declared"):
+        written, drawn = noised(case=case)
+        assert written == drawn > 5
+    monkeypatch.setattr(Queryable, "ask_tables", _forgetful)
+    written, drawn = noised()
+    assert written < drawn
+
+
+def _forgetful(self: Queryable, sets: Any, shares: Any) -> Any:
+    self._meter.spend(share=sum(shares))
+    return [
+        self._noisy(found, CountTable(axes).sensitivity(self.neighbours), share)
+        for found, axes, share in zip(self._rows.tables(sets), sets, shares, strict=True)
+    ]
+
+
+def test_the_number_of_rows_is_that_of_all_counts_wherever_it_is_asked_for():
+    """Of what was asked about it alone the noise is several times that of the counts."""
+    rows = 20_000
+    frame = pd.DataFrame({name: ["a", "b"] * (rows // 2) for name in "xyz"})
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_of({name: {"sdtype": "categorical"} for name in "xyz"}), epsilon=0.2
+    )
+    synth.fit(frame)
+    release = synth.release()
+    found = release.answers.number_of_rows()
+    assert found == round(release.margins(())["estimate"].iloc[0]) == len(release.sample())
+    alone = [a.values.sum() for a in release.answers if a.asked.kind == "number of rows"]
+    assert alone
+    assert found != max(0, round(float(np.mean(alone))))

@@ -1,0 +1,300 @@
+"""Damaged release files: refused with one line, or still well formed: they sample within their domain, and every paper
+is made, of what their entries add up to.
+
+Ten thousand of them in the nightly run, a few dozen in the fast one; the same ones on every run. A loader with a check less
+is caught by damage where it looks, and as nothing is drawn anew, surely.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache, partial, reduce
+from itertools import product
+from operator import getitem
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import ruled
+from damage import DAMAGES, damage_json, damage_ledger, damaged
+from jsonschema import Draft202012Validator
+from releases import fitted
+
+from sdv_plausible import Release
+from sdv_plausible.release.file import ledger, parts, rules, seeds
+from sdv_plausible.release.file.arrays import decode, encode
+from sdv_plausible.release.file.parts import Part
+from sdv_plausible.release.file.published import schema_document
+from sdv_plausible.release.mechanism import TooFewReleasedError
+
+# Of damaged types, as if an older version had taken them from rows.
+pytestmark = pytest.mark.filterwarnings("ignore:this file was made by a version:UserWarning")
+
+LONGEST, EXCERPT = 500, 60
+MANY, FEW, PARTS = 10_000, 40, 10
+VALIDATOR = Draft202012Validator(schema_document())
+
+
+@cache
+def files() -> list[bytes]:
+    releases = [
+        fitted(case, max_bins=6).release()
+        for case in ("declared", "private", "seeds", "seeds, range", "mixed")
+    ]
+    return [r.to_bytes() for r in releases] + [releases[2].to_bytes(readable=True), with_rules()]
+
+
+@cache
+def with_rules() -> bytes:
+    return bytes(ruled.fitted().release().to_bytes())
+
+
+def outcome(data: bytes) -> str:
+    """What a loader makes of a file: "refused" or "accepted"; anything else is raised."""
+    try:
+        release = Release.from_bytes(data)
+    except ValueError as error:
+        check_message(str(error), data)
+        return "refused"
+    check_rows(release)
+    check_papers(release, json.loads(data)["ledger"]["epsilon"])
+    again = release.to_bytes()
+    assert Release.from_bytes(again).to_bytes() == again
+    VALIDATOR.validate(json.loads(data))
+    return "accepted"
+
+
+def check_message(message: str, data: bytes) -> None:
+    """One line, short, and nothing long out of the file."""
+    assert message.strip()
+    assert "\n" not in message
+    assert len(message) <= LONGEST, message
+    text = data.decode("utf-8", errors="replace")
+    assert not any(message[i : i + EXCERPT] in text for i in range(len(message) - EXCERPT + 1)), message
+
+
+def check_rows(release: Release) -> None:
+    try:
+        rows = release.sample(20, random_state=1)
+    except TooFewReleasedError:  # well formed, and nothing was released
+        assert not any(len(part.sizes) for part in release.seeds.parts)
+        return
+    except ValueError as error:  # well formed, and the damaged rules leave out nearly every row
+        assert release.rules.rule_set.limiting
+        assert "rows that the model made" in str(error)  # noqa: PT017
+        return
+    assert len(rows) == 20
+    labels = {column.name: column.label for column in release.schema.columns}
+    assert release.rules.rule_set.holds(
+        rows.rename(columns={label: name for name, label in labels.items()})
+    ).all()
+    for attribute in release.rules.whole(release.domain):
+        column = rows[labels[attribute.name]]
+        present = column[column.notna()]
+        assert attribute.nullable or len(present) == len(column), attribute.name
+        if attribute.texts:
+            present = present[~present.isin(attribute.texts)]
+        elif attribute.values:
+            assert set(present) <= set(attribute.values), attribute.name
+        if len(present) and attribute.lower and attribute.kind != "datetime":
+            ends = np.array([attribute.lower[0], attribute.upper[-1]], dtype=float)
+            low, high = ends if attribute.decimals is None else np.round(ends, attribute.decimals)
+            slack = 1e-12 * np.abs(ends).max()
+            assert (present.astype(float) >= low - slack).all(), attribute.name
+            assert (present.astype(float) <= high + slack).all(), attribute.name
+        elif len(present) and attribute.lower and attribute.datetime_format is None:
+            zone = attribute.time_zone or "UTC"
+            stamps = pd.to_datetime(present, utc=True)
+            assert (stamps >= pd.Timestamp(attribute.lower[0], tz="UTC").tz_convert(zone)).all()
+            assert (stamps <= pd.Timestamp(attribute.upper[-1], tz="UTC").tz_convert(zone)).all()
+
+
+def check_papers(release: Release, stated: float | None) -> None:
+    """Every paper is made, and none says less than the file does, nor than its losses come to."""
+    said, card = release.ledger, release.card()
+    assert card.to_markdown()
+    assert str(release).endswith(f"\n{card.lead}")
+    assert str(said).startswith(card.lead)
+    assert said.claims_privacy == (stated is not None)
+    if stated is not None:
+        assert said.to_registry(domain=release.domain)
+        assert said.total() >= stated
+
+
+def run(number: int, start: int = 0, kinds: Any = DAMAGES) -> Counter[str]:
+    return Counter(outcome(damaged(files(), random.Random(start + i), kinds)) for i in range(number))
+
+
+def test_some_damage_of_every_kind() -> None:
+    found = run(FEW)
+    assert found["refused"] > FEW / 3
+    assert found["accepted"] > FEW / 60, "some damage leaves a file well formed: the rows are looked at, too"
+    assert len(DAMAGES) == 4
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(PARTS))
+def test_ten_thousand_damaged_files(part: int) -> None:
+    found = run(MANY // PARTS, start=10**6 + part * MANY // PARTS)
+    assert found.total() == MANY // PARTS
+    assert found["accepted"] > MANY / PARTS / 100
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{}", b"[]", b"null", b'"', b"\xef\xbb\xbf{}", b"[" * 100_000, b'{"a":' * 100_000]
+)
+def test_files_that_are_none(data: bytes) -> None:
+    assert outcome(data) == "refused"
+
+
+def test_damaged_ledgers_are_refused_or_say_what_their_entries_add_up_to() -> None:
+    found = run(FEW, kinds=[damage_ledger])
+    assert found["refused"] > FEW / 3
+    assert found["accepted"] > FEW / 60
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(PARTS))
+def test_thousands_of_damaged_ledgers(part: int) -> None:
+    number = MANY // 2 // PARTS
+    assert run(number, start=10**6 + part * number, kinds=[damage_ledger])["accepted"] > 50 / PARTS
+
+
+def damaged_rules(rng: random.Random) -> bytes:
+    """The rules' section alone is damaged, as it is a small part of a file."""
+    document = json.loads(with_rules())
+    part = json.loads(damage_json(json.dumps(document["rules"]).encode(), rng))
+    return json.dumps({**document, "rules": part}).encode()
+
+
+def run_rules(number: int, start: int = 0) -> Counter[str]:
+    return Counter(outcome(damaged_rules(random.Random(start + i))) for i in range(number))
+
+
+def test_damaged_rules_are_refused_or_harmless() -> None:
+    found = run_rules(2 * FEW)
+    assert found["refused"] > FEW / 3
+    assert found["accepted"] > FEW / 60
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(PARTS))
+def test_thousands_of_damaged_rules(part: int) -> None:
+    number = MANY // 2 // PARTS
+    assert run_rules(number, start=10**6 + part * number)["accepted"] > 50 / PARTS
+
+
+# ---- a loader with a check less ---------------------------------------------------------------------------------------
+
+
+def any_codes(part: Part, model: Any, domain: Any, honest: Any = seeds._read) -> Any:
+    wide = SimpleNamespace(names=domain.names, cardinalities=(10**6,) * len(domain.names))
+    return honest(part, model, wide)
+
+
+def any_value(self: Part, *args: Any, **kwargs: Any) -> Any:
+    return self.value
+
+
+def looked_at(method: str) -> Iterator[bytes]:
+    """Files with junk in each of the places that a method of ``Part`` looks at, one place at a time."""
+    honest = getattr(Part, method)
+    for data in files():
+        places: list[str] = []
+
+        def noted(part: Part, *how: Any, places: list[str] = places, **more: Any) -> Any:
+            places.append(part.place)
+            return honest(part, *how, **more)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Part, method, noted)
+            Release.from_bytes(data)
+        for place, junk in product(dict.fromkeys(places), (-1, 0.5, 10**400, "x", None)):
+            *way, last = (int(i) if i else name for name, i in re.findall(r"([^.\[\]]+)|\[(\d+)\]", place))
+            document = json.loads(data)
+            with suppress(LookupError, TypeError):  # of an entry's name, or of a part within a part
+                reduce(getitem, way, document)[last] = junk
+                yield json.dumps(document).encode()
+
+
+def code_too_large() -> Iterator[bytes]:
+    """A file with a code of a seed that no value has."""
+    document = json.loads(files()[2])
+    place = document["seeds"][0]
+    codes = decode(place["codes"]).astype(np.int64)
+    for column in range(codes.shape[1]):
+        wrong = codes.copy()
+        wrong[-1, column] = 1000
+        place["codes"] = encode(wrong, readable=True)
+        yield json.dumps(document).encode()
+
+
+def rule_of_another_type() -> Iterator[bytes]:
+    """Files with a text in the place of a number of a rule."""
+
+    def numbers(value: Any) -> Iterator[tuple[Any, Any]]:
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            if isinstance(inner, int):
+                yield value, key
+            elif isinstance(inner, (dict, list)):
+                yield from numbers(inner)
+
+    document = json.loads(with_rules())
+    for holder, key in numbers(document["rules"]):
+        honest, holder[key] = holder[key], "\0"
+        yield json.dumps(document).encode()
+        holder[key] = honest
+
+
+def damaged_entries() -> Iterator[bytes]:
+    return (damaged(files(), random.Random(i), [damage_ledger]) for i in range(MANY))
+
+
+PARTS_OF = {
+    "ranges of whole numbers": "whole",
+    "finite numbers": "number",
+    "texts": "text",
+    "choices": "choice",
+    "flags": "flag",
+}
+FAULTS: dict[str, tuple[Any, str, Any, Callable[[], Iterator[bytes]]]] = {
+    "what the entries add up to": (ledger, "_recount", lambda *parts: None, damaged_entries),
+    "codes of the seeds": (seeds, "_read", any_codes, code_too_large),
+    "rules": (rules, "_check", lambda *parts: None, rule_of_another_type),
+    **{check: (Part, name, any_value, partial(looked_at, name)) for check, name in PARTS_OF.items()},
+}
+
+
+@pytest.mark.parametrize("check", FAULTS)
+def test_a_loader_with_a_check_less_is_caught(check: str) -> None:
+    owner, name, fault, plants = FAULTS[check]
+
+    def with_fault(data: bytes) -> str:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(owner, name, fault)
+            try:
+                return outcome(data)
+            except Exception:  # a wrong value goes wrong in many ways
+                return "caught"
+
+    assert {with_fault(files()[i]) for i in (2, -1)} == {"accepted"}, (
+        "the fault alone does nothing to whole files"
+    )
+    caught = next(data for data in plants() if with_fault(data) == "caught")
+    assert outcome(caught) in ("refused", "accepted"), "the honest loader is right about it"
+
+
+def test_a_loader_that_quotes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Part.refuse
+    monkeypatch.setattr(
+        Part, "refuse", lambda self, rule: parts.RefusedError(f"{honest(self, rule)}: {self.value!r}")
+    )
+    with pytest.raises(AssertionError):
+        run(FEW)

@@ -1,0 +1,110 @@
+"""Rows in parts: the same for any number of workers, one table whose keys are distinct, files of one schema."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from releases import shared
+
+from sdv_plausible import Release
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.file.many_rows import Call, in_turn
+
+
+@pytest.fixture(scope="module")
+def release() -> Release:
+    return shared().release()
+
+
+@pytest.fixture(scope="module")
+def expected(release: Release, tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    folder = tmp_path_factory.mktemp("alone") / "rows"
+    return [p.read_bytes() for p in release.sample_to_parquet(folder, 250, rows=100, random_state=1)]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_bytes_are_the_same_for_any_number_of_threads(
+    workers: int, release: Release, expected: list[bytes], tmp_path: Path
+) -> None:
+    with ThreadPoolExecutor(workers) as executor:
+        found = release.sample_to_parquet(tmp_path / "rows", 250, rows=100, random_state=1, executor=executor)
+    assert [p.read_bytes() for p in found] == expected
+
+
+def test_bytes_are_the_same_for_processes(release: Release, expected: list[bytes], tmp_path: Path) -> None:
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as executor:
+        found = release.sample_to_parquet(tmp_path / "r", 250, rows=100, random_state=1, executor=executor)
+    assert [p.read_bytes() for p in found] == expected
+
+
+def test_parts_are_one_table(release: Release, tmp_path: Path) -> None:
+    frames = list(release.sample_parts(250, rows=100, random_state=1))
+    assert [len(f) for f in frames] == [100, 100, 50]
+    table = pd.concat(frames)
+    keys = list(release.schema.keys)
+    assert table[keys].nunique().eq(250).all()
+    files = release.sample_to_parquet(tmp_path / "rows", 250, rows=100, random_state=1)
+    read = pd.read_parquet(tmp_path / "rows")
+    assert len(files) == 3
+    assert read[keys[0]].astype(str).tolist() == table[keys[0]].astype(str).tolist()
+
+
+def test_parts_have_coins_of_their_own(release: Release) -> None:
+    call = Call.of(release._rows_from(), 200, 100, 1)
+    names = list(release.domain.names)
+    one, two = call.part(0)[names], call.part(1)[names]
+    assert not one.astype(str).equals(two.astype(str))
+    fresh = [Call.of(release._rows_from(), 100, 100, None).part(0)[names].astype(str) for _ in range(2)]
+    assert not fresh[0].equals(fresh[1])
+
+
+def test_a_call_is_read_once_in_a_process(release: Release) -> None:
+    call = Call.of(release._rows_from(), 200, 100, None)
+    one, two = (pickle.loads(pickle.dumps(call)) for _ in range(2))
+    assert one is two
+    assert one is not call
+    assert one.parquet(1) == call.parquet(1)
+    other = Call.of(release._rows_from(), 200, 100, None)
+    assert pickle.loads(pickle.dumps(other)).parquet(0) != one.parquet(0)
+
+
+def test_few_parts_are_under_way() -> None:
+    class Counting(Executor):
+        open = most = 0
+
+        def submit(self, make: Any, *arguments: Any) -> Future[Any]:  # type: ignore[override]
+            Counting.open += 1
+            Counting.most = max(Counting.most, Counting.open)
+            done: Future[Any] = Future()
+            done.set_result(make(*arguments))
+            return done
+
+    call = Call({}, 1000, 10, Coins.from_seed(0))
+
+    def taken() -> Iterator[int]:
+        for number in in_turn(call, lambda _, number: number, Counting()):
+            Counting.open -= 1
+            yield number
+
+    assert list(taken()) == list(range(100))
+    assert Counting.most <= 4
+
+
+def test_a_folder_with_something_in_it_is_left_alone(release: Release, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("mine")
+    with pytest.raises(ValueError, match="new or empty"):
+        release.sample_to_parquet(tmp_path, 10)
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("wrong", [{"num_rows": -1}, {"num_rows": 5, "rows": 0}])
+def test_numbers_are_checked(wrong: dict[str, int], release: Release) -> None:
+    with pytest.raises(ValueError, match="rows"):
+        next(release.sample_parts(**wrong))

@@ -1,0 +1,275 @@
+"""A release as a file: the same content in and out, bytes that depend on it alone, and rows as the synthesizer makes them."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import hashlib
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from cases import each_once
+from jsonschema import Draft202012Validator
+from releases import CASES, COLUMNS, DECLARED, fitted, shared, table
+from sdv.cag import Inequality
+from sentences import NO_CLAIM, total
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
+from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.release.file import documents
+from sdv_plausible.release.file.published import schema_document
+from sdv_plausible.release.file.release import Release as _Release
+from sdv_plausible.release.file.sampling import sample_table
+from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.table.codec import Codec
+
+MODELLED = list(DECLARED)
+
+
+@pytest.mark.parametrize(("case", "readable"), each_once(CASES, [False, True]))
+def test_what_is_read_is_what_was_written(case: str, readable: bool, tmp_path: Any) -> None:
+    release = shared(case).release()
+    path = tmp_path / "x.release"
+    digest = release.save(path, readable=readable)
+    loaded = Release.load(path, digest)
+    assert loaded == release
+    assert loaded.digest == digest == hashlib.sha256(release.to_bytes()).hexdigest()
+    assert loaded.to_bytes(readable=True) == release.to_bytes(readable=True)
+    if not readable:
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == digest, "as sha256sum prints it"
+    assert Release.load(path, hashlib.sha256(path.read_bytes()).hexdigest().upper()) == release
+    assert str(loaded) == str(release)
+    assert digest in str(release)
+    assert loaded.ledger.to_json() == shared(case).privacy_ledger().to_json()
+    assert loaded.structure() == shared(case).get_structure()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(("case", "readable"), each_once(CASES, [True, False]))
+def test_files_are_of_the_published_schema(case: str, readable: bool) -> None:
+    schema = schema_document()
+    Draft202012Validator.check_schema(schema)
+    document = json.loads(shared(case).release().to_bytes(readable=readable))
+    Draft202012Validator(schema).validate(document)
+    document["model"]["code"] = "import os"
+    assert not Draft202012Validator(schema).is_valid(document)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_coins_give_the_rows_that_the_synthesizer_gives(case: str) -> None:
+    """Values and types of modelled columns, to the last bit; and the types of the invented ones."""
+    synth = copy.deepcopy(shared(case))  # calls are counted
+    release = Release.from_bytes(synth.release().to_bytes())
+    rows = synth.sample(100)
+    coins = synth._sampler.coins.spawn("sample", synth._sdv_seed, synth._calls - 1, 100, (), 0)
+    ours = sample_table(
+        100, {}, domain=release.domain, model=release.model, seeds=release.seeds, schema=release.schema,
+        rules=release.rules, locales=["en_US"], coins=coins,
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(ours[MODELLED], rows[MODELLED], check_freq=False)
+    assert ours.dtypes.astype(str).to_dict() == rows.dtypes.astype(str).to_dict()
+    assert list(ours.columns) == list(rows.columns)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rows_are_in_the_domain_and_keys_are_distinct(case: str) -> None:
+    release = shared(case).release()
+    rows = release.sample(40)
+    assert list(rows.columns) == list(COLUMNS)
+    assert rows["key"].is_unique
+    assert rows["key"].str.fullmatch(r"P\d{5}").all()
+    codec = Codec(release.domain)
+    for name in MODELLED:
+        for value in rows[name].drop_duplicates():
+            if not pd.isna(value) or release.domain[name].nullable:
+                codec.check_value(name, value)
+    assert rows["email"].str.contains("@").all(), "Faker is installed here"
+    empty = release.sample(0)
+    assert list(empty.columns) == list(COLUMNS)
+    assert len(empty) == 0
+
+
+def test_rows_are_fresh_unless_a_state_is_given() -> None:
+    release = shared().release()
+    one, two = release.sample(50, random_state=5), release.sample(50, random_state=5)
+    pd.testing.assert_frame_equal(one, two)
+    assert not release.sample(50)[MODELLED].equals(release.sample(50)[MODELLED])
+    assert not release.sample(50)["email"].equals(release.sample(50)["email"])
+
+
+def test_rows_given_values() -> None:
+    release = shared("paper's learner").release()
+    rows = release.sample(200, given={"city": "Zürich", "age": 44})
+    assert set(rows["city"]) == {"Zürich"}
+    assert set(rows["age"]) == {44}
+    missing = release.sample(20, given={"start": None})
+    assert missing["start"].isna().all()
+    with pytest.raises(ValueError, match="column 'city' has no such value"):
+        release.sample(5, given={"city": "Genf"})
+    with pytest.raises(ValueError, match="must lie between"):
+        release.sample(5, given={"age": 200})
+    with pytest.raises(ValueError, match="not a modelled column"):
+        release.sample(5, given={"email": "a@b.c"})
+    with pytest.raises(ValueError, match="num_rows"):
+        release.sample(-1)
+    city = release.domain.names.index("city")
+    tables = [
+        dataclasses.replace(t, probabilities=np.eye(4)[:1].repeat(len(t.probabilities), 0))
+        if t.child == city
+        else t
+        for t in release.model.tables
+    ]
+    always_bern = dataclasses.replace(release, model=BayesianNetwork(tables))
+    assert set(always_bern.sample(20)["city"]) == {"Bern"}
+    with pytest.raises(ValueError, match="probability is 0"):
+        always_bern.sample(5, given={"city": "Zürich"})
+
+
+def test_equal_releases_have_equal_bytes_and_others_do_not() -> None:
+    one = shared().release()
+    assert one.to_bytes() == shared().release().to_bytes()
+    assert hash(one) == hash(shared().release())
+    other = fitted().release()
+    assert other != one
+    assert other.digest != one.digest
+    assert one != "a release"
+
+
+def test_a_changed_file_is_refused_where_the_digest_is_known(tmp_path: Any) -> None:
+    path = tmp_path / "x.release"
+    digest = shared().release().save(path)
+    changed = json.loads(path.read_text())
+    changed["ledger"]["sentence"] = "Total epsilon 0.001 for everybody."
+    path.write_text(json.dumps(changed))
+    assert Release.load(path).digest != digest
+    with pytest.raises(ValueError, match="not the release that was expected"):
+        Release.load(path, expect_sha256=digest)
+    with pytest.raises(FileNotFoundError):
+        Release.load(tmp_path / "nothing.release")
+    with pytest.raises(ValueError, match="more than 100 bytes"):
+        Release.load(path, max_bytes=100)
+
+
+def test_number_labels_and_key_pairs_survive() -> None:
+    columns = {"0": {"sdtype": "categorical"}, "1": {"sdtype": "numerical"}, "2": {"sdtype": "id"}}
+    frame = pd.DataFrame({0: ["a", "b"] * 100, 1: range(200), 2: range(200)})
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_from_columns(columns),
+        domain={
+            "0": {"range_values": ["a", "b"]},
+            "1": {"range_min": 0, "range_max": 300, "range_is_nullable": False},
+        },
+    )
+    synth.fit(frame)
+    release = Release.from_bytes(synth.release().to_bytes())
+    assert list(release.sample(5).columns) == [0, 1, 2]
+    again = PlausibleDeniabilitySynthesizer.from_release(release)
+    assert list(again.sample(5).columns) == [0, 1, 2]
+    assert again.sample(5).dtypes.to_dict() == release.sample(5).dtypes.to_dict()
+
+
+# ---- who may not be exported ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("test", ["randomized", "deterministic"])
+def test_records_are_not_exported(test: str) -> None:
+    synth = fitted(test=test, k=40, delta=1e-6, least_rows=200, row_cap=100)
+    with pytest.raises(ValueError, match="keeps seed records.*fit with test='release'"):
+        synth.release(allow_no_claim=True)
+
+
+@pytest.mark.parametrize(
+    "options", [{"random_state": 1}, {"domain": None, "undeclared": "infer"}, {"epsilon": math.inf}]
+)
+def test_no_claim_is_exported_on_demand_alone(options: dict[str, Any]) -> None:
+    synth = fitted(**options)
+    with pytest.raises(ValueError, match="no privacy claim.*allow_no_claim"):
+        synth.release()
+    release = Release.from_bytes(synth.release(allow_no_claim=True).to_bytes())
+    assert json.loads(release.to_bytes())["ledger"]["epsilon"] is None
+    assert NO_CLAIM in str(release)
+    assert not release.ledger.claims_privacy
+    rows = release.sample(200)
+    assert (
+        rows[MODELLED].dtypes.astype(str).to_dict()
+        == synth.sample(200)[MODELLED].dtypes.astype(str).to_dict()
+    )
+
+
+def test_exact_answers_are_not_written_down() -> None:
+    assert len(fitted(epsilon=math.inf).release(allow_no_claim=True).answers) == 0
+
+
+def test_other_peoples_code_is_not_exported() -> None:
+    columns = {"low": {"sdtype": "numerical"}, "high": {"sdtype": "numerical"}}
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns))
+    synth.add_constraints([Inequality(low_column_name="low", high_column_name="high")])
+    synth.fit(pd.DataFrame({"low": range(100), "high": range(100, 200)}))
+    with pytest.raises(ValueError, match="SDV constraints and transformers"):
+        synth.release(allow_no_claim=True)
+
+
+def test_nothing_fitted_is_nothing_to_release() -> None:
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS))
+    with pytest.raises(Exception, match="fit first"):
+        synth.release()
+
+
+def test_values_without_a_form_are_named() -> None:
+    columns = {"z": {"sdtype": "categorical"}}
+    with pytest.raises(ValueError, match="column 'z': .*a value of type complex has no form in a file"):
+        PlausibleDeniabilitySynthesizer(
+            metadata_from_columns(columns), domain={"z": {"range_values": [1j, 2j]}}
+        )
+
+
+def test_half_letters_are_named() -> None:
+    """Before a row is looked at: what is paid for must be able to leave."""
+    columns = {"z": {"sdtype": "categorical"}}
+    with pytest.raises(ValueError, match="half a character"):
+        PlausibleDeniabilitySynthesizer(
+            metadata_from_columns(columns), domain={"z": {"range_values": ["\ud800", "b"]}}
+        )
+
+
+# ---- the form ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_file_holds_no_secret_and_no_code() -> None:
+    synth = shared("seeds")
+    text = synth.release().to_bytes().decode()
+    key = synth._sampler.coins._key
+    assert key.hex() not in text
+    assert repr(key)[2:-1] not in text
+    for word in ("sdv_plausible.", "pickle", "__", "lambda", "import "):
+        assert word not in text, word
+
+
+def test_the_readable_form_says_it_in_the_order_that_people_read() -> None:
+    text = shared("paper's learner").release().to_bytes(readable=True).decode()
+    assert list(json.loads(text)) == [
+        "format", "ledger", "schema", "domain", "model", "seeds", "rules", "answers", "settings", "versions",
+    ]  # fmt: skip
+    assert total() in text.splitlines()[3]
+    assert '"Zürich"' in text
+    assert "base64" not in text
+    assert '"data"' not in text
+
+
+def test_every_section_is_needed() -> None:
+    document = json.loads(shared().release().to_bytes())
+    for section in document:
+        less = {name: value for name, value in document.items() if name != section}
+        with pytest.raises(ValueError, match="entries|format"):
+            Release.from_bytes(documents.write(less))
+
+
+def test_ledgers_hold_nothing_that_the_file_leaves_out() -> None:
+    """Whoever gives the ledger a further attribute must give it a place in the file."""
+    assert set(vars(shared().privacy_ledger())) == {"delta", "covers", "epsilon", "neighbours", "_entries"}
+    assert _Release is Release
+    assert table().columns.tolist() == list(COLUMNS)

@@ -1,0 +1,409 @@
+"""What a file says of its privacy: its entries are added up anew, and no other word or total of it is ever shown.
+
+The files in ``stored/`` are of version 0.1, before these rules: :func:`make_stored` wrote them, from simulated people.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
+from sdv_plausible.cli import main
+from sdv_plausible.datasets import census_like, census_like_metadata
+from sdv_plausible.evaluation.page.guarantee import Guarantee
+from sdv_plausible.fit.earlier import earlier_losses
+from sdv_plausible.fit.learned_domain import learned_file
+from sdv_plausible.privacy import ledger as ledgers
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.release.file import ledger as sections
+from sdv_plausible.release.file.card_lines import LIMITS
+from sdv_plausible.release.file.documents import write
+from sdv_plausible.release.release_level import ReleaseTest
+from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.table.declared.domain_file import DomainFile
+from tests.flat import values
+
+STORED = Path(__file__).parent / "stored"
+COLUMNS = ("marital_status", "sex", "income_class", "hours_per_week")
+DECLARED = {name: census_like_metadata()[name] for name in COLUMNS}
+DECLARED["hours_per_week"] |= {"bins": 5}
+TYPES = {name: {"sdtype": words["sdtype"]} for name, words in DECLARED.items()}
+TYPES["home"] = {"sdtype": "id", "regex_format": "P[0-9]{4}"}
+KINDS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "seeds": {"omega": 2, "k": 3, "epsilon0": 2.0, "delta": 1e-6, "structure": {"income_class": ["sex"]}},
+    "copula": {"model": "gaussian_copula"},
+    "latent": {"model": "latent", "epsilon": 4.0, "model_parameters": {"hidden": 8, "latent": 2}},
+    "person": {"person": "home", "rows_per_person": 3, "neighbours": "replace_one"},
+    "split": {"structure": "cfs", "split": (0.3, 0.3, 0.4), "epsilon": 2.0},
+    "no_claim": {"domain": {"sex": DECLARED["sex"]}, "undeclared": "infer"},
+    "learned": {"domain": STORED / "learned.domain.json"},
+}
+
+
+def make_stored() -> None:
+    """How the files were made: not again, or they were files of today."""
+    rows = census_like(2000, random_state=7)[[*COLUMNS]]
+    rows["home"] = [f"P{i // 3:04d}" for i in range(len(rows))]
+    learned_file(rows, DomainFile(columns=TYPES), 0.2, 1e-10, max_bins=6).save(KINDS["learned"]["domain"])
+    for kind, options in KINDS.items():
+        synth = PlausibleDeniabilitySynthesizer(
+            metadata_from_columns(TYPES), **values(**{"domain": DECLARED, **options})
+        )
+        synth.fit(rows)
+        synth.release(allow_no_claim=kind == "no_claim").save(STORED / f"{kind}.release")
+
+
+def document(kind: str = "default") -> Any:
+    return json.loads((STORED / f"{kind}.release").read_text(encoding="utf-8"))
+
+
+def loaded(changed: Any) -> Release:
+    return Release.from_bytes(write(changed))
+
+
+def total_of(kind: str) -> float:
+    return Release.load(STORED / f"{kind}.release").ledger.total()
+
+
+# ---- what 0.1 stored is read -----------------------------------------------------------------------------------------
+
+
+def check_stored(kind: str) -> Release:
+    path = STORED / f"{kind}.release"
+    release = Release.load(path, sha256(path.read_bytes()).hexdigest())
+    assert release.to_bytes() == path.read_bytes(), "what stood there stays, and with it the digest"
+    rows = release.sample(30, random_state=1)
+    assert list(rows.columns) == list(TYPES)
+    assert rows["home"].is_unique
+    assert rows["sex"].isin(DECLARED["sex"]["range_values"]).all()
+    return release
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_stored_files_are_read(kind: str) -> None:
+    release, stored = check_stored(kind), document(kind)["ledger"]
+    assert release.ledger.claims_privacy == (kind != "no_claim")
+    assert release.ledger.sentence() == stored["sentence"]
+    if kind != "no_claim":
+        assert release.ledger.total() == pytest.approx(stored["epsilon"], rel=ledgers.TOLERANCE)
+        assert release.card().lead == stored["sentence"]
+
+
+def test_a_limit_that_stands_there_stays() -> None:
+    """And with it the digest. Control: none is none."""
+    changed = document()
+    changed["ledger"]["limit"] = 2.5
+    release = loaded(changed)
+    assert release.ledger.epsilon == 2.5
+    assert release.to_bytes() == write(changed)
+    assert loaded(document()).ledger.epsilon is None
+
+
+def reword(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another version's words: of the sentence after its total, of the unit, of what is covered and what not."""
+    whole = ledgers.PrivacyLedger.sentence
+    monkeypatch.setattr(
+        ledgers.PrivacyLedger, "sentence", lambda self: f"{whole(self).split(', ')[0]}, in other words."
+    )
+    monkeypatch.setattr(ledgers, "NOT_COVERED", ("something else",))
+    monkeypatch.setattr(ReleaseTest, "covers", "other things")
+    for name in ("unit", "relation", "comparison", "question"):
+        monkeypatch.setattr(Neighbours, name, f"another {name}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_stored_files_are_read_after_a_rewording(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reword(monkeypatch)
+    release, stored = check_stored(kind), document(kind)["ledger"]
+    card = release.card()
+    assert str(release).endswith(f"\n{card.lead}")
+    assert card.lead.endswith(", in other words.")
+    assert card.facts["covers"] == "other things"
+    assert card.not_covered[-len(LIMITS) - 2] == "Something else."
+    for old in (stored["sentence"], stored["not_covered"][0]):
+        assert old not in str(release) + str(release.ledger) + card.to_markdown()
+
+
+@pytest.mark.parametrize("worded", [False, True])
+def test_a_stored_domain_is_read(worded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if worded:
+        reword(monkeypatch)
+    earlier = earlier_losses(KINDS["learned"]["domain"], ONE_ROW)
+    assert any(entry.losses for entry in earlier.entries)
+    assert all(entry.mechanism.startswith("learned earlier at epsilon 0.2 ") for entry in earlier.entries)
+
+
+# ---- no other word is shown, by any door -----------------------------------------------------------------------------
+
+LIES: dict[str, Any] = {
+    "sentence": "Total epsilon 0.001 at delta 1e-12, LIE for everybody.",
+    "covers": "LIE everything) is at most 1.01 times as likely (",
+    "not_covered": ["LIE nothing"],
+}
+
+
+def doors(release: Release, folder: Path) -> str:
+    """All that can be printed of a release."""
+    release.save(folder / "x.release")
+
+    def papers(command: str, *options: str) -> None:
+        assert main([command, str(folder / "x.release"), "--overwrite", *options]) == 0
+
+    for ending in ("html", "md", "json"):
+        papers("card", "-o", str(folder / f"card.{ending}"))
+    if release.ledger.claims_privacy:
+        papers("registry", "-o", str(folder / "entry.yaml"), "--conformance", str(folder / f"table.{'md'}"))
+    written = [path.read_text(encoding="utf-8") for path in folder.iterdir() if path.suffix != ".release"]
+    synth, ledger = PlausibleDeniabilitySynthesizer.from_release(release), release.ledger
+    shown = (release, ledger, ledger._repr_html_(), ledger.to_json(), release.card().to_dict(), synth)
+    return "".join(map(str, (*written, *shown, synth.privacy_ledger(), Guarantee.of(ledger))))
+
+
+@pytest.mark.parametrize("kind", ["default", "person", "no_claim"])
+def test_words_that_a_file_makes_up_are_shown_nowhere(kind: str, tmp_path: Path, capsys: Any) -> None:
+    changed = document(kind)
+    changed["ledger"] |= LIES
+    shown = doors(loaded(changed), tmp_path) + capsys.readouterr().out
+    assert "LIE" not in shown
+    assert shown.count(document(kind)["ledger"]["sentence"]) > 5
+
+
+def test_words_of_the_file_that_are_shown_would_be_caught(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def believing(*parts: Any) -> Any:
+        ledger, said = sections.read_ledger(*parts)
+        ledger.covers = said.covers
+        return ledger, said
+
+    monkeypatch.setattr("sdv_plausible.release.file.sections.read_ledger", believing)
+    with pytest.raises(AssertionError):
+        test_words_that_a_file_makes_up_are_shown_nowhere("default", tmp_path, capsys)
+
+
+# ---- the total -------------------------------------------------------------------------------------------------------
+
+
+def check_total(kind: str, factor: float) -> None:
+    """What a file is taken for that states so many times what its entries add up to."""
+    changed, true = document(kind), total_of(kind)
+    changed["ledger"]["epsilon"] = true * factor
+    if factor < 1 - ledgers.TOLERANCE:
+        with pytest.raises(
+            ValueError, match="ledger.epsilon: must not be below what the entries add up to"
+        ) as raised:
+            loaded(changed)
+        assert "\n" not in str(raised.value)
+        return
+    release = loaded(changed)
+    assert release.ledger.total() == max(true, true * factor)
+    assert (
+        release.card().facts["total"].startswith(f"epsilon {ledgers.rounded_up(max(true, true * factor))} ")
+    )
+    assert release.ledger.total(1e-6) < release.ledger.total(), "at another delta nothing was stated"
+
+
+@pytest.mark.parametrize("factor", [0.0, 0.5, 1 - 2e-6, 1 - 5e-7, 1.0, 1 + 5e-7, 3.0, 1e12])
+@pytest.mark.parametrize("kind", ["default", "split"])
+def test_a_total_is_never_below_what_the_entries_add_up_to_nor_what_was_stated(
+    kind: str, factor: float
+) -> None:
+    check_total(kind, factor)
+
+
+def test_a_total_that_is_believed_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sections, "TOLERANCE", 2.0)
+    with pytest.raises(pytest.fail.Exception):
+        check_total("default", 0.5)
+
+
+@pytest.mark.parametrize("factor", [0.5, 1 - 2e-6, 1.0, 2.0])
+def test_a_learned_domain_is_read_by_the_same_rule(factor: float) -> None:
+    changed = json.loads(KINDS["learned"]["domain"].read_text(encoding="utf-8"))
+    stated = changed["learned"]["ledger"]["epsilon"] * factor
+    changed["learned"]["ledger"] |= {"epsilon": stated, "sentence": LIES["sentence"]}
+    if factor < 1:
+        with pytest.raises(ValueError, match="must not be below what the entries add up to"):
+            earlier_losses(changed, ONE_ROW)
+    else:
+        assert f"at epsilon {stated:.3g} " in earlier_losses(changed, ONE_ROW).entries[0].mechanism
+
+
+def test_an_amplified_total_is_believed_of_the_learner_that_has_it_alone() -> None:
+    """The finer account of a split holds for the paper's learner; the coarser one is above it."""
+    changed = document("split")
+    changed["settings"] |= {"structure": None}
+    with pytest.raises(ValueError, match="must not be below what the entries add up to"):
+        loaded(changed)
+    unknown = {name: value for name, value in document("split")["settings"].items() if name != "model"}
+    assert loaded({**document("split"), "settings": unknown}).ledger.total() == total_of("split")
+
+
+# ---- what contradicts the ledger -------------------------------------------------------------------------------------
+
+
+def entry(changed: Any, part: str) -> Any:
+    return next(e for e in changed["ledger"]["entries"] if part in e["parts"] and e["losses"])
+
+
+def without_losses(part: str) -> Any:
+    """An entry that costs nothing any more, and a total that agrees."""
+
+    def change(changed: Any) -> None:
+        entry(changed, part)["losses"] = []
+        changed["ledger"]["epsilon"] = 0.0
+        losses = [loss for e in changed["ledger"]["entries"] for loss in e["losses"]]
+        if losses:
+            changed["ledger"]["epsilon"] = 1e6
+
+    return change
+
+
+def in_entries(**change: Any) -> Any:
+    return lambda changed: entry(changed, "parameters")["losses"][0].update(change)
+
+
+def in_ledger(**change: Any) -> Any:
+    return lambda changed: changed["ledger"].update(change)
+
+
+def many_losses(changed: Any) -> None:
+    """In two entries, of which neither has too many."""
+    entry(changed, "parameters")["losses"] *= 600
+    changed["ledger"]["entries"].append(entry(changed, "parameters"))
+
+
+CORRUPT: dict[str, tuple[str, Any, str]] = {
+    "negative": ("default", in_entries(sensitivity_over_sigma=-1), "must be a finite number"),
+    "nothing": ("default", in_entries(sensitivity_over_sigma=0), "must be a finite number above 0"),
+    "tiny": ("default", in_entries(sensitivity_over_sigma=1e-300), "ledger: "),
+    "huge": ("default", in_entries(sensitivity_over_sigma=1e300), "ledger: "),
+    "large": ("default", in_entries(sensitivity_over_sigma=1e100), "ledger: "),
+    "tiny beside no claim": ("no_claim", in_entries(sensitivity_over_sigma=1e-300), "ledger: "),
+    "text": ("default", in_entries(sensitivity_over_sigma="0.1"), "must be a finite number"),
+    "flag": ("default", in_entries(sensitivity_over_sigma=True), "must be a finite number"),
+    "null": ("default", in_entries(sensitivity_over_sigma=None), "must be a finite number"),
+    "list": ("default", in_entries(sensitivity_over_sigma=[0.1]), "must be a finite number"),
+    "one more": ("default", in_entries(epsilon=0.1), "must have exactly the entries"),
+    "another kind": ("default", in_entries(type="PureDP"), "must have exactly the entries"),
+    "no kind": ("default", in_entries(type="RowLoss"), "must be one of"),
+    "a fraction of uses": ("default", in_entries(count=0.5), "must be a whole number"),
+    "endless uses": ("default", in_entries(count=2**62), "must be a whole number from 1 to 10000000"),
+    "no end": ("default", in_entries(type="InfiniteLoss"), "must have exactly the entries"),
+    "missing": ("default", lambda c: entry(c, "parameters")["losses"][0].pop("count"), "must have exactly"),
+    "many losses": ("default", many_losses, "at most 1000 losses in all"),
+    "no entry": ("default", in_ledger(entries=[]), "must be at least one entry"),
+    "no delta": ("default", in_ledger(delta=5e-324), "delta .* must be below 1 and at least"),
+    "whole delta": ("default", in_ledger(delta=1), "delta .* must lie strictly between"),
+    "smaller delta": ("default", in_ledger(delta=1e-12), "must not be below what the entries add up to"),
+    "no claim that is one": ("default", in_ledger(epsilon=None), "null elsewhere"),
+    "a claim that is none": ("no_claim", in_ledger(epsilon=1.0), "null elsewhere"),
+    "model for nothing": ("default", without_losses("parameters"), "answers: each must be paid by an entry"),
+    "domain for nothing": ("learned", without_losses("domain"), "pay for the domain that was learned"),
+    "seeds for nothing": ("seeds", without_losses("seeds"), "pay for the seeds that are released"),
+    "values of the rows": (
+        "default",
+        lambda c: c["domain"][0].update(provenance="inferred"),
+        "must make no claim",
+    ),
+    "values edited after a look": (
+        "default",
+        lambda c: c["domain"][0].update(provenance="edited"),
+        "must make no claim",
+    ),
+    "another unit": (
+        "person",
+        lambda c: c["ledger"]["neighbours"].update(rows_per_person=100),
+        "settings: .* must be .* those that the ledger counts with",
+    ),
+    "another relation": (
+        "default",
+        lambda c: c["ledger"]["neighbours"].update(relation="replace_one"),
+        "settings: .* must be .* those that the ledger counts with",
+    ),
+    "another test": ("default", lambda c: c["settings"].update(privacy_test="randomized"), "must be 'release'"),
+    "a learner that is none": (
+        "split",
+        lambda c: c["settings"].update(model_parameters={"neurons": 3}),
+        "model_parameters",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CORRUPT)
+def test_a_ledger_that_cannot_be_is_refused_when_it_is_read(case: str) -> None:
+    kind, change, words = CORRUPT[case]
+    changed = document(kind)
+    assert loaded(copy.deepcopy(changed)).card().title
+    change(changed)
+    with pytest.raises(ValueError, match=words) as raised:
+        loaded(changed)
+    assert "\n" not in str(raised.value)
+
+
+def test_no_number_is_none_in_a_file() -> None:
+    changed = document()
+    in_entries(sensitivity_over_sigma=math.pi)(changed)
+    for constant in (b"NaN", b"Infinity"):
+        with pytest.raises(ValueError, match="which is not a number of JSON"):
+            Release.from_bytes(write(changed).replace(b"3.141592653589793", constant))
+
+
+def test_what_costs_something_is_a_line_of_the_table() -> None:
+    """An entry that is called like a sentence of the ledger is not left out of it."""
+    changed = document()
+    entry(changed, "parameters")["name"] = "as printed"
+    for answer in changed["answers"]["asked"]:
+        answer["paid_by"] = ["as printed"]
+    release = loaded(changed)
+    assert "as printed" in [line["name"] for line in release.ledger.to_dict()["entries"]]
+    assert "as printed" in [line["name"] for line in release.card().costs]
+    assert "  as printed   epsilon" in str(release.ledger)
+
+
+@pytest.mark.parametrize(
+    ("kind", "other", "wrong"),
+    [
+        ("default", {"neighbours": "replace_one"}, {"neighbours": "replace_one"}),
+        ("split", {"model": "bayesian_network"}, {"split": None}),
+    ],
+)
+def test_parameters_of_another_fit_are_in_no_file(
+    kind: str, other: dict[str, Any], wrong: dict[str, Any]
+) -> None:
+    release = Release.load(STORED / f"{kind}.release")
+    assert PlausibleDeniabilitySynthesizer.from_release(release).release().ledger.total() == total_of(kind)
+    again = PlausibleDeniabilitySynthesizer.from_release(release, **other)  # for a fit to come
+    assert again.release().settings == release.settings
+    with pytest.raises(ValueError, match="for other ones, fit anew"):
+        replace(release, settings={**release.settings, **wrong})
+
+
+def unpaid(model: str) -> Any:
+    """A file whose entries have no loss, whose answers are gone, and whose total is 0."""
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_from_columns({"a": {"sdtype": "categorical"}}),
+        domain={"a": {"range_values": ["x", "y"], "range_is_nullable": False}}, model=model,
+    )  # fmt: skip
+    synth.fit(pd.DataFrame({"a": ["x"] * 90 + ["y"] * 10}))
+    changed = json.loads(synth.release().to_bytes(readable=True))
+    for line in changed["ledger"]["entries"]:
+        line["losses"] = []
+    changed["ledger"]["epsilon"], changed["answers"] = 0.0, {"axes": [], "asked": []}
+    return changed
+
+
+def test_a_model_that_nothing_pays_for_is_refused() -> None:
+    with pytest.raises(ValueError, match="must pay for the model that was learned"):
+        loaded(unpaid("independent"))
+    assert loaded(unpaid("uniform")).ledger.total() == 0  # of which nothing was learned

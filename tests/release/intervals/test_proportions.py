@@ -1,0 +1,68 @@
+"""Limits of proportions: coverage computed exactly, by summing over all counts and all noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cases import fast_and_nightly
+from scipy.stats import binom, norm
+
+from sdv_plausible.release.intervals.proportions import proportion_limits
+
+MISS = 0.05
+
+
+def law(sigma: float) -> tuple[np.ndarray, np.ndarray]:
+    reach = int(9 * sigma) + 3
+    z = np.arange(-reach, reach + 1)
+    mass = np.exp(-0.5 * (z / sigma) ** 2)
+    return z, mass / mass.sum()
+
+
+def missed(rows: int, p: float, sigma: float, told: float, bounds: tuple[int, int] | None = None) -> float:
+    """Exact probability that the limits, made for the noise that is told, miss p."""
+    z, mass = law(sigma)
+    total = np.convolve(binom.pmf(np.arange(rows + 1), rows, p), mass)
+    y = np.arange(len(total)) + z[0]
+    low, high = proportion_limits(y, told, *(bounds or (rows, rows)), MISS)
+    return float(total[(p < low) | (p > high)].sum())
+
+
+@pytest.mark.parametrize("rows", fast_and_nightly([1, 300], [40]))
+@pytest.mark.parametrize("p", [0.0, 0.003, 0.1, 0.5, 0.93, 1.0])
+@pytest.mark.parametrize("sigma", fast_and_nightly([0.4, 12.0], [3.0]))
+def test_limits_cover(rows, p, sigma):
+    assert missed(rows, p, sigma, sigma) <= MISS
+
+
+@pytest.mark.parametrize("p", [0.05, 0.5])
+def test_limits_cover_where_the_number_of_rows_is_bounded(p):
+    assert missed(500, p, 5.0, 5.0, (470, 540)) <= MISS
+    assert missed(500, p, 5.0, 5.0, (500, 500)) <= MISS
+
+
+def test_half_the_noise_is_too_little():
+    assert missed(300, 0.1, 12.0, 6.0) > 0.15
+
+
+def test_no_sampling_is_too_little():
+    """Limits that forget the sampling, as those of the table's count do."""
+    z, mass = law(5.0)
+    total = np.convolve(binom.pmf(np.arange(2001), 2000, 0.3), mass)
+    y = np.arange(len(total)) + z[0]
+    assert total[np.abs(y - 600) > 1.96 * 5.0].sum() > 0.5
+
+
+def test_they_are_not_much_wider_than_they_must_be():
+    rows, sigma, y = 10_000, 40.0, 3000
+    low, high = proportion_limits(np.array([y]), sigma, rows, rows, MISS)
+    ideal = 2 * norm.isf(MISS / 2) * np.sqrt(rows * 0.3 * 0.7 + sigma**2) / rows
+    assert ideal < high[0] - low[0] < 1.1 * ideal
+
+
+def test_shapes_and_extremes():
+    low, high = proportion_limits(np.array([[-50, 0], [100, 400]]), 3.0, 95, 105, MISS)
+    assert low.shape == high.shape == (2, 2)
+    assert low[0, 0] == 0
+    assert high[1, 1] == 1
+    assert (low <= high).all()

@@ -1,0 +1,141 @@
+"""Column types of the output: functions of the domain and the declaration, of no row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
+from sdv_plausible.sdv.stand_ins import stand_in_table
+from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.table.cells.dates import check_dates, date_style
+from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.table.columns.output_types import invented_type, output_type, usual_types
+
+
+def types(table: pd.DataFrame, domain: Domain) -> dict[str, str]:
+    specs = {"key": {"sdtype": "id"}, "lat": {"sdtype": "latitude", "pii": True}}
+    specs = {**{name: {"sdtype": "categorical"} for name in table}, **specs}
+    invented = stand_in_table(table.dtypes, specs, ["key"]).dtypes[["key", "lat"]]
+    modelled = {a.name: output_type(a, table.dtypes[a.name]) for a in domain}
+    return {name: repr(t) for name, t in {**modelled, **invented}.items()}
+
+
+def test_output_types_do_not_show_one_row():
+    domain = Domain(
+        (
+            Attribute(name="n", kind="integer", lower=(0,), upper=(9,), nullable=True),
+            Attribute(name="x", kind="float", lower=(0.0,), upper=(9.0,), nullable=True),
+            Attribute(name="flag", kind="categorical", values=(False, True), nullable=True),
+            Attribute(name="grade", kind="ordinal", values=("A", "B"), nullable=True),
+        )
+    )
+    table = pd.DataFrame(
+        {
+            "n": [1, 2],
+            "x": [1, 2],
+            "flag": [True, False],
+            "grade": pd.Categorical(["A", "B"]),
+            "key": [1, 2],
+            "lat": [1, 2],
+        }
+    )
+    longer = pd.DataFrame(
+        {"n": [1, 2, None], "x": [1, 2, 0.5], "flag": [True, False, None], "grade": pd.Categorical(["A", "B", "Z"]),
+         "key": [1, 2, None], "lat": [1, 2, None]}
+    )  # fmt: skip
+    assert types(table, domain) == types(longer, domain)
+    assert not table.dtypes.equals(longer.dtypes)  # SDV would write these
+    inferred = Domain(tuple(Attribute(**{**vars(a), "provenance": "inferred"}) for a in domain))
+    assert types(table, inferred) != types(longer, inferred)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("float32", "float64"),
+        ("M8[s]", "M8[ns]"),
+        ("string", "object"),
+        ("int8", "float64"),
+        ("bool", "object"),
+        ("int64", "Int64"),
+        ("object", "category"),
+        ("M8[ns]", "object"),
+    ],
+)
+def test_a_type_that_one_finer_or_odd_row_widens_is_not_written(first, second):
+    attributes = [
+        Attribute(name="x", kind="float", lower=(0.0,), upper=(9.0,), nullable=True),
+        Attribute(name="n", kind="integer", lower=(0,), upper=(9,), nullable=True),
+        Attribute(name="d", kind="datetime", lower=(0,), upper=(9,)),
+        Attribute(name="c", kind="categorical", values=("a", "b")),
+        Attribute(name="f", kind="categorical", values=(False, True)),
+    ]
+    for attribute in attributes:
+        for known in (attribute, replace(attribute, provenance="private")):
+            written = [output_type(known, pd.Series(dtype=t).dtype) for t in (first, second)]
+            assert written[0] == written[1]
+
+
+@pytest.mark.parametrize("door", ["synthesizer", "source"])
+def test_types_of_privately_learned_columns_show_no_row_at_any_door(door):
+    """Of numbers, which one missing row makes doubles, and of categories, whose type would list every real value."""
+    words = {"n": {"sdtype": "numerical"}, "c": {"sdtype": "categorical"}}
+    plain = pd.DataFrame({"n": np.arange(300) % 9, "c": ["a", "b", "c"] * 100})
+    odd = plain.astype({"n": "Float32", "c": "category"})
+
+    def written(frame: pd.DataFrame) -> list[str]:
+        if door == "source":
+            release = fit_source(frame, words, epsilon=20.0)
+        else:
+            synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(words), epsilon=20.0)
+            synth.fit(frame)
+            release = synth.release()
+        assert release.ledger.claims_privacy
+        assert {a.provenance for a in release.domain} == {"private"}
+        of_rows = replace(release.schema.columns[1], dtype=odd["c"].dtype)  # as files of 0.1 may have it
+        assert list(replace(release.schema, columns=(of_rows,)).taken_from_rows(release.domain)) == ["c"]
+        return [*map(str, release.schema.dtypes)]
+
+    assert written(plain) == written(odd) == ["int64", "object"]
+
+
+@pytest.mark.parametrize(("spec", "expected"), [
+    ({"sdtype": "id"}, "int64"), ({"sdtype": "id", "regex_format": "A[0-9]"}, "object"), ({"sdtype": "email"}, "object"),
+    ({"sdtype": "latitude", "pii": True}, "float64"),
+])  # fmt: skip
+def test_an_invented_column_has_the_type_of_its_declaration(spec, expected):
+    assert invented_type(spec) == np.dtype(expected)
+    for dtype in ("int64", "float64", "uint64", "object", "category", "Int64"):
+        dtypes = pd.Series({"x": pd.Series(dtype=dtype).dtype})
+        assert stand_in_table(dtypes, {"x": spec}, []).dtypes["x"] == np.dtype(expected)
+
+
+def test_dates_with_a_declared_format_are_text_however_they_are_stored():
+    """One cell that is no date makes a column of dates one of objects."""
+    attribute = Attribute(name="d", kind="datetime", lower=(0,), upper=(9,), datetime_format="%d.%m.%Y")
+    dates = pd.Series(pd.to_datetime(["2020-01-01"]))
+    assert date_style(dates, "%d.%m.%Y") == date_style(dates.astype(object), "%d.%m.%Y")
+    assert output_type(attribute) == np.dtype(object)
+    assert date_style(dates.dt.tz_localize("Europe/Zurich"), None) == {"time_zone": "Europe/Zurich"}
+    with pytest.raises(ValueError, match="column 'd' has dates of a time zone"):
+        check_dates(pd.DataFrame({"d": dates.dt.tz_localize("UTC")}), {"d": "%Y"})
+    with pytest.raises(ValueError, match="column 'd' holds dates as text"):
+        check_dates(pd.DataFrame({"d": ["2020-01-01"]}), {"d": None})
+
+
+def test_settled_types_are_those_of_the_values():
+    domain = Domain(
+        (
+            Attribute(name="flag", kind="categorical", values=(False, True), nullable=True),
+            Attribute(name="code", kind="categorical", values=(1, 2), nullable=True),
+            Attribute(name="text", kind="categorical", values=("a", "b"), nullable=True),
+        )
+    )
+    full = pd.DataFrame({"flag": [True, False], "code": [1, 2], "text": ["a", "b"]}, dtype=object)
+    assert [t.kind for t in usual_types(full.copy(), domain).dtypes] == ["b", "i", "O"]
+    gaps = pd.DataFrame({"flag": [True, np.nan], "code": [1, np.nan], "text": ["a", np.nan]}, dtype=object)
+    assert [t.kind for t in usual_types(gaps, domain).dtypes] == ["O", "f", "O"]

@@ -1,0 +1,212 @@
+"""Declarations in the words of SDV's metadata: what they mean, and what a bad one gets."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdv_plausible.table.cells.dates import NANOSECONDS
+from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.table.declared.specifications import SINGLES, declared_attribute, equal_bins
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"sdtype": "categorical", "range_values": ["a", "b", None]}, {"values": ("a", "b"), "nullable": True}),
+        ({"sdtype": "categorical", "range_values": np.array(["a", "b"])}, {"values": ("a", "b")}),
+        ({"sdtype": "ordinal", "range_values": ["lo", "hi"]}, {"kind": "ordinal", "values": ("lo", "hi")}),
+        ({"sdtype": "boolean"}, {"kind": "categorical", "values": (False, True)}),
+        ({"sdtype": "boolean", "range_is_nullable": False}, {"values": (False, True), "nullable": False}),
+        ({"sdtype": "boolean", "range_is_nullable": True}, {"values": (False, True), "nullable": True}),
+        ({"sdtype": "numerical", "range_min": -3, "range_max": 3}, {"kind": "integer", "cardinality": 7}),
+        ({"sdtype": "numerical", "range_min": -0.5, "range_max": 3.7, "decimal_places": 0}, {"lower": (0, 1, 2, 3)}),
+        ({"sdtype": "numerical", "range_min": 2.5, "range_max": 2.5}, {"lower": (2.5,), "upper": (2.5,)}),
+        ({"sdtype": "numerical", "range_min": 0, "range_max": 1.5}, {"kind": "float", "cardinality": 100, "decimals": None}),
+        ({"sdtype": "numerical", "range_min": np.int64(0), "range_max": np.int64(9)}, {"kind": "integer", "cardinality": 10}),
+        ({"sdtype": "numerical", "range_min": 0, "range_max": 1, "buckets": [0, 1]}, {"buckets": (0, 1)}),
+        (
+            {"sdtype": "datetime", "range_min": "01.02.2020", "range_max": "10.02.2020", "datetime_format": "%d.%m.%Y"},
+            {"kind": "datetime", "cardinality": 10, "unit": NANOSECONDS["D"], "datetime_format": "%d.%m.%Y"},
+        ),
+        (
+            {"sdtype": "datetime", "range_min": "2020 23:10", "range_max": "2020 23:12", "datetime_format": "%Y %H:%M"},
+            {"cardinality": 3, "unit": NANOSECONDS["min"]},
+        ),
+        ({"sdtype": "datetime", "range_min": "2020", "range_max": "2020", "datetime_format": "%Y"}, {"cardinality": 1}),
+        ({"sdtype": "numerical", "range_min": 0}, None),
+        ({"sdtype": "datetime", "range_max": "2020-01-01"}, None),
+        ({"sdtype": "categorical"}, None),
+        ({"sdtype": "categorical", "range_values": []}, None),
+        ({"sdtype": "id", "range_min": 0, "range_max": 9}, None),
+    ],
+)  # fmt: skip
+def test_declarations_in_the_words_of_the_metadata(spec, expected):
+    attribute = declared_attribute("x", spec)
+    if expected is None:
+        assert attribute is None
+        return
+    assert attribute.provenance == "declared"
+    assert {key: getattr(attribute, key) for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"sdtype": "numerical", "range_min": 5, "range_max": 1},
+        {"sdtype": "numerical", "range_min": 5.5, "range_max": 1.5},
+        {"sdtype": "numerical", "range_min": 0, "range_max": float("inf")},
+        {"sdtype": "numerical", "range_min": 0, "range_max": float("inf"), "decimal_places": 0},
+        {"sdtype": "numerical", "range_min": float("nan"), "range_max": 1.0},
+        {"sdtype": "numerical", "range_min": "0", "range_max": "9"},
+        {"sdtype": "numerical", "range_min": False, "range_max": True},
+        {"sdtype": "datetime", "range_min": "soon", "range_max": "later", "datetime_format": "%Y"},
+        {"sdtype": "datetime", "range_min": "2021", "range_max": "2020", "datetime_format": "%Y"},
+        {"sdtype": "datetime", "range_min": "0001", "range_max": "2020", "datetime_format": "%Y"},
+        {"sdtype": "categorical", "range_values": "abc"},
+        {"sdtype": "categorical", "range_values": ["a", "a"]},
+        {"sdtype": "boolean", "buckets": [0]},
+    ],
+)
+def test_bad_declarations_name_the_column(spec):
+    with pytest.raises(ValueError, match="column 'x'"):
+        declared_attribute("x", spec)
+
+
+def test_a_domain_from_declarations():
+    ready = Attribute(name="ready", kind="categorical", values=(1,))
+    declarations = {
+        "values": {"range_values": np.array(["a", "b"]), "range_is_nullable": False},
+        "ordered": {"sdtype": "ordinal", "range_values": ["lo", "hi"]},
+        "number": {"range_min": 0, "range_max": 99},
+        "share": {"range_min": 0.0, "range_max": 1},
+        "day": {"range_min": "2020-01-01", "range_max": "2020-01-10", "datetime_format": "%Y-%m-%d"},
+        "moment": {"range_min": dt.datetime(2020, 1, 1), "range_max": pd.Timestamp("2020-02-01")},
+        "text day": {"range_min": "2020-01-01", "range_max": "2020-01-10"},
+        "flag": {},
+        "ready": ready,
+    }
+    sdtypes = {"text day": "datetime", "flag": "boolean", "number": "numerical", "another": "categorical"}
+    domain = Domain.from_declarations(declarations, sdtypes, max_bins=10)
+    assert domain.names == tuple(declarations)
+    kinds = [
+        "categorical",
+        "ordinal",
+        "integer",
+        "float",
+        "datetime",
+        "datetime",
+        "datetime",
+        "categorical",
+        "categorical",
+    ]
+    assert [a.kind for a in domain] == kinds
+    assert domain["number"].cardinality == 10
+    assert domain["values"].cardinality == 2
+    assert domain["flag"].values == (False, True)
+    assert domain["ready"] is ready
+    assert domain.inferred == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "rule"),
+    [
+        ({}, "does not tell its sdtype"),
+        ({"range_min": "2020-01-01", "range_max": "2020-01-10"}, "does not tell its sdtype"),
+        ({"range_min": 0}, "does not tell its sdtype"),
+        ({"range_min": False, "range_max": True}, "a finite number"),
+        ({"sdtype": "numerical", "range_min": 0}, "fixes no values"),
+        ({"sdtype": "city", "range_values": ["Bern"]}, "fixes no values for sdtype 'city'"),
+        ({"datetime_format": "%Y"}, "fixes no values"),
+        (["a", "b"], "must be a mapping"),
+    ],
+)
+def test_a_declaration_that_fixes_no_domain_is_refused(spec, rule):
+    with pytest.raises(ValueError, match=f"column 'x'.*{rule}"):
+        Domain.from_declarations({"x": spec})
+
+
+def test_max_bins_of_declarations_is_checked():
+    with pytest.raises(ValueError, match=r"max_bins \(0\)"):
+        Domain.from_declarations({"x": {"range_min": 0, "range_max": 9}}, max_bins=0)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(-(2**62), 2**62), st.integers(0, 2**62), st.integers(2, 50))
+def test_equal_bins_are_a_partition_of_nearly_equal_runs(low, width, max_bins):
+    """Also where the numbers outgrow a float."""
+    lower, upper = equal_bins(low, low + width, max_bins)
+    assert (lower[0], upper[-1]) == (low, low + width)
+    assert all(b == a + 1 for a, b in zip(upper, lower[1:], strict=False))
+    lengths = {b - a + 1 for a, b in zip(lower, upper, strict=True)}
+    assert max(lengths) - min(lengths) <= 1
+    singles = width + 1 <= SINGLES * max_bins
+    assert len(lower) == (width + 1 if singles else max_bins)
+
+
+# --- bins and special values that a user names --------------------------------------------------------
+
+
+def ends(spec):
+    attribute = declared_attribute("x", {"sdtype": "numerical", **spec}, 4)
+    assert attribute is not None
+    return list(zip(attribute.lower, attribute.upper, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"range_min": 0, "range_max": 9, "bins": 2}, [(0, 4), (5, 9)]),
+        ({"range_min": 0, "range_max": 3, "bins": 4}, [(0, 0), (1, 1), (2, 2), (3, 3)]),
+        ({"bins": [0, 1, 10, 100]}, [(0, 0), (1, 9), (10, 100)]),
+        ({"bins": [0.0, 0.5, 2.0]}, [(0.0, 0.5), (0.5, 2.0)]),
+        ({"range_min": 0, "range_max": 3, "special_values": [-1, 99]}, [(-1, -1), (0, 0), (1, 1), (2, 2), (3, 3), (99, 99)]),
+        ({"range_min": 0, "range_max": 9, "bins": 1, "special_values": [4]}, [(0, 3), (4, 4), (5, 9)]),
+        ({"range_min": 0, "range_max": 9, "bins": 1, "special_values": [0, 9]}, [(0, 0), (1, 8), (9, 9)]),
+    ],
+)  # fmt: skip
+def test_bins_and_special_values(spec, expected):
+    assert ends(spec) == expected
+
+
+def test_texts_among_special_values_are_values_of_their_own():
+    spec = {
+        "range_min": 0,
+        "range_max": 9,
+        "bins": 1,
+        "special_values": ["N", 4, "?"],
+        "range_is_nullable": False,
+    }
+    found = declared_attribute("x", {"sdtype": "numerical", **spec}, 4)
+    assert (found.kind, found.values, found.lower) == ("integer", ("N", "?"), (0, 4, 5))
+    assert (found.num_ordered, found.cardinality, found.missing_code) == (3, 5, None)
+
+
+def test_a_special_value_of_decimals_stands_alone():
+    found = ends({"range_min": 0.0, "range_max": 1.0, "bins": 1, "special_values": [0.5, -9.0]})
+    assert found[0] == (-9.0, -9.0)
+    assert (0.5, 0.5) in found
+    assert [low <= 0.5 <= high for low, high in found].count(True) == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "rule"),
+    [
+        ({"bins": 0}, "whole number of equal bins"), ({"bins": [1]}, "two increasing edges"),
+        ({"bins": [3, 2]}, "increasing edges"), ({"bins": "2"}, "increasing edges"),
+        ({"special_values": ["1e3"]}, "texts that write no number"), ({"special_values": "N"}, "distinct finite numbers"),
+        ({"special_values": ["N", "N"]}, "distinct finite numbers"), ({"special_values": [None]}, "distinct finite"), ({"special_values": [1, 1]}, "distinct finite numbers"),
+        ({"range_min": 0, "range_max": 9, "special_values": [0.5]}, "must be whole numbers like the range"),
+        ({"range_min": 0, "range_max": 9, "bins": [0, 5]}, "must begin at range_min"),
+        ({"sdtype": "categorical", "range_values": ["a"], "bins": 3}, "bins does not go with sdtype 'categorical'"),
+        ({"sdtype": "datetime", "range_min": "2020", "range_max": "2021", "datetime_format": "%Y", "bins": [1, 2]}, "of dates must be a whole number"),
+    ],
+)  # fmt: skip
+def test_bins_that_are_none_are_refused(spec, rule):
+    with pytest.raises(ValueError, match=f"column 'x': .*{rule}"):
+        declared_attribute("x", {"sdtype": "numerical", **spec}, 4)

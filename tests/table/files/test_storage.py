@@ -1,0 +1,321 @@
+"""Whatever a column is stored as: at every door it is fitted, or refused before a budget has paid."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from cases import each_once
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
+from sdv_plausible.fit import learned_domain
+from sdv_plausible.fit.learned_domain import learned_file
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.release.budget import Budget
+from sdv_plausible.sdv import versions
+from sdv_plausible.sdv.versions import metadata_from_columns, split_input
+from sdv_plausible.sources import bounded, opening
+from sdv_plausible.sources.opening import open_source
+from sdv_plausible.table.cells.series import plain_cells
+from sdv_plausible.table.columns.cell_texts import ColumnType
+from sdv_plausible.table.declared.domain_file import DomainFile
+from sdv_plausible.table.files.storage import check_storage, with_texts
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # half of what is tried here is no sensible declaration
+
+ROWS = 60  # pandas takes another way of reading dates beyond 50
+MOMENT, DAY = dt.datetime(2020, 1, 1), dt.date(2020, 1, 1)
+
+
+def of_arrow(value: Any, kind: pa.DataType) -> pd.Series[Any]:
+    return pd.Series(
+        pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.array([value, None] * (ROWS // 2), kind)]))
+    )
+
+
+def of_dictionary(value: Any) -> pd.Series[Any]:
+    cells = pa.array([value, None] * (ROWS // 2)).dictionary_encode()
+    return pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([cells])))
+
+
+DATES = pd.Series(pd.date_range("2020-01-01", periods=ROWS))
+STORED: dict[str, pd.Series[Any]] = {
+    **{kind: pd.Series(np.ones(ROWS, kind)) for kind in ("?", "b", "Q", "e", "f", "d", "g", "F", "D", "G", ">i4")},
+    **{kind: pd.Series([1, None] * (ROWS // 2), dtype=kind) for kind in ("Int64", "UInt8", "Float32", "boolean")},
+    **{kind: pd.Series(["2020-01-01"] * ROWS, dtype=kind) for kind in ("object", "string[python]", "string[pyarrow]")},
+    "dates": DATES, "dates in seconds": DATES.astype("M8[s]"), "in UTC": DATES.dt.tz_localize("UTC"),
+    "durations": DATES - DATES[0], "periods": DATES.dt.to_period("D"),
+    "intervals": pd.Series(pd.IntervalIndex.from_breaks(range(ROWS + 1))),
+    **{f"sparse {kind}": pd.Series(pd.arrays.SparseArray(np.ones(ROWS, kind))) for kind in ("?", "i8", "f8", "O")},
+    **{
+        f"arrow {kind}": of_arrow(value, kind)
+        for value, kinds in {
+            1: (pa.int8(), pa.uint64(), pa.float32(), pa.float64()),
+            None: (pa.null(),),
+            "2020-01-01": (pa.string(), pa.large_string(), pa.string_view()),
+            b"ab": (pa.binary(), pa.large_binary(), pa.binary(2)),
+            DAY: (pa.date32(), pa.date64()),
+            MOMENT: (pa.timestamp("s"), pa.timestamp("ns"), pa.timestamp("us", "Europe/Zurich")),
+            dt.time(1): (pa.time32("s"), pa.time64("ns")),
+            dt.timedelta(1): (pa.duration("s"), pa.duration("ns")),
+            Decimal(1): (pa.decimal32(5, 1), pa.decimal64(5, 1), pa.decimal128(5, 1), pa.decimal256(5, 1)),
+        }.items()
+        for kind in kinds
+    },
+    "arrow truths": of_arrow(True, pa.bool_()),
+    "arrow halves": of_arrow(np.float16(1), pa.float16()),
+    "arrow months": of_arrow((1, 2, 3), pa.month_day_nano_interval()),
+    "arrow lists": of_arrow([1], pa.list_(pa.int64())),
+    "arrow lists of one": of_arrow([1], pa.list_(pa.int64(), 1)),
+    "arrow structs": of_arrow({"a": 1}, pa.struct([("a", pa.int64())])),
+    "arrow maps": of_arrow([("a", 1)], pa.map_(pa.string(), pa.int64())),
+    **{f"dictionary of {type(v).__name__}": of_dictionary(v) for v in ("2020-01-01", 1, 1.5, MOMENT, Decimal(1), b"a")},
+}  # fmt: skip
+STORED |= {
+    f"category of {name}": STORED[name].astype("category")
+    for name in ("object", "d", "?", "D", "dates", "durations", "intervals", "periods")
+}
+DECLARED: dict[str, dict[str, Any]] = {
+    "categorical": {"range_values": ["1", "2"]},
+    "numerical": {"range_min": 0, "range_max": 9},
+    "boolean": {},
+    "datetime": {"range_min": "2020-01-01", "range_max": "2020-12-31"},
+}
+PERSONS = {"c": {"sdtype": "id"}, "d": {"sdtype": "categorical"}}
+Columns = dict[str, dict[str, Any]]
+Door = Callable[[pd.DataFrame, Columns, Budget, str | None], Any]
+
+
+def by_synthesizer(rows: pd.DataFrame, columns: Columns, budget: Budget, person: str | None) -> None:
+    metadata = metadata_from_columns(columns)
+    PlausibleDeniabilitySynthesizer(metadata, budget=budget, model="independent", person=person).fit(rows)
+
+
+def by_source(rows: pd.DataFrame, columns: Columns, budget: Budget, person: str | None) -> None:
+    """The declared domain is tried at this door; the others learn it."""
+    domain = {
+        n: {**spec, **DECLARED.get(spec["sdtype"], {}), "range_is_nullable": True} if n != person else spec
+        for n, spec in columns.items()
+    }
+    fit_source(
+        rows, domain=domain, budget=budget, model="independent", person=person, scratch=budget._path.parent
+    )
+
+
+def by_declaration(rows: pd.DataFrame, columns: Columns, budget: Budget, person: str | None) -> None:
+    rows, columns = rows.assign(more="x"), {**columns, "more": {"sdtype": "categorical"}}
+    who = ONE_ROW if person is None else Neighbours.parse("add_remove", person)
+    learned_file(rows, DomainFile(columns=columns), 0.5, 1e-9, budget=budget, neighbours=who)
+
+
+DOORS: dict[str, Door] = {
+    "synthesizer": by_synthesizer, "source": by_source, "declaration": by_declaration,
+}  # fmt: skip
+
+
+def spec_of(stored: pd.Series[Any], sdtype: str) -> dict[str, Any]:
+    """The declaration that goes with it; dates are those of a format where they are not stored as such."""
+    moments = str(stored.dtype).startswith(("datetime64", "timestamp", "date32", "date64"))
+    if sdtype == "datetime" and not moments:
+        return {"sdtype": sdtype, "datetime_format": "%Y-%m-%d"}
+    return {"sdtype": sdtype}
+
+
+def taken(stored: pd.Series[Any], sdtype: str) -> bool:
+    try:
+        check_storage(plain_cells(pd.DataFrame({"c": stored})), {"c": sdtype})
+    except (ValueError, NotImplementedError):
+        return False
+    return True
+
+
+@pytest.fixture
+def budget(tmp_path: Path) -> Budget:
+    return Budget(1e4, 1e-3, tmp_path / "budget.json")
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("sdtype", DECLARED)
+def test_what_is_taken_is_fitted(door: str, sdtype: str, budget: Budget) -> None:
+    """All of them in one table: who fails is one of them."""
+    rows = {name: stored for name, stored in STORED.items() if taken(stored, sdtype)}
+    columns = {name: spec_of(stored, sdtype) for name, stored in rows.items()}
+    assert len(rows) > len(STORED) / 2
+    DOORS[door](pd.DataFrame(rows), columns, budget, None)
+    assert budget.charged()["epsilon"] > 0
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("sdtype", DECLARED)
+def test_what_is_not_costs_nothing(door: str, sdtype: str, budget: Budget) -> None:
+    refused = {name: stored for name, stored in STORED.items() if not taken(stored, sdtype)}
+    assert {
+        "arrow lists",
+        "arrow maps",
+        "arrow months",
+        "G" if sdtype != "numerical" else "arrow halves",
+    } <= set(refused)
+    for name, stored in refused.items():
+        columns = {"c": spec_of(stored, sdtype), "d": {"sdtype": "boolean"}}
+        with pytest.raises((ValueError, NotImplementedError), match=r"stored as|view|month_day|endian"):
+            DOORS[door](pd.DataFrame({"c": stored, "d": [True] * ROWS}), columns, budget, None)
+        assert budget.charged()["epsilon"] == 0, name
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_the_same_holds_of_the_column_of_persons(door: str, budget: Budget) -> None:
+    """Everything that is stored at one of the doors."""
+    for name, stored in list(STORED.items())[list(DOORS).index(door) :: len(DOORS)]:
+        before = budget.charged()["epsilon"]
+        rows = pd.DataFrame({"c": stored, "d": ["x"] * ROWS})
+        if taken(stored, "id"):
+            DOORS[door](rows, PERSONS, budget, "c")
+            assert budget.charged()["epsilon"] > before
+        else:
+            with pytest.raises((ValueError, NotImplementedError), match=r"stored as|view|month_day|endian"):
+                DOORS[door](rows, PERSONS, budget, "c")
+            assert budget.charged()["epsilon"] == before, name
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("person", [None])
+def test_without_the_look_at_the_schema_a_budget_would_pay(
+    door: str, person: str | None, budget: Budget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control."""
+    from sdv_plausible.sdv import fitting
+
+    for module in (fitting, opening, bounded, learned_domain):
+        monkeypatch.setattr(module, "check_storage", lambda *_: None)
+    columns = PERSONS if person else {"c": {"sdtype": "categorical"}, "d": {"sdtype": "boolean"}}
+    stored = "arrow lists"
+    with pytest.raises((TypeError, ValueError, NotImplementedError)):
+        DOORS[door](pd.DataFrame({"c": STORED[stored], "d": ["x"] * ROWS}), columns, budget, person)
+    assert budget.charged()["epsilon"] > 0
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "polars"])
+@pytest.mark.parametrize("person", [None, "c"])
+def test_other_frames_say_that_a_column_is_nested(library: str, person: str | None, budget: Budget) -> None:
+    rows = pa.table({"c": [[1], [2, 3]] * 30, "d": ["x", "y"] * 30})
+    frame = rows if library == "pyarrow" else pytest.importorskip("polars").from_arrow(rows)
+    columns = PERSONS if person else {"c": {"sdtype": "categorical"}, "d": {"sdtype": "categorical"}}
+    with pytest.raises(ValueError, match="column 'c' is stored as .*list<.*one value"):
+        by_synthesizer(frame, columns, budget, person)
+    assert budget.charged()["epsilon"] == 0
+    by_synthesizer(frame, PERSONS, budget, None)  # an id's cells are never read
+
+
+BYTES = b"\xff\xfeZZSECRET"
+
+
+def no_texts(kind: str) -> pa.Table:
+    """Texts of which one is no UTF-8, as a program may hand them to Arrow."""
+    large = kind == "large"
+    held = pa.array([BYTES, b"x", b"y"], pa.large_binary() if large else pa.binary())
+    words = pa.Array.from_buffers(pa.large_string() if large else pa.string(), 3, held.buffers())
+    where = pa.array([1, 2] * 20 + [0] + [2] * 9, pa.int32())
+    cells = pa.DictionaryArray.from_arrays(where, words) if kind == "dictionary" else words.take(where)
+    return pa.table({"c": cells, "d": ["x", "y"] * 25})
+
+
+def in_library(library: str, rows: pa.Table) -> Any:
+    if library == "polars":
+        return pytest.importorskip("polars").from_arrow(rows)
+    if library == "pandas":
+        return rows.to_pandas(types_mapper=pd.ArrowDtype)
+    if library == "strings":
+        cells = rows.column("c")
+        texts = pd.Series(pd.arrays.ArrowStringArray(cells), dtype="string[pyarrow]")
+        return pd.DataFrame({"c": texts, "d": rows.column("d").to_pandas()})
+    return rows
+
+
+WORDS: dict[str, dict[str, Any]] = {
+    "categorical": {"sdtype": "categorical"},
+    "numerical": {"sdtype": "numerical"},
+    "datetime": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+    "id": {"sdtype": "id"},
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "library"),
+    each_once(["text", "large", "dictionary"], ["pyarrow", "polars", "pandas", "strings"]),
+)
+def test_a_text_that_is_none_is_missing_at_every_door(kind: str, library: str, tmp_path: Path) -> None:
+    given = in_library(library, no_texts(kind))
+    for sdtype, spec in WORDS.items():
+        columns, budget = {"c": spec, "d": {"sdtype": "categorical"}}, Budget(9.0, 1e-7, tmp_path / sdtype)
+        for fit in (by_synthesizer, by_source):
+            fit(given, columns, budget, "c" if sdtype == "id" else None)
+    table = split_input(given)[1]
+    assert table["c"].isna().tolist() == [i == 40 for i in range(50)]
+    assert table["c"].drop(40).astype(object).tolist() == ["x", "y"] * 20 + ["y"] * 9
+
+
+def test_texts_keep_their_type_whatever_one_of_them_holds() -> None:
+    """One row does not change how the others are stored; a frame without such a text is left alone."""
+    for kind in ("text", "large", "dictionary"):
+        frame = in_library("pandas", no_texts(kind))
+        mended = with_texts(frame)
+        assert mended.dtypes.equals(frame.dtypes)
+        assert with_texts(mended) is mended
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "pandas", "strings"])
+def test_left_as_it_is_one_would_end_the_fit(
+    library: str, budget: Budget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control."""
+    monkeypatch.setattr(versions, "with_texts", lambda frame: frame)
+    monkeypatch.setattr(versions, "holds_no_text", lambda _: False)
+    columns: Columns = {"c": {"sdtype": "numerical"}, "d": {"sdtype": "categorical"}}
+    with pytest.raises(Exception, match="Wrapping|codec"):
+        by_synthesizer(in_library(library, no_texts("text")), columns, budget, None)
+
+
+def opened(stored: pa.ChunkedArray, spec: dict[str, Any]) -> bool:
+    types = {"c": ColumnType(name="c", **spec)}
+    try:
+        return bool(open_source(pa.table({"c": stored}), types))
+    except (ValueError, NotImplementedError):
+        return False
+
+
+@pytest.mark.parametrize("sdtype", [*DECLARED, "id"])
+def test_an_arrow_table_that_is_opened_is_fitted(sdtype: str, tmp_path: Path) -> None:
+    """Its types are looked at as it is opened, before the draw; an id's as it says whose a row is."""
+    stored = {n: c.array.__arrow_array__() for n, c in STORED.items() if isinstance(c.dtype, pd.ArrowDtype)}
+    columns = {name: spec_of(STORED[name], sdtype) for name in stored}
+    columns = {name: spec for name, spec in columns.items() if opened(stored[name], spec)}
+    assert len(columns) > 5
+    rows = pa.table({"d": ["x"] * ROWS, **{name: stored[name] for name in columns}})
+    people = list(columns)[::3] if sdtype == "id" else [None]
+    for i, person in enumerate(people):
+        budget = Budget(9.0, 1e-7, tmp_path / f"{i}")
+        read = {person: {"sdtype": "id"}} if person else columns
+        by_source(rows, {**read, "d": {"sdtype": "categorical"}}, budget, person)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_sparse_columns_are_refused_by_their_type(door: str, budget: Budget) -> None:
+    """What numpy makes of all their cells depends on whether there is one gap."""
+    names = [name for name in STORED if name.startswith("sparse")]
+    assert len(names) == 4
+    for name in names:
+        for columns, person in (
+            (PERSONS, "c"),
+            ({"c": {"sdtype": "categorical"}, "d": {"sdtype": "boolean"}}, None),
+        ):
+            rows = pd.DataFrame({"c": STORED[name], "d": [True] * ROWS})
+            with pytest.raises(ValueError, match="is stored as Sparse"):
+                DOORS[door](rows, columns, budget, person)
+    assert budget.charged()["epsilon"] == 0

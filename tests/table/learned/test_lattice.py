@@ -1,0 +1,141 @@
+"""Public grids: order and values are kept, cells cover everything once, bins are disjoint and few."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from sdv_plausible.table.learned.lattice import (
+    DATE_UNITS,
+    Bin,
+    Cells,
+    Lattice,
+    _trim,
+    between,
+    equal_parts,
+    make_bins,
+    split_heavy,
+)
+
+LATTICES = [
+    Lattice(kind="integer"),
+    Lattice(kind="float", decimals=2),
+    Lattice(kind="float"),
+    Lattice(kind="float", decimals=9),
+    *(Lattice(kind="datetime", unit=unit) for unit in DATE_UNITS),
+]
+
+
+@pytest.mark.parametrize("lattice", LATTICES, ids=str)
+def test_lattice_keeps_order_and_values_and_its_grid_covers_everything(lattice):
+    rng = np.random.default_rng(0)
+    if lattice.kind == "datetime":
+        values = np.sort(rng.integers(-(2**62), 2**62, 500) // lattice.unit * lattice.unit)
+        ends = np.array([np.iinfo(np.int64).min + 1, np.iinfo(np.int64).max])
+    else:
+        values = np.sort(np.concatenate([rng.normal(0, 10.0**e, 60) for e in range(-2, 8)] + [[0.0, -0.0]]))
+        values = np.round(values, lattice.decimals if lattice.kind == "float" and lattice.decimals else 15)
+        values = np.rint(values) if lattice.kind == "integer" else values
+        ends = np.array([-np.inf, -1e300, 5e-324, 1e300, np.inf])
+    points = lattice.index(values)
+    assert (np.diff(points) >= 0).all()
+    assert [lattice.value(p) for p in points.tolist()] == values.tolist()
+    first, last = lattice.grid()
+    assert (last >= first).all()
+    assert (first[1:].astype(object) == last[:-1].astype(object) + 1).all()
+    for points_ in (points, lattice.index(ends)):
+        assert (first[0] <= points_).all()
+        assert (points_ <= last[-1]).all()
+    assert all(np.isfinite(float(lattice.value(int(p)))) for p in (first[0], last[-1]))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_bins_are_disjoint_few_and_keep_spikes_alone(seed):
+    rng = np.random.default_rng(seed)
+    starts = np.sort(rng.choice(4000, 60, replace=False)) * int(rng.choice([1, 3, 10**6]))
+    last = np.minimum(np.append(starts[1:] - 1, starts[-1] + 50), starts + rng.integers(0, 10**6, 60))
+    cells = Cells(starts, last, rng.normal(50, 100, 60), np.full(60, 100.0))
+    spikes = sorted({int(p) for p in rng.choice(np.concatenate([starts, last]), rng.integers(0, 6))})
+    most = int(rng.integers(2 * len(spikes) + 2, 80))
+    bins = make_bins(cells, spikes, most)
+    assert 1 <= len(bins) <= most
+    assert all(a <= b for a, b in bins)
+    assert all(b < c for (_, b), (c, _) in itertools.pairwise(bins))
+    if most > 60:
+        assert all((s, s) in bins for s in spikes)
+
+
+def test_heavy_cells_are_cut_into_equal_parts():
+    cells = Cells(np.array([0, 10, 100]), np.array([9, 10, 355]), np.array([5.0, 900.0, 900.0]), np.ones(3))
+    stays, parts = split_heavy(cells, 100.0)
+    assert stays.first.tolist() == [0, 10]
+    assert parts == equal_parts(100, 355, 64)
+    assert parts[0] == (100, 103)
+    assert parts[-1][1] == 355
+
+
+def night_and_day() -> list[tuple[int, int]]:
+    """Bins of a day by minutes: next to nothing before 5 h, then 100 rows in every quarter of an hour."""
+    starts = np.arange(0, 1440, 15)
+    counts = np.where(starts < 300, 3.0, 100.0)
+    return make_bins(Cells(starts, starts + 14, counts, np.full(96, 5.0)), [], 10)
+
+
+def test_bins_end_where_the_density_jumps():
+    assert all(b < 300 or a >= 300 for a, b in night_and_day())
+
+
+@pytest.mark.parametrize(("name", "value"), [("JUMP", 1e9), ("UNEVEN", 0.0)])
+def test_planted_fault_bins_of_equal_mass_alone(name, value, monkeypatch):
+    """Either part is needed: a bin that ends there, and no merging afterwards."""
+    monkeypatch.setattr(f"sdv_plausible.table.learned.lattice.{name}", value)
+    with pytest.raises(AssertionError):
+        test_bins_end_where_the_density_jumps()
+
+
+def end_of_heavy_and_empty(deviation: float) -> int:
+    """Last point of a bin of three points with 100 rows, and 90 in which noise leaves none."""
+    noise = [5.0, -5, 4, -4, 3, -3, 2, -2, 1]
+    return _trim(
+        [Bin(0, 2, 100.0), *(Bin(3 + 10 * i, 12 + 10 * i, c) for i, c in enumerate(noise))], deviation
+    ).last
+
+
+def test_a_bin_loses_an_empty_end_but_none_that_noise_may_have_emptied(monkeypatch):
+    assert end_of_heavy_and_empty(0.1) == 2
+    assert end_of_heavy_and_empty(30.0) == 92
+    monkeypatch.setattr(
+        "sdv_plausible.table.learned.lattice.CERTAIN", 0.0
+    )  # planted: as if counts had no noise
+    assert end_of_heavy_and_empty(30.0) == 2
+
+
+def test_runs_between_points():
+    assert between([3, 0], 0, 5) == [(0, 0), (1, 2), (3, 3), (4, 5)]
+    assert between([9], 0, 5) == [(0, 5), (9, 9)]
+
+
+def inhabited(*counts: float) -> list[int]:
+    """Which of these cells, of noise 1, count as inhabited."""
+    first = np.arange(len(counts))
+    return Cells(first, first, np.array(counts, dtype=float), np.ones(len(counts))).inhabited().first.tolist()
+
+
+@pytest.mark.parametrize(
+    ("counts", "found"),
+    [
+        (
+            (4.5, 0, 0, 50, 90, 3, 0, 0),
+            [3, 4, 5],
+        ),  # on its own noise can do this; one beside another need less
+        ((6.0, 0, 0, 50, 90, 3, 0, 0), [0, 3, 4, 5]),
+        ((4.5, 2.6, 0, 50, 90), [0, 1, 3, 4]),
+        ((0, 4.5, 0), [1]),  # all that there is
+        ((0, 3.2, 0, 2.9), [1]),
+        ((0, 90, 0, 0, 6), [1, 4]),
+    ],
+)
+def test_a_cell_on_its_own_must_stand_out_more(counts, found):
+    assert inhabited(*counts) == found

@@ -1,0 +1,129 @@
+"""Types by a vote over cells: each cell has one vote, and one odd cell decides nothing."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import neighbouring
+import numpy as np
+import pandas as pd
+import pytest
+from voting import held_vote
+
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.neighbours import ONE_ROW
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.table.columns.cell_texts import Spelling
+from sdv_plausible.table.learned.raw_counts import FrameColumns
+from sdv_plausible.table.learned.type_votes import FORMATS, KINDS, CellKinds, kind_of, length_range
+
+SPELLING = Spelling()
+COINS = Coins.from_seed(1)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("", "missing"), ("12", "number"), ("-1.5e3", "number"), ("007", "text"), ("0", "number"),
+        ("0.5", "number"), ("TRUE", "truth"), ("yes", "text"), ("2020-02-29", "%Y-%m-%d"),
+        ("2021-02-29", "text"), ("03/04/2020", "%m/%d/%Y"), ("31/12/2020", "%d/%m/%Y"),
+        ("31.12.2020", "%d.%m.%Y"), ("2020-01-02 03:04:05", "%Y-%m-%d %H:%M:%S"), ("Ann", "text"),
+    ],
+)  # fmt: skip
+def test_kinds(text, kind):
+    assert kind_of(text, SPELLING) == kind
+
+
+def columns(n: int, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    days = [dt.date(2020, 1, 1) + dt.timedelta(days=int(d)) for d in rng.integers(0, 365, n)]
+    names = ["".join(rng.choice(list("abcdef"), int(k))) for k in rng.integers(5, 10, n)]
+    return pd.DataFrame(
+        {
+            "age": rng.integers(0, 90, n).astype(str),
+            "day": [f"{d:%d/%m/%Y}" for d in days],
+            "sex": rng.choice(["f", "m"], n),
+            "name": names,
+            "sure": rng.choice(["true", "false"], n),
+        },
+        dtype=object,
+    )
+
+
+def test_types_are_found_within_the_budget():
+    voted, ledger = held_vote(columns(20_000), 0.3, 1e-9, COINS)
+    assert voted["age"] == {"sdtype": "numerical"}
+    assert voted["day"] == {"sdtype": "datetime", "datetime_format": "%d/%m/%Y"}
+    assert voted["sex"] == {"sdtype": "categorical"}
+    assert voted["sure"] == {"sdtype": "boolean"}
+    assert voted["name"] == {"sdtype": "id", "regex_format": "[a-z]{5,9}"}
+    assert isinstance(ledger, PrivacyLedger)
+    assert 0.27 < ledger.total() <= 0.3
+
+
+def test_one_odd_cell_decides_nothing():
+    """Control: ninety of a hundred do. Seeded coins: no false alarm."""
+    for odd, expected in ((1, "numerical"), (4_000, "categorical")):
+        table = columns(5_000)[["age"]]
+        table.loc[: odd - 1, "age"] = "none of yours"
+        voted, _ = held_vote(table, 0.3, 1e-9, COINS)
+        assert voted["age"]["sdtype"] == expected
+
+
+def test_at_a_small_budget_kinds_are_found_and_common_values_stay_a_category():
+    """Noise of 1,367 cells per count (control: names are text of lengths at a budget that shows it, above)."""
+    table = columns(32_000)
+    voted, _ = held_vote(table, 0.012, 1e-9, COINS)
+    assert {name: words["sdtype"] for name, words in voted.items()} == {
+        "age": "numerical", "day": "datetime", "sex": "categorical", "name": "categorical", "sure": "boolean",
+    }  # fmt: skip
+
+
+def test_what_noise_may_hide_is_no_evidence():
+    """Numbers that stand out of the noise, but not by twice as much as text may hide in it: a category."""
+    table = columns(4_000)[["age"]]  # noise of 611
+    voted, ledger = held_vote(table, 0.012, 1e-9, COINS)
+    assert voted["age"]["sdtype"] == "categorical"
+    assert ledger.total() <= 0.012
+
+
+@pytest.mark.parametrize("n", [0, 1, 30])
+def test_where_noise_decides_there_is_text(n):
+    voted, _ = held_vote(columns(n), 0.01, 1e-9, COINS)
+    assert {words["sdtype"] for words in voted.values()} == {"categorical"}
+
+
+# --- how far one cell moves the counts ----------------------------------------------------------------------------
+
+CELLS = ("", "7", "03/04/2020", "text", "true")
+
+
+def counted(table, lengths=False):
+    frame = pd.DataFrame({"x": [cell or None for cell in table]}, dtype=object)
+    return CellKinds("x", SPELLING, lengths).exact(FrameColumns(frame))
+
+
+@pytest.mark.parametrize("relation", neighbouring.RELATIONS)
+@pytest.mark.parametrize("lengths", [False, True])
+def test_counts_move_no_further_than_stated(relation, lengths):
+    found = neighbouring.largest_move(lambda t: counted(t, lengths), CELLS, 2, relation)
+    assert neighbouring.within(found, CellKinds("x", SPELLING, lengths).sensitivity(relation))
+
+
+def test_planted_fault_a_date_that_counts_in_every_format_it_fits():
+    def planted(table):
+        counts = counted(table)
+        counts[KINDS.index("%d/%m/%Y")] += sum(cell == "03/04/2020" for cell in table)
+        return counts
+
+    found = neighbouring.largest_move(planted, CELLS, 2, ONE_ROW)
+    assert not neighbouring.within(found, CellKinds("x", SPELLING).sensitivity(ONE_ROW))
+    assert set(FORMATS) <= set(KINDS)
+
+
+def test_lengths_but_for_one_in_a_hundred():
+    counts = np.zeros(64)
+    counts[[0, 3, 7, 40]] = 1, 500, 500, 2
+    assert length_range(counts) == (4, 8)
+    assert length_range(np.full(64, -3.0)) == (1, 16)
+    assert length_range(counts, sigma=100) == (4, 8)
