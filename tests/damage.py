@@ -77,9 +77,9 @@ def damage_json(data: bytes, rng: random.Random) -> bytes:
             there, other = _somewhere(document, rng)
             holder[key] = copy.deepcopy(there[other])
         elif kind == 4 and isinstance(holder[key], (int, float)) and not isinstance(holder[key], bool):
-            holder[key] = rng.choice(
-                [-holder[key], holder[key] + 1, holder[key] * 2, float(holder[key]) * 0.999]
-            )
+            number = holder[key]
+            less = number * 0.999 if abs(number) < 1e308 else number - 1  # 10**400 is no double
+            holder[key] = rng.choice([-number, number + 1, number * 2, less])
         elif kind == 5 and isinstance(holder[key], str):
             holder[key] = holder[key][: rng.randrange(len(holder[key]) + 1)] + rng.choice(
                 ["", "é", "=", "A", "\x00"]

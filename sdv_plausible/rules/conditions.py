@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.checks import shown
 from sdv_plausible.rules import cells
-from sdv_plausible.rules.rule import Formats, Rule, check_columns
+from sdv_plausible.rules.rule import Formats, Rule, check_columns, check_values
 
 
 @dataclass(frozen=True)
@@ -228,11 +229,14 @@ class Allowed(Rule):
 
     def __init__(self, columns: Sequence[str], combinations: Iterable[Sequence[Any]]) -> None:
         self._columns = check_columns("Allowed", columns, 2)
-        self.combinations = tuple(tuple(combination) for combination in combinations)
-        if not self.combinations or any(len(c) != len(self._columns) for c in self.combinations):
+        given = list(combinations)
+        rows = [one for one in given if isinstance(one, (Sequence, np.ndarray)) and not isinstance(one, str)]
+        if not given or [len(row) for row in rows] != [len(self._columns)] * len(given):
             raise ValueError(
                 f"Allowed: combinations must have one value for each of {self._columns!r}, at least one row"
             )
+        check_values("Allowed: the values of combinations", chain.from_iterable(given))
+        self.combinations = tuple(tuple(combination) for combination in given)
 
     @property
     def columns(self) -> tuple[str, ...]:

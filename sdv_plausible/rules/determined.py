@@ -10,7 +10,16 @@ import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused, shown
 from sdv_plausible.rules import cells
-from sdv_plausible.rules.rule import SDTYPES, Columns, Formats, MakingRule, Words, check_columns, date_formats
+from sdv_plausible.rules.rule import (
+    SDTYPES,
+    Columns,
+    Formats,
+    MakingRule,
+    Words,
+    check_columns,
+    check_values,
+    date_formats,
+)
 from sdv_plausible.table.cells.dates import format_unit
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.specifications import says_missing
@@ -55,8 +64,7 @@ class Determined(MakingRule):
         if not isinstance(mapping, Mapping) or not mapping:
             named = shown(mapping)
             raise ValueError(f"Determined: mapping ({named}) must name a value for each of {shown(by)}")
-        if odd := [v for v in (*mapping.values(), otherwise) if not pd.api.types.is_scalar(v)]:
-            raise ValueError(f"Determined: mapping's values must be single ones, no {type(odd[0]).__name__}")
+        check_values("Determined: mapping's values", (*mapping.values(), otherwise))
         self.mapping, self.otherwise = dict(mapping), otherwise
         self._by = [self._parts(given) for given in self.mapping]
 

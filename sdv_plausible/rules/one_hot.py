@@ -10,7 +10,15 @@ import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused, shown
 from sdv_plausible.rules import cells
-from sdv_plausible.rules.rule import Columns, Formats, MakingRule, Words, check_columns, check_sdtypes
+from sdv_plausible.rules.rule import (
+    Columns,
+    Formats,
+    MakingRule,
+    Words,
+    check_columns,
+    check_sdtypes,
+    check_values,
+)
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.columns.domain import Attribute
 
@@ -42,6 +50,7 @@ class OneHot(MakingRule):
 
     def __init__(self, columns: Sequence[str], values: tuple[Any, Any] = (0, 1)) -> None:
         self._columns = check_columns("OneHot", columns, 2)
+        check_values("OneHot: values", values)
         if len(values) != 2 or len({cells.key(value, "", {}) for value in values}) < 2:
             raise ValueError(f"OneHot: values ({shown(values)}) must be two, of an unset and of a set flag")
         if any(pd.isna(value) or (cells.is_number(value) and abs(value) > _MOST) for value in values):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -202,8 +202,18 @@ def date_formats(words: Mapping[str, Words]) -> dict[str, str | None]:
 def check_columns(rule: str, columns: Sequence[Any], least: int = 1) -> tuple[str, ...]:
     """Names as a tuple."""
     names = tuple(columns) if not isinstance(columns, str) else (columns,)
-    if not all(isinstance(name, str) and name for name in names) or len(set(names)) != len(names):
+    if (
+        isinstance(columns, (Mapping, Set))
+        or not all(isinstance(name, str) and name for name in names)
+        or len(set(names)) != len(names)
+    ):
         raise ValueError(f"{rule}: columns ({shown(columns)}) must be distinct names of columns")
     if len(names) < least:
         raise ValueError(f"{rule}: columns ({shown(columns)}) must be at least {least}")
     return names
+
+
+def check_values(what: str, values: Iterable[Any]) -> None:
+    """Refuse what no cell can be: a list, a mapping, a column."""
+    if odd := [value for value in values if not pd.api.types.is_scalar(value)]:
+        raise ValueError(f"{what} must be single ones, no {type(odd[0]).__name__}")

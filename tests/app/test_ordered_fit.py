@@ -121,7 +121,7 @@ def test_without_a_card_the_release_is_there(ordered, tmp_path, monkeypatch):
 
 
 def test_an_error_quotes_no_cell(ordered, tmp_path, monkeypatch):
-    monkeypatch.setattr(Table, "read", lambda *_: int("Basel"))
+    monkeypatch.setattr(ordered_fit, "read_file", lambda *_: int("Basel"))
     heard = Heard()
     run(ordered(), tmp_path, heard)
     assert "ValueError while the rows were worked on" in heard.of("failed")[0][0]
@@ -198,7 +198,7 @@ def test_no_report_is_for_the_public_without_a_claim(ordered, tmp_path, monkeypa
 def test_a_table_larger_than_memory_is_released_without_being_compared(
     ordered, tmp_path, monkeypatch, columns
 ):
-    monkeypatch.setattr(Table, "read", None)  # would fail if it were called
+    monkeypatch.setattr(ordered_fit, "read_file", None)  # would fail if it were called
     heard = Heard()
     run(ordered(columns, reading="parts"), tmp_path, heard)
     assert heard.of("failed") == []

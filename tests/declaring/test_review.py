@@ -15,7 +15,8 @@ from sdv_plausible.declaring import review as module
 from sdv_plausible.declaring.review import Review, Table, version
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted, read_domain_file
 from sdv_plausible.table.declared.looks import record_look
-from sdv_plausible.table.files.one_file import unreadable
+from sdv_plausible.table.files.one_file import read_file, unreadable
+from sdv_plausible.table.files.text_files import Files
 
 MARKS = {"encoding": "utf-8", "separator": ",", "quote": '"'}
 
@@ -167,6 +168,6 @@ def test_a_parquet_table_takes_the_marks_of_its_cells_alone(tmp_path):
     path, document = tmp_path / "t.parquet", {"sex": {"sdtype": "categorical"}}
     pd.DataFrame({"sex": ["f", "NA", "m"]}).to_parquet(path)
     of_csv = {"encoding": "latin-1", "separator": ";", "quote": "'"}
-    assert Table(path, ("sex",), of_csv).read(document)["sex"].tolist() == ["f", "NA", "m"]
-    found = Table(path, ("sex",), {**of_csv, "na_values": ["", "NA"]}).read(document)["sex"]
+    assert read_file(Files(path, **of_csv), document)["sex"].tolist() == ["f", "NA", "m"]
+    found = read_file(Files(path, **of_csv, na_values=["", "NA"]), document)["sex"]
     assert found.isna().tolist() == [False, True, False]

@@ -281,7 +281,7 @@ MUTANTS = {
     ),
     "the most that a domain costs is without the weight of declared bounds": Mutant(
         owner=Whole, name="most", old="max(BOUNDED_WEIGHT, *WEIGHTS.values())", new="max(WEIGHTS.values())",
-        caught_by=(("table/test_private_domain.py", "test_no_columns_cost_more_than_the_most", ()),),
+        caught_by=(("table/learned/test_private_domain.py", "test_no_columns_cost_more_than_the_most", ()),),
     ),
     "looks at columns that are neither declared nor open are forgotten before a vote": Mutant(
         owner=voting, name="left_open", old=" if n in known or not (n in is_open or n.startswith(voted))", new=" if n in known",
@@ -290,15 +290,15 @@ MUTANTS = {
     "privately learned columns are written in the real columns' types": Mutant(
         owner=output_types, name="output_type", old='attribute.provenance == "inferred"', new='attribute.provenance != "declared"',
         caught_by=(
-            ("table/test_output_types.py", "test_types_of_privately_learned_columns_show_no_row_at_any_door", ("synthesizer",)),
-            ("table/test_output_types.py", "test_types_of_privately_learned_columns_show_no_row_at_any_door", ("source",)),
-            ("table/test_output_types.py", "test_a_type_that_one_finer_or_odd_row_widens_is_not_written", ("int64", "Int64")),
+            ("table/columns/test_output_types.py", "test_types_of_privately_learned_columns_show_no_row_at_any_door", ("synthesizer",)),
+            ("table/columns/test_output_types.py", "test_types_of_privately_learned_columns_show_no_row_at_any_door", ("source",)),
+            ("table/columns/test_output_types.py", "test_a_type_that_one_finer_or_odd_row_widens_is_not_written", ("int64", "Int64")),
         ),
     ),
     "categories are not brought into one form": Mutant(
         owner=distinct, name="distinct_values", old="return _told(column.cat.codes.to_numpy(), column.cat.categories.to_list())",
         new="return column.cat.codes.to_numpy().astype(np.int64), column.cat.categories.to_list()",
-        caught_by=(("table/test_distinct.py", "test_categories_are_brought_into_their_one_form", ()),),
+        caught_by=(("table/cells/test_distinct.py", "test_categories_are_brought_into_their_one_form", ()),),
     ),
     **{
         f"the guard of the gradients' norm forgets the layer {name}": Mutant(

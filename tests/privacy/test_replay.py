@@ -184,6 +184,7 @@ def told(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
 
 def in_full(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
     """All of it, in every form; what is computed from the ledger takes its time."""
+    abouts = ("table",) if synth._settings.neighbours.rows > 1 else ("table", "population")
     return {
         **shown(synth),
         "ledger": synth.privacy_ledger().to_json(),
@@ -191,7 +192,7 @@ def in_full(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
         "repr": repr(synth).split(" object at ")[0],
         "readable release file": synth.release().to_bytes(readable=True),
         "margins": synth.margins(["city", "age"]).to_csv(),
-        "tables": [table.to_csv() for table in synth.sample_multiple(2, 20)],
+        "tables": [table.to_csv() for about in abouts for table in synth.sample_multiple(2, 20, about=about)],
     }
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
+from sdv_plausible.privacy import checks as check
 from sdv_plausible.release.intervals.half_widths import check_level
 
 
@@ -57,7 +58,10 @@ def combine(
     Raises
     ------
     ValueError
-        If there are fewer than two tables, or as many variances as estimates are not there.
+        If there are fewer than two tables, or as many variances as estimates are not there, or they are of
+        several shapes or not finite.
+    TypeError
+        If they are not numbers.
 
     Examples
     --------
@@ -67,10 +71,10 @@ def combine(
     (11.0, 1.233)
     """
     check_level(level)
-    q = np.array([np.asarray(e, dtype=float) for e in estimates])
+    q = _numbers("estimates", estimates)
     if len(q) < 2:
         raise ValueError(f"estimates ({len(q)}) must be of at least 2 tables: one shows no variance, try 20")
-    v = np.zeros_like(q) if variances is None else np.array([np.asarray(e, dtype=float) for e in variances])
+    v = np.zeros_like(q) if variances is None else _numbers("variances", variances)
     if v.shape != q.shape:
         raise ValueError(
             f"variances (shape {v.shape}) must be one for each estimate (shape {q.shape}): squared standard "
@@ -85,3 +89,13 @@ def combine(
     half = student.ppf((1 + level) / 2, np.maximum(degrees, 1.0)) * np.sqrt(variance)
     mean = q.mean(axis=0)
     return Combined(estimate=mean, variance=variance, lower=mean - half, upper=mean + half, degrees=degrees)
+
+
+def _numbers(name: str, of_tables: Sequence[ArrayLike]) -> np.ndarray:
+    """An array of what each table says, the tables first."""
+    each = [check.finite_array(name, one) for one in of_tables]
+    if len({one.shape for one in each}) > 1:
+        raise ValueError(
+            f"{name} (shapes {sorted({one.shape for one in each})[:2]}) must be of one shape in all tables"
+        )
+    return np.array(each)

@@ -176,7 +176,7 @@ def test_a_refused_word_is_not_compared(visit, tmp_path):
 def test_errors_of_others_quote_no_cell(visit, monkeypatch, capfd, caplog):
     visitor = visit()
     visitor.press("save")
-    monkeypatch.setattr(Table, "read", lambda *_: json.loads("Basel"))
+    monkeypatch.setattr(review_module, "read_file", lambda *_: json.loads("Basel"))
     answer = visitor.press("compare")
     assert "JSONDecodeError while the rows were worked on" in answer.text
     assert "Basel" not in answer.text + caplog.text + "".join(capfd.readouterr())

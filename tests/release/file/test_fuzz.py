@@ -225,13 +225,13 @@ def looked_at(method: str) -> Iterator[bytes]:
 
 
 def code_too_large() -> Iterator[bytes]:
-    """A file with a code of a seed that no value has."""
+    """A file with codes of seeds that no value has: of all, as a few rows are made of a few seeds."""
     document = json.loads(files()[2])
     place = document["seeds"][0]
     codes = decode(place["codes"]).astype(np.int64)
     for column in range(codes.shape[1]):
         wrong = codes.copy()
-        wrong[-1, column] = 1000
+        wrong[:, column] += 1000  # still sorted, still distinct
         place["codes"] = encode(wrong, readable=True)
         yield json.dumps(document).encode()
 
