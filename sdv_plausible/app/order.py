@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit.options import MODELS as ALL_MODELS
-from sdv_plausible.fit.options import TESTS, default_of
+from sdv_plausible.fit.options import TESTS, VOTE_TAKES, default_of
 from sdv_plausible.fit.parts import refuse_whole
 from sdv_plausible.models import make_learner
 from sdv_plausible.privacy.checks import Refused
@@ -38,7 +38,7 @@ READING = {
     "whole": "all at once",
     "parts": "in parts, for a table larger than memory: nothing is compared with it",
 }
-BLANKS = {"vote": "find their types by a vote, for a tenth of the budget", "leave": "leave them out"}
+BLANKS = {"vote": f"find their types by a vote, for {VOTE_TAKES}", "leave": "leave them out"}
 
 
 def _typed(default: float | int | str) -> str:

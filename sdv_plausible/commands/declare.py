@@ -19,6 +19,7 @@ from sdv_plausible.declaring.public import WARNING, words_of_table
 from sdv_plausible.declaring.readers import READERS, read_codebook
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.fit.learned_domain import learned_file
+from sdv_plausible.fit.options import VOTE_TAKES
 from sdv_plausible.privacy.neighbours import Neighbours, person_of
 from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.declared.column_types import column_types
@@ -124,7 +125,7 @@ def run(options: argparse.Namespace) -> None:
     if left := blanks(file):
         lines.append(
             "To be filled in (sdtype, and range or values), taken out, or left blank, which lets the cells "
-            f"vote in synthesize and fit, for a tenth of the budget: {', '.join(left)}"
+            f"vote in synthesize and fit, for {VOTE_TAKES}: {', '.join(left)}"
         )
     say(options, "\n".join(lines), document)
 

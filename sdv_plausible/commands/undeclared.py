@@ -17,7 +17,7 @@ from sdv_plausible.commands.on_disk import (
     metadata_and_detected,
     names_of,
 )
-from sdv_plausible.fit.options import default_of
+from sdv_plausible.fit.options import VOTE_TAKES, default_of
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
 from sdv_plausible.table.declared.declarations import domain_document
@@ -44,7 +44,7 @@ class Undeclared:
         """What is said of them; empty if there are none."""
         if self.voted:
             types = ", ".join(f"{name} {words['sdtype']}" for name, words in self.voted.items())
-            said = f"Types by a vote, for a tenth of the budget: {types}. They were learned from the rows,"
+            said = f"Types by a vote, for {VOTE_TAKES}: {types}. They were learned from the rows,"
             return f"\n\n  {said} and are no public words: declare (--domain) what you know without them."
         if not self.detected:
             return ""

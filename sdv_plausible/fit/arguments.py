@@ -11,7 +11,7 @@ import pandas as pd
 from sdv_plausible.fit.earlier import Earlier, earlier_losses
 from sdv_plausible.fit.public_table import check_public
 from sdv_plausible.fit.run import Fit
-from sdv_plausible.fit.voting import Told, check_vote, left_open
+from sdv_plausible.fit.told import Told
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.bayesian_network import names_columns
 from sdv_plausible.models.learners import check_number_of_columns
@@ -108,6 +108,8 @@ class Arguments:
         """
         told, open_, rules = self.domain, tuple[str, ...](), read_rules(rules)  # once: a file may change
         if self.types == "voted":
+            from sdv_plausible.fit.voting import left_open  # where there is a vote
+
             columns, told, open_ = left_open(columns, told, self.settings.neighbours.person)
         check_invented({name: words["sdtype"] for name, words in columns.items()}, self.locales)
         said = Told(
@@ -120,7 +122,10 @@ class Arguments:
             open=open_,
             spelling=spelling,
         )
-        check_vote(said, self.settings, self.learner)
+        if open_:
+            from sdv_plausible.fit.voting import check_vote
+
+            check_vote(said, self.settings, self.learner)
         declared, rule_set, specs = said.read()
         check_number_of_columns(self.learner, len(specs))
         check_public(public, columns, self.learner, rule_set)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from sdv_plausible.fit.voting import TYPES_SHARE
+from sdv_plausible.fit.options import TYPES_SHARE
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.learners import planned_entries
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose

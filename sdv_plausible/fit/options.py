@@ -25,6 +25,9 @@ TESTS = {
     "randomized": "row by row, randomised: every row costs",
     "deterministic": "row by row, plausible deniability without an epsilon",
 }
+TYPES_SHARE = 0.1
+"""Of epsilon and of the model's delta, for a vote on types: domain and model keep to what is left."""
+VOTE_TAKES = "a tenth of the budget"
 VALUES = {
     "ReleaseTest": "test", "RandomizedTest": "test", "DeterministicTest": "test", "PaperNetwork": "model",
     "Person": "person", "PublicTable": "public",

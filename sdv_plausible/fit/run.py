@@ -27,7 +27,7 @@ from sdv_plausible.fit.envelope import (
 from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.telling import Teller
-from sdv_plausible.fit.voting import CATEGORY, MOMENTS, Told
+from sdv_plausible.fit.told import CATEGORY, MOMENTS, Told
 from sdv_plausible.models import is_ours
 from sdv_plausible.models.bayesian_network import given_structure, names_columns
 from sdv_plausible.privacy.checks import Refused

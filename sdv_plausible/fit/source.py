@@ -13,7 +13,6 @@ from sdv_plausible.fit.options import refuse_moved
 from sdv_plausible.fit.parts import refuse_whole, shown_in_parts, spelling_of
 from sdv_plausible.fit.run import Found
 from sdv_plausible.fit.telling import Teller
-from sdv_plausible.fit.voting import left_open
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Person, Relation
@@ -171,6 +170,8 @@ def _columns_of(source: Any, metadata: Any, arguments: Arguments, rows: int) -> 
     """What is known of the columns that are read: those that are named, or all where types are voted for."""
     person = arguments.settings.neighbours.person
     if arguments.types == "voted":
+        from sdv_plausible.fit.voting import left_open  # where there is a vote
+
         if metadata is not None:
             raise check.Refused.saying(
                 "types",

@@ -17,7 +17,7 @@ from sdv_plausible.fit.public_table import PublicTable, check_there, public_entr
 from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.run import Fit, Found, Opened
 from sdv_plausible.fit.telling import Note, Teller, compared
-from sdv_plausible.fit.voting import Told
+from sdv_plausible.fit.told import Told
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger

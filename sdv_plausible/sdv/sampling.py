@@ -21,7 +21,6 @@ from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, Sampler
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.rules.rule_set import FittedRules
-from sdv_plausible.sdv import latent_points
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.base import WholeTableSynthesizer
 from sdv_plausible.sdv.requests import SAME_ROWS, check_conditions, check_known_columns, check_request
@@ -136,6 +135,8 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         ValueError
             If rows have no tested latent points, or SDV may drop some.
         """
+        from sdv_plausible.sdv import latent_points
+
         sampler = latent_points.sampler_of_points(self._sampler, sdv_drops_rows=self._sdv_sees_rows)
         self._points = []
         try:
@@ -231,6 +232,8 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         }
         if (known and not sampler.samples_conditions) or set(given) & set(self._fitted_rules.made):
             raise NotImplementedError  # SDV then rejects: post-processing of rows that were released
+        if self._points is not None:
+            from sdv_plausible.sdv import latent_points  # where they are asked for
         number_of_call = self._calls
         self._calls += 1
 

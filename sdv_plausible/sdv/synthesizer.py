@@ -20,7 +20,6 @@ from sdv_plausible.release.privacy_tests import PrivacyTest
 from sdv_plausible.release.settings import TestName
 from sdv_plausible.release.side_entries import Types
 from sdv_plausible.sdv import shown
-from sdv_plausible.sdv.constraints import as_rules
 from sdv_plausible.sdv.fitting import FittingSynthesizer
 from sdv_plausible.sdv.parameters import fixed_parameters, learner_of
 from sdv_plausible.sdv.releasing import rebuilt
@@ -144,9 +143,13 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         published, file = PublicTable.read(public), arguments.domain
         self._public_given = None if published is None else published.frame
         metadata = with_id(metadata, arguments.settings.neighbours.person)
+        if isinstance(rules := self.rules, (list, tuple)) and rules:
+            from sdv_plausible.sdv.constraints import as_rules
+
+            rules = as_rules(rules)
         fit = arguments.read(
             metadata_columns(metadata),
-            rules=as_rules(self.rules),
+            rules=rules,
             max_bins=self.max_bins,
             undeclared=self.undeclared,
             public=self._public_given,

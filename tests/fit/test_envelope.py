@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sdv_plausible.fit.envelope import check_blind, check_even, envelope_entry, with_more
-from sdv_plausible.fit.voting import TYPES_SHARE
+from sdv_plausible.fit.options import TYPES_SHARE
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose

@@ -34,7 +34,8 @@ from sdv_plausible.fit.earlier import Earlier
 from sdv_plausible.fit.envelope import check_even
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.telling import FitWarning
-from sdv_plausible.fit.voting import CATEGORY, MOMENTS, left_open
+from sdv_plausible.fit.told import CATEGORY, MOMENTS
+from sdv_plausible.fit.voting import left_open
 from sdv_plausible.models import NAMES, make_learner
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.paper.paper_network import PaperNetwork
