@@ -129,7 +129,8 @@ def test_a_fit_votes_with_a_claim_and_no_more_than_epsilon(options: dict[str, An
     rows = synth.sample(20)
     assert list(rows) == list(frame)
     assert rows["age"].dtype.kind in "if"
-    assert rows["day"].dropna().str.fullmatch("2020-[0-9]{2}-[0-9]{2}").all()
+    # whatever ends the noise gave the range
+    assert rows["day"].dropna().str.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}").all()
     assert set(rows["sure"].dropna()) <= {True, False}
 
 
