@@ -35,8 +35,6 @@ from sdv_plausible.table.declared.looks import told_of_look
 from sdv_plausible.table.declared.words import check_table_name
 from sdv_plausible.table.persons import person_entry
 
-PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")
-
 
 def fit_source(
     source: Any,
@@ -160,7 +158,7 @@ def fit_source(
         model=sampler.model, seeds=sampler.seeds,
         answers=Answers(sampler.answers, found.domain.names), ledger=found.ledger,
         settings=dict(fit.said),
-        versions=versions_of(PACKAGES),
+        versions=versions_of(),
     )  # fmt: skip
     teller.warn()
     return release

@@ -59,6 +59,7 @@ def redrawn_models(
     coins: Coins,
     *,
     rows_per_unit: int,
+    is_public: bool,
 ) -> list[PrefixModel]:
     """Models from answers drawn again, each with fresh noise."""
     # Those of the "population" vary as another sample of rows would have them vary, besides the noise.
@@ -68,6 +69,12 @@ def redrawn_models(
     if about == "population" and rows_per_unit > 1:
         rule = f"takes rows as independent, and a person may have {rows_per_unit} of them"
         raise check.Refused("about", about, rule, 'give about="table": of the rows used')
+    if is_public:
+        raise check.Refused.saying(
+            "public",
+            "sample_multiple does not go with public=, which this was fitted with: its tables vary as the "
+            "noise does, and what a published table lacks is no noise. Fit without it",
+        )
     asked = about_codes(answers)
     if (
         not isinstance(learner, Refitter)

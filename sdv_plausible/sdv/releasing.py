@@ -37,8 +37,6 @@ from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import check_released
 from sdv_plausible.table.declared.domain_file import DomainFile
 
-PACKAGES = ("sdv-plausible", "sdv", "opendp", "dp-accounting", "numpy", "pandas")
-
 
 def released(synth: Any, *, allow_no_claim: bool) -> Release:
     """Collect what a fitted synthesizer releases.
@@ -82,7 +80,7 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
         answers=Answers(sampler.answers, domain.names),
         ledger=ledger,
         settings=synth._said or settings_of(synth),
-        versions=versions_of(PACKAGES),
+        versions=versions_of("sdv"),
     )
 
 

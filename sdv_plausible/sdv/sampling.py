@@ -174,15 +174,10 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         from sdv_plausible.release.redrawn import redrawn_models
 
         sampler, domain = self._fitted_sampler(), self._codec.domain
-        if self._public_said[0] is not None:
-            raise ValueError(
-                "sample_multiple does not go with public=: its tables vary as the noise does, and what a "
-                "published table lacks is no noise. Fit without it"
-            )
         coins = Coins.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
         models = redrawn_models(
             self._learner, sampler.model, sampler.answers, domain, num_tables, about, coins.spawn("models"),
-            rows_per_unit=self._settings.neighbours.rows,
+            rows_per_unit=self._settings.neighbours.rows, is_public=self._public_said[0] is not None,
         )  # fmt: skip
         if num_rows is None:
             num_rows = number_of_rows(sampler.answers, len(domain))

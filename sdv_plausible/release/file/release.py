@@ -181,18 +181,13 @@ class Release(ManyRows):
         random_state : int, optional
             The same tables again; by default fresh ones.
         """
-        if "public_rows" in self.settings:
-            raise ValueError(
-                "sample_multiple does not go with public=, which this release was fitted with: its tables "
-                "vary as the noise does, and what a published table lacks is no noise. Fit without it"
-            )
         coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
         learner = learner_of(self.settings)
         from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, redrawn_models
 
         models = redrawn_models(
             learner, self.model, self.answers, self.domain, num_tables, about, coins.spawn("models"),
-            rows_per_unit=self.ledger.neighbours.rows,
+            rows_per_unit=self.ledger.neighbours.rows, is_public="public_rows" in self.settings,
         )  # fmt: skip
         rows = self.answers.number_of_rows() if num_rows is None else num_rows
         check.whole("num_rows", rows, 0, "try 1000")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, get_args
@@ -26,6 +26,7 @@ from sdv_plausible.release.side_entries import Types
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.declared.declarations import Undeclared
 
+_PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")  # whose versions are said
 PRIVACY = (
     "epsilon", "delta", "k", "gamma", "epsilon0", "omega", "privacy_test", "row_cap", "seed_free_share",
     "split", "least_rows",
@@ -100,10 +101,10 @@ def is_plain(value: Any) -> bool:
     return isinstance(value, (str, int, float, type(None)))
 
 
-def versions_of(packages: Iterable[str]) -> dict[str, str]:
+def versions_of(*others: str) -> dict[str, str]:
     """Versions of the packages that are installed: from a checkout, this one may not be."""
     found = {}
-    for name in packages:
+    for name in (*_PACKAGES, *others):
         with suppress(PackageNotFoundError):
             found[name] = version(name)
     return found
