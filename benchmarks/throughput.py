@@ -17,10 +17,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from sdv_plausible.models.omega import Omega
+from sdv_plausible.fit.learning import learn_model
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release.learning import learn_model
+from sdv_plausible.release.omega import Omega
 
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")

@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         to_holder("interrupted; nothing is half written")
         return INTERRUPTED
     except Exception as error:  # whatever SDV or pandas raise: their texts may quote cells
-        from sdv_plausible.declaring.errors import one_line
+        from sdv_plausible.utils.errors import one_line
 
         if options.debug:
             traceback.print_exception(error)

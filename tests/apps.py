@@ -13,8 +13,8 @@ from sdv_plausible.app.entrance import Entrance
 from sdv_plausible.app.ordered_fit import run
 from sdv_plausible.app.pages import App
 from sdv_plausible.app.running import Fit
-from sdv_plausible.declaring.web.guard import Keys
-from sdv_plausible.declaring.web.server import new_token
+from sdv_plausible.privacy.noise.coins import new_token
+from sdv_plausible.utils.web.guard import Keys
 
 KEYS = Keys("t" * 43)
 HOME = f"/{KEYS.place}/"

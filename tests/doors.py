@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from sdv_plausible.fit.learning import fit_release, learn_model
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.learning import fit_release, learn_model
+from sdv_plausible.release.omega import Omega
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings

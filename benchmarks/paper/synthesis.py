@@ -9,12 +9,12 @@ import numpy as np
 
 from benchmarks.paper.data import CHILDREN_COST, CHILDREN_ORDER, EXAMPLE_GRAPH, Split, load
 from benchmarks.paper.settings import DELTA, EPSILON0, GAMMA, K, Row, Sizes
+from sdv_plausible.fit.learning import learn_model
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Parents
 from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.conditional_table import num_configurations
-from sdv_plausible.models.omega import Omega
 from sdv_plausible.models.paper.entropies import Entropies
 from sdv_plausible.models.paper.paper_network import PaperNetwork, least_rows
 from sdv_plausible.models.paper.shares import SHARES, SIZE_FAILURE, LearningPlan, Structure
@@ -24,8 +24,8 @@ from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable, SeedRecords
-from sdv_plausible.release.learning import learn_model
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.release.omega import Omega
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.row_tests import RandomizedTest

@@ -11,10 +11,10 @@ from starlette.responses import RedirectResponse, Response
 
 from sdv_plausible.app.running import Fit
 from sdv_plausible.declaring.review import Review
-from sdv_plausible.declaring.web.guard import Keys
 from sdv_plausible.declaring.web.pages import Answer, Filled, Pages, Texts
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.utils.fragments import environment
+from sdv_plausible.utils.web.guard import Keys
 
 TITLES = {
     "": "Table", "columns": "Columns", "rules": "Rules and people", "budget": "Budget", "fit": "Fit",

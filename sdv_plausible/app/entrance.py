@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from sdv_plausible.app.opening import read_upload
 from sdv_plausible.app.sessions import Session, Sessions
-from sdv_plausible.declaring.web.guard import COOKIE, HEADERS, Guard, Keys, form_fields, is_same, refusal
+from sdv_plausible.utils.web.guard import COOKIE, HEADERS, Guard, Keys, form_fields, is_same, refusal
 
 UPLOAD, SESSION, SENT = "open", "app.session", "app.upload"
 OUR_HEADERS = {

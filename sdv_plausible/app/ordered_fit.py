@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdv_plausible.app.order import Order
-from sdv_plausible.declaring.errors import one_line
 from sdv_plausible.fit.telling import FOR_YOU, FitWarning
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
@@ -20,6 +19,7 @@ from sdv_plausible.table.columns.cell_texts import read_again
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.files.one_file import read_file
 from sdv_plausible.table.files.writing import write_table
+from sdv_plausible.utils.errors import one_line
 from sdv_plausible.utils.whole_files import exits_on_signals, write_whole
 
 if TYPE_CHECKING:

@@ -30,12 +30,12 @@ from sdv_plausible.app.opening import DOMAIN, Upload, review_of
 from sdv_plausible.app.ordered_fit import FILES, STAGES
 from sdv_plausible.app.running import Fit
 from sdv_plausible.app.sessions import Session, Sessions
-from sdv_plausible.declaring.errors import one_line
 from sdv_plausible.declaring.review import version
 from sdv_plausible.declaring.web import pages as review_pages
 from sdv_plausible.fit.options import TESTS
 from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.declared.domain_file import blanks
+from sdv_plausible.utils.errors import one_line
 
 TEMPLATES = Path(__file__).parent / "templates"
 SHOWN_ROWS = 10

@@ -19,8 +19,8 @@ from sdv_plausible.app.columns import ColumnsPage
 from sdv_plausible.app.ordered_fit import Look
 from sdv_plausible.app.running import Fit
 from sdv_plausible.declaring.review import Review
-from sdv_plausible.declaring.web.guard import Keys, is_same
 from sdv_plausible.table.declared.domain_file import DomainFile
+from sdv_plausible.utils.web.guard import Keys, is_same
 from sdv_plausible.utils.whole_files import part_folder
 
 MOST = 8  # browsers at once: each may hold a table on disk

@@ -14,7 +14,7 @@ from sdv_plausible.commands.on_disk import UsageError
 from sdv_plausible.commands.speaking import say
 
 if TYPE_CHECKING:
-    from sdv_plausible.declaring.web.guard import Guard, Keys
+    from sdv_plausible.utils.web.guard import Guard, Keys
 NEEDED = ("starlette", "uvicorn", "python_multipart")
 
 
@@ -35,7 +35,8 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.app.pages import App
     from sdv_plausible.app.sessions import private_sessions
     from sdv_plausible.commands.declare import serving
-    from sdv_plausible.declaring.web.server import new_token, serve
+    from sdv_plausible.privacy.noise.coins import new_token
+    from sdv_plausible.utils.web.server import serve
 
     def on_error(error: Exception) -> None:
         if options.debug:
@@ -50,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
                 app, keys, host, on_error, sessions=sessions, most_bytes=options.largest * MEGABYTE
             )
 
-        serve(make, lambda address: say(options, serving(address), {"address": address}))
+        serve(make, lambda address: say(options, serving(address), {"address": address}), new_token())
     if not options.json:
         print("Closed. Nothing is kept but what you saved.")
 

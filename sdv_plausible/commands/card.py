@@ -14,7 +14,7 @@ from sdv_plausible.commands.speaking import say
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What the card is made from, and what only a person knows."""
-    from sdv_plausible.release.file.card import KNOWN
+    from sdv_plausible.release.card.privacy_card import KNOWN
 
     add = command.add_argument
     add("release", type=Path, help="the release file")
@@ -30,7 +30,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Write the card."""
-    from sdv_plausible.release.file.card import KNOWN
+    from sdv_plausible.release.card.privacy_card import KNOWN
     from sdv_plausible.release.file.release import Release
 
     budget = None if options.budget is None else Path(options.budget[0])

@@ -207,9 +207,10 @@ def _serve(
     options: argparse.Namespace, review: Review, lines: Sequence[str], document: dict[str, Any]
 ) -> None:
     """Serve the review page until it is closed."""
-    from sdv_plausible.declaring.web.guard import Guard, Keys
     from sdv_plausible.declaring.web.pages import Pages
-    from sdv_plausible.declaring.web.server import serve
+    from sdv_plausible.privacy.noise.coins import new_token
+    from sdv_plausible.utils.web.guard import Guard, Keys
+    from sdv_plausible.utils.web.server import serve
 
     def tell(address: str) -> None:
         say(options, "\n".join([*lines, serving(address)]), {**document, "address": address})
@@ -222,7 +223,7 @@ def _serve(
         return Guard(Pages(review, keys, close).application(), keys, host, on_error)
 
     with suppress(KeyboardInterrupt):
-        serve(make, tell)
+        serve(make, tell, new_token())
     if not options.json:
         saved = "saved" if review.is_saved else "not written: nothing was saved"
         print(f"Closed. {options.output} is {saved}.")

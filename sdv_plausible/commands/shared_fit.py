@@ -14,9 +14,9 @@ from sdv_plausible.commands.looking import recorder
 from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
 from sdv_plausible.commands.speaking import to_holder
 from sdv_plausible.commands.undeclared import Undeclared, columns_of, spelling
-from sdv_plausible.declaring.errors import one_line
 from sdv_plausible.fit.options import NAMED, OPTIONS
 from sdv_plausible.table.files.writing import write_table
+from sdv_plausible.utils.errors import one_line
 from sdv_plausible.utils.whole_files import write_whole
 
 if TYPE_CHECKING:

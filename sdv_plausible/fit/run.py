@@ -24,6 +24,7 @@ from sdv_plausible.fit.envelope import (
     learned_domains,
     with_more,
 )
+from sdv_plausible.fit.learning import fit_release
 from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.telling import Teller
@@ -39,7 +40,6 @@ from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
 from sdv_plausible.release.budget import Budget, check_texts, only_planned
 from sdv_plausible.release.file.sections import check_sections
-from sdv_plausible.release.learning import fit_release
 from sdv_plausible.release.plan import Plan, plan
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings

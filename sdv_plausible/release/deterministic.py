@@ -10,13 +10,13 @@ import numpy as np
 
 from sdv_plausible.models.base import SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.release.omega import Omega
 from sdv_plausible.release.privacy_tests import PrivacyTest
 from sdv_plausible.release.sampler import RecordSampler, Sampler
 

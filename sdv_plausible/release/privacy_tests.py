@@ -19,12 +19,12 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
 
 from sdv_plausible.models.base import SeedModel
-from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.release.omega import Omega
 from sdv_plausible.release.sampler import Sampler
 
 Test = TypeVar("Test", bound="PrivacyTest")

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from sdv_plausible.models.base import PrefixModel, SeedModel
-from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
 from sdv_plausible.privacy.accounting.release_loss import release_margin
@@ -18,6 +17,7 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.release.omega import Omega
 from sdv_plausible.release.privacy_tests import PrivacyTest
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.sampler import PrefixSampler, Sampler

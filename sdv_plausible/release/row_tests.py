@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from sdv_plausible.models.base import SeedModel
-from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss, Loss
 from sdv_plausible.privacy.accounting.release_loss import size_lower_bound_margin
@@ -21,6 +20,7 @@ from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.deterministic import RowByRowTest
+from sdv_plausible.release.omega import Omega
 from sdv_plausible.release.sampler import Sampler
 
 SIZE_EPSILON = 0.1  # randomised test: spent on the noisy number of seeds

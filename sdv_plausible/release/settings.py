@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.learners import makes
-from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import squares
 from sdv_plausible.privacy.accounting.split import RandomSplit, check_split
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.release.deterministic import DeterministicTest
+from sdv_plausible.release.omega import Omega
 from sdv_plausible.release.privacy_tests import PrivacyTest
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest

@@ -14,7 +14,6 @@ from sdv_plausible.table.cells.forms import canonical
 from sdv_plausible.table.cells.series import as_doubles
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.outside import is_outside
 
 EXAMPLES = 5  # values shown of a column
 MOST = 0.5  # share of a column's cells outside from which a fit warns
@@ -144,3 +143,15 @@ def _kind(value: Any) -> str:
     if isinstance(value, str):
         return "texts"
     return "whole numbers" if isinstance(_plain(value), int) else "numbers"
+
+
+def is_outside(column: pd.Series[Any], attribute: Attribute) -> np.ndarray:
+    """Mask of cells that the attribute does not hold: also missing ones, where missing is no value of it."""
+    codec = ColumnCodec(attribute)
+    codes, present = codec.encode(column), column.notna().to_numpy()
+    outside = (codes < 0) | ((codes == attribute.missing_code) & present)
+    if attribute.lower:
+        numbers = codec.numbers(column)
+        with np.errstate(invalid="ignore"):
+            outside |= ((numbers < attribute.lower[0]) | (numbers > attribute.upper[-1])) & present
+    return np.asarray(outside)

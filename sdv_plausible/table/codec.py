@@ -28,8 +28,7 @@ class Codec:
     -----
     Encoding is a function of each row alone, so it never weakens a guarantee: a number outside a declared
     range is clipped, a category outside the declared values becomes missing, and where missing is not in the
-    domain the cell gets a uniformly drawn value. :func:`sdv_plausible.table.outside.count_outside` counts
-    such cells for the data holder.
+    domain the cell gets a uniformly drawn value.
     """
 
     def __init__(self, domain: Domain) -> None:

@@ -6,7 +6,7 @@ import pytest
 from apps import HOME, KEYS, MOST_BYTES, ORIGIN, Place
 
 from sdv_plausible.app.entrance import OUR_HEADERS, SESSION, Entrance
-from sdv_plausible.declaring.web.guard import COOKIE
+from sdv_plausible.utils.web.guard import COOKIE
 
 TABLE = b"town,age\nBern,31\nChur,47\n"
 PAGES = (

@@ -25,7 +25,6 @@ from theory.release_test_loss import release_test_loss
 from sdv_plausible.audit import exact
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.accounting.loss_distribution import Composer, SortedLosses
 from sdv_plausible.privacy.accounting.released_rows import ReleasedRows
 from sdv_plausible.privacy.accounting.theorem1 import floor_by_construction, theorem1
@@ -33,6 +32,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.release.deterministic import DeterministicTest
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.release.omega import Omega
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest
 from tests.flat import bound, rebound, settings_of

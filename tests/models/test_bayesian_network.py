@@ -17,9 +17,9 @@ from sdv_plausible.models import conditional_table
 from sdv_plausible.models.base import Proposals
 from sdv_plausible.models.bayesian_network import BayesianNetwork, topological_order
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.release.omega import Omega
 
 
 @st.composite

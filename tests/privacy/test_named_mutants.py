@@ -20,7 +20,7 @@ import guarded
 import pytest
 from cases import fast_and_slow
 
-from sdv_plausible.fit import voting
+from sdv_plausible.fit import learning, voting
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.measurements import Measurements
@@ -34,7 +34,6 @@ from sdv_plausible.privacy.accounting import filters, one_row, split
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.counts import CountTable, Distances
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release import learning
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.release.settings import Settings
@@ -231,7 +230,7 @@ MUTANTS = {
     "the declared number of seeds is not held against the seeds of a split": Mutant(
         owner=learning, name="fit_release", old="test.confirm(seeds)", new="settings.split or test.confirm(seeds)",
         caught_by=(
-            ("release/test_release_learning.py", "test_the_bound_is_held_against_the_rows_that_are_seeds", ((0.25, 0.25, 0.5), 1400)),
+            ("fit/test_release_learning.py", "test_the_bound_is_held_against_the_rows_that_are_seeds", ((0.25, 0.25, 0.5), 1400)),
         ),
     ),
     "whatever is derived from the paper's learner asks each part for one thing alone": Mutant(

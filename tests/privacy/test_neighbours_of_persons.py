@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+from sdv_plausible.fit.learning import fit_release
 from sdv_plausible.models.adaptive.schedule import SCORE_SHARE, SET_SCORE_SHARE, SIZE_SHARE
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.datasynthesizer.greedy_bayes import _most_rows
@@ -38,7 +39,6 @@ from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.learning import fit_release
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import settings_of
 

@@ -22,10 +22,10 @@ import pytest
 from sdv.single_table import base as sdv_base
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible.fit import learning as releasing
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release import learning as releasing
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.row_tests import RandomizedTest

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from sdv_plausible.models.base import Proposals
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import plausible_seeds
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, partition_number, scan_plausible_seeds
 from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.release.omega import Omega
 
 # --- partition numbers ------------------------------------------------------------------------------------------------
 

@@ -11,13 +11,13 @@ from release_cases import SEEDS, network, state
 from scipy.stats import binom
 
 from sdv_plausible.models.base import Proposals
-from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.release import mechanism as mechanism_module
 from sdv_plausible.release import row_tests
 from sdv_plausible.release.deterministic import DeterministicTest
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
+from sdv_plausible.release.omega import Omega
 from sdv_plausible.release.row_tests import RandomizedTest
 
 

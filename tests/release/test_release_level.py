@@ -16,7 +16,6 @@ from doors import release_seeds
 from release_cases import SEEDS, network, state
 
 from sdv_plausible.models.base import PrefixModel, SeedModel
-from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.noise import mechanisms as noise
@@ -25,6 +24,7 @@ from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.mechanism import TooFewReleasedError
+from sdv_plausible.release.omega import Omega
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.released_prefixes import ReleasedPrefixes
 from tests.flat import bound

@@ -16,7 +16,6 @@ from release_cases import SEEDS, network
 from scipy.stats import binom
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
-from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.accounting import one_row
 from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss
 from sdv_plausible.privacy.accounting.losses import DiscreteLaplaceLoss, InfiniteLoss
@@ -31,6 +30,7 @@ from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release import row_tests
 from sdv_plausible.release.deterministic import DeterministicTest
+from sdv_plausible.release.omega import Omega
 from sdv_plausible.release.row_tests import SIZE_EPSILON, RandomizedTest
 from tests.flat import bound, rebound
 

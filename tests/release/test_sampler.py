@@ -10,12 +10,12 @@ import pytest
 from doors import release_seeds
 from release_cases import SEEDS, network
 
-from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.release import sampler as samplers
 from sdv_plausible.release.deterministic import DeterministicTest
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
+from sdv_plausible.release.omega import Omega
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, diagnose, seed_diagnostics

@@ -14,13 +14,13 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from sdv_plausible.declaring.errors import one_line
 from sdv_plausible.declaring.review import Look, Review, version
 from sdv_plausible.declaring.web import forms
-from sdv_plausible.declaring.web.guard import Keys, form_fields
 from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.declared.domain_file import DomainFile
+from sdv_plausible.utils.errors import one_line
 from sdv_plausible.utils.fragments import environment
+from sdv_plausible.utils.web.guard import Keys, form_fields
 
 TEMPLATES = Path(__file__).parent / "templates"
 Filled = Mapping[str, forms.Filled]

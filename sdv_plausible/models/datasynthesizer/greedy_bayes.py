@@ -11,10 +11,10 @@ import numpy as np
 
 from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.cleaning import clean_counts, clean_margin, dirichlet_table
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.models.datasynthesizer.candidates import Levels, MutualInformation, candidates
 from sdv_plausible.models.datasynthesizer.shares import GreedyPlan
-from sdv_plausible.models.paper.parameters import clean_counts, clean_margin, dirichlet_table
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins

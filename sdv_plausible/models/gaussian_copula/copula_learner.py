@@ -12,9 +12,9 @@ import numpy as np
 
 from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.buckets import default_buckets
+from sdv_plausible.models.cleaning import clean_margin
 from sdv_plausible.models.gaussian_copula.correlations import factors, latent_scores, polychoric
 from sdv_plausible.models.gaussian_copula.model import CopulaModel
-from sdv_plausible.models.paper.parameters import clean_margin
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry

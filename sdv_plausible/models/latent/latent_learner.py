@@ -10,10 +10,10 @@ import numpy as np
 
 from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.buckets import default_buckets
+from sdv_plausible.models.cleaning import clean_margin
 from sdv_plausible.models.latent.model import LatentModel
 from sdv_plausible.models.latent.network import MOST_BUCKETS, MOST_HIDDEN, MOST_LATENT, check_floor
 from sdv_plausible.models.latent.training import Training, untrained
-from sdv_plausible.models.paper.parameters import clean_margin
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.accounting.sampled_gaussian import calibrate_sampled

@@ -12,16 +12,11 @@ import numpy as np
 from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Parents, topological_order
 from sdv_plausible.models.buckets import MAX_BUCKETS, default_buckets
+from sdv_plausible.models.cleaning import ParameterDraw, clean_counts, clean_margin, dirichlet_table
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared
 from sdv_plausible.models.paper.entropies import Entropies
-from sdv_plausible.models.paper.parameters import (
-    ParameterDraw,
-    clean_counts,
-    clean_margin,
-    dirichlet_table,
-    normal_rows,
-)
+from sdv_plausible.models.paper.normal import normal_rows
 from sdv_plausible.models.paper.printed import (
     PrintedCounts,
     PrintedEntropies,

@@ -17,6 +17,7 @@ Elsewhere drawing raises RuntimeError and `spawn` works. A reproducible stream d
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import math
@@ -229,6 +230,11 @@ class Coins:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Coins:
         return self.__copy__()
+
+
+def new_token() -> str:
+    """Return 256 random bits as text, for an address of a page."""
+    return base64.urlsafe_b64encode(Coins.from_os_entropy().bytes(32)).decode().rstrip("=")
 
 
 class _Process:

@@ -16,9 +16,9 @@ from sdv_plausible.release.file.documents import FORMAT, write
 from sdv_plausible.release.file.domain import REQUIRED
 from sdv_plausible.release.side_entries import Types
 from sdv_plausible.table.cells.forms import LONGEST_NAME, LONGEST_TEXT
-from sdv_plausible.table.cells.json_forms import Form, list_of, object_of, or_null, ref
 from sdv_plausible.table.columns.column_document import SHARED, attribute_form
 from sdv_plausible.table.declared.declarations import Undeclared
+from sdv_plausible.utils.json_forms import Form, list_of, object_of, or_null, ref
 
 _STRING: Form = {"type": "string"}
 _NAME: Form = {**_STRING, "maxLength": LONGEST_NAME}

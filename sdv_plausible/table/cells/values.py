@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.table.cells.forms import LONGEST_TEXT, is_text
-from sdv_plausible.table.cells.json_forms import Form, object_of, or_null, read, ref
+from sdv_plausible.utils.json_forms import Form, object_of, or_null, read, ref
 
 MOST = 10**100  # of a whole number
 ZONE = r"^(?!dateutil/)[A-Za-z0-9_+\-:]{1,40}(/[A-Za-z0-9_+\-]{1,40}){0,3}$"  # of others pandas opens a file

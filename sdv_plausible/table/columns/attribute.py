@@ -12,7 +12,6 @@ import numpy as np
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.cells.dates import check_style
 from sdv_plausible.table.cells.forms import ODD, canonical
-from sdv_plausible.table.cells.json_forms import MisfitError, read
 from sdv_plausible.table.cells.rounding import LARGEST_STEP, Rounding
 from sdv_plausible.table.cells.series import is_number
 from sdv_plausible.table.cells.values import write_value
@@ -24,6 +23,7 @@ from sdv_plausible.table.columns.column_document import (
     Provenance,
     attribute_form,
 )
+from sdv_plausible.utils.json_forms import MisfitError, read
 
 
 @dataclass(frozen=True, kw_only=True)

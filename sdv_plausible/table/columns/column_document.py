@@ -13,11 +13,11 @@ from typing import Any, Literal, get_args
 
 from sdv_plausible.table.cells.dates import resolution_step
 from sdv_plausible.table.cells.forms import LONGEST_NAME
-from sdv_plausible.table.cells.json_forms import LARGEST, Form, Shared, list_of, object_of, or_null, ref
 from sdv_plausible.table.cells.rounding import LARGEST_STEP
 from sdv_plausible.table.cells.series import is_number
 from sdv_plausible.table.cells.values import DATES, VALUE, ZONE_FORM, value_of
 from sdv_plausible.table.columns.id_formats import ID_FORMAT, LONGEST_PATTERN, is_id_format
+from sdv_plausible.utils.json_forms import LARGEST, Form, Shared, list_of, object_of, or_null, ref
 
 Kind = Literal["categorical", "ordinal", "integer", "float", "datetime"]
 Provenance = Literal["declared", "private", "inferred", "edited"]

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.table.cells.json_forms import Form, read
 from sdv_plausible.table.columns import domain_words
 from sdv_plausible.table.columns.attribute import Attribute, read_attribute, write_attribute
 from sdv_plausible.table.columns.column_document import SHARED
 from sdv_plausible.utils import fragments
+from sdv_plausible.utils.json_forms import Form, read
 from sdv_plausible.utils.whole_files import write_whole
 
 __all__ = [

@@ -12,11 +12,11 @@ import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.cells.forms import LONGEST_NAME, is_text
-from sdv_plausible.table.cells.json_forms import MisfitError, read
 from sdv_plausible.table.cells.values import write_value
 from sdv_plausible.table.columns import column_document
 from sdv_plausible.table.columns.column_document import SHARED, WORDS, words_about
 from sdv_plausible.table.columns.domain import Attribute
+from sdv_plausible.utils.json_forms import MisfitError, read
 
 CATEGORIES, MODELLED_SDTYPES = column_document.CATEGORIES, column_document.MODELLED_SDTYPES
 TYPE_WORDS = words_about("type")

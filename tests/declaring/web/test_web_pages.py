@@ -14,10 +14,10 @@ from sdv_plausible.commands.declare import plan_of
 from sdv_plausible.declaring import review as review_module
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.declaring.web.forms import field_texts
-from sdv_plausible.declaring.web.guard import COOKIE, Guard, Keys
 from sdv_plausible.declaring.web.pages import Pages
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted, read_domain_file
 from sdv_plausible.utils.fragments import environment
+from sdv_plausible.utils.web.guard import COOKIE, Guard, Keys
 
 KEYS = Keys("k")
 NAMES = tuple(COLUMNS)

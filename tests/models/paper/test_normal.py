@@ -12,8 +12,8 @@ from scipy.stats import norm
 
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.paper import paper_network as learning
+from sdv_plausible.models.paper.normal import normal_rows
 from sdv_plausible.models.paper.paper_network import PaperNetwork
-from sdv_plausible.models.paper.parameters import normal_rows
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from sdv_plausible.fit.learning import learn_model
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.paper import paper_network
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID
@@ -21,7 +22,6 @@ from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.release.learning import learn_model
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DELTA = 2.0**-30

@@ -1,4 +1,4 @@
-"""Cells outside a domain, counted for the data holder: against what the codec makes of each."""
+"""Cells outside what was declared: against what the codec makes of each."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.table.cells.dates import NANOSECONDS
+from sdv_plausible.table.checking import is_outside
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.outside import count_outside
 
 DAY = NANOSECONDS["D"]
 
 
-def test_strangers_are_counted_for_the_holder():
+def outside(table, domain):
+    counts = {a.name: int(is_outside(table[a.name], a).sum()) for a in domain}
+    return {name: count for name, count in counts.items() if count}
+
+
+def test_cells_outside_are_found():
     domain = Domain(
         (
             Attribute(name="n", kind="float", lower=(0.0,), upper=(1.0,), nullable=True),
@@ -37,25 +42,8 @@ def test_strangers_are_counted_for_the_holder():
             "d": ["1970-01-02", "1970-01-09", None, "soon"],
         }
     )
-    assert count_outside(table, domain) == {"n": 2, "c": 1, "d": 2}
-    assert count_outside(table.iloc[:1], domain) == {}
-
-
-def test_strangers_of_the_mapping_that_the_synthesizer_takes():
-    table = pd.DataFrame(
-        {"n": [5, 200], "c": ["a", "b"], "d": ["1970-01-02", "x"], "flag": [True, "no"], "free": [1, 2]}
-    )
-    declarations = {
-        "n": {"range_min": 0, "range_max": 9},
-        "c": {"range_values": ["a"]},
-        "d": {"range_min": "1970-01-01", "range_max": "1970-12-31", "datetime_format": "%Y-%m-%d"},
-        "flag": {},
-    }
-    assert count_outside(table, declarations, {"flag": "boolean"}) == {"n": 1, "c": 1, "d": 1, "flag": 1}
-    with pytest.raises(ValueError, match="column 'flag'.*sdtype"):
-        count_outside(table, declarations)
-    with pytest.raises(ValueError, match=r"\['typo'\], which are not columns of the table"):
-        count_outside(table, {"typo": {"range_values": ["a"]}})
+    assert outside(table, domain) == {"n": 2, "c": 1, "d": 2}
+    assert outside(table.iloc[:1], domain) == {}
 
 
 @pytest.mark.parametrize(
@@ -71,5 +59,5 @@ def test_strangers_of_the_mapping_that_the_synthesizer_takes():
 )
 def test_a_missing_cell_is_a_stranger_where_missing_is_not_in_the_domain(attribute, rows):
     """Such a cell gets a uniformly drawn value: the data holder must hear of it, whatever the kind of column."""
-    assert count_outside(pd.DataFrame({"x": rows}), Domain((attribute,))) == {"x": 1}
-    assert count_outside(pd.DataFrame({"x": rows}), Domain((replace(attribute, nullable=True),))) == {}
+    assert outside(pd.DataFrame({"x": rows}), Domain((attribute,))) == {"x": 1}
+    assert outside(pd.DataFrame({"x": rows}), Domain((replace(attribute, nullable=True),))) == {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +10,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from sdv_plausible.declaring.web.guard import Guard, Keys
-from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.utils.web.guard import Guard, Keys
 
 LOOPBACK = "127.0.0.1"
 MOST_WAITING, MOST_CONNECTIONS = 50, 200
@@ -20,15 +18,16 @@ Make = Callable[[Keys, str, Callable[[], object]], Guard]
 """Secrets, host and what ends the server -> the application behind its guard."""
 
 
-def serve(make: Make, tell: Callable[[str], object]) -> None:
+def serve(make: Make, tell: Callable[[str], object], token: str) -> None:
     """Serve pages until they are closed there, or interrupted."""
-    # ``tell`` gets the address, once somebody listens there. It holds the token, so it goes to a terminal and
-    # into no file; no browser is started with it, since every user of a machine sees arguments of programs.
+    # ``token`` is secret. ``tell`` gets the address, once somebody listens there, and it holds the token: it
+    # goes to a terminal and into no file; no browser is started with it, since every user of a machine sees
+    # arguments of programs.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.bind((LOOPBACK, 0))
         listening.listen()
         host = f"{LOOPBACK}:{listening.getsockname()[1]}"
-        keys = Keys(new_token())
+        keys = Keys(token)
         server = uvicorn.Server(settings(make(keys, host, lambda: setattr(server, "should_exit", True))))
         tell(f"http://{host}/{keys.place}/?token={keys.token}")
         server.run(sockets=[listening])
@@ -70,9 +69,3 @@ def settings(app: Guard) -> uvicorn.Config:
         limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=5,
     )
-
-
-def new_token() -> str:
-    """Return 256 random bits as text for an address."""
-    drawn = Coins.from_os_entropy().spawn("pages").bytes(32)
-    return base64.urlsafe_b64encode(drawn).decode().rstrip("=")

@@ -14,15 +14,9 @@ from reviewing import program, write_people
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sdv_plausible.cli import main
-from sdv_plausible.declaring.web.guard import Guard, Keys
-from sdv_plausible.declaring.web.server import (
-    LOOPBACK,
-    MOST_CONNECTIONS,
-    MOST_WAITING,
-    OldestGoes,
-    new_token,
-    settings,
-)
+from sdv_plausible.privacy.noise.coins import new_token
+from sdv_plausible.utils.web.guard import Guard, Keys
+from sdv_plausible.utils.web.server import LOOPBACK, MOST_CONNECTIONS, MOST_WAITING, OldestGoes, settings
 
 
 def test_tokens_are_long_and_new():

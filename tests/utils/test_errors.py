@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from sdv_plausible.declaring.errors import one_line
 from sdv_plausible.table.declared.words import check_words
+from sdv_plausible.utils.errors import one_line
 
 
 def caught(act):

@@ -10,10 +10,10 @@ from starlette.testclient import TestClient
 
 from sdv_plausible.commands.declare import plan_of
 from sdv_plausible.declaring.review import Review, Table
-from sdv_plausible.declaring.web import guard as module
-from sdv_plausible.declaring.web.guard import HEADERS, MOST_BYTES, Guard, Keys, form_fields, is_same
 from sdv_plausible.declaring.web.pages import Pages
 from sdv_plausible.table.declared.domain_file import drafted, read_domain_file
+from sdv_plausible.utils.web import guard as module
+from sdv_plausible.utils.web.guard import HEADERS, MOST_BYTES, Guard, Keys, form_fields, is_same
 
 KEYS = Keys("t" * 43)
 HOME = f"/{KEYS.place}/"

@@ -13,8 +13,8 @@ from sentences import NO_CLAIM, total
 
 from sdv_plausible import Budget, Release
 from sdv_plausible.audit.results import AuditResult, StageResult
-from sdv_plausible.release.file import card_lines
-from sdv_plausible.release.file.card import KNOWN, PrivacyCard
+from sdv_plausible.release.card import card_lines
+from sdv_plausible.release.card.privacy_card import KNOWN, PrivacyCard
 
 SAID = {"name": "Visits <2026>", "holder": "Office | of Numbers", "date": "2026-01-31"}
 CLAIMS = ["declared", "partly private", "seeds"]
@@ -171,8 +171,8 @@ def test_sources_are_cited_of_what_was_released_alone(case):
     other = {
         "city": {"range_values": ["Bern", "Chur"]}, "grade": {"range_values": [1, 2, 3.5, 4]},
         "band": {"range_values": ["c", "b", "a"]}, "member": {"range_is_nullable": False},
-        "age": {"range_max": 111}, "share": {"range_max": 2.0}, "start": {"range_min": "1999-01-01"},
-        "zoned": {"range_max": "2031-12-31"}, "day": {"range_min": "01.01.2001"},
+        "age": {"range_max": 111}, "share": {"range_max": 2.0}, "start": {"range_min": "2020-06-01"},
+        "zoned": {"range_max": "2020-06-01"}, "day": {"range_min": "01.06.2020"},
     }  # fmt: skip
     for name, edit in other.items():
         with pytest.warns(UserWarning, match=f"no source is cited of {name}:"):

@@ -1,0 +1,1 @@
+"""The page on a release that an officer files."""

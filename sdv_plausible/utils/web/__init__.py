@@ -1,0 +1,1 @@
+"""What all pages have: their server, and the guard in front of them."""
