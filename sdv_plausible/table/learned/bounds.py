@@ -10,7 +10,7 @@ import numpy as np
 
 from sdv_plausible.table.cells.rounding import LARGEST_STEP, NUMBER_STEPS, Rounding
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.learned.lattice import Lattice, Run
+from sdv_plausible.table.learned.lattice import Lattice, Run, may_be_trimmed
 
 FEW_POINTS = 2**15  # up to here every single value of a range is looked at; beyond, those that occur
 PARTS = 64  # of a range, besides powers of two or calendar years: what is counted first
@@ -125,9 +125,15 @@ class Bounds:
             return False
         lattice = Lattice(kind=kind, decimals=attribute.decimals, unit=attribute.unit)
         points = [*self.ends(lattice), *self.special_points(lattice)]
-        ends = lattice.value(min(points)), lattice.value(max(points))
+        number = np.int64 if kind == "datetime" else np.float64
+        first, last = (
+            lattice.index(np.array(ends, dtype=number)) for ends in (attribute.lower, attribute.upper)
+        )
+        low, high = first.argmin(), last.argmax()
+        # Of an end that holds nothing a bin may have been made shorter.
         return (
-            ends == (min(attribute.lower), max(attribute.upper))
+            may_be_trimmed(int(first[low]) - min(points), int(last[low] - first[low]) + 1)
+            and may_be_trimmed(max(points) - int(last[high]), int(last[high] - first[high]) + 1)
             and attribute.values == self.plain.values
             and self.nullable in (None, attribute.nullable)
         )

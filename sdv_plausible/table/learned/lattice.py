@@ -43,6 +43,7 @@ MOST_PARTS = 256  # of one cell in one round
 JUMP = 4.0  # standard deviations of mass in the wrong place at which a bin ends
 UNEVEN = 4.0  # what mass in the wrong place counts for when bins are merged; mass itself counts for 1
 CERTAIN = 2.0  # standard deviations that a part of a bin may hold more than it seems before it is left out
+TRIMMED = 9  # times its width that a bin loses of an empty end at least, where it loses one
 SURE = 4.0  # standard deviations above 0 at which a cell of a public grid counts as inhabited
 ALONE = 5.5  # the same for one with nothing beside it: of a wide table's empty cells some pass SURE
 NEARLY, LIKELY = 3.0, 2.5  # the same if there is no such cell, and for a cell beside one
@@ -222,6 +223,11 @@ def _without(first: int, last: int, points: Sequence[int]) -> list[Run]:
     return [*runs, (first, last)] if first <= last else runs
 
 
+def may_be_trimmed(dropped: int, kept: int) -> bool:
+    """Whether so many points may be dropped before or after a bin that keeps so many; none always may."""
+    return dropped == 0 or dropped >= TRIMMED * kept
+
+
 def _trim(group: list[Bin], deviation: float) -> Bin:
     """One bin of neighbouring pieces, less an end that takes most of its width and surely holds little."""
     # ``deviation`` is that of the noise on a piece.
@@ -231,7 +237,7 @@ def _trim(group: list[Bin], deviation: float) -> Bin:
         for cut in range(len(line) - 1, 0, -1):
             width = sum(p.last - p.first + 1 for p in line[:cut])
             if (
-                10 * width >= 9 * (group[-1].last - group[0].first + 1)
+                may_be_trimmed(width, group[-1].last - group[0].first + 1 - width)
                 and sum(p.mass for p in line[:cut]) + CERTAIN * deviation * math.sqrt(cut) <= 0.1 * mass
             ):
                 group = line[cut:][::end]

@@ -171,7 +171,7 @@ def test_sources_are_cited_of_what_was_released_alone(case):
     other = {
         "city": {"range_values": ["Bern", "Chur"]}, "grade": {"range_values": [1, 2, 3.5, 4]},
         "band": {"range_values": ["c", "b", "a"]}, "member": {"range_is_nullable": False},
-        "age": {"range_max": 111}, "share": {"range_max": 2.0}, "start": {"range_min": "2020-06-01"},
+        "age": {"range_max": 111}, "share": {"range_max": 0.5}, "start": {"range_min": "2020-06-01"},
         "zoned": {"range_max": "2020-06-01"}, "day": {"range_min": "01.06.2020"},
     }  # fmt: skip
     for name, edit in other.items():

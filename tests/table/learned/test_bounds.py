@@ -137,6 +137,25 @@ def test_a_range_between_two_points_keeps_equal_bins():
     assert (found.kind, found.lower[0], found.upper[-1], found.provenance) == ("float", 0.2, 0.8, "private")
 
 
+@pytest.mark.parametrize(("seed", "end"), [(0, "range_min"), (11, "range_max")])
+def test_bins_that_lost_an_empty_end_were_learned_in_the_range(seed, end):
+    """Found at random: no source was cited of dates that begin years after the range. Control: other ranges."""
+    spec = {"range_min": "2000-01-01", "range_max": "2030-12-31", "datetime_format": "%Y-%m-%d"}
+    days = pd.to_datetime("2019-03-01") + pd.to_timedelta(np.arange(2000) % 30, unit="D")
+    known, found = bounds(spec, 10), learn(days, spec, max_bins=10, seed=seed)
+    assert (found.lower[0] > known.low, found.upper[-1] < known.high) == (
+        end == "range_min",
+        end == "range_max",
+    )
+    assert known.leads_to(found)
+    assert not bounds({**spec, "range_min": "2019-03-20"}, 10).leads_to(found)
+    assert not bounds({**spec, "range_max": "2019-03-10"}, 10).leads_to(found)
+    whole = replace(found, lower=(known.low,), upper=(known.high,))
+    assert known.leads_to(whole)
+    for wider in ({"range_min": "1990-01-01"}, {"range_max": "2040-12-31"}):  # a wide bin lost no ten years
+        assert not bounds({**spec, **wider}, 10).leads_to(whole)
+
+
 def test_spikes_zeros_and_tails_are_found():
     """A column like capital gains: 90 % zeros, two heavy values, a tail. False alarm: noise 30 sd away.
 
