@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 from sdv_plausible.fit.options import TYPES_SHARE
@@ -82,18 +81,31 @@ def check_blind(s: Settings, learner: Any, domain: Domain) -> None:
 
 
 def learned_domains(domain: Domain) -> Iterator[Domain]:
-    """Domains as the rows may fill in what is to be learned: of every kind, of few codes and of many."""
-    for codes in (2, 3, 9, 65, 101, 1025):
-        points = tuple(range(codes))
+    """Domains as the rows may fill in what is to be learned: all alike, mixed, and one large."""
+    forms: list[dict[str, Any]] = [
+        {"provenance": "private", **parts}
+        for codes in (2, 3, 9, 65, 101, 1025)
+        for points in [tuple(range(codes))]
         for parts in (
             {"kind": "categorical", "values": points},
             {"kind": "ordinal", "values": points},
             {"kind": "integer", "lower": points, "upper": points},
             {"kind": "float", "lower": points, "upper": points, "decimals": 2},
             {"kind": "datetime", "lower": points, "upper": points, "datetime_format": "%Y-%m-%d"},
-        ):
-            known = partial(Attribute, provenance="private", **parts)
-            yield Domain(tuple(known(name=a.name) if a.provenance == "private" else a for a in domain))
+        )
+    ]
+    small, large, last = forms[0], forms[-5], len(domain) - 1
+    for found in (
+        *([form] * len(domain) for form in forms),
+        *([forms[(start + 7 * i) % len(forms)] for i in range(len(domain))] for start in (0, 11, 22)),
+        *([large if i == one else small for i in range(len(domain))] for one in (0, last)),
+    ):
+        yield Domain(
+            tuple(
+                Attribute(name=a.name, **form) if a.provenance == "private" else a
+                for a, form in zip(domain, found, strict=True)
+            )
+        )
 
 
 def check_even(s: Settings, learner: Any, domain: Domain) -> None:

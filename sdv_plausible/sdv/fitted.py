@@ -77,8 +77,10 @@ class FittedSynthesizer(SamplingSynthesizer):
         """
         from sdv_plausible.release.intervals.margins import margins
 
-        rows = self._settings.neighbours.rows
-        return margins(self._fitted_sampler().answers, self._codec.domain, columns, level, rows_per_unit=rows)
+        answers = self._fitted_sampler().answers
+        assert self._ledger is not None  # whose persons the answers are of; settings are of the next fit
+        rows = self._ledger.neighbours.rows
+        return margins(answers, self._codec.domain, columns, level, rows_per_unit=rows)
 
     def get_domain(self) -> Domain:
         """Return the domain of the fit: what each modelled column may hold, and where that is from.

@@ -177,7 +177,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         coins = Coins.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
         models = redrawn_models(
             self._learner, sampler.model, sampler.answers, domain, num_tables, about, coins.spawn("models"),
-            rows_per_unit=self._settings.neighbours.rows, is_public=self._public_said[0] is not None,
+            rows_per_unit=self._ledger.neighbours.rows, is_public=self._public_said[0] is not None,
         )  # fmt: skip
         if num_rows is None:
             num_rows = number_of_rows(sampler.answers, len(domain))

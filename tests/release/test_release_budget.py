@@ -172,17 +172,26 @@ class OfCodes(Uniform):
         return [budget.entry("counts")] if known else Uniform.plan(self, domain, budget)
 
 
-ASKED = {  # of a learned column, what nobody knows before it was learned
-    "a kind": lambda a: a.kind == "integer",
-    "another kind": lambda a: a.kind != "categorical",
-    "whether it is ordered": lambda a: a.kind == "ordinal",
-    "moments": lambda a: a.kind == "datetime",
-    "decimals": lambda a: a.decimals is not None,
-    "a format": lambda a: a.datetime_format is not None,
-    "bounds": lambda a: len(a.lower) > 0,
-    "many codes": lambda a: a.cardinality > 70,
-    "very many": lambda a: a.cardinality > 500,
-    "missing": lambda a: not a.nullable,
+def sizes(domain):
+    return [a.cardinality for a in domain]
+
+
+ASKED = {  # of learned columns, what nobody knows before they were learned
+    "a kind": lambda d: any(a.kind == "integer" for a in d),
+    "another kind": lambda d: any(a.kind != "categorical" for a in d),
+    "whether it is ordered": lambda d: any(a.kind == "ordinal" for a in d),
+    "moments": lambda d: any(a.kind == "datetime" for a in d),
+    "decimals": lambda d: any(a.decimals is not None for a in d),
+    "a format": lambda d: any(a.datetime_format is not None for a in d),
+    "bounds": lambda d: any(a.lower for a in d),
+    "many codes": lambda d: max(sizes(d)) > 70,
+    "very many": lambda d: max(sizes(d)) > 500,
+    "missing": lambda d: any(not a.nullable for a in d),
+    "several kinds": lambda d: {"categorical", "integer"} <= {a.kind for a in d},
+    "several sizes": lambda d: len({*sizes(d)}) > 1,
+    "proportions": lambda d: max(sizes(d)) > 100 * min(sizes(d)),
+    "a large first": lambda d: sizes(d)[0] > 100 * sizes(d)[-1],
+    "a large last": lambda d: sizes(d)[-1] > 100 * sizes(d)[0],
 }
 
 
@@ -192,7 +201,7 @@ def test_a_plan_by_what_is_learned_is_refused_before_the_draw(path, asked):
 
     class Curious(Uniform):
         def plan(self, domain, budget):
-            met = any(map(ASKED[asked], domain))
+            met = ASKED[asked](domain)
             return [budget.entry("counts")] if met else Uniform.plan(self, domain, budget)
 
     budget = Budget(20.0, 1e-7, path)

@@ -199,7 +199,8 @@ def test_rows_of_one_person_are_no_sample() -> None:
             known, domain=domain, person=Person("who", rows=rows), epsilon=8.0, random_state=1
         )
         synth.fit(people)
-        for door in (synth, synth.release(allow_no_claim=True)):
+        release, anew = synth.release(allow_no_claim=True), Person("who", rows=3 - rows)
+        for door in (synth, release, PlausibleDeniabilitySynthesizer.from_release(release, person=anew)):
             found = door.margins("a")
             assert found[["estimate", "lower", "upper", "proportion"]].notna().all(axis=None)
             assert found[["proportion_lower", "proportion_upper"]].notna().all(axis=None) == is_known
