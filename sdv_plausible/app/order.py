@@ -27,6 +27,7 @@ from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks, digest
+from sdv_plausible.utils.strict_json import strict_json
 
 if TYPE_CHECKING:
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
@@ -204,8 +205,8 @@ def parse_rules(text: str) -> list[Any]:
     if not text.strip():
         return []
     try:
-        given = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        given = strict_json(text)
+    except ValueError as error:
         raise Refused.saying("rules", f"rules: this is not JSON: {error}") from None
     if not isinstance(given, list):
         raise Refused.saying("rules", "rules: write a list, [ ... ], of rules")

@@ -6,13 +6,13 @@ An option that is not given is not passed on: so every default is the constructo
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from sdv_plausible.commands.on_disk import UsageError
 from sdv_plausible.fit.options import NAMED, OPTIONS, VALUES, Option, default_of, misplaced
+from sdv_plausible.utils.strict_json import strict_json
 
 
 def add_parameters(command: argparse.ArgumentParser) -> None:
@@ -147,7 +147,7 @@ def _object(text: str, option: str = "--model-parameters") -> Mapping[str, Any]:
     """A JSON object, or the path of a file that holds one."""
     path = Path(text)
     try:
-        found = json.loads(path.read_text(encoding="utf-8") if text[:1] != "{" else text)
+        found = strict_json(path.read_text(encoding="utf-8") if text[:1] != "{" else text)
     except (OSError, ValueError):
         found = None
     if not isinstance(found, dict):

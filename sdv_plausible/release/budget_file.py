@@ -12,6 +12,7 @@ from typing import Any
 
 from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, PrivacyFilter
 from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.utils.strict_json import strict_json
 from sdv_plausible.utils.whole_files import write_whole
 
 FORMAT = "sdv-plausible budget 1"
@@ -68,12 +69,12 @@ class State:
             data = path.read_bytes()
             if len(data) > _MOST_BYTES:
                 raise ValueError("too large")
-            return _state(json.loads(data.decode("utf-8"), parse_constant=_no_constant))
+            return _state(strict_json(data.decode("utf-8")))
         except FileNotFoundError:
             raise ValueError(
                 f"path ({str(path)!r}): the budget file is gone. Put it back: what was charged still counts"
             ) from None
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(
                 f"path ({str(path)!r}) is no budget file, or was changed or damaged ({type(error).__name__}: "
                 f"{str(error)[:80]}): put a whole copy back; what was charged still counts"
@@ -104,7 +105,3 @@ def _state(content: Any) -> State:
 
 def _digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode("utf-8")).hexdigest()
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number")

@@ -12,6 +12,7 @@ import sdv_plausible.rules as kinds
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules.rule import Rule
 from sdv_plausible.table.declared.words import suggestion
+from sdv_plausible.utils.strict_json import strict_json
 from sdv_plausible.utils.whole_files import write_whole
 
 KINDS = {
@@ -62,8 +63,8 @@ def read_rules(rules: Any) -> list[Rule]:
     """Rules as the ``rules`` argument takes them: a list, or the path of a JSON file."""
     if isinstance(rules, (str, Path)):
         try:
-            rules = json.loads(Path(rules).read_text(encoding="utf-8"))
-        except (RecursionError, ValueError) as error:
+            rules = strict_json(Path(rules).read_text(encoding="utf-8"))
+        except ValueError as error:
             raise Refused.saying("rules", f"rules ({str(rules)!r}) is not a JSON file: {error}") from error
     if isinstance(rules, (Rule, Mapping, str)) or not isinstance(rules, Iterable):
         raise Refused("rules", type(rules), "must be a list of rules, or the path of a file of them")

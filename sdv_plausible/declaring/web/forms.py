@@ -7,7 +7,6 @@ a change must not look like an edit.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from sdv_plausible.table.declared.declarations import says_type_alone
 from sdv_plausible.table.declared.specifications import declare, told_sdtype
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES, check_keys, check_words
 from sdv_plausible.table.learned.bounds import is_wide
+from sdv_plausible.utils.strict_json import strict_json
 
 OTHER_SDTYPES = ("id", "email", "name", "phone_number", "address")  # invented, not modelled
 LEFT_OUT = "left out"  # of the file
@@ -56,15 +56,10 @@ def read_scalar(text: str, sdtype: str | None = None) -> Any:
     if sdtype == "datetime" and not text.startswith(('"', "{")):
         return text
     try:
-        value = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError):
+        value = strict_json(text)
+    except ValueError:
         return text
-    is_scalar = not isinstance(value, list) and value not in (math.inf, -math.inf)
-    return value if is_scalar else text
-
-
-def _refuse(text: str) -> Any:
-    raise ValueError(text)
+    return text if isinstance(value, list) else value
 
 
 def _show_list(mark: str, values: Any) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from sdv_plausible.release.file.arrays import encode
+from sdv_plausible.utils.strict_json import strict_json
 
 FORMAT = "sdv-plausible-release/1"
 MAX_BYTES = 128 * 2**20
@@ -69,28 +69,8 @@ def read(data: bytes, max_bytes: int = MAX_BYTES) -> Any:
         raise ValueError("the file has too many parts to be a release")
     try:
         text = data.decode("utf-8")
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite)
+        return strict_json(text)
     except UnicodeDecodeError as error:
         raise ValueError(f"the file is not UTF-8 text (byte {error.start})") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"the file is not JSON (line {error.lineno}, column {error.colno})") from None
-    except RecursionError:
-        raise ValueError("the file nests too deeply to be a release") from None
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("the file names an entry twice")
-    return found
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"the file holds {name}, which is not a number of JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError("the file holds a number beyond all doubles")
-    return number

@@ -22,6 +22,7 @@ from sdv_plausible.table.columns.attribute import Attribute, read_attribute, wri
 from sdv_plausible.table.columns.column_document import SHARED
 from sdv_plausible.utils import fragments
 from sdv_plausible.utils.json_forms import Form, read
+from sdv_plausible.utils.strict_json import strict_json
 from sdv_plausible.utils.whole_files import write_whole
 
 __all__ = [
@@ -192,8 +193,8 @@ class Domain:
         :meth:`declared`.
         """
         try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (RecursionError, ValueError) as error:
+            document = strict_json(Path(path).read_text(encoding="utf-8"))
+        except ValueError as error:
             raise ValueError(f"{str(path)!r} is not a domain file: {error}") from error
         return cls.from_dict(document)
 

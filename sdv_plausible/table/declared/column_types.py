@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,6 +21,7 @@ from sdv_plausible.table.declared.words import (
     check_words,
     sdtype_of,
 )
+from sdv_plausible.utils.strict_json import strict_json
 
 _RELEASED = (
     "columns", "primary_key", "alternate_keys", "column_relationships", "METADATA_SPEC_VERSION",
@@ -78,8 +78,8 @@ def _table_and_columns(metadata: Any) -> tuple[Mapping[Any, Any], Mapping[Any, A
     document: Any = metadata.to_dict() if hasattr(metadata, "to_dict") else metadata
     if isinstance(metadata, (str, os.PathLike)):
         try:
-            document = json.loads(Path(metadata).read_text(encoding="utf-8"))
-        except (RecursionError, ValueError) as error:
+            document = strict_json(Path(metadata).read_text(encoding="utf-8"))
+        except ValueError as error:
             raise ValueError(f"metadata ({str(metadata)!r}) is not a JSON file: {error}") from error
     if document is None:
         return {}, {}

@@ -29,6 +29,7 @@ from sdv_plausible.table.columns.domain import (
 )
 from sdv_plausible.table.declared.specifications import told_sdtype
 from sdv_plausible.table.declared.words import check_names, read_words, suggestion
+from sdv_plausible.utils.strict_json import strict_json
 from sdv_plausible.utils.whole_files import write_whole
 
 SCHEMA = "sdv-plausible-declarations/1"
@@ -189,8 +190,8 @@ class DomainFile:
 def read_json(path: Path) -> Any:
     """A JSON document in which no name occurs twice."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_repeats)
-    except (RecursionError, ValueError) as error:
+        return strict_json(path.read_text(encoding="utf-8"))
+    except ValueError as error:
         raise Refused.saying("domain", f"domain ({str(path)!r}) is not a JSON file: {error}") from error
 
 
@@ -224,14 +225,6 @@ def _provenance(words: Any) -> str | None:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, default=write_value)
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) < len(pairs):
-        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
-        raise ValueError(f"it says {twice!r} twice")
-    return document
 
 
 def read_domain_file(path: str | Path) -> DomainFile:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import datetime as dt
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -167,6 +166,16 @@ WORDS = [
 specs = st.one_of(anything, st.dictionaries(st.sampled_from(WORDS), anything, max_size=5))
 
 
+def written(folder: Any, document: Any) -> Any:
+    """The document's file; itself where a file cannot hold it, whose reader names no column then."""
+    text = json.dumps(document)
+    if any(constant in text for constant in ("NaN", "Infinity")):
+        return document
+    path = folder.mktemp("domain") / "domain.json"
+    path.write_text(text)
+    return path
+
+
 def refused_by_name(read: Any, name: str) -> None:
     """A declaration is refused by the column's name, or taken: then tables can be coded by it, and written."""
     try:
@@ -192,8 +201,7 @@ def test_a_reader_without_checks_would_be_caught(monkeypatch):
 @settings(max_examples=600)
 @given(spec=specs, known=st.sampled_from([{}, *METADATA.values()]))
 def test_any_json_in_a_declaration(tmp_path_factory, spec, known):
-    path = tmp_path_factory.mktemp("domain") / "domain.json"
-    path.write_text(json.dumps({"ä column": spec}))
+    path = written(tmp_path_factory, {"ä column": spec})
     refused_by_name(lambda: read_declarations(path, "infer", 100, {"ä column": known}), "ä column")
     refused_by_name(lambda: column_types(path, {"ä column": known} if known else None), "ä column")
 
@@ -219,8 +227,7 @@ def test_any_json_in_a_finished_domain(tmp_path_factory, column, data):
         entry[key] = [*entry[key][:-1], data.draw(anything)]
     else:
         entry[key] = data.draw(anything)
-    path: Path = tmp_path_factory.mktemp("domain") / "finished.json"
-    path.write_text(json.dumps(document))
+    path = written(tmp_path_factory, document)
     specs = {a["name"]: {} for a in document["attributes"]}
     refused_by_name(lambda: read_declarations(path, "infer", 100, specs), entry["name"])
 

@@ -1,0 +1,40 @@
+"""Strict JSON at every file of ours: what json.loads would guess is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from sdv_plausible import Domain
+from sdv_plausible.rules.written import read_rules
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.declared.domain_file import read_domain_file
+from sdv_plausible.utils.strict_json import strict_json
+
+DOCUMENTS = {
+    "a name twice": ('{"a": {"b": 1, "b": 2}}', "says 'b' twice"),
+    "no number": ('{"a": [NaN]}', "holds NaN"),
+    "beyond": ('{"a": -1e999}', "beyond all doubles"),
+    "deep": ("[" * 100_000, "nests too deeply"),
+    "none": ('{"a": secret}', "Expecting value: line 1 column 7"),
+}
+FILES = {
+    "domain": read_domain_file,
+    "finished domain": Domain.load,
+    "rules": read_rules,
+    "types": column_types,
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_what_json_would_guess_is_refused(name, tmp_path):
+    """By every reader of a file. Control: a plain document."""
+    text, said = DOCUMENTS[name]
+    with pytest.raises(ValueError, match=said) as caught:
+        strict_json(text)
+    assert "secret" not in str(caught.value)
+    for kind, read in FILES.items():
+        path = tmp_path / f"{kind}.json"
+        path.write_text(text)
+        with pytest.raises(ValueError, match=said):
+            read(path)
+    assert strict_json('{"a": [1, 2.5, null, {"a": "b"}]}') == {"a": [1, 2.5, None, {"a": "b"}]}
