@@ -12,7 +12,6 @@ from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit.options import MODELS as ALL_MODELS
 from sdv_plausible.fit.options import TESTS, VOTE_TAKES, default_of
 from sdv_plausible.fit.parts import refuse_whole
-from sdv_plausible.models import make_learner
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import person_of
 from sdv_plausible.release.plan import Plan
@@ -144,7 +143,7 @@ class Order:
         }
         made = TESTS_MADE[name]
         if self.in_parts:
-            refuse_whole(made(), make_learner(self.choices["model"]))
+            refuse_whole(made(), self.choices["model"])
         test = made(**{option: value for option, value in options.items() if option in option_names(made)})
         synth = PlausibleDeniabilitySynthesizer(
             metadata_of(self.types), domain=self.document, rules=list(self.rules), epsilon=numbers["epsilon"],

@@ -23,13 +23,14 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from sdv_plausible.app import order as orders
-from sdv_plausible.app.columns import ColumnsPage, steps, templates
+from sdv_plausible.app.columns import ColumnsPage
 from sdv_plausible.app.entrance import SENT, SESSION, UPLOAD, posted, shown, static
 from sdv_plausible.app.filing import fields, write_card
 from sdv_plausible.app.opening import DOMAIN, Upload, review_of
 from sdv_plausible.app.ordered_fit import FILES, STAGES
 from sdv_plausible.app.running import Fit
 from sdv_plausible.app.sessions import Session, Sessions
+from sdv_plausible.app.steps import steps, templates
 from sdv_plausible.declaring.review import version
 from sdv_plausible.declaring.web import pages as review_pages
 from sdv_plausible.fit.options import TESTS

@@ -58,4 +58,4 @@ def run(options: argparse.Namespace) -> None:
 
 def _load_early() -> None:
     """Load what the first plan needs, while somebody chooses a table: SDV takes seconds."""
-    import sdv_plausible.synthesizer  # noqa: F401
+    import sdv_plausible.sdv.synthesizer  # noqa: F401

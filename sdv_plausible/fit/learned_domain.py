@@ -17,7 +17,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.budget import Budget, check_budget, check_texts, only_planned
+from sdv_plausible.release.budget import Budget, check_budget, draw_all
 from sdv_plausible.release.file.ledger import write_learned
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.building import build_domain
@@ -75,12 +75,8 @@ def learned_file(
     check_dates(
         table, {n: declared.date_format(n, specs[n]) for n, t in plan.columns.items() if t == "datetime"}
     )
-    coins, charge = Coins.from_os_entropy(), None
-    check_texts(planned)
-    if budget is not None:
-        fit = budget.draw(planned, f"the domain of {what}, epsilon {rounded_up(epsilon)}")
-        charge = {"when": fit.when, "what": fit.what}
-    ledger.before_charge = only_planned(planned)
+    coins = Coins.from_os_entropy()
+    charge = draw_all(ledger, planned, budget, f"the domain of {what}, epsilon {rounded_up(epsilon)}")
     persons = None if neighbours.person is None else table[neighbours.person]
     names = [name for name in table.columns if name in specs]
     rows = TableRows(table[names], RuleSet(), persons).of_persons(neighbours, coins.spawn("persons"))

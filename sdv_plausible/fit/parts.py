@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sdv_plausible.models import make_learner
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.release.privacy_tests import PrivacyTest
 from sdv_plausible.release.release_level import ReleaseTest
@@ -15,14 +16,13 @@ from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.bounded import check_person
 from sdv_plausible.sources.coded import check_places
 from sdv_plausible.sources.found_files import CsvSource
-from sdv_plausible.sources.kept import check_scratch
+from sdv_plausible.sources.kept import check_scratch, codes_folder
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import PART_ROWS, Source
 from sdv_plausible.sources.source_rows import SourceRows
 from sdv_plausible.table.cells.dates import check_dates
 from sdv_plausible.table.columns.cell_texts import PLAIN, ColumnType, Spelling
 from sdv_plausible.table.files.text_files import Files
-from sdv_plausible.utils.whole_files import part_folder
 
 
 class Parts(NamedTuple):
@@ -80,11 +80,11 @@ def shown_in_parts(
         check_places(table)
     if is_paid and isinstance(table, CsvSource):
         table.check_form()
-    with nullcontext() if scratch is None else part_folder(Path(scratch)) as folder:
+    with codes_folder(scratch) as folder:
         yield Parts(table, folder, spelling_of(source), source)
 
 
-def refuse_whole(test: PrivacyTest, learner: Any) -> None:
+def refuse_whole(test: PrivacyTest, model: Any) -> None:
     """Refuse a test or a learner that needs all records in memory, before anything is paid.
 
     Raises
@@ -98,6 +98,7 @@ def refuse_whole(test: PrivacyTest, learner: Any) -> None:
             f'test ({test.name!r}) must be "release": the row-by-row tests need all records in memory (4 '
             "bytes for each modelled cell): read the whole table, and fit a synthesizer to it",
         )
+    learner = make_learner(model)
     if getattr(learner, "looks_at_records", False):
         raise Refused.saying(
             "model",

@@ -38,12 +38,12 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
-from sdv_plausible.release.budget import Budget, check_texts, only_planned
+from sdv_plausible.release.budget import Budget, draw_all, only_planned
 from sdv_plausible.release.file.sections import check_sections
 from sdv_plausible.release.plan import Plan, plan
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings
-from sdv_plausible.rules.checking import rule_entries
+from sdv_plausible.rules.declared import rule_entries
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.columns.cell_texts import read_again
@@ -233,8 +233,7 @@ class Fit:
             If the budget does not hold it.
         """
         kept = replace(self, envelope=next(iter(self._envelope(self.settings)), None))
-        ledger, planned, charge = self.settings.empty_ledger(), kept.plan().ledger, None
-        check_texts(planned)
+        ledger, planned = self.settings.empty_ledger(), kept.plan().ledger
         known = {name: one for name in self.declared.names if (one := self.declared.known(name))}
         check_sections(known, self.rules, self.said)
         if self.told.open:  # names of columns are known for every outcome, and the most columns are within
@@ -242,12 +241,8 @@ class Fit:
                 outcome = found.plan().ledger
                 if planned.claims_privacy and not outcome.claims_privacy:
                     raise Refused.saying("types", f"types: the vote may end the claim. {outcome.sentence()}")
-        if budget is not None:
-            what = f"{self.name}, epsilon {rounded_up(self.settings.epsilon)}"
-            drawn = budget.draw(self.earlier.not_in(budget, planned), what)
-            charge = {"when": drawn.when, "what": drawn.what}
-        if planned.claims_privacy:
-            ledger.before_charge = only_planned(planned)
+        what = f"{self.name}, epsilon {rounded_up(self.settings.epsilon)}"
+        charge = draw_all(ledger, planned, budget, what, self.earlier.not_in)
         if watch is not None:
             ledger.after_charge = watch
         return Opened(ledger=ledger, charge=charge)

@@ -139,7 +139,7 @@ def fit_source(
         "enforce_rounding": True, "undeclared": "private", "returns_tables": False,
         **({"voted": list(fit.told.open)} if fit.told.open else {}),
     }  # fmt: skip
-    side = side_entries(random_state, has_constraints=False, transformers={}, types=types)
+    side = side_entries(random_state, has_constraints=False, types=types)
     fit = replace(fit, said=said(settings, model) | words, side=(*person_entry(settings.neighbours), *side))
     coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
     teller = Teller(partial(told_of_look, domain))

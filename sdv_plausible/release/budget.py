@@ -236,6 +236,27 @@ def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:
     return check_planned
 
 
+def draw_all(
+    ledger: PrivacyLedger,
+    planned: PrivacyLedger,
+    budget: Budget | None,
+    what: str,
+    due: Callable[[Budget, PrivacyLedger], PrivacyLedger] = lambda _, planned: planned,
+) -> dict[str, str] | None:
+    """Draw what was planned, the last thing before the first look: the ledger then charges nothing beyond it.
+
+    ``due`` says what of it a budget has not paid yet. Returns when it was drawn, and as what.
+    """
+    check_texts(planned)
+    charge = None
+    if budget is not None:
+        drawn = budget.draw(due(budget, planned), what)
+        charge = {"when": drawn.when, "what": drawn.what}
+    if planned.claims_privacy:
+        ledger.before_charge = only_planned(planned)
+    return charge
+
+
 def _total(state: State) -> dict[str, float]:
     total: dict[str, Any] = add_up(state.costs)
     return {unit: float(total.get(unit, 0)) for unit in state.filter.limits}

@@ -5,7 +5,7 @@ Types, coins, constraints, SDV transformers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
@@ -26,11 +26,11 @@ def side_entries(
     random_state: int | None,
     *,
     has_constraints: bool,
-    transformers: Mapping[str, Any],
+    transformers: Sequence[str] = (),
     types: Types = "declared",
 ) -> list[LedgerEntry]:
     """Return an entry for each thing that looks at the rows without noise, or gives the noise away."""
-    # ``types`` is where semantic types and date formats are from.
+    # ``types`` is where semantic types and date formats are from; ``transformers`` are names of columns.
     reasons = {}
     if types == "detected":
         reasons["types"] = (
@@ -50,28 +50,12 @@ def side_entries(
             "SDV constraints",
             "SDV constraints learn from the rows without noise; drop them",
         )
-    own = own_transformers(transformers)
-    if own:
+    if transformers:
         reasons["transformers"] = (
-            f"transformers of {', '.join(own)}",
+            f"transformers of {', '.join(transformers)}",
             "your own transformers learn from the rows without noise; leave the default ones",
         )
     return [
         LedgerEntry(name=name, mechanism=how, losses=(InfiniteLoss(),), scope="everything", note=note)
         for name, (how, note) in reasons.items()
     ]
-
-
-def own_transformers(transformers: Mapping[str, Any]) -> list[str]:
-    """Columns whose transformers learn from the rows."""
-    # Those of the user, and generators that hand values on or repeat their number.
-    given = {str(name): one for name, one in transformers.items() if one is not None}
-    own = [name for name, one in given.items() if not one.is_generator() or _hands_on(one)]
-    same = ("match", "scale")
-    return own + [name for name, one in given.items() if getattr(one, "cardinality_rule", None) in same]
-
-
-def _hands_on(generator: Any) -> bool:
-    """Whether a generator puts other values in the place of the real ones, and a model would see those."""
-    made = getattr(generator, "output_properties", None) or {}
-    return any((one or {}).get("sdtype") is not None for one in made.values())

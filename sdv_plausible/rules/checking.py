@@ -1,4 +1,4 @@
-"""Real rows that break the rules, for their holder; and the ledger's line about rules."""
+"""Real rows that break the rules, for their holder."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 
 import sdv_plausible.rules as kinds
-from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
-from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.rules.rule import MakingRule, Rule
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.checking import Check, Finding, check_columns
@@ -47,39 +45,3 @@ def rule_findings(rule_set: RuleSet, table: pd.DataFrame) -> list[Finding]:
             told = f"break the rule; such a row {what}"
             findings.append(Finding(f"rule '{rule}'", told, rows, rows / len(table)))
     return findings
-
-
-def rule_entries(rule_set: RuleSet) -> list[LedgerEntry]:
-    """One line: free where the rules were declared without the rows, without a claim after a look at them."""
-    if not rule_set and not rule_set.edited:
-        return []
-    how = "; ".join(map(str, rule_set.rules)) or "none is left"
-    losses: tuple[Loss, ...] = ()
-    if rule_set.edited:
-        losses, how = (InfiniteLoss(),), f"changed after looking at the rows: {how}"
-        note = (
-            "the rules were changed after rows that break one were counted, and may repeat what was seen; "
-            "put them back as they were, or name the public text that they are from (rules_source in the "
-            "domain file)"
-        )
-    else:
-        how, note = f"declared: {how}", f"from {rule_set.source}" if rule_set.source else ""
-    entries = [
-        LedgerEntry(
-            name="rules", mechanism=how, losses=losses, scope="every row", parts=("domain",), note=note
-        )
-    ]
-    if rule_set.seen:  # whatever of their words a rule uses: a range, digits, a resolution
-        names = ", ".join(rule_set.seen[:6])
-        entries.append(
-            LedgerEntry(
-                name="rules",
-                mechanism=f"made of declarations read off the rows, or edited after a look at them: {names}",
-                losses=(InfiniteLoss(),),
-                scope="every row",
-                parts=("domain",),
-                note=f"the declarations of {names} may repeat what was seen; put them back as they were, or "
-                "cite a public source for each column (source)",
-            )
-        )
-    return entries

@@ -1,4 +1,4 @@
-"""Order and spacing: a column not below another one, and a column of multiples."""
+"""Order and spacing: a column not below another one, and how far apart they may be."""
 
 from __future__ import annotations
 

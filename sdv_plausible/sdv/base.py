@@ -15,10 +15,9 @@ from sdv.single_table.base import BaseSingleTableSynthesizer
 from sdv_plausible.fit.arguments import VOTED
 from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.release.side_entries import own_transformers
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.schema import check_columns, check_labels, without_details
-from sdv_plausible.sdv.stand_ins import hide_invented, stand_in_table
+from sdv_plausible.sdv.stand_ins import hide_invented, own_transformers, stand_in_table
 from sdv_plausible.sdv.transient import call_of, quiet_about_rows, shown_rows, without_transient
 from sdv_plausible.table.cells.series import without_odd
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES
@@ -27,14 +26,12 @@ from sdv_plausible.table.declared.words import MODELLED_SDTYPES
 class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     """A single-table synthesizer of SDV whose raw columns reach the model, on SDV 2.0 and SDV 1.38.
 
-    SDV never sees a row: it is fitted to stand-ins of the same schema, and the rows go past it (unless the
-    user adds SDV constraints or transformers, which learn from rows). It takes and returns a frame or
-    ``{table: frame}`` as given, and restores an earlier fit if a new one fails. Subclasses add the model:
-    ``_fit_rows`` and ``_sample``, and the hooks at the end.
+    SDV is fitted to stand-ins of the same schema, and the rows go past it (unless the user adds SDV
+    constraints or transformers, which learn from rows). Frames or ``{table: frame}`` go
+    in and out; an earlier fit is restored if a new one fails. Subclasses add the model, and the last hooks.
     """
 
-    # Raw values reach our own codec: SDV's transformers would learn bounds, rounding and categories from the
-    # rows.
+    # Raw values reach our own codec: SDV's transformers would learn bounds and categories from the rows.
     _model_sdtype_transformers = dict.fromkeys(MODELLED_SDTYPES)
 
     _model: Any
@@ -121,8 +118,11 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     @property
     def _sdv_sees_rows(self) -> bool:
         """Whether the user added what learns from rows: SDV constraints, or transformers of their own."""
-        transformers = self._data_processor._hyper_transformer.field_transformers
-        return bool(self._has_constraints or own_transformers(transformers))
+        return bool(self._has_constraints or self._own_transformers)
+
+    @property
+    def _own_transformers(self) -> list[str]:
+        return own_transformers(self._data_processor._hyper_transformer.field_transformers)
 
     @property
     def _has_constraints(self) -> bool:

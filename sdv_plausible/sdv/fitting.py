@@ -24,7 +24,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import Budget, check_budget
 from sdv_plausible.release.side_entries import Types, side_entries
-from sdv_plausible.rules.checking import rule_entries
+from sdv_plausible.rules.declared import rule_entries
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.fitted import FittedSynthesizer
 from sdv_plausible.sdv.releasing import settings_of
@@ -343,7 +343,7 @@ class FittingSynthesizer(FittedSynthesizer):
             + side_entries(
                 self.random_state,
                 has_constraints=self._has_constraints,
-                transformers=self._data_processor._hyper_transformer.field_transformers,
+                transformers=self._own_transformers,
                 types=self.types,
             )
         )

@@ -122,3 +122,18 @@ def write_as_domain(processor: Any, domain: Domain, dtypes: pd.Series[Any]) -> N
         if transformers.get(attribute.name) is None:  # the codec writes it as it should be
             processor.formatters.pop(attribute.name, None)
     processor._dtypes = written
+
+
+def own_transformers(transformers: Mapping[str, Any]) -> list[str]:
+    """Columns whose transformers learn from the rows."""
+    # Those of the user, and generators that hand values on or repeat their number.
+    given = {str(name): one for name, one in transformers.items() if one is not None}
+    own = [name for name, one in given.items() if not one.is_generator() or _hands_on(one)]
+    same = ("match", "scale")
+    return own + [name for name, one in given.items() if getattr(one, "cardinality_rule", None) in same]
+
+
+def _hands_on(generator: Any) -> bool:
+    """Whether a generator puts other values in the place of the real ones, and a model would see those."""
+    made = getattr(generator, "output_properties", None) or {}
+    return any((one or {}).get("sdtype") is not None for one in made.values())

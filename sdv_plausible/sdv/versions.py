@@ -1,7 +1,4 @@
-"""What differs between SDV 1.38 and SDV 2.0 at their public face: bare frames there, ``{table.
-
-Frame}`` here.
-"""
+"""What differs between SDV 1.38 and SDV 2.0: bare frames there, ``{table: frame}`` here."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.source import LocalSource, Source
 from sdv_plausible.sources.unchanged import Fingerprint
-from sdv_plausible.utils.whole_files import remove_leftovers
+from sdv_plausible.utils.whole_files import part_folder, remove_leftovers
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +92,11 @@ def check_scratch(source: Source, scratch: str | Path | None) -> None:
     ):
         raise Refused("scratch", scratch, "must be a folder that can be written to", "make it first")
     remove_leftovers(Path(scratch))
+
+
+def codes_folder(scratch: str | Path | None) -> AbstractContextManager[Path | None]:
+    """Return a folder of one fit's own in a checked one, gone when the fit ends; None where none is given."""
+    return nullcontext() if scratch is None else part_folder(Path(scratch))
 
 
 def keep_codes(source: Source, coder: Coder, names: Sequence[str], folder: Path) -> SourceCounts:

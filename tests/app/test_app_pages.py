@@ -14,10 +14,10 @@ from reviewing import COLUMNS, write_people
 from sentences import NO_CLAIM, total
 
 from sdv_plausible.app import ordered_fit
-from sdv_plausible.app.columns import steps
 from sdv_plausible.app.ordered_fit import FILES
 from sdv_plausible.app.pages import INSIDE
 from sdv_plausible.app.running import Fit
+from sdv_plausible.app.steps import steps
 from sdv_plausible.declaring.review import version
 from sdv_plausible.rules.multiples import Multiple
 from sdv_plausible.table.declared.domain_file import digest

@@ -18,6 +18,7 @@ from pages import ROOT
 PACKAGE, TESTS = ROOT / "sdv_plausible", ROOT / "tests"
 
 ELSEWHERE = {
+    "app/columns.py": "the review page as a step: tests/app/test_app_pages.py",
     "cli.py": "a face over everything: tests/integration/test_cli.py",
     **{
         f"commands/{name}.py": "a face: tests/integration/test_cli.py, or the test of what it calls"
@@ -32,7 +33,6 @@ ELSEWHERE = {
     },
     "sdv/detection.py": "types of a file's columns: tests/integration/test_cli.py",
     "sdv/releasing.py": "from a synthesizer to a file and back: tests/release/file/test_rebuilding.py",
-    "sdv/stand_ins.py": "what SDV sees: tests/integration/test_private_claim.py, and table/columns/test_output_types.py",
     **{
         f"sdv/{name}.py": "SDV's face, tested as SDV calls it: tests/integration"
         for name in ("fitted", "fitting", "synthesizer")

@@ -9,7 +9,8 @@ import ruled
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.rules import Equal, Inequality
-from sdv_plausible.rules.declared import rules_with_declarations
+from sdv_plausible.rules.declared import rule_entries, rules_with_declarations
+from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.domain_file import DomainFile, digest, read_domain_file
 from sdv_plausible.table.declared.looks import record_look
@@ -120,3 +121,11 @@ def test_a_domain_of_seen_words_is_not_declared():
         assert domain["b"].provenance == origin
         ledger = PlausibleDeniabilitySynthesizer(metadata_of(words), domain=domain).plan().ledger
         assert ledger.claims_privacy == (not mark)
+
+
+def test_the_ledger_names_the_rules_and_charges_nothing() -> None:
+    words = {name: {**spec, **ruled.DOMAIN.get(name, {})} for name, spec in ruled.COLUMNS.items()}
+    (entry,) = rule_entries(RuleSet.make(ruled.RULES, words))
+    assert entry.losses == ()
+    assert all(str(rule) in entry.mechanism for rule in ruled.RULES)
+    assert rule_entries(RuleSet()) == []

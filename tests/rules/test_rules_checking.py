@@ -10,7 +10,7 @@ import ruled
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.cli import main
-from sdv_plausible.rules.checking import rule_entries, rule_findings
+from sdv_plausible.rules.checking import rule_findings
 from sdv_plausible.rules.rule_set import RuleSet
 
 WORDS = {name: {**spec, **ruled.DOMAIN.get(name, {})} for name, spec in ruled.COLUMNS.items()}
@@ -30,13 +30,6 @@ def test_broken_rules_are_counted() -> None:
     assert "nearest row" in found["rule 'start < end'"][1]
     assert "never made" in found["rule 'if age <= 15, then marital is single'"][1]
     assert "start < end" in str(ruled.synthesizer().check(table))
-
-
-def test_the_ledger_names_the_rules_and_charges_nothing() -> None:
-    (entry,) = rule_entries(RULES)
-    assert entry.losses == ()
-    assert all(str(rule) in entry.mechanism for rule in ruled.RULES)
-    assert rule_entries(RuleSet()) == []
 
 
 # --- rules changed after a look ---------------------------------------------------------------------------------------
