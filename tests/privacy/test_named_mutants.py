@@ -34,6 +34,7 @@ from sdv_plausible.privacy.accounting import filters, one_row, split
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.counts import CountTable, Distances
 from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.release import budget
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.release.settings import Settings
@@ -239,7 +240,7 @@ MUTANTS = {
         caught_by=(("release/test_settings.py", "test_structure_and_parameters_are_apart_for_the_papers_learner_alone", ()),),
     ),
     "a fit may charge what was not planned": Mutant(
-        owner=Fit, name="opened", old="ledger.before_charge = only_planned(planned)", new="pass",
+        owner=budget, name="draw_all", old="ledger.before_charge = only_planned(planned)", new="pass",
         caught_by=tuple(
             ("release/test_release_budget.py", "test_every_fit_charges_what_was_planned_and_no_more", (None, door, False))
             for door in ("synthesizer", "source")
