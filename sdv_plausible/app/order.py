@@ -50,6 +50,7 @@ USUAL = {
     **{name: _typed(default_of(name)) for name in _FIELDS},
     "rows": "10000", "table_rows": "", "blank": "vote", "reading": "whole", "person": "", "rules": "",
 }  # fmt: skip
+MOST_ROWS = 10**7  # that the app makes at once, in memory
 _NUMBERS = ("epsilon", "delta", "epsilon0")
 _WHOLE = ("rows", "table_rows", "k", "rows_per_person")
 _CHOICES: Mapping[str, Mapping[str, str]] = {
@@ -196,6 +197,11 @@ def read_number(name: str, text: str) -> float | int | None:
         return value
     if not math.isfinite(value) or not value.is_integer() or value < 1:
         raise ValueError(f"{name} ({text!r}) must be a whole number from 1 on")
+    if name == "rows" and value > MOST_ROWS:
+        raise ValueError(
+            f"rows ({text!r}) must be at most {MOST_ROWS:,} here: the release file makes more, in parts "
+            "(sdv-plausible sample)"
+        )
     return int(value)
 
 

@@ -45,6 +45,7 @@ class Made:
 
 
 NOT_COMPARED = "the table was read in parts, and is not in memory to be compared with"
+NO_ROWS = "no rows were made to compare"
 FILES = {
     "rows": Made("synthetic.csv", "The rows (CSV)", True),
     "release": Made("table.release", "The release file: makes any number of rows, without your table", True),
@@ -62,7 +63,6 @@ class Done:
 
     synth: PlausibleDeniabilitySynthesizer
     rows: pd.DataFrame | None  # None: they were read in parts
-    synthetic: pd.DataFrame
     folder: Path
     told: Connection
 
@@ -114,10 +114,19 @@ def _release(order: Order, folder: Path, told: Connection) -> None:
     if rows is not None:
         found = column_types(metadata=synth.metadata)
         rows = read_again(rows, {name: found[name] for name in order.open_columns}, order.spelling)
-    done = Done(synth, rows, synth.sample(int(order.numbers["rows"] or 1)), folder, told)
-    _write_release(done)
+    done = Done(synth, rows, folder, told)
+    has_file, synthetic = _write_release(done), None
+    try:
+        synthetic = synth.sample(int(order.numbers["rows"] or 1))
+        done.write("rows", lambda path: write_table(synthetic, path))
+    except Exception as error:  # such as too many for this machine: the file makes as many elsewhere
+        if not has_file:
+            raise
+        told.send(("without", "rows", one_line(error, True)))
+    ledger = synth.privacy_ledger()
+    told.send(("released", ledger.sentence(), ledger.meaning(), str(ledger), ledger.claims_privacy))
     told.send(("stage", 3))
-    _compare(done)
+    _compare(done, synthetic)
     told.send(("stage", 4))
 
 
@@ -128,19 +137,17 @@ def cost(ledger: PrivacyLedger) -> str:
     return f"total epsilon {rounded_up(ledger.total())} at delta {rounded_up(ledger.delta)}"
 
 
-def _write_release(done: Done) -> None:
-    ledger = done.synth.privacy_ledger()
-    done.write("rows", lambda path: write_table(done.synthetic, path))
-    done.write("ledger", ledger.to_json())
+def _write_release(done: Done) -> bool:
+    """Write what needs no row drawn; whether there is a release file."""
+    done.write("ledger", done.synth.privacy_ledger().to_json())
     try:
         release = done.synth.release()
     except ValueError as error:
         done.told.send(("without", "release", " ".join(str(error).split())))
-    else:
-        done.write("release", release.to_bytes())
-        _or_without(done, "card", lambda: done.write("card", release.card().to_html()))
-    said = [ledger.sentence(), ledger.meaning(), str(ledger)]
-    done.told.send(("released", *said, ledger.claims_privacy))
+        return False
+    done.write("release", release.to_bytes())
+    _or_without(done, "card", lambda: done.write("card", release.card().to_html()))
+    return True
 
 
 def _or_without(done: Done, name: str, write: Callable[[], object]) -> None:
@@ -151,43 +158,47 @@ def _or_without(done: Done, name: str, write: Callable[[], object]) -> None:
         done.told.send(("without", name, one_line(error, True)))
 
 
-def _compare(done: Done) -> None:
+def _compare(done: Done, synthetic: pd.DataFrame | None) -> None:
     """Write report and inspector."""
-    if done.rows is None:
+    if done.rows is None or synthetic is None:
         for name in ("report", "inspection"):
-            done.told.send(("without", name, NOT_COMPARED))
+            done.told.send(("without", name, NOT_COMPARED if done.rows is None else NO_ROWS))
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _or_without(done, "report", lambda: _report(done))
-        _or_without(done, "inspection", lambda: _inspection(done))
+        _or_without(done, "report", lambda: _report(done, synthetic))
+        _or_without(done, "inspection", lambda: _inspection(done, synthetic))
 
 
-def _report(done: Done) -> None:
+def _report(done: Done, synthetic: pd.DataFrame) -> None:
     from sdv_plausible.evaluation import PlausibleDeniabilityReport
 
     ledger = done.synth.privacy_ledger()
     report = PlausibleDeniabilityReport(
-        ledger=ledger, structure=_structure(done), classifiers=("tree",), distinguishers=("tree",), num_runs=1
+        ledger=ledger,
+        structure=_structure(done, synthetic),
+        classifiers=("tree",),
+        distinguishers=("tree",),
+        num_runs=1,
     )
-    report.generate(done.rows, done.synthetic, done.synth.metadata, verbose=False)
+    report.generate(done.rows, synthetic, done.synth.metadata, verbose=False)
     done.write("full_report", report.to_html)
     if ledger.claims_privacy:
         done.write("report", lambda path: report.to_html(path, publishable=True))
 
 
-def _structure(done: Done) -> dict[str, list[str]]:
+def _structure(done: Done, synthetic: pd.DataFrame) -> dict[str, list[str]]:
     """The network, if it is one of the table's own columns: rules put others in their place."""
     try:
         found = done.synth.get_structure()
     except ValueError:  # this model has none
         return {}
-    return found if set(found) <= set(done.synthetic.columns) else {}
+    return found if set(found) <= set(synthetic.columns) else {}
 
 
-def _inspection(done: Done) -> None:
+def _inspection(done: Done, synthetic: pd.DataFrame) -> None:
     from sdv_plausible.evaluation.page.inspection import inspection_page
     from sdv_plausible.evaluation.tables import prepare
 
-    pair = prepare(done.rows, done.synthetic, done.synth.metadata)
+    pair = prepare(done.rows, synthetic, done.synth.metadata)
     done.write("inspection", inspection_page(pair, date.today().isoformat()))

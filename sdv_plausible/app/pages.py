@@ -277,11 +277,13 @@ class App:
         fit = session.fit
         if fit is None or not fit.is_released:
             return RedirectResponse(f"{self.home}/{'budget' if fit is None else 'fit'}", 303)
-        with (fit.folder / FILES["rows"].name).open(encoding="utf-8", newline="") as file:
-            lines = [line for line, _ in zip(csv.reader(file), range(SHOWN_ROWS + 1), strict=False)]
         still = fit.step if fit.state == "running" else ""  # before the files: one may come now
-        session.note_look(fit.looked)
         made = {key: FILES[key] for key in fit.files}
+        lines: list[list[str]] = [[]]
+        if "rows" in made:
+            with (fit.folder / FILES["rows"].name).open(encoding="utf-8", newline="") as file:
+                lines = [line for line, _ in zip(csv.reader(file), range(SHOWN_ROWS + 1), strict=False)]
+        session.note_look(fit.looked)
         return self._page(
             "result", session, "result", fit=fit, made=made, still=still, head=lines[0], rows=lines[1:],
             spent=session.spent(but=fit), card=fields(session),

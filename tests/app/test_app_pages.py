@@ -130,7 +130,7 @@ def test_rules_that_a_fit_looked_through_are_written_down(place, people, monkeyp
 
 def test_a_report_shows_columns_that_were_left_out_after_the_fit(place, people, monkeypatch):
     """Its look is at what was fitted: else a column is left out, looked at, and put in again with a claim."""
-    monkeypatch.setattr(ordered_fit, "_compare", lambda done: done.write("full_report", "age: 18 to 77"))
+    monkeypatch.setattr(ordered_fit, "_compare", lambda done, _: done.write("full_report", "age: 18 to 77"))
     browser = place.browser()
     words = {**COLUMNS, "age": {"sdtype": "numerical"}}
     browser.open(content=people, domain=("domain.json", json.dumps(words).encode()))
@@ -151,7 +151,7 @@ def test_a_report_shows_columns_that_were_left_out_after_the_fit(place, people, 
 def test_a_look_is_remembered_when_the_same_table_is_opened_again(place, people, monkeypatch, how):
     """The real range was seen, and typed into the domain file of a second opening: it made a claim."""
     # Controls: the words that were looked at keep their claim, and a table of other columns knows of no look.
-    monkeypatch.setattr(ordered_fit, "_compare", lambda done: done.write("inspection", "age: 18 to 77"))
+    monkeypatch.setattr(ordered_fit, "_compare", lambda done, _: done.write("inspection", "age: 18 to 77"))
 
     def opened(browser, most, content=people):
         words = {**COLUMNS, "age": {**COLUMNS["age"], "range_max": most}}

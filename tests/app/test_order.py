@@ -34,7 +34,7 @@ def read(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("epsilon", "a"), ("epsilon", ""), ("rows", "0"), ("rows", "1.5"), ("rows", "inf"), ("k", "x"),
+        ("epsilon", "a"), ("epsilon", ""), ("rows", "0"), ("rows", "1.5"), ("rows", "inf"), ("rows", "1e15"), ("k", "x"),
         ("table_rows", "-1"), ("model", "gan"), ("test", ""), ("person", "nobody"), ("rules", "{"),
         ("rules", "{}"), ("rules", '[{"rule": "none"}]'), ("blank", "guess"),
     ],

@@ -8,7 +8,7 @@ import pytest
 from killing import READY, SIGNALS, ended, waiting
 from reviewing import COLUMNS, write_people
 
-from sdv_plausible import Release
+from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
 from sdv_plausible.app import ordered_fit
 from sdv_plausible.app.order import read_order
 from sdv_plausible.app.ordered_fit import FILES, run
@@ -115,9 +115,26 @@ def test_without_a_card_the_release_is_there(ordered, tmp_path, monkeypatch):
     assert heard.of("failed") == []
     assert [name for name, _ in heard.of("without")] == ["card"]
     assert "ValueError while the rows were worked on" in heard.of("without")[0][1]
-    assert [key for (key,) in heard.of("file")] == ["rows", "ledger", "release"]
+    assert [key for (key,) in heard.of("file")] == ["ledger", "release", "rows"]
     assert heard.of("released")[0][3]
     assert "Basel" not in str(heard)
+
+
+@pytest.mark.parametrize("test", ["release", "deterministic"])
+def test_rows_that_cannot_be_made_leave_what_was_paid_for(ordered, tmp_path, monkeypatch, test):
+    """Control: without a release file nothing is left, and nothing was released."""
+    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "sample", lambda *_: int("Basel"))
+    heard = Heard()
+    run(ordered(test=test, k="2"), tmp_path, heard)
+    files = [key for (key,) in heard.of("file")]
+    assert "Basel" not in str(heard)
+    assert (
+        bool(heard.of("released")) == (test == "release") == ("release" in files) != bool(heard.of("failed"))
+    )
+    if test == "release":
+        assert files == ["ledger", "release", "card"]
+        assert [name for name, _ in heard.of("without")] == ["rows", "report", "inspection"]
+        assert len(Release.load(tmp_path / FILES["release"].name).sample(3)) == 3
 
 
 def test_an_error_quotes_no_cell(ordered, tmp_path, monkeypatch):
@@ -185,7 +202,7 @@ def test_what_the_answers_lost_is_told_and_is_no_look(ordered, tmp_path, monkeyp
 
 
 def test_no_report_is_for_the_public_without_a_claim(ordered, tmp_path, monkeypatch):
-    monkeypatch.setattr(ordered_fit, "_inspection", lambda _: None)
+    monkeypatch.setattr(ordered_fit, "_inspection", lambda *_: None)
     heard = Heard()
     run(ordered(test="deterministic", k="2"), tmp_path, heard)
     assert heard.of("failed") == []
@@ -202,7 +219,7 @@ def test_a_table_larger_than_memory_is_released_without_being_compared(
     heard = Heard()
     run(ordered(columns, reading="parts"), tmp_path, heard)
     assert heard.of("failed") == []
-    assert [key for (key,) in heard.of("file")] == ["rows", "ledger", "release", "card"]
+    assert [key for (key,) in heard.of("file")] == ["ledger", "release", "card", "rows"]
     assert [name for name, _ in heard.of("without")] == ["report", "inspection"]
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "people.csv") == sorted(
         FILES[key].name for key in ("rows", "ledger", "release", "card")
