@@ -181,6 +181,28 @@ def test_every_planted_import_is_seen(tmp_path: Path) -> None:
     assert unseen(others, answers(tmp_path, [*map(files, others)])) == []
 
 
+def floors(text: str) -> list[list[str]]:
+    """The package's floors, from the layers of its contract or the block on the page, the highest first."""
+    lines = (line.split("#")[0].replace('"', "").strip(" ,") for line in text.splitlines())
+    return [line.split(" | ") for line in lines if line]
+
+
+def test_the_page_shows_the_floors_as_the_contract_has_them():
+    told = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    page = (ROOT / "docs/explanation/architecture.md").read_text(encoding="utf-8")
+    known = floors(told.split('containers = ["sdv_plausible"]')[1].split("layers = [")[1].split("]")[0])
+    shown = floors(page.split("as `pyproject.toml` has them:")[1].split("```")[1])
+    assert shown == known
+    assert (
+        floors(page.split("as `pyproject.toml` has them:")[1].split("```")[1].replace("sdv\n", "")) != known
+    )
+    rooms = re.findall(
+        r"^  (\w+)(?:/|\.py) ", page.split("```\nsdv_plausible/")[1].split("```")[0], re.MULTILINE
+    )
+    height = {room: number for number, floor in enumerate(known) for room in floor}
+    assert [height[room] for room in rooms] == sorted(height[room] for room in rooms)
+
+
 def test_every_library_has_its_place():
     """A library that no contract names has not been thought about: say in one which room may import it."""
     graph = grimp.build_graph("sdv_plausible", include_external_packages=True, cache_dir=None)
