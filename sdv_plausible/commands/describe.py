@@ -62,9 +62,9 @@ def run(options: argparse.Namespace) -> None:
     with kept_if_lost(synth, options.output):
         release = synth.release(allow_no_claim=options.allow_no_claim)
         write(options, options.output, release.to_bytes(readable=True))
-    ledger = synth.privacy_ledger()
+    ledger, found = synth.privacy_ledger(), columns.found(synth)
     say(
         options,
-        f"{ledger}\n\nWrote {options.output}, sha256 {release.digest}",
-        {"output": options.output, "sha256": release.digest, "ledger": ledger.to_dict()},
+        f"{ledger}{found.hint()}\n\nWrote {options.output}, sha256 {release.digest}",
+        {"output": options.output, "sha256": release.digest, **found.to_dict(), "ledger": ledger.to_dict()},
     )

@@ -283,6 +283,7 @@ class Fit:
         if opened.ledger.before_charge is not None:  # within the envelope, too, a fit keeps to its plan
             opened.ledger.before_charge = only_planned(fit.plan().ledger)
         opened.ledger.charge(*fit._envelope(fit.settings))
+        teller.tell_of_types(types)
         teller.tell_of_omega(self.settings.test.user_omega, len(fit.specs))
         rows = rows.read_again(column_types(types), self.told.spelling, fit.rules)
         return replace(fit._learned(rows, opened, coins, teller), types=types)

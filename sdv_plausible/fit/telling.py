@@ -20,6 +20,7 @@ from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.checking import Check, mostly_outside, often_missing
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import Declarations, Specs
+from sdv_plausible.table.declared.words import MODELLED_SDTYPES
 
 FOR_YOU = "for you, not for publication"
 Note = Callable[[Collection[str], Collection[str] | None], list[str]]
@@ -70,6 +71,15 @@ class Teller:
             self.told.append(
                 f"some cells of {person} can name nobody, and their rows were left out ({FOR_YOU}): give "
                 "each person a whole number or a text"
+            )
+
+    def tell_of_types(self, types: Mapping[str, Mapping[str, Any]]) -> None:
+        """Warn of columns that a vote took for what is invented and not learned. Answers are no secret."""
+        if invented := [name for name, words in types.items() if words["sdtype"] not in MODELLED_SDTYPES]:
+            self.told.append(
+                f"by the vote on types {', '.join(invented)} hold identifiers or free text: they are "
+                "invented and not learned. If they are dates, numbers or categories, declare them "
+                f'(domain={{"{invented[0]}": {{"sdtype": "categorical"}}}})'
             )
 
     def tell_of_omega(self, omega: Any, columns: int) -> None:

@@ -201,6 +201,19 @@ def test_what_the_answers_lost_is_told_and_is_no_look(ordered, tmp_path, monkeyp
     assert not any("lost in the noise" in text for text in looks)
 
 
+def test_columns_that_a_vote_takes_for_ids_are_told(ordered, tmp_path, monkeypatch):
+    monkeypatch.setattr(ordered_fit, "_compare", lambda *_: None)
+    heard = Heard()
+    run(
+        ordered({name: words for name, words in COLUMNS.items() if name != "id"}, epsilon="9"),
+        tmp_path,
+        heard,
+    )
+    assert [text[:42] for text in heard.of("warnings")[0][1]] == [
+        "by the vote on types id hold identifiers or"[:42]
+    ]
+
+
 def test_no_report_is_for_the_public_without_a_claim(ordered, tmp_path, monkeypatch):
     monkeypatch.setattr(ordered_fit, "_inspection", lambda *_: None)
     heard = Heard()

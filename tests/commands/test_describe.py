@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -28,8 +29,10 @@ def table(path, n: int = 6_000) -> str:
 def test_any_file_without_configuration(tmp_path, capsys, mode):
     description = tmp_path / "d.json"
     assert main(["describe", table(tmp_path), "-o", str(description), "--mode", mode, "--epsilon", "8"]) == 0
-    said = capsys.readouterr().out
+    said, warned = capsys.readouterr()
     assert said.startswith(total())
+    assert "name hold identifiers" in warned
+    assert re.search(r"Types by a vote, for a tenth of the budget: .*name id", said)
     assert "a vote over the cells of 3 undeclared columns" in said
     assert json.loads(description.read_text(encoding="utf-8"))["format"] == "sdv-plausible-release/1"
     release = Release.load(description)

@@ -335,6 +335,18 @@ def test_all_columns_voted_to_be_ids_leave_one_category(door: str, monkeypatch: 
     assert len(release.sample(5)) == 5
 
 
+@pytest.mark.parametrize("door", ["synthesizer", "source"])
+def test_columns_that_a_vote_takes_for_ids_are_named(door: str, recwarn: pytest.WarningsRecorder) -> None:
+    """Before, they came out as invented digits without a word. Control: those that are learned."""
+    frame = table()
+    if door == "synthesizer":
+        made(frame).fit(frame)
+    else:
+        fit_source(frame, types="voted", epsilon=9.0)
+    (said,) = [str(one.message) for one in recwarn if issubclass(one.category, FitWarning)]
+    assert said.startswith("by the vote on types name hold identifiers or free text: they are invented")
+
+
 @pytest.mark.parametrize("omega", [2, (1, 2)])
 def test_an_omega_beyond_the_columns_that_are_left_resamples_them_all(
     omega: Any, monkeypatch: pytest.MonkeyPatch
