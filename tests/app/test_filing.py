@@ -52,6 +52,7 @@ def test_sources_that_are_typed_after_the_fit_are_not_cited(browser):
     review.save({**review.file.columns, "age": age, "town": town, "sex": sex}, version(review.file))
     browser.post("card", **{"card-name": "Census"})
     card = browser.get("files/card").text
+    assert "Census" in card  # made anew
     assert "the law of ages" in card
     assert "Statistics Office 2020" not in card
     assert "typed later" not in card

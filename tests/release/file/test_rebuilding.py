@@ -194,6 +194,32 @@ def test_types_that_were_voted_for_are_voted_for_again_whatever_is_given(tmp_pat
         PlausibleDeniabilitySynthesizer.from_release(release, types="declared")
 
 
+@pytest.mark.parametrize("about", ["learned earlier", "detected", "declared"])
+def test_what_a_domain_cost_is_not_left_out_by_another_one(about: str) -> None:
+    """A fit anew with a declared domain would not pay again for what the release holds of it."""
+    rows = pd.DataFrame({"age": [20, 30, 40] * 700, "city": ["Basel", "Bern", "Genf"] * 700})
+    columns = {"age": {"sdtype": "numerical"}, "city": {"sdtype": "categorical"}}
+    declared = {
+        "age": {"range_min": 0, "range_max": 120},
+        "city": {"range_values": ["Basel", "Bern", "Genf"]},
+    }
+    given: Any = {**declared, "age": {**declared["age"], "detected": about == "detected"}}
+    if about == "learned earlier":
+        first = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns))
+        first.fit(rows)
+        given = first.get_domain()
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), domain=given)
+    synth.fit(rows)
+    release = synth.release(allow_no_claim=True)
+    if about == "declared":
+        again = PlausibleDeniabilitySynthesizer.from_release(release, domain=declared)
+        assert again.plan().ledger.claims_privacy
+        return
+    with pytest.raises(ValueError, match="which only its own domain carries on: leave domain out"):
+        PlausibleDeniabilitySynthesizer.from_release(release, domain=declared)
+    PlausibleDeniabilitySynthesizer.from_release(release)
+
+
 DETECTED = {"sdtype": "id", "regex_format": "AX-[0-9]{4}", "detected": True}
 
 
