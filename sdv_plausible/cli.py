@@ -60,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read the answer has enough of it; the work is done
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
-        to_holder("interrupted; nothing is half written")
+        drawn = ", and what a budget was charged stays charged" if getattr(options, "budget", None) else ""
+        to_holder(f"interrupted; nothing is half written{drawn}")
         return INTERRUPTED
     except Exception as error:  # whatever SDV or pandas raise: their texts may quote cells
         from sdv_plausible.utils.errors import one_line

@@ -17,6 +17,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.table.columns.cell_texts import read_again
 from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.files.one_file import read_file
 from sdv_plausible.table.files.writing import write_table
 from sdv_plausible.utils.errors import one_line
@@ -115,7 +116,11 @@ def _release(order: Order, folder: Path, told: Connection) -> None:
         found = column_types(metadata=synth.metadata)
         rows = read_again(rows, {name: found[name] for name in order.open_columns}, order.spelling)
     done = Done(synth, rows, folder, told)
-    has_file, synthetic = _write_release(done), None
+    has_file, synthetic = _write_release(done, order.file), None
+    ledger = synth.privacy_ledger()
+    released = ("released", ledger.sentence(), ledger.meaning(), str(ledger), ledger.claims_privacy)
+    if has_file:  # whatever becomes of the rows
+        told.send(released)
     try:
         synthetic = synth.sample(int(order.numbers["rows"] or 1))
         done.write("rows", lambda path: write_table(synthetic, path))
@@ -123,8 +128,8 @@ def _release(order: Order, folder: Path, told: Connection) -> None:
         if not has_file:
             raise
         told.send(("without", "rows", one_line(error, True)))
-    ledger = synth.privacy_ledger()
-    told.send(("released", ledger.sentence(), ledger.meaning(), str(ledger), ledger.claims_privacy))
+    if not has_file:
+        told.send(released)
     told.send(("stage", 3))
     _compare(done, synthetic)
     told.send(("stage", 4))
@@ -137,7 +142,7 @@ def cost(ledger: PrivacyLedger) -> str:
     return f"total epsilon {rounded_up(ledger.total())} at delta {rounded_up(ledger.delta)}"
 
 
-def _write_release(done: Done) -> bool:
+def _write_release(done: Done, file: DomainFile) -> bool:
     """Write what needs no row drawn; whether there is a release file."""
     done.write("ledger", done.synth.privacy_ledger().to_json())
     try:
@@ -146,7 +151,7 @@ def _write_release(done: Done) -> bool:
         done.told.send(("without", "release", " ".join(str(error).split())))
         return False
     done.write("release", release.to_bytes())
-    _or_without(done, "card", lambda: done.write("card", release.card().to_html()))
+    _or_without(done, "card", lambda: done.write("card", release.card(domain=file).to_html()))
     return True
 
 

@@ -65,8 +65,6 @@ def run(options: argparse.Namespace) -> None:
             types="detected" if detected else "declared", rules=options.rules or (),
         )  # fmt: skip
 
-    options.rows_were_read = True
-
     def progress(words: str) -> None:
         if not options.json:
             print(f"  {words}", flush=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 from sdv_plausible.commands.on_disk import UsageError, check_output, check_there, how
 from sdv_plausible.commands.parameters import add_budget, opened_budget
 from sdv_plausible.commands.speaking import say
+from sdv_plausible.utils.strict_json import strict_json
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -58,6 +58,6 @@ def _audit(path: Path | None) -> Any:
     if path is None:
         return None
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return strict_json(path.read_text(encoding="utf-8"))
     except ValueError:
         raise UsageError(f"{path} is no audit: give the audit.json that audit wrote") from None

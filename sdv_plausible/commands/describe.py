@@ -57,7 +57,6 @@ def run(options: argparse.Namespace) -> None:
     )
     check_claim(options, synth)  # before a cell votes
     synth.spelling, synth.record = spelling(options), recorder(given_domain)
-    options.rows_were_read = True  # from here on errors of others may quote cells
     synth.fit(read(options, columns.types))
     with kept_if_lost(synth, options.output):
         release = synth.release(allow_no_claim=options.allow_no_claim)

@@ -102,6 +102,8 @@ def check_nothing_read_is_written(options: argparse.Namespace, *more: Path) -> N
         if name not in dict(outputs) and one and isinstance(one, (str, Path))
     ]
     for number, (name, output) in enumerate(written):
+        if output.is_dir():  # as "." is, which some mark or other may name, too
+            continue  # refused where it is checked
         for what, other in (*read, *written[number + 1 :]):
             if is_same(output, other):
                 raise UsageError(
@@ -190,6 +192,7 @@ def read(options: argparse.Namespace, types: Mapping[str, Any], path: Path | Non
     """The table, or another one that is spelled like it, with the columns that have a type."""
     from sdv_plausible.table.files.one_file import read_file
 
+    options.rows_were_read = True  # from here on errors of others may quote cells
     return read_file(files_of(options, path), types)
 
 
@@ -233,7 +236,6 @@ def _detected(
     from sdv_plausible.sdv.detection import detect_types
     from sdv_plausible.table.columns.cell_texts import Spelling
 
-    options.rows_were_read = True
     texts = read(options, {name: {"sdtype": "categorical"} for name in names}, rows)
     return detect_types(texts, Spelling(**how(options, *HOW_SPELLED)))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sdv_plausible.commands.on_disk import UsageError, check_output, how
 from sdv_plausible.commands.speaking import say
+from sdv_plausible.utils.strict_json import strict_json
 from sdv_plausible.utils.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -64,7 +65,11 @@ def _ledger_record(path: Path) -> tuple[LedgerRecord, Domain | None]:
     if FORMAT.encode() in data:
         release = Release.load(path)
         return LedgerRecord.of(release.ledger.to_dict()), release.domain
-    return LedgerRecord.from_json(data.decode("utf-8", errors="replace")), None
+    try:
+        ledger = strict_json(data.decode("utf-8", errors="replace"))
+    except ValueError as error:
+        raise UsageError(f"{path} is no privacy ledger: it is not JSON, or {error}") from None
+    return LedgerRecord.of(ledger), None
 
 
 def _check_papers(options: argparse.Namespace) -> None:

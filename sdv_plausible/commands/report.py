@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from sdv_plausible.commands.looking import note_rows_shown
 from sdv_plausible.commands.shared_fit import allow_no_claim
 from sdv_plausible.commands.speaking import say, steps
 from sdv_plausible.commands.undeclared import without_blanks
+from sdv_plausible.utils.strict_json import strict_json
 
 FOR_HOLDER = "NOT private: it shows real rows; for your eyes alone"
 PUBLISHABLE = "It may be published: real rows are on it through the guarantee alone"
@@ -53,7 +53,6 @@ def run(options: argparse.Namespace) -> None:
         types = on_disk.declared_types(options)
         shown = options.synthetic if options.publishable else None  # else one real cell decides on the page
         metadata, detected = on_disk.metadata_and_detected(options, types, shown)
-        options.rows_were_read = True
         known = {**types, **detected}
         real, synthetic = on_disk.read(options, known), on_disk.read(options, known, options.synthetic)
         holdout = None if options.holdout is None else on_disk.read(options, known, options.holdout)
@@ -96,8 +95,11 @@ def _check(options: argparse.Namespace) -> None:
 def _claimed(options: argparse.Namespace, ledger: Any) -> bool:
     """Whether a guarantee protects the synthetic rows; a page to be published without one must be allowed."""
     from sdv_plausible.evaluation.page.guarantee import Guarantee
+    from sdv_plausible.privacy.ledger_record import LedgerRecord
 
     guarantee = Guarantee.of(ledger)
+    if guarantee.claimed and options.release is None:
+        LedgerRecord.of(ledger)  # complains of one that contradicts itself
     if options.publishable and not guarantee.claimed and not options.allow_no_claim:
         raise on_disk.UsageError(
             f"{guarantee.sentence} The page may hold single people's values: give --release or --ledger of "
@@ -119,6 +121,7 @@ def _guarantee(options: argparse.Namespace) -> tuple[Any, Any]:
     if options.ledger is None:
         return None, None
     try:
-        return json.loads(options.ledger.read_text(encoding="utf-8")), None
+        ledger = strict_json(options.ledger.read_text(encoding="utf-8"))
     except ValueError:
         raise on_disk.UsageError(f"{options.ledger} is no ledger: give what --ledger wrote") from None
+    return ledger, None

@@ -8,6 +8,7 @@ from typing import Any
 
 from sdv_plausible.fit.options import TYPES_SHARE
 from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.bayesian_network import given_structure
 from sdv_plausible.models.learners import planned_entries
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.filters import gaussian_cost
@@ -64,22 +65,6 @@ def _trial(s: Settings, learner: Any, domain: Domain) -> list[Loss]:
     return [loss for entry in planned_entries(learner, domain, trial) for loss in entry.losses]
 
 
-def check_blind(s: Settings, learner: Any, domain: Domain) -> None:
-    """Refuse a learner whose cost hangs on value sets that were learned: their answers would choose it."""
-    blind = Domain(
-        tuple(
-            Attribute(name=a.name, kind="categorical", nullable=True) if a.provenance == "private" else a
-            for a in domain
-        )
-    )
-    if _trial(s, learner, blind) != _trial(s, learner, domain):
-        raise Refused.saying(
-            "model",
-            f"model ({type(learner).__name__}) plans by value sets that were learned from the rows, so that "
-            "their answers would choose what it costs: declare them, or plan by the number of columns alone",
-        )
-
-
 def learned_domains(domain: Domain) -> Iterator[Domain]:
     """Domains as the rows may fill in what is to be learned: all alike, mixed, and one large."""
     forms: list[dict[str, Any]] = [
@@ -113,7 +98,9 @@ def check_even(s: Settings, learner: Any, domain: Domain) -> None:
 
     How many an earlier vote left is an answer of the rows, which would choose what stands for it.
     """
-    declared = Domain(tuple(a for a in domain if a.provenance != "private"))
+    arcs = given_structure(learner) or {}
+    named = {*arcs, *(parent for parents in arcs.values() for parent in parents)}
+    declared = Domain(tuple(a for a in domain if a.provenance != "private" or a.name in named))
     domains = [with_more(declared, n) for n in (*range(3, 13), 17, 33, 65)]
     costs = [gaussian_cost(_trial(s, learner, one)) for one in (with_more(domain), *domains)]
     if len({None if cost is None else cost[1] for cost in costs}) > 1:

@@ -17,7 +17,6 @@ import pandas as pd
 from sdv_plausible.fit.earlier import Earlier
 from sdv_plausible.fit.envelope import (
     after_a_vote,
-    check_blind,
     check_even,
     delta_too_small,
     envelope_entry,
@@ -31,6 +30,7 @@ from sdv_plausible.fit.telling import Teller
 from sdv_plausible.fit.told import CATEGORY, MOMENTS, Told
 from sdv_plausible.models import is_ours
 from sdv_plausible.models.bayesian_network import given_structure, names_columns
+from sdv_plausible.models.learners import planned_entries
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -121,7 +121,6 @@ class Fit:
         private = self._private(settings, envelope)
         if self.as_declared:
             self._check_names(domain)
-        self._check_plan(settings, domain)
         extra = (
             *self.earlier.entries,
             *self.told.entries(settings),
@@ -131,6 +130,7 @@ class Fit:
             *rule_entries(self.rules),
             *self.side,
         )
+        self._check_plan(settings, domain, extra)
         found = plan(
             settings, self.learner, domain,
             num_rows=num_rows, table_rows=table_rows, extra=extra, assumed=self.declared.assumed(self.specs),
@@ -141,16 +141,16 @@ class Fit:
             found, warnings=(*self.told.warnings(), *found.warnings, *private.warnings(table_rows))
         )
 
-    def _check_plan(self, settings: Settings, domain: Domain) -> None:
+    def _check_plan(self, settings: Settings, domain: Domain, extra: Sequence[LedgerEntry]) -> None:
         """Refuse a learner whose cost would hang on answers, before anything is paid."""
-        if self.earlier.entries:
-            check_blind(settings, self.learner, domain)
         if is_ours(self.learner):
             return
         if self._to_learn and math.isfinite(settings.epsilon):
+            before = settings.empty_ledger()
+            before.charge(*extra)
             for learned in learned_domains(domain):  # and once more of what was learned
-                check_blind(settings, self.learner, learned)
-        if self.earlier.voted and not names_columns(self.learner):
+                planned_entries(self.learner, learned, settings.model_budget(before))
+        if self.earlier.voted:
             check_even(settings, self.learner, domain)
 
     def _check_names(self, domain: Domain) -> None:
@@ -190,7 +190,7 @@ class Fit:
             domains += [one._planned() for one in (self._all(MOMENTS[0]), self._read_as(self.told.fewest))]
         elif not self.earlier.voted or math.isinf(settings.epsilon):
             return []
-        elif not names_columns(self.learner):
+        elif not (is_ours(self.learner) and names_columns(self.learner)):
             domains = [with_more(domain) for domain in domains]
         parts: tuple[Part, ...] = ("structure", "parameters")
         if self.told.open or self.earlier.anew:
@@ -312,8 +312,6 @@ class Fit:
 
             domain = replace(domain, possible=possible_pairs(self.rules, domain))
         ledger.charge(*domain_entries(domain, self.declared), *rule_entries(self.rules), *self.side)
-        if not is_ours(self.learner) and math.isfinite(self.settings.epsilon):
-            check_blind(self.settings, self.learner, domain)
         codes = rows.coded(domain, coins.spawn("cells outside the domain"))
         learner = self.learner
         if self.public is not None:

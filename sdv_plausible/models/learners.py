@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from sdv_plausible.models.base import WHOLE_MODEL, Learner, ModelBudget, PrefixModel, SeedModel
-from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 MOST_COLUMNS = (
     1000  # for learners that look at all pairs of columns: half a million of them, some ten minutes
@@ -45,7 +47,41 @@ def makes(learner: Any) -> type[SeedModel]:
 
 
 def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
-    """Ledger entries of a learner; one that plans none may have learned elsewhere, and ends the claim."""
+    """Ledger entries of a learner; one that plans none may have learned elsewhere, and ends the claim.
+
+    Raises
+    ------
+    ValueError
+        If its losses hang on value sets that were learned from the rows: a total that their answers choose
+        bounds nothing. With this very budget, since a plan may hang on how much is left.
+    """
+    planned, blind = _entries(learner, domain, budget), without_learned(domain)
+    if blind == domain or math.isinf(budget.epsilon):
+        return planned
+    if _losses(planned) != _losses(_entries(learner, blind, budget)):
+        raise Refused.saying(
+            "model",
+            f"model ({type(learner).__name__}) plans by value sets that were learned from the rows, so that "
+            "their answers would choose what it costs: declare them, or plan by the number of columns alone",
+        )
+    return planned
+
+
+def without_learned(domain: Domain) -> Domain:
+    """The domain as nobody's answers tell it: of a column whose values were learned, its name alone."""
+    return Domain(
+        tuple(
+            Attribute(name=a.name, kind="categorical", nullable=True) if a.provenance == "private" else a
+            for a in domain
+        )
+    )
+
+
+def _losses(entries: Sequence[LedgerEntry]) -> list[Loss]:
+    return [loss for entry in entries for loss in entry.losses]
+
+
+def _entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
     # Those that name no part are for all of the model. An entry for another part of the rows than a learner
     # is given is refused: under ``split`` it would be counted as if other rows had been asked.
     planned = [

@@ -50,7 +50,9 @@ def rule_from_dict(entry: Any) -> Rule:
         raise Refused.saying("rules", f"rules: each must have a 'rule' among {sorted(KINDS)}{hint}")
     try:
         rule: Rule = getattr(kinds, KINDS[entry["rule"]]).from_dict(entry)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+    except KeyError as error:
+        raise Refused.saying("rules", f"rule {entry['rule']!r} lacks {error}") from None
+    except (TypeError, AttributeError, IndexError) as error:
         raise Refused.saying("rules", f"rule {entry['rule']!r} cannot be read: {error!r}") from None
     if unknown := sorted(set(entry) - set(rule.to_dict())):
         raise Refused.saying(

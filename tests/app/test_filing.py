@@ -59,6 +59,14 @@ def test_sources_that_are_typed_after_the_fit_are_not_cited(browser):
     assert "said later" not in card
 
 
+def test_a_card_on_which_nothing_is_filled_in_is_the_first_one(browser):
+    """Sources of the domain file and all: before, they came with the first word that was typed."""
+    first = browser.get("files/card").text
+    assert first.count("the law of ages") > 1  # the ledger's note has it, too
+    browser.post("card")
+    assert browser.get("files/card").text == first
+
+
 def test_a_field_has_an_end(browser):
     """A card is one page, whatever is typed."""
     browser.post("card", **{"card-name": "y" * (MOST + 1)})
@@ -91,6 +99,25 @@ def test_files_that_come_while_the_result_is_made_are_looked_for(browser, monkey
     monkeypatch.setattr(Fit, "files", property(lambda self: setattr(self, "state", "done") or ["rows"]))
     assert 'id="step"' in browser.get("result").text
     assert 'id="step"' not in browser.get("result").text
+
+
+def test_a_fit_that_ended_before_its_rows_says_what_is_kept(browser):
+    """Control: with its rows."""
+    fit = browser.session.fit
+    assert "Everything is there" in browser.get("fit").text
+    fit._files.remove("rows")
+    assert "Everything is there" not in browser.get("fit").text
+    fit._files.append("rows")
+    fit.state = "cancelled"
+    assert "The rows were made before you cancelled, and are kept" in browser.get("fit").text
+    fit._files.remove("rows")
+    assert "The release file was made before you cancelled, and is kept" in browser.get("fit").text
+    text = browser.get("result").text
+    assert "No rows: the fit was ended before they were made. The release file makes them" in text
+    assert browser.get("files/release").status_code == 200
+    assert "The first rows" not in text
+    fit._files.append("rows")
+    assert "The first rows" in browser.get("result").text
 
 
 def test_no_card_without_a_release(place):

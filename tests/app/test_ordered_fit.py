@@ -109,7 +109,7 @@ def test_without_a_release_file_it_is_said_why(ordered, tmp_path, monkeypatch):
 
 def test_without_a_card_the_release_is_there(ordered, tmp_path, monkeypatch):
     monkeypatch.setattr(ordered_fit, "_compare", lambda *_: None)
-    monkeypatch.setattr(Release, "card", lambda *_: int("Basel"))
+    monkeypatch.setattr(Release, "card", lambda *_, **__: int("Basel"))
     heard = Heard()
     run(ordered(), tmp_path, heard)
     assert heard.of("failed") == []
@@ -133,6 +133,8 @@ def test_rows_that_cannot_be_made_leave_what_was_paid_for(ordered, tmp_path, mon
     )
     if test == "release":
         assert files == ["ledger", "release", "card"]
+        said = [what for what, *_ in heard]
+        assert said.index("released") < said.index("without")  # so that one that is cancelled has it, too
         assert [name for name, _ in heard.of("without")] == ["rows", "report", "inspection"]
         assert len(Release.load(tmp_path / FILES["release"].name).sample(3)) == 3
 

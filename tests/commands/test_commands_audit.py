@@ -6,6 +6,7 @@ import json
 
 import pytest
 from attacked import people
+from quoting import check_unquoted
 
 from sdv_plausible.cli import main
 from sdv_plausible.commands.audit import synthesizer_class
@@ -36,6 +37,12 @@ def test_our_own_is_audited(table, tmp_path, capsys) -> None:
     assert "Do not publish" in (out / "audit.html").read_text()
     assert (out / "stages" / "stage_canaries.json").is_file()
     assert "holder" in capsys.readouterr().out
+
+
+def test_an_error_of_others_quotes_no_cell(table, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("sdv_plausible.audit.auditing.run", lambda *_, **__: float("secret-text"))
+    words = ["audit", str(table), "--domain", str(tmp_path / "domain.json"), "-o", str(tmp_path / "a")]
+    check_unquoted(words, "secret-text", capsys)
 
 
 def test_another_one_is_audited(table, tmp_path, capsys) -> None:

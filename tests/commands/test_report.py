@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from quoting import check_unquoted
 from sentences import total
 
 from sdv_plausible import Release, evaluation
@@ -33,6 +34,38 @@ def test_pages(files, holder, tmp_path, capsys):
         assert json.loads(capsys.readouterr().out)["for_the_holder_alone"] is private
         assert (page.stat().st_mode & 0o077 == 0) is private
         assert total() in page.read_text()
+
+
+def test_an_error_of_others_quotes_no_cell(files, tmp_path, monkeypatch, capsys):
+    report = evaluation.PlausibleDeniabilityReport
+    monkeypatch.setattr(report, "generate", lambda *_, **__: float("secret-text"))
+    check_unquoted(["report", *files, "-o", str(tmp_path / "p.html")], "secret-text", capsys)
+
+
+LIES = {
+    "a smaller total in words": lambda plain: plain | {"headline": "Total epsilon 0.001 at delta 1e-09"},
+    "entries that cost nothing": lambda plain: (
+        plain
+        | {"headline": "Total epsilon 0", "entries": [{"name": "x", "epsilon": 0, "provenance": "declared"}]}
+    ),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_ledger_that_contradicts_itself_is_on_no_page(files, holder, tmp_path, capsys, lie):
+    """Control: the ledger as it was written. Nor one that says a thing twice."""
+    ledger, page = tmp_path / "ledger.json", tmp_path / "p.html"
+    plain = Release.load(holder / "people.release").ledger.to_dict()
+    words = ["report", *files, "--ledger", str(ledger), "--publishable", "-o", str(page)]
+    ledger.write_text(json.dumps(LIES[lie](plain)))
+    assert main(words) == 2
+    assert "ledger" in capsys.readouterr().err
+    ledger.write_text(json.dumps(plain)[:-1] + ', "epsilon": 0.1}')
+    assert main(words) == 2
+    assert "is no ledger" in capsys.readouterr().err
+    assert not page.exists()
+    ledger.write_text(json.dumps(plain))
+    assert main(words) == 0
 
 
 @pytest.mark.parametrize(

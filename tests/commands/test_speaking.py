@@ -76,15 +76,21 @@ def test_progress_on_a_terminal_and_none_in_a_pipe(monkeypatch):
 )
 def test_exit_codes(error, code, words, monkeypatch, capsys):
     def run(options):
+        options.budget = drawn
         if error is not None:
             raise error
 
+    drawn = None
     monkeypatch.setattr(check, "run", run)
     assert cli.main(["check", "x.csv"]) == code
     captured = capsys.readouterr()
+    assert "stays charged" not in captured.err
     assert words in captured.err
     assert captured.err.count("\n") == (code != 0)
     assert "Traceback" not in captured.err
+    drawn = "b.json"
+    cli.main(["check", "x.csv"])
+    assert ("what a budget was charged stays charged" in capsys.readouterr().err) == (code == 130)
 
 
 PAGE = f"""

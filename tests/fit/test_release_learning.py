@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from sdv_plausible.fit.learning import fit_release, split_rows
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.models.base import SeedModel
+from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.learners import planned_entries
 from sdv_plausible.models.uniform import Uniform
@@ -259,10 +259,10 @@ def test_a_learners_entry_is_for_the_rows_that_it_is_given(parts):
             return [entry]
 
     if parts == ():
-        (found,) = planned_entries(Own(), None, None)
+        (found,) = planned_entries(Own(), Domain(()), ModelBudget(epsilon=1.0, delta=1e-6))
         assert found == replace(
             entry, parts=("structure", "parameters")
         )  # it is given rows of both, and no others
         return
     with pytest.raises(ValueError, match="a learner is given no other rows"):
-        planned_entries(Own(), None, None)
+        planned_entries(Own(), Domain(()), ModelBudget(epsilon=1.0, delta=1e-6))

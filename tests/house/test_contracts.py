@@ -71,7 +71,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (ROAD, "utils/whole_files.py", LAZY, "import sdv_plausible.table.columns.domain"),
     (ROAD, "attic.py", PLAIN, '"""A module outside the rooms."""'),
     (ROAD, "declaring/planted.py", LAZY, "from sdv_plausible.sdv import detection"),
-    (ROAD, "release/file/planted.py", TYPES, "from sdv_plausible.utils import errors as files"),
+    (ROAD, "release/file/planted.py", TYPES, "from sdv_plausible.sources import found_files as files"),
     (ROAD, "table/planted.py", PLAIN, "import sdv_plausible.declaring"),
     (ANSWERS, "release/intervals/planted.py", LAZY, "from sdv_plausible.models import base"),
     (AS_THEY_ARE, "release/file/planted.py", LAZY, "from sdv_plausible.privacy.noise import mechanisms"),

@@ -429,6 +429,8 @@ def test_on_disk_that_are_folders(people, tmp_path, capsys):
     (tmp_path / "o.csv").mkdir()
     assert main(["synthesize", str(people), "-o", str(tmp_path / "o.csv"), "--overwrite"]) == 2
     assert "is a folder; name a file in it" in capsys.readouterr().err
+    assert main(["synthesize", str(people), "-o", "."]) == 2  # as a mark is, too
+    assert ". is a folder; name a file in it" in capsys.readouterr().err
     assert (
         main(["synthesize", str(people), "-o", str(tmp_path / "p.csv"), "--ledger", str(tmp_path / "l.txt")])
         == 2

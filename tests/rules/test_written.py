@@ -37,6 +37,11 @@ def test_rules_written_by_hand() -> None:
     assert [rule.kind for rule in read_rules(BY_HAND)] == [entry["rule"] for entry in BY_HAND]
 
 
+def test_a_rule_that_lacks_something_says_what() -> None:
+    with pytest.raises(ValueError, match="^rule 'implies' lacks 'when'$"):
+        read_rules([{"rule": "implies", "then": {"marital": "single"}}])
+
+
 def test_the_schema_is_one_and_knows_all_kinds() -> None:
     Draft202012Validator.check_schema(rules_schema())
     kinds = [kind["properties"]["rule"]["const"] for kind in rules_schema()["items"]["oneOf"]]

@@ -102,9 +102,9 @@ def is_plain(value: Any) -> bool:
 
 
 def versions_of(*others: str) -> dict[str, str]:
-    """Versions of the packages that are installed: from a checkout, this one may not be."""
+    """Versions of the installed packages, by name as files have them: from a checkout, this one may not be."""
     found = {}
-    for name in (*_PACKAGES, *others):
+    for name in sorted((*_PACKAGES, *others)):
         with suppress(PackageNotFoundError):
             found[name] = version(name)
     return found

@@ -12,6 +12,7 @@ import pytest
 from oracles_accounting import OVERLAPPING, PREFIXES, TOLERANCE
 
 from sdv_plausible.audit import exact
+from sdv_plausible.privacy.accounting import checked_rows
 from sdv_plausible.privacy.accounting.checked_rows import CheckedRows, checked_rows_loss
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss
 from sdv_plausible.privacy.accounting.one_row import rows_loss
@@ -186,3 +187,34 @@ def test_best_t_and_what_is_out_of_reach() -> None:
     assert large > epsilon
     with pytest.raises(ValueError, match="single rows"):
         claim(8, 0.5, 2).__class__(**{**vars(claim(8, 0.5, 2)), "unit": 2})
+
+
+@pytest.mark.parametrize("s", [7, 40, 90, 500])
+def test_the_claim_is_the_theorem_recomputed(s: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Theorem 2 of checked_seeds.md term by term; the profile of what comes out is test_released_rows.py's.
+
+    Planted below: a table of one row more, and what other partitions lose forgotten.
+    """
+    k, epsilon0, gamma, t, n, floor, most = 6, 0.8, 2.0, 4, 90, 0.7, 12
+    f = [oracle.pass_probability(c, k, epsilon0, "discrete_laplace") for c in range(most + 1)]
+    kappa = max(x * (1 - f[x - 1] / f[x]) for x in range(1, most + 1))
+    eta, sigma = kappa / (n + 1), s / (n + 1) if s <= n else 1.0
+    a_t = f[t] if s > n else min(f[t], f[0] * (1 + s / n * math.expm1(epsilon0)) ** t)
+    small = (1 + gamma * (t - 1)) * a_t / (n * floor)
+    r = (1 + sigma * math.expm1(epsilon0)) * (1 + gamma / t) / (1 - eta)
+    v = math.log(1 + (1 + gamma * kappa) / (n * floor * (1 - small))) - math.log(1 - eta)
+    asked: list[tuple[float, float]] = []
+    monkeypatch.setattr(
+        checked_rows, "cover", lambda log_r, u, _: asked.append((float(log_r[0]), float(u[0])))
+    )
+    rows = CheckedRows(
+        num_rows=20, k=k, gamma=gamma, epsilon0=epsilon0, t=t, pass_rate_floor=floor, n_lower=n,
+        max_checked=s, max_plausible=most,
+    )  # fmt: skip
+    rows._pairs(0.01)
+    (found,) = asked
+    assert rows._small() == pytest.approx(small, rel=1e-9)
+    assert found == pytest.approx((math.log(r), v), rel=1e-9)
+    for wrong in (kappa / (n + 2), 0.0):  # of eta
+        assert found[0] != pytest.approx(math.log(r * (1 - eta) / (1 - wrong)), rel=1e-9)
+        assert found[1] != pytest.approx(v + math.log(1 - eta) - math.log(1 - wrong), rel=1e-9)
