@@ -102,7 +102,7 @@ def is_plain(value: Any) -> bool:
 
 
 def versions_of(*others: str) -> dict[str, str]:
-    """Versions of the installed packages by name, as files have them: from a checkout, this one may not be."""
+    """Versions of the installed packages by name, as files have them: of a checkout, this one may lack."""
     found = {}
     for name in sorted((*_PACKAGES, *others)):
         with suppress(PackageNotFoundError):
