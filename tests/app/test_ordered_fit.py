@@ -43,10 +43,10 @@ def test_a_whole_release(ordered, tmp_path):
     assert heard.of("failed") == []
     assert [number for (number,) in heard.of("stage")] == [0, 1, 2, 3, 4]
     assert [key for (key,) in heard.of("file")] == [
-        "rows",
         "ledger",
         "release",
         "card",
+        "rows",
         "full_report",
         "report",
         "inspection",
