@@ -103,10 +103,10 @@ class ListeningRows(Queryable):
         self.hear([CountTable(axes) for axes in sets], answers, "discrete gaussian", drawn)
         return answers
 
-    def ask_laplace(self, question: Any, epsilon: float, failure: float = 0.0) -> Answer:
+    def ask_laplace(self, question: Any, epsilon: float, failure: float = 0.0, *, parts: int = 1) -> Answer:
         """Ask for an epsilon, and hear."""
         with record_calls() as calls:
-            answer = super().ask_laplace(question, epsilon, failure)
+            answer = super().ask_laplace(question, epsilon, failure, parts=parts)
         self.hear([question], [answer], "discrete laplace", calls)
         return answer
 

@@ -6,8 +6,11 @@ A sum of squares for Gaussian noise, an epsilon for other noise, failures.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from sdv_plausible.privacy.accounting.losses import (
     ApproxDP,
@@ -34,6 +37,10 @@ class Allowance:
     # Gaussian privacy parameter of all Gaussian noise together, >= 0; infinity answers without noise
     mu: float
     epsilon: float = 0.0  # sum of the epsilons of discrete Laplace noise
+    # What was charged in pieces stays in pieces: shares of mu^2 and epsilons, and how many of each; empty
+    # where one piece is all of it (docs/explanation/proofs/composition.md, Lemma 2)
+    shares: Mapping[float, int] = field(default_factory=dict)
+    epsilons: Mapping[float, int] = field(default_factory=dict)
     failure: float = 0.0  # sum of the failure probabilities of thresholds and bounds
     choices: int = 0
     choice: float = math.inf  # epsilon of each of them; infinity without noise
@@ -43,11 +50,14 @@ class Allowance:
     @classmethod
     def of(cls, entries: Iterable[LedgerEntry]) -> Allowance:
         """Return what ledger entries have paid for."""
-        squares, epsilon, failure = 0.0, 0.0, 0.0
+        squares, epsilons, failure = Counter[float](), Counter[float](), 0.0
         losses = [loss for entry in entries for loss in entry.losses]
         for loss in losses:
-            more = _paid_for(loss)
-            squares, epsilon, failure = squares + more[0], epsilon + more[1], failure + more[2]
+            square, epsilon, more = _paid_for(loss)
+            squares[square] += loss.count
+            epsilons[epsilon] += loss.count
+            failure += loss.count * more
+        whole = math.fsum(size * count for size, count in squares.items())
         chosen = [loss for loss in losses if isinstance(loss, BoundedRangeLoss)]
         sampled = [loss for loss in losses if isinstance(loss, SampledGaussianLoss)]
         if len(sampled) > 1:
@@ -56,8 +66,10 @@ class Allowance:
                 "sums as one, with their number"
             )
         return cls(
-            mu=math.sqrt(squares),
-            epsilon=epsilon,
+            mu=math.sqrt(whole),
+            epsilon=math.fsum(size * count for size, count in epsilons.items()),
+            shares=_pieces(squares, whole),
+            epsilons=_pieces(epsilons, 1.0),
             failure=failure,
             choices=sum(loss.count for loss in chosen),
             choice=min((loss.epsilon for loss in chosen), default=math.inf),  # the least pays for any of them
@@ -78,17 +90,23 @@ class Allowance:
         return sensitivity / (self.mu * math.sqrt(share)) if self.is_private else 0.0
 
 
+def _pieces(sizes: Counter[float], whole: float) -> dict[float, int]:
+    """Sizes that are apart, relative to a whole; nothing where there is one, or no noise."""
+    found = {size / whole: count for size, count in sizes.items() if size > 0}
+    return found if sum(found.values()) > 1 and all(map(math.isfinite, found)) else {}
+
+
 def _paid_for(loss: Loss) -> tuple[float, float, float]:
-    """Square of mu, epsilon and failure probability that a loss pays for."""
+    """Square of mu, epsilon and failure probability that each of a loss's mechanisms pays for."""
     match loss:
         case InfiniteLoss():
             return math.inf, math.inf, 1.0
         case GaussianLoss():
-            return loss.count * loss.sensitivity_over_sigma**2, 0.0, 0.0
+            return loss.sensitivity_over_sigma**2, 0.0, 0.0
         case ApproxDP():
-            return 0.0, loss.count * loss.epsilon, loss.count * loss.delta
+            return 0.0, loss.epsilon, loss.delta
         case PureDP() | DiscreteLaplaceLoss():
-            return 0.0, loss.count * loss.epsilon, 0.0
+            return 0.0, loss.epsilon, 0.0
         case ReleaseLoss():
             return 0.0, loss.epsilon0, loss.delta
         case _:  # a loss that no kind of question draws on
@@ -105,6 +123,8 @@ class Meter:
 
     def __init__(self, allowance: Allowance) -> None:
         self.allowance = allowance
+        self._shares: list[float] = []  # of single answers
+        self._left = dict(allowance.epsilons)
         self.share = self.epsilon = self.failure = 0.0  # spent so far
         self.choices = self.sums = 0
         self._answers = 0
@@ -137,27 +157,65 @@ class Meter:
                 )
         self.sums += 1
 
-    def spend(self, *, share: float = 0.0, epsilon: float = 0.0, failure: float = 0.0) -> None:
-        """Spend a share of mu^2, epsilon of discrete Laplace noise, failure probability, before an answer."""
+    def spend(
+        self,
+        *,
+        share: float | Sequence[float] = 0.0,
+        epsilon: float = 0.0,
+        failure: float = 0.0,
+        parts: int = 1,
+    ) -> None:
+        """Spend shares of mu^2, epsilon of discrete Laplace noise, failure probability, before an answer.
+
+        ``parts`` equal ones may make up a share or an epsilon, where so many numbers are answered together.
+        """
         # Where less is left, nothing is spent.
-        allowed = self.allowance
-        whole = 1.0 if allowed.mu > 0 else 0.0
-        for what, wanted, used, most in (
-            ("share", share, self.share, whole),
-            ("epsilon", epsilon, self.epsilon, allowed.epsilon),
-            ("failure", failure, self.failure, allowed.failure),
-        ):
-            if not wanted >= 0:
+        allowed, shares = self.allowance, [one / parts for one in np.atleast_1d(share) for _ in range(parts)]
+        wanted = {"share": math.fsum(shares), "epsilon": epsilon, "failure": failure}
+        most = {"share": float(allowed.mu > 0), "epsilon": allowed.epsilon, "failure": allowed.failure}
+        for what, cost in wanted.items():
+            if not (cost >= 0 and (what != "share" or min(shares, default=0.0) >= 0)):
                 raise ValueError(
-                    f"{what} ({wanted!r}) must be a number of at least 0: it is what a question costs"
+                    f"{what} ({cost!r}) must be a number of at least 0: it is what a question costs"
                 )
-            if used + wanted > most * (1 + _ROUNDING):
-                left = max(most - used, 0)
-                raise BudgetExceededError(
-                    f"{what} ({wanted:.4g}) of the budget exceeds what is left ({left:.4g})"
-                )
-        self.share, self.epsilon, self.failure = (
-            self.share + share,
-            self.epsilon + epsilon,
-            self.failure + failure,
-        )
+            used = getattr(self, what)
+            if used + cost > most[what] * (1 + _ROUNDING):
+                raise _beyond(what, cost, max(most[what] - used, 0))
+        if allowed.shares:
+            shares = sorted([*self._shares, *shares], reverse=True)
+            _check_even(shares, allowed.shares)
+            self._shares = shares
+        self._left = _taken(self._left, epsilon / parts, parts)
+        for what, cost in wanted.items():
+            setattr(self, what, getattr(self, what) + cost)
+
+
+def _check_even(shares: Sequence[float], charged: Mapping[float, int]) -> None:
+    """Refuse answers of which the k largest cost more than the k largest charges, for any k (Lemma 2)."""
+    sizes = np.array(sorted(charged, reverse=True))
+    counts = np.array([charged[size] for size in sizes])
+    most = np.interp(np.arange(1, len(shares) + 1), [0, *counts.cumsum()], [0, *(sizes * counts).cumsum()])
+    beyond = np.cumsum(shares) > most * (1 + _ROUNDING)
+    if beyond.any():
+        at = int(np.argmax(beyond))
+        raise _beyond("share", shares[at], max(0.0, float(most[at]) - math.fsum(shares[:at])))
+
+
+def _taken(pieces: dict[float, int], epsilon: float, parts: int) -> dict[float, int]:
+    """Charged pieces that are left, where every part is taken from the smallest that holds it."""
+    left = Counter(pieces)
+    for _ in range(parts if pieces and epsilon else 0):
+        holds = [size for size in left if epsilon <= size * (1 + _ROUNDING)]
+        if not holds:
+            raise _beyond("epsilon", epsilon, max(left, default=0.0))
+        size = min(holds)
+        left[size] -= 1
+        if not left[size]:
+            del left[size]
+        if size - epsilon > _ROUNDING * size:
+            left[size - epsilon] += 1
+    return left
+
+
+def _beyond(what: str, cost: float, left: float) -> BudgetExceededError:
+    return BudgetExceededError(f"{what} ({cost:.4g}) of the budget exceeds what is left ({left:.4g})")

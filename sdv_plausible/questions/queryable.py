@@ -74,7 +74,7 @@ class Queryable(Door):
 
     # --- asking -----------------------------------------------------------------------------------
 
-    def ask(self, question: Question[Any], share: float, failure: float = 0.0) -> Answer:
+    def ask(self, question: Question[Any], share: float, failure: float = 0.0, *, parts: int = 1) -> Answer:
         """Ask for a share of mu^2: discrete Gaussian noise on every entry of the exact answer.
 
         Parameters
@@ -85,13 +85,15 @@ class Queryable(Door):
             Share of mu^2, > 0.
         failure : float
             Probability, charged as well, that what is made of the answer fails, such as a bound.
+        parts : int
+            Numbers of the answer that were charged one by one, each for an equal part of the share.
 
         Raises
         ------
         BudgetExceededError
             If less than the share is left. Nothing is looked at then.
         """
-        self._meter.spend(share=share, failure=failure)
+        self._meter.spend(share=share, failure=failure, parts=parts)
         answer = self._noisy(question.exact(self._rows), question.sensitivity(self.neighbours), share)
         return self._give(describe(question), answer)
 
@@ -99,7 +101,7 @@ class Queryable(Door):
         """Ask for several tables of counts, each for a share of its own, in one pass over the rows."""
         if len(sets) != len(shares):
             raise ValueError(f"shares ({len(shares)}) must be as many as sets ({len(sets)}): one for each")
-        self._meter.spend(share=math.fsum(shares))
+        self._meter.spend(share=shares)
         questions = [CountTable(axes) for axes in sets]
         exact = list(self._rows.tables(sets))
         moved = [question.sensitivity(self.neighbours) for question in questions]
@@ -199,7 +201,7 @@ class Queryable(Door):
             )
         return int(self._give(question.asked(), Answer(values=found, sigma=b), "discrete laplace").values[0])
 
-    def ask_laplace(self, question: Any, epsilon: float, failure: float = 0.0) -> Answer:
+    def ask_laplace(self, question: Any, epsilon: float, failure: float = 0.0, *, parts: int = 1) -> Answer:
         """Ask for an epsilon: discrete Laplace noise on every entry of the exact answer.
 
         Parameters
@@ -210,8 +212,11 @@ class Queryable(Door):
             Loss of the whole answer.
         failure : float
             Probability, charged as well, that what is made of the answer fails.
+        parts : int
+            Numbers of the answer that were charged one by one, each moved by at most an equal part of that
+            sensitivity.
         """
-        self._meter.spend(epsilon=epsilon, failure=failure)
+        self._meter.spend(epsilon=epsilon, failure=failure, parts=parts)
         found, scale = np.asarray(question.exact(self._rows)), 0.0
         if self.allowance.is_private:
             moved = question.l1(self.neighbours)

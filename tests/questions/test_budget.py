@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sdv_plausible.privacy.accounting.composition import compose, compose_delta
+from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu
 from sdv_plausible.privacy.accounting.losses import (
     ZCDP,
     ApproxDP,
@@ -86,6 +89,85 @@ def test_counts_get_the_noise_of_all_that_one_unit_moves(neighbours):
     assert of_rows.sigma(0.25) == pytest.approx(whole.sigma(0.25, neighbours.histogram_l2))
     assert (of_rows.epsilon, of_rows.failure) == (whole.epsilon, whole.failure)
     assert whole.sigma(0.25) == pytest.approx(1 / 0.3)
+
+
+# --- pieces (composition.md, Lemma 2) ----------------------------------------------------------------------------------
+
+IN_PIECES = {
+    "epsilon": [PureDP(epsilon=0.01, count=400), DiscreteLaplaceLoss(epsilon=0.01, count=400)],
+    "share": [GaussianLoss(sensitivity_over_sigma=0.1, count=400)],
+}
+
+
+@pytest.mark.parametrize(("what", "loss"), [(what, one) for what, some in IN_PIECES.items() for one in some])
+def test_many_small_charges_pay_for_no_large_answer(what, loss):
+    """Control: as many answers as were charged, or smaller ones, and then none."""
+    paid, each = allowed(loss), {"epsilon": 0.01, "share": 1 / 400}[what]
+    for wanted in (400 * each, 1.001 * each):
+        with pytest.raises(BudgetExceededError, match=f"^{what} "):
+            Meter(paid).spend(**{what: wanted})
+    with pytest.raises(BudgetExceededError, match=f"^{what} "):
+        Meter(paid).spend(**{what: 400 * each}, parts=399)
+    meter = Meter(paid)
+    for _ in range(100):
+        meter.spend(**{what: each})
+        meter.spend(**{what: each / 2})
+        meter.spend(**{what: each / 2})
+    meter.spend(**{what: 200 * each}, parts=200)
+    with pytest.raises(BudgetExceededError):
+        meter.spend(**{what: each / 10})
+
+
+def test_answers_of_several_sizes_may_be_the_more_and_the_smaller():
+    """Of squares; what is refused spends nothing."""
+    paid = allowed(
+        GaussianLoss(sensitivity_over_sigma=0.7**0.5), GaussianLoss(sensitivity_over_sigma=0.3**0.5)
+    )
+    meter = Meter(paid)
+    with pytest.raises(BudgetExceededError, match="^share "):
+        meter.spend(share=[0.3, 0.71 - 1e-3])
+    meter.spend(share=[0.14] * 5)
+    with pytest.raises(BudgetExceededError, match=r"^share \(0\.31\)"):
+        meter.spend(share=0.31)
+    meter.spend(share=[0.1] * 3)
+    two = Meter(paid)
+    two.spend(share=0.6)
+    with pytest.raises(BudgetExceededError, match="^share "):
+        two.spend(share=0.45)
+    two.spend(share=0.4)
+
+
+def test_what_one_large_answer_out_of_small_charges_would_have_cost():
+    """The planted sum: epsilon 4 in one answer, charged as 400 hundredths."""
+    total, a = compose([PureDP(epsilon=0.01, count=400)], 1e-9), math.exp(-4.0)
+    assert total < 1.2
+    assert 1 / (1 + a) - math.exp(total) * a / (1 + a) > 0.9
+
+
+def test_an_epsilon_is_taken_from_one_piece_that_holds_it():
+    meter = Meter(allowed(PureDP(epsilon=1.0), PureDP(epsilon=0.25, count=2)))
+    for epsilon in (0.2, 0.7, 0.3, 0.25):
+        meter.spend(epsilon=epsilon)
+    with pytest.raises(BudgetExceededError, match=r"^epsilon \(0\.051\)"):
+        meter.spend(epsilon=0.051)
+    meter.spend(epsilon=0.04)
+
+
+def test_more_even_epsilons_may_cost_more():
+    """So that (b) is not as (a): the planted rule of sums of the largest, at a large epsilon."""
+    uneven, even = ([PureDP(epsilon=e) for e in pair] for pair in ((3.0, 1.0), (2.0, 2.0)))
+    assert compose_delta(even, 3.9) > 1.02 * compose_delta(uneven, 3.9)
+    assert compose_delta(even, 0.5) < compose_delta(uneven, 0.5)
+
+
+def test_the_cost_of_discrete_noise_is_convex_in_the_square():
+    """Of sigma from 10,000 down to .2; no second difference is below 0 beyond rounding."""
+    squares = [1.05**i * 1e-8 for i in range(444)]
+    costs = [discrete_gaussian_mu(x**-0.5) ** 2 for x in squares]
+    slopes = [(b - a) / (y - x) for (x, y), (a, b) in zip(itertools.pairwise(squares), itertools.pairwise(costs), strict=True)]  # fmt: skip
+    assert all(after >= before * (1 - 1e-8) for before, after in itertools.pairwise(slopes))
+    assert slopes[0] == pytest.approx(1, rel=1e-6)
+    assert slopes[-1] > 2
 
 
 # --- spending ---------------------------------------------------------------------------------------------------------

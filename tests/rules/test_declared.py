@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 import ruled
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.rules import Equal, Inequality
+from sdv_plausible.rules import Equal, Inequality, declared
 from sdv_plausible.rules.declared import rule_entries, rules_with_declarations
+from sdv_plausible.rules.rule import MakingRule
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.domain_file import DomainFile, digest, read_domain_file
 from sdv_plausible.table.declared.looks import record_look
 
@@ -129,3 +132,47 @@ def test_the_ledger_names_the_rules_and_charges_nothing() -> None:
     assert entry.losses == ()
     assert all(str(rule) in entry.mechanism for rule in ruled.RULES)
     assert rule_entries(RuleSet()) == []
+
+
+WIDER: dict[str, Any] = {
+    **ruled.DOMAIN,
+    "start": {"range_min": "1750-01-01", "range_max": "2002-12-31"},
+    "end": {"range_min": "2000-01-01", "range_max": "2203-12-31"},
+    "paid": {"range_min": "1700-01-01", "range_max": "2104-12-31"},
+    "zoned": {"range_min": "1760-01-01", "range_max": "2002-12-31"},
+    "later": {"range_min": "2000-01-01", "range_max": "2202-12-31"},
+    "fee": {"range_min": -1e6, "range_max": 1e6},
+    "extra": {"range_min": 0.0, "range_max": 9e5, "decimal_places": 2},
+    "seen": {"range_min": "01.01.1900 00:00", "range_max": "31.12.2002 23:59"},
+}
+MAKING = [rule for rule in ruled.RULES if isinstance(rule, MakingRule)]
+
+
+@pytest.mark.parametrize("rule", MAKING, ids=lambda rule: f"{rule.kind}-{rule.columns[0]}")
+def test_what_was_learned_earlier_chooses_no_stand_in(rule: MakingRule, monkeypatch: Any) -> None:
+    """Nor whether it is learned, and so charged: bounds are answers of the rows. Planted: as if declared."""
+    specs = [{n: {**ruled.COLUMNS[n], **spec} for n, spec in some.items()} for some in (ruled.DOMAIN, WIDER)]
+    learned = [
+        Domain(tuple(replace(a, provenance="private") for a in Domain.from_declarations(spec)), learned={})
+        for spec in specs
+    ]
+
+    def seen() -> list[Any]:
+        found = [read(domain=domain, rules=[rule]) for domain in learned]
+        return [
+            ({name: spec for name, spec in given.items() if name in rules.added}, columns)
+            for given, columns, rules in found
+        ]
+
+    narrow, wide = seen()
+    assert narrow == wide
+    monkeypatch.setattr(declared, "_words", partial(as_if_declared, declared._words))
+    if rule.kind in ("inequality", "multiple", "date_and_time") and getattr(rule, "most", None) is None:
+        narrow, wide = seen()
+        assert narrow != wide
+
+
+def as_if_declared(honest: Any, spec: Any, attribute: Any) -> Any:
+    if isinstance(attribute, Attribute):
+        attribute = replace(attribute, provenance="declared")
+    return honest(spec, attribute)
