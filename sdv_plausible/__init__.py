@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from sdv_plausible.utils.late import late_names
 
 if TYPE_CHECKING:
+    from sdv_plausible.fit.budget import Budget
+    from sdv_plausible.fit.plan import plan
     from sdv_plausible.fit.public_table import PublicTable
     from sdv_plausible.fit.source import fit_source
     from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
@@ -24,11 +26,9 @@ if TYPE_CHECKING:
     from sdv_plausible.privacy.checks import Refused
     from sdv_plausible.privacy.ledger import PrivacyLedger
     from sdv_plausible.privacy.neighbours import Person
-    from sdv_plausible.release.budget import Budget
     from sdv_plausible.release.deterministic import DeterministicTest
     from sdv_plausible.release.file.release import Release
     from sdv_plausible.release.intervals.combining import Combined, combine
-    from sdv_plausible.release.plan import plan
     from sdv_plausible.release.release_level import ReleaseTest
     from sdv_plausible.release.row_tests import RandomizedTest
     from sdv_plausible.sdv.copula import SDVCopula
@@ -44,7 +44,7 @@ __version__ = "0.2.0"
 _HOME = {
     "AdaptiveNetwork": "models.adaptive.adaptive_network",
     "Attribute": "table.columns.domain",
-    "Budget": "release.budget",
+    "Budget": "fit.budget",
     "DeterministicTest": "release.deterministic",
     "Combined": "release.intervals.combining",
     "Domain": "table.columns.domain",
@@ -69,7 +69,7 @@ _HOME = {
     "count_unreadable": "table.files.csv_files",
     "fit_source": "fit.source",
     "metadata_of": "sdv.versions",
-    "plan": "release.plan",
+    "plan": "fit.plan",
     "read_csv": "table.files.csv_files",
     "read_parquet": "table.files.parquet",
     "register_model_type": "models.registered",

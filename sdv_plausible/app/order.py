@@ -12,9 +12,9 @@ from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit.options import MODELS as ALL_MODELS
 from sdv_plausible.fit.options import TESTS, VOTE_TAKES, default_of
 from sdv_plausible.fit.parts import refuse_whole
+from sdv_plausible.fit.plan import Plan
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import person_of
-from sdv_plausible.release.plan import Plan
 from sdv_plausible.release.privacy_tests import option_names
 from sdv_plausible.release.settings import TESTS as TESTS_MADE
 from sdv_plausible.rules.conditions import Implies

@@ -102,7 +102,7 @@ def _test(name: str, given: Mapping[str, Any]) -> Any:
 
 def opened_budget(options: argparse.Namespace) -> Any:
     """The budget that a fit draws from; None if none was given."""
-    from sdv_plausible.release.budget import Budget
+    from sdv_plausible.fit.budget import Budget
 
     if options.budget is None:
         if options.budget_filter is not None:

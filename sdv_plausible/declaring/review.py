@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.release.plan import Plan
+from sdv_plausible.fit.plan import Plan
 from sdv_plausible.table.checking import Finding, check_columns
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.column_types import column_types

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from sdv_plausible.fit.budget import Budget
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
-from sdv_plausible.release.budget import Budget
 from sdv_plausible.release.file.ledger import read_ledger
 from sdv_plausible.release.file.parts import Part
 from sdv_plausible.table.cells.forms import LONGEST_NAME

@@ -20,7 +20,7 @@ import guarded
 import pytest
 from cases import fast_and_slow
 
-from sdv_plausible.fit import learning, voting
+from sdv_plausible.fit import budget, learning, voting
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.measurements import Measurements
@@ -34,7 +34,6 @@ from sdv_plausible.privacy.accounting import filters, one_row, split
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.counts import CountTable, Distances
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release import budget
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.release.settings import Settings
@@ -242,7 +241,7 @@ MUTANTS = {
     "a fit may charge what was not planned": Mutant(
         owner=budget, name="draw_all", old="ledger.before_charge = only_planned(planned)", new="pass",
         caught_by=tuple(
-            ("release/test_release_budget.py", "test_every_fit_charges_what_was_planned_and_no_more", (None, door, False))
+            ("fit/test_fit_budget.py", "test_every_fit_charges_what_was_planned_and_no_more", (None, door, False))
             for door in ("synthesizer", "source")
         ),
     ),

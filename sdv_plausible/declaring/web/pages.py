@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from sdv_plausible.declaring.review import Look, Review, version
 from sdv_plausible.declaring.web import forms
-from sdv_plausible.release.plan import Plan
+from sdv_plausible.fit.plan import Plan
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.utils.errors import one_line
 from sdv_plausible.utils.fragments import environment

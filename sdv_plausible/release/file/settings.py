@@ -14,6 +14,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from sdv_plausible.fit.side_entries import Types
 from sdv_plausible.models import learner_of, words_of
 from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.checks import Refused
@@ -22,7 +23,6 @@ from sdv_plausible.release.file.parts import Part, check_writable
 from sdv_plausible.release.privacy_tests import PrivacyTest, option_names
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.release.settings import TESTS, Settings
-from sdv_plausible.release.side_entries import Types
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.declared.declarations import Undeclared
 

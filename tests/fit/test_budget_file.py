@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from sdv_plausible.fit.budget_file import Fit, State, _digest
 from sdv_plausible.privacy.accounting.filters import RhoFilter, SumFilter
 from sdv_plausible.privacy.neighbours import Neighbours
-from sdv_plausible.release.budget_file import Fit, State, _digest
 
 COST = {"epsilon": 0.25, "delta": 1e-9}
 

@@ -21,7 +21,7 @@ from sdv_plausible.table.cells.forms import LONGEST_TEXT, is_text
 from sdv_plausible.utils.whole_files import locked
 
 if TYPE_CHECKING:
-    from sdv_plausible.release.budget_file import Fit, State
+    from sdv_plausible.fit.budget_file import Fit, State
 
 FilterName = Literal["sum", "rho"]
 
@@ -69,7 +69,7 @@ class Budget:
             if self._path.exists():
                 self._read()
             else:
-                from sdv_plausible.release.budget_file import State
+                from sdv_plausible.fit.budget_file import State
 
                 State(filter=self._filter).write(self._path)
 
@@ -115,7 +115,7 @@ class Budget:
                 )
             if not state.filter.admits([*state.costs, cost]):
                 raise BudgetExceededError(_too_much(state, cost))
-            from sdv_plausible.release.budget_file import Fit
+            from sdv_plausible.fit.budget_file import Fit
 
             fit = Fit(when=when, what=what, cost=cost)
             state.with_fit(fit, planned.neighbours).write(self._path)
@@ -192,7 +192,7 @@ class Budget:
     # --- the file ---------------------------------------------------------------------------------------
 
     def _read(self) -> State:
-        from sdv_plausible.release.budget_file import State
+        from sdv_plausible.fit.budget_file import State
 
         state = State.read(self._path)
         if state.filter != self._filter:

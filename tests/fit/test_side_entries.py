@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from sdv_plausible.release.side_entries import side_entries
+from sdv_plausible.fit.side_entries import side_entries
 
 
 @pytest.mark.parametrize("chosen", list(itertools.product([None, 7], [False, True], [False, True])), ids=str)

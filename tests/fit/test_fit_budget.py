@@ -15,6 +15,9 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, PrivacyLedger, Release, fit_source
+from sdv_plausible.fit import budget as budget_module
+from sdv_plausible.fit.budget import only_planned
+from sdv_plausible.fit.budget_file import State
 from sdv_plausible.fit.rows import TableRows
 from sdv_plausible.models import learners
 from sdv_plausible.models.base import ModelBudget
@@ -23,9 +26,6 @@ from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Infi
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import BudgetExceededError
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.release import budget as budget_module
-from sdv_plausible.release.budget import only_planned
-from sdv_plausible.release.budget_file import State
 from sdv_plausible.sdv.versions import metadata_from_columns
 from tests.flat import values
 
