@@ -12,7 +12,7 @@ from sdv_plausible.fit.budget import check_budget
 from sdv_plausible.fit.earlier import Earlier, earlier_losses
 from sdv_plausible.fit.public_table import check_public
 from sdv_plausible.fit.run import Fit
-from sdv_plausible.fit.side_entries import Types, check_types
+from sdv_plausible.fit.side_entries import check_types
 from sdv_plausible.fit.told import Told
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.bayesian_network import names_columns
@@ -21,7 +21,7 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.file.invented import check_invented
-from sdv_plausible.release.file.settings import check_locales
+from sdv_plausible.release.file.settings import Types, check_locales
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.columns.cell_texts import PLAIN, Spelling

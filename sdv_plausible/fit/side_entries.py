@@ -6,14 +6,12 @@ Types, coins, constraints, SDV transformers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
-
-Types = Literal["declared", "voted", "detected"]
-"""Where a table's semantic types and date formats are from: the user, a vote in the fit, or the rows."""
+from sdv_plausible.release.file.settings import Types
 
 
 def check_types(types: Any) -> None:

@@ -10,11 +10,10 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from sdv_plausible.fit.side_entries import Types
 from sdv_plausible.models import learner_of, words_of
 from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.checks import Refused
@@ -26,6 +25,8 @@ from sdv_plausible.release.settings import TESTS, Settings
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.declared.declarations import Undeclared
 
+Types = Literal["declared", "voted", "detected"]
+"""Where a table's semantic types and date formats are from: the user, a vote in the fit, or the rows."""
 _PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")  # whose versions are said
 PRIVACY = (
     "epsilon", "delta", "k", "gamma", "epsilon0", "omega", "privacy_test", "row_cap", "seed_free_share",
