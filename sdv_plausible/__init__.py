@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from sdv_plausible.privacy.checks import Refused
     from sdv_plausible.privacy.ledger import PrivacyLedger
     from sdv_plausible.privacy.neighbours import Person
-    from sdv_plausible.release.deterministic import DeterministicTest
     from sdv_plausible.release.file.release import Release
     from sdv_plausible.release.intervals.combining import Combined, combine
-    from sdv_plausible.release.release_level import ReleaseTest
-    from sdv_plausible.release.row_tests import RandomizedTest
+    from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
+    from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
+    from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
     from sdv_plausible.sdv.copula import SDVCopula
     from sdv_plausible.sdv.versions import metadata_of
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
@@ -45,7 +45,7 @@ _HOME = {
     "AdaptiveNetwork": "models.adaptive.adaptive_network",
     "Attribute": "table.columns.domain",
     "Budget": "fit.budget",
-    "DeterministicTest": "release.deterministic",
+    "DeterministicTest": "release.privacy_tests.deterministic",
     "Combined": "release.intervals.combining",
     "Domain": "table.columns.domain",
     "Files": "table.files.text_files",
@@ -57,10 +57,10 @@ _HOME = {
     "PlausibleDeniabilitySynthesizer": "synthesizer",
     "PrivacyLedger": "privacy.ledger",
     "PublicTable": "fit.public_table",
-    "RandomizedTest": "release.row_tests",
+    "RandomizedTest": "release.privacy_tests.randomized",
     "Refused": "privacy.checks",
     "Release": "release.file.release",
-    "ReleaseTest": "release.release_level",
+    "ReleaseTest": "release.privacy_tests.release_level",
     "SDVCopula": "sdv.copula",
     "Uniform": "models.uniform",
     "check_learner": "models.checks",

@@ -15,8 +15,8 @@ from sdv_plausible.fit.parts import refuse_whole
 from sdv_plausible.fit.plan import Plan
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import person_of
-from sdv_plausible.release.privacy_tests import option_names
-from sdv_plausible.release.settings import TESTS as TESTS_MADE
+from sdv_plausible.release.privacy_tests.base import option_names
+from sdv_plausible.release.privacy_tests.settings import TESTS as TESTS_MADE
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.determined import Determined
 from sdv_plausible.rules.making import Sum

@@ -89,7 +89,7 @@ def given(options: argparse.Namespace, **known: Any) -> dict[str, Any]:
 
 
 def _test(name: str, given: Mapping[str, Any]) -> Any:
-    from sdv_plausible.release.settings import TESTS
+    from sdv_plausible.release.privacy_tests.settings import TESTS
 
     if (odd := misplaced(name, given)) is not None:
         tests = " or ".join(test for test, value in NAMED.items() if value in OPTIONS[odd].of)

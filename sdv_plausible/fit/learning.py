@@ -15,8 +15,8 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import ExactCounts
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import ALL_ROWS, Transcript
-from sdv_plausible.release.sampler import Sampler
-from sdv_plausible.release.settings import Settings
+from sdv_plausible.release.drawing.sampler import Sampler
+from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.table.columns.domain import Domain
 
 

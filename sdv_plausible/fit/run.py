@@ -40,9 +40,9 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
+from sdv_plausible.release.drawing.sampler import Sampler
 from sdv_plausible.release.file.sections import check_sections
-from sdv_plausible.release.sampler import Sampler
-from sdv_plausible.release.settings import Settings
+from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.rules.declared import rule_entries
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.table.building import build_domain, domain_entries

@@ -14,9 +14,9 @@ from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import SAID
 from sdv_plausible.privacy.ledger_record import rounded_up
-from sdv_plausible.release.omega import Omega
-from sdv_plausible.release.row_tests import RandomizedTest
-from sdv_plausible.release.settings import Settings
+from sdv_plausible.release.drawing.omega import Omega
+from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.table.columns.domain import Domain
 
 if TYPE_CHECKING:

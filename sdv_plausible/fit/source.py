@@ -19,11 +19,11 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.drawing.sampler import PrefixSampler
 from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.schema import Column, TableSchema
 from sdv_plausible.release.file.settings import Types, said, versions_of
-from sdv_plausible.release.sampler import PrefixSampler
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import PART_ROWS
 from sdv_plausible.table.columns.cell_texts import ColumnType

@@ -16,6 +16,7 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import person_of
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.drawing.sampler import PrefixSampler
 from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.ledger import write_learned
 from sdv_plausible.release.file.release import Release
@@ -29,8 +30,7 @@ from sdv_plausible.release.file.settings import (
     said,
     versions_of,
 )
-from sdv_plausible.release.sampler import PrefixSampler
-from sdv_plausible.release.settings import read_test
+from sdv_plausible.release.privacy_tests.settings import read_test
 from sdv_plausible.sdv.schema import SCHEMA_KEYS
 from sdv_plausible.sdv.versions import metadata_from_table
 from sdv_plausible.table.columns.domain import Domain

@@ -29,7 +29,7 @@ from sdv_plausible.fit import options
 from sdv_plausible.fit.options import MODELS, NAMED, OPTIONS, VALUES, Option, misplaced, moved_to
 from sdv_plausible.models import NAMES, OF_PAPER
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.release.settings import TESTS
+from sdv_plausible.release.privacy_tests.settings import TESTS
 
 MADE = {
     value.__name__: value

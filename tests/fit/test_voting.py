@@ -46,9 +46,9 @@ from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.release.release_level import ReleaseTest
-from sdv_plausible.release.row_tests import RandomizedTest
-from sdv_plausible.release.settings import Settings
+from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
+from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.rules import Inequality
 from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns, metadata_from_table
 from sdv_plausible.table.columns.cell_texts import Spelling, read_again, text_of

@@ -18,7 +18,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, cli, fit_source
 from sdv_plausible.fit.options import OPTIONS
 from sdv_plausible.models import NAMES
 from sdv_plausible.privacy.neighbours import RELATIONS
-from sdv_plausible.release import settings
+from sdv_plausible.release.privacy_tests import settings
 from sdv_plausible.rules.written import KINDS
 from sdv_plausible.sources.opening import ENGINES, Engine, engine_of
 from tests.flat import values

@@ -23,12 +23,12 @@ from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours, person_of
 from sdv_plausible.release.file.parts import Part
 from sdv_plausible.release.file.settings import privacy_of, splits_of
-from sdv_plausible.release.release_level import ReleaseTest
+from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 
 if TYPE_CHECKING:  # those hold ledgers themselves
+    from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
     from sdv_plausible.release.file.answers import Answers
-    from sdv_plausible.release.released_prefixes import ReleasedSeeds
     from sdv_plausible.table.columns.domain import Domain
 
 MOST_LOSSES, MOST_USES = 1_000, 10_000_000  # in a ledger, and of each: more would keep a reader for minutes

@@ -8,6 +8,7 @@ from typing import Any
 
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.file import documents
 from sdv_plausible.release.file.answers import Answers, read_answers, write_answers
 from sdv_plausible.release.file.domain import check_column, read_domain, write_domain
@@ -18,7 +19,6 @@ from sdv_plausible.release.file.rules import check_written, read_rules, write_ru
 from sdv_plausible.release.file.schema import TableSchema, read_schema, write_schema
 from sdv_plausible.release.file.seeds import read_seeds, write_seeds
 from sdv_plausible.release.file.settings import check_settings, read_settings, write_settings
-from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.columns.domain import Attribute, Domain

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sdv_plausible.models.base import PrefixModel
+from sdv_plausible.release.drawing.released_prefixes import ReleasedPrefixes, ReleasedSeeds
 from sdv_plausible.release.file.parts import Part
-from sdv_plausible.release.released_prefixes import ReleasedPrefixes, ReleasedSeeds
 from sdv_plausible.table.columns.domain import Domain
 
 MOST_ROWS = 2**53  # all sizes together: they are summed, and divided by their sum

@@ -19,9 +19,9 @@ from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours, person_of
 from sdv_plausible.release.file.parts import Part, check_writable
-from sdv_plausible.release.privacy_tests import PrivacyTest, option_names
-from sdv_plausible.release.row_tests import RandomizedTest
-from sdv_plausible.release.settings import TESTS, Settings
+from sdv_plausible.release.privacy_tests.base import PrivacyTest, option_names
+from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.release.privacy_tests.settings import TESTS, Settings
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.declared.declarations import Undeclared
 

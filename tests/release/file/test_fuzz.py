@@ -28,11 +28,11 @@ from jsonschema import Draft202012Validator
 from releases import fitted
 
 from sdv_plausible import Release
+from sdv_plausible.release.drawing.mechanism import TooFewReleasedError
 from sdv_plausible.release.file import ledger, parts, rules, seeds
 from sdv_plausible.release.file.arrays import decode, encode
 from sdv_plausible.release.file.parts import Part
 from sdv_plausible.release.file.published import schema_document
-from sdv_plausible.release.mechanism import TooFewReleasedError
 
 # Of damaged types, as if an older version had taken them from rows.
 pytestmark = pytest.mark.filterwarnings("ignore:this file was made by a version:UserWarning")

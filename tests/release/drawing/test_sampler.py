@@ -12,13 +12,13 @@ from release_cases import SEEDS, network
 
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release import sampler as samplers
-from sdv_plausible.release.deterministic import DeterministicTest
-from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
-from sdv_plausible.release.omega import Omega
-from sdv_plausible.release.release_level import ReleaseTest
-from sdv_plausible.release.row_tests import RandomizedTest
-from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, diagnose, seed_diagnostics
+from sdv_plausible.release.drawing import sampler as samplers
+from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
+from sdv_plausible.release.drawing.omega import Omega
+from sdv_plausible.release.drawing.sampler import PrefixSampler, RecordSampler, diagnose, seed_diagnostics
+from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
+from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from tests.flat import bound
 
 ORDER = network().order

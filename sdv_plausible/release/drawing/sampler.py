@@ -15,8 +15,14 @@ from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.transcript import NoisyAnswer
-from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, Rows, RunParts, parts_of, workers
-from sdv_plausible.release.released_prefixes import ReleasedSeeds
+from sdv_plausible.release.drawing.mechanism import (
+    PlausibleDeniabilityMechanism,
+    Rows,
+    RunParts,
+    parts_of,
+    workers,
+)
+from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
 
 ATTEMPTS, ATTEMPTS_PER_ROW = 100_000, 1000  # of Mechanism 1 before it gives up, where it may
 SHOWN_OMEGAS = 6  # a readable number of lines

@@ -15,10 +15,10 @@ from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.omega import Omega
-from sdv_plausible.release.privacy_tests import PrivacyTest
-from sdv_plausible.release.sampler import RecordSampler, Sampler
+from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.release.drawing.omega import Omega
+from sdv_plausible.release.drawing.sampler import RecordSampler, Sampler
+from sdv_plausible.release.privacy_tests.base import PrivacyTest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +132,7 @@ class DeterministicTest(RowByRowTest):
         Plausible seeds needed, each of another unit, >= 1; the seed itself counts. Of people with several
         rows ``least_seeds`` records are needed for k people.
     omega
-        As in :class:`~sdv_plausible.release.release_level.ReleaseTest`; None: all but a few attributes with
+        As in :class:`~sdv_plausible.ReleaseTest`; None: all but a few attributes with
         few values.
     gamma, row_cap, max_plausible, max_check_plausible, hidden_omega
         As in :class:`RowByRowTest`.

@@ -28,10 +28,10 @@ from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release import row_tests
-from sdv_plausible.release.deterministic import DeterministicTest
-from sdv_plausible.release.omega import Omega
-from sdv_plausible.release.row_tests import SIZE_EPSILON, RandomizedTest
+from sdv_plausible.release.drawing.omega import Omega
+from sdv_plausible.release.privacy_tests import randomized
+from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
+from sdv_plausible.release.privacy_tests.randomized import SIZE_EPSILON, RandomizedTest
 from tests.flat import bound, rebound
 
 # --- who passes -------------------------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def test_the_rows_of_a_unit_that_is_replaced_are_not_counted_on(neighbours):
     others = 900 - unit if neighbours.replace else 900
     common = {
         "num_rows": 100, "k": neighbours.rows_of(50), "gamma": 1.0, "epsilon0": 1.0 / unit, "neighbours": neighbours,
-        "delta": (1 - row_tests.SIZE_DELTA_SHARE) * 1e-6,
+        "delta": (1 - randomized.SIZE_DELTA_SHARE) * 1e-6,
     }  # fmt: skip
     charged = {
         n: rows_loss(
@@ -312,12 +312,12 @@ def test_a_bound_that_a_neighbour_does_not_reach_is_confirmed_as_often_as_charge
 
 def test_the_size_check_without_its_margin_is_caught(monkeypatch):
     """Mutant: the noisy number itself is compared; a bound that is one too high then stands about every other time."""
-    monkeypatch.setattr(row_tests, "size_lower_bound_margin", lambda epsilon, failure, neighbours: 0)
+    monkeypatch.setattr(randomized, "size_lower_bound_margin", lambda epsilon, failure, neighbours: 0)
     assert not confirms_safely(TEST)
     assert chance_of_confirming(TEST, TEST.least_rows) > 0.5
     monkeypatch.undo()
-    honest = row_tests.size_lower_bound_margin
-    monkeypatch.setattr(row_tests, "size_lower_bound_margin", lambda *given: honest(*given) - 1)
+    honest = randomized.size_lower_bound_margin
+    monkeypatch.setattr(randomized, "size_lower_bound_margin", lambda *given: honest(*given) - 1)
     assert not confirms_safely(TEST)  # one too small is caught as well
 
 
@@ -331,7 +331,7 @@ def test_the_check_asks_the_seeds_once_within_its_entry():
     with record_calls() as calls:
         TEST.confirm(rows)
     assert [(call.name, call.budget) for call in calls] == [("discrete_laplace", SIZE_EPSILON)]
-    margin = row_tests.size_lower_bound_margin(SIZE_EPSILON, TEST._size_delta)
+    margin = randomized.size_lower_bound_margin(SIZE_EPSILON, TEST._size_delta)
     small = Queryable(CodeArray(np.zeros((9, 1), dtype=int), [1]), PrivacyLedger(delta=1e-6), TEST.charge(1.0), Coins.from_seed(0))  # fmt: skip
     with pytest.raises(
         ValueError, match=r"least_rows \(900\) is not confirmed.*declare a lower number"

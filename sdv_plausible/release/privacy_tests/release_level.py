@@ -17,10 +17,10 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.omega import Omega
-from sdv_plausible.release.privacy_tests import PrivacyTest
-from sdv_plausible.release.released_prefixes import ReleasedSeeds
-from sdv_plausible.release.sampler import PrefixSampler, Sampler
+from sdv_plausible.release.drawing.omega import Omega
+from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
+from sdv_plausible.release.drawing.sampler import PrefixSampler, Sampler
+from sdv_plausible.release.privacy_tests.base import PrivacyTest
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,10 +23,10 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.mechanism import TooFewReleasedError
-from sdv_plausible.release.omega import Omega
-from sdv_plausible.release.release_level import ReleaseTest
-from sdv_plausible.release.released_prefixes import ReleasedPrefixes
+from sdv_plausible.release.drawing.mechanism import TooFewReleasedError
+from sdv_plausible.release.drawing.omega import Omega
+from sdv_plausible.release.drawing.released_prefixes import ReleasedPrefixes
+from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from tests.flat import bound
 
 TEST = bound(ReleaseTest, k=8, epsilon0=1.0, delta=0.01)

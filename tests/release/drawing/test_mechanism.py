@@ -13,12 +13,12 @@ from scipy.stats import binom
 from sdv_plausible.models.base import Proposals
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release import mechanism as mechanism_module
-from sdv_plausible.release import row_tests
-from sdv_plausible.release.deterministic import DeterministicTest
-from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
-from sdv_plausible.release.omega import Omega
-from sdv_plausible.release.row_tests import RandomizedTest
+from sdv_plausible.release.drawing import mechanism as mechanism_module
+from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
+from sdv_plausible.release.drawing.omega import Omega
+from sdv_plausible.release.privacy_tests import randomized
+from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
+from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
 
 
 class Watched:
@@ -168,14 +168,14 @@ def test_every_batch_has_thresholds_of_its_own(monkeypatch):
 
     Control: a test that draws from a stream of a fixed name meets the same thresholds in every batch.
     """
-    honest, drawn = row_tests.noise.discrete_laplace, []
+    honest, drawn = randomized.noise.discrete_laplace, []
 
     def watched(values, **given):
         noisy = honest(values, **given)
         drawn.append(tuple((noisy - values).tolist()))
         return noisy
 
-    monkeypatch.setattr(row_tests.noise, "discrete_laplace", watched)
+    monkeypatch.setattr(randomized.noise, "discrete_laplace", watched)
     monkeypatch.setattr(mechanism_module, "BATCH", 64)
 
     class Named(RandomizedTest):

@@ -3,11 +3,10 @@
 It decides which candidates may leave, knows what that costs, and who draws the rows.
 
 Three guarantees, never blurred (docs/explanation/privacy_promise.md):
-:class:`~sdv_plausible.release.deterministic.DeterministicTest` gives plausible deniability only,
-:class:`~sdv_plausible.release.row_tests.RandomizedTest` gives differential privacy row by row,
-:class:`~sdv_plausible.release.release_level.ReleaseTest` gives one guarantee for any number of rows. Nothing
-else in the
-package asks which test it is.
+:class:`~sdv_plausible.DeterministicTest` gives plausible deniability only,
+:class:`~sdv_plausible.RandomizedTest` gives differential privacy row by row,
+:class:`~sdv_plausible.ReleaseTest` gives one guarantee for any number of rows. Nothing else in the package
+asks which test it is.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.omega import Omega
-from sdv_plausible.release.sampler import Sampler
+from sdv_plausible.release.drawing.omega import Omega
+from sdv_plausible.release.drawing.sampler import Sampler
 
 Test = TypeVar("Test", bound="PrivacyTest")
 PREFIX_CELLS = 8  # default omega keeps this many combinations of the seed's values, at most

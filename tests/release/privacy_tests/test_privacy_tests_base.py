@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_plausible.models.base import PrefixModel, SeedModel
-from sdv_plausible.release.deterministic import DeterministicTest
-from sdv_plausible.release.omega import Omega
-from sdv_plausible.release.privacy_tests import PREFIX_CELLS
-from sdv_plausible.release.release_level import ReleaseTest
-from sdv_plausible.release.row_tests import RandomizedTest
+from sdv_plausible.release.drawing.omega import Omega
+from sdv_plausible.release.privacy_tests.base import PREFIX_CELLS
+from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
+from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from tests.flat import bound
 
 TESTS = {

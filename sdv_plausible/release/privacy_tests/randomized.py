@@ -19,9 +19,9 @@ from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.deterministic import RowByRowTest
-from sdv_plausible.release.omega import Omega
-from sdv_plausible.release.sampler import Sampler
+from sdv_plausible.release.drawing.omega import Omega
+from sdv_plausible.release.drawing.sampler import Sampler
+from sdv_plausible.release.privacy_tests.deterministic import RowByRowTest
 
 SIZE_EPSILON = 0.1  # randomised test: spent on the noisy number of seeds
 SIZE_DELTA_SHARE = 0.01  # of the seeds' delta, for the event that its lower bound is too high
@@ -43,7 +43,7 @@ class RandomizedTest(RowByRowTest):
     epsilon0 : float
         Inverse scale of the threshold noise, > 0.
     omega
-        As in :class:`~sdv_plausible.release.release_level.ReleaseTest`; None: all but a few attributes with
+        As in :class:`~sdv_plausible.ReleaseTest`; None: all but a few attributes with
         few values.
     seed_free_share : float
         Probability that a proposal resamples everything, in (0, 1]. All seeds are then plausible, so the pass
@@ -54,7 +54,7 @@ class RandomizedTest(RowByRowTest):
     threshold_noise : {"discrete_laplace", "laplace"}
         Noise of the threshold; the second is the paper's.
     gamma, row_cap, max_plausible, max_check_plausible, hidden_omega
-        As in :class:`~sdv_plausible.release.deterministic.RowByRowTest`.
+        As in :class:`~sdv_plausible.release.privacy_tests.deterministic.RowByRowTest`.
     """
 
     name: ClassVar[str] = "randomized"
