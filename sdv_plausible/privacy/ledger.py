@@ -24,7 +24,7 @@ from sdv_plausible.privacy.ledger_record import PUBLIC, LedgerRecord, rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
 if TYPE_CHECKING:
-    from sdv_plausible.privacy.papers.registry import HasAttributes
+    from sdv_plausible.release.papers.registry import HasAttributes
 
 SAID = ("plausible deniability", "as printed")
 """Names of entries without a loss that are sentences of the ledger, and no lines of its table."""
@@ -252,7 +252,7 @@ class PrivacyLedger:
         ValueError
             If there is no claim, or something given is unknown or not as the registry wants it.
         """
-        from sdv_plausible.privacy.papers.registry import registry_entry, to_yaml
+        from sdv_plausible.release.papers.registry import registry_entry, to_yaml
 
         return to_yaml(registry_entry(LedgerRecord.of(self.to_dict()), domain=domain, **known))
 
@@ -269,7 +269,7 @@ class PrivacyLedger:
         ValueError
             If there is no claim.
         """
-        from sdv_plausible.privacy.papers.conformance import conformance_page
+        from sdv_plausible.release.papers.conformance import conformance_page
 
         return conformance_page(LedgerRecord.of(self.to_dict()), pages=pages)
 

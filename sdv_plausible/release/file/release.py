@@ -29,8 +29,8 @@ from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.whole_files import write_whole
 
 if TYPE_CHECKING:
-    from sdv_plausible.release.card.privacy_card import PrivacyCard
     from sdv_plausible.release.drawing.redrawn import About
+    from sdv_plausible.release.papers.privacy_card import PrivacyCard
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -228,7 +228,7 @@ class Release(ManyRows):
         PrivacyCard
             It can be saved as HTML, Markdown or JSON.
         """
-        from sdv_plausible.release.card.card_lines import card_of
+        from sdv_plausible.release.papers.card_lines import card_of
 
         return card_of(self, budget=budget, audit=audit, domain=domain, known=known)
 

@@ -17,7 +17,7 @@ from jsonschema import Draft7Validator
 
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
-from sdv_plausible.privacy.papers.registry import (
+from sdv_plausible.release.papers.registry import (
     KNOWN,
     RELEASE_TYPES,
     SECTORS,

@@ -14,7 +14,7 @@ from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours
-from sdv_plausible.privacy.papers.conformance import Item
+from sdv_plausible.release.papers.conformance import Item
 
 ROOT = Path(__file__).parents[3]
 TOPICS = (

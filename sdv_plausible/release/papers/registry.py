@@ -1,7 +1,7 @@
 """A release as an entry of OpenDP's Differential Privacy Deployments Registry.
 
 The registry's schema is ``deployments-schema.yaml`` of opendp/deployments-registry-data; its facts are pinned
-in ``tests/privacy/registry_schema.json``.
+in ``tests/release/papers/registry_schema.json``.
 """
 
 from __future__ import annotations

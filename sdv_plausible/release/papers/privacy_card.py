@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.privacy.papers.conformance import markdown_cell
+from sdv_plausible.release.papers.conformance import markdown_cell
 from sdv_plausible.utils.fragments import environment
 from sdv_plausible.utils.whole_files import write_whole
 
@@ -108,7 +108,7 @@ class PrivacyCard:
 
     def to_html(self) -> str:
         """Self-contained page: no script, no network; it prints."""
-        templates = environment("sdv_plausible.release.card")
+        templates = environment("sdv_plausible.release.papers")
         return templates.get_template("card.html").render(card=self, hints=KNOWN)
 
     def _repr_html_(self) -> str:

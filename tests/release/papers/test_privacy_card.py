@@ -13,8 +13,8 @@ from sentences import NO_CLAIM, total
 
 from sdv_plausible import Budget, Release
 from sdv_plausible.audit.results import AuditResult, StageResult
-from sdv_plausible.release.card import card_lines
-from sdv_plausible.release.card.privacy_card import KNOWN, PrivacyCard
+from sdv_plausible.release.papers import card_lines
+from sdv_plausible.release.papers.privacy_card import KNOWN, PrivacyCard
 
 SAID = {"name": "Visits <2026>", "holder": "Office | of Numbers", "date": "2026-01-31"}
 CLAIMS = ["declared", "partly private", "seeds"]
@@ -101,7 +101,7 @@ def test_a_card_holds_nothing_that_the_release_file_does_not(case):
     for part, value in card.to_dict().items():
         if (
             part == "conformance"
-        ):  # made of the ledger's words alone: tests/privacy/papers/test_conformance.py
+        ):  # made of the ledger's words alone: tests/release/papers/test_conformance.py
             continue
         strange += [(part, leaf) for leaf in leaves(value) if leaf.strip() and leaf not in known]
     computed = {"total", "columns", "made with"}
