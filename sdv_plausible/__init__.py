@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from sdv_plausible.privacy.neighbours import Person
     from sdv_plausible.release.file.release import Release
     from sdv_plausible.release.intervals.combining import Combined, combine
+    from sdv_plausible.release.papers.conformance import to_conformance
+    from sdv_plausible.release.papers.registry import to_registry
     from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
     from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
     from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
@@ -73,6 +75,8 @@ _HOME = {
     "read_csv": "table.files.csv_files",
     "read_parquet": "table.files.parquet",
     "register_model_type": "models.registered",
+    "to_conformance": "release.papers.conformance",
+    "to_registry": "release.papers.registry",
 }
 
 __all__ = [
@@ -107,6 +111,8 @@ __all__ = [
     "read_csv",
     "read_parquet",
     "register_model_type",
+    "to_conformance",
+    "to_registry",
 ]
 
 

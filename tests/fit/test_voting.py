@@ -26,6 +26,8 @@ from sdv_plausible import (
     fit_source,
     metadata_of,
     models,
+    to_conformance,
+    to_registry,
 )
 from sdv_plausible.cli import main
 from sdv_plausible.fit import arguments
@@ -900,11 +902,11 @@ def test_lines_within_the_envelope_are_not_shown_as_if_on_top() -> None:
     }
     assert {kinds[name] for name in ("domain", "model")} == {("within another", None, "in learning")}
     assert kinds["learning"][0] == "charged"
-    told = ledger.to_registry()
+    told = to_registry(ledger)
     assert (
         told.count("- model:") == told.count("- domain:") == 1
     )  # among the mechanisms, and not among the costs
-    assert "type_votes.md" in ledger.to_conformance()
+    assert "type_votes.md" in to_conformance(ledger)
     assert "in learning" in str(ledger)
 
 

@@ -6,9 +6,12 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
+
+if TYPE_CHECKING:
+    from sdv_plausible.privacy.ledger import PrivacyLedger
 
 State = Literal["covered", "not covered", "yours to do"]
 PROMISE, THREATS = "explanation/privacy_promise.md", "explanation/threat_model.md"
@@ -27,6 +30,24 @@ class Item:
     def __post_init__(self) -> None:
         if self.state == "covered" and not self.page:
             raise ValueError(f"{self.topic!r} is said to be covered: name the page that proves it")
+
+
+def to_conformance(ledger: PrivacyLedger, *, pages: str = "docs") -> str:
+    """Return a page in the words of NIST SP 800-226: what is covered, what is not, what is yours to do.
+
+    Parameters
+    ----------
+    ledger : PrivacyLedger
+        The release's.
+    pages : str
+        Where the folder ``docs`` of this package is, for the links: a path or an address.
+
+    Raises
+    ------
+    ValueError
+        If there is no claim.
+    """
+    return conformance_page(LedgerRecord.of(ledger.to_dict()), pages=pages)
 
 
 def conformance_page(record: LedgerRecord, *, pages: str = "docs") -> str:

@@ -10,21 +10,17 @@ import datetime
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.privacy.ledger_record import PUBLIC, LedgerRecord, rounded_up
+
+if TYPE_CHECKING:
+    from sdv_plausible.privacy.ledger import PrivacyLedger
+    from sdv_plausible.table.columns.domain import Domain
 
 SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
 RELEASE_TYPES = ("One release", "Many releases")
 BLANK = "to be filled in"
-
-
-class HasAttributes(Protocol):
-    """A domain."""
-
-    @property
-    def attributes(self) -> Sequence[Any]:
-        """Its columns: name, kind, cardinality and provenance of each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +68,35 @@ _WORD = re.compile(r"(?!(?:true|false|null|yes|no|on|off)$)[a-z][a-z0-9-]+")
 Entry = dict[str, Any]
 
 
+def to_registry(ledger: PrivacyLedger, *, domain: Domain | None = None, **known: str | Sequence[str]) -> str:
+    """Return a release as a YAML entry of OpenDP's Differential Privacy Deployments Registry.
+
+    Technical fields come from the ledger. What only a person knows stays blank, with a comment that says what
+    belongs there, until it is given.
+
+    Parameters
+    ----------
+    ledger : PrivacyLedger
+        The release's.
+    domain : Domain, optional
+        The columns of the release, to be listed; ``Release.load(path).domain`` has them.
+    **known
+        By the registry's names: ``name``, ``data_curators``, ``description``, ``intended_use``,
+        ``data_product_region``, ``data_product_sector``, ``publication_date`` (2026-01-31), ``data_domain``,
+        ``actors``, ``release_type``, ``release_type_details``, ``data_source_type_details``,
+        ``preprocessing_and_hyperparameter_tuning``, ``justification``, ``sources``, ``notes``,
+        ``registry_authors``.
+
+    Raises
+    ------
+    ValueError
+        If there is no claim, or something given is unknown or not as the registry wants it.
+    """
+    return to_yaml(registry_entry(LedgerRecord.of(ledger.to_dict()), domain=domain, **known))
+
+
 def registry_entry(
-    record: LedgerRecord, *, domain: HasAttributes | None = None, **known: str | Sequence[str]
+    record: LedgerRecord, *, domain: Domain | None = None, **known: str | Sequence[str]
 ) -> Entry:
     """Return the entry as plain data: technical fields are the ledger's, what nobody gave is blank."""
     # ``known`` is what only a person knows, by the names of :data:`KNOWN`; the domain's columns are listed.
@@ -201,7 +224,7 @@ def _cost(epsilon: float | None, delta: float) -> str:
     return f"epsilon {rounded_up(epsilon or 0.0, 4)} at delta {rounded_up(delta)}"
 
 
-def _columns(domain: HasAttributes) -> str:
+def _columns(domain: Domain) -> str:
     inferred = [column.name for column in domain.attributes if column.provenance == "inferred"]
     if inferred:
         raise ValueError(

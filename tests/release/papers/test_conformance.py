@@ -9,7 +9,7 @@ import pytest
 import releases
 from markdown_it import MarkdownIt
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
+from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, to_conformance
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -42,7 +42,7 @@ def rows(text: str) -> dict[str, tuple[str, str, str]]:
 
 
 def page(case: str = "declared") -> str:
-    return releases.shared(case).privacy_ledger().to_conformance()
+    return to_conformance(releases.shared(case).privacy_ledger())
 
 
 @pytest.mark.parametrize("case", ["declared", "private", "seeds", "uniform"])
@@ -66,7 +66,7 @@ def anchors(text: str) -> set[str]:
 
 @pytest.mark.parametrize("case", ["declared", "private", "persons"])
 def test_links_lead_somewhere(case):
-    text = of_people().to_conformance() if case == "persons" else page(case)
+    text = to_conformance(of_people()) if case == "persons" else page(case)
     for _, _, link in rows(text).values():
         name, _, anchor = link.partition("#")
         assert not name or (ROOT / name).is_file(), link
@@ -74,7 +74,7 @@ def test_links_lead_somewhere(case):
 
 
 def test_pages_may_be_elsewhere():
-    text = releases.shared().privacy_ledger().to_conformance(pages="https://example.org/docs/")
+    text = to_conformance(releases.shared().privacy_ledger(), pages="https://example.org/docs/")
     links = {link for _, _, link in rows(text).values() if link}
     assert all(link.startswith("https://example.org/docs/") for link in links)
     assert not any("docs//" in link for link in links)
@@ -92,7 +92,7 @@ def of_people(person: str = "home") -> PrivacyLedger:
 
 def test_answers_are_the_ledgers():
     ledger = of_people()
-    found = rows(ledger.to_conformance())
+    found = rows(to_conformance(ledger))
     assert float(re.search(r"at most ([\d.]+):", found["Epsilon"][0])[1]) >= ledger.total()
     assert found["Delta"][0].startswith("1e-06")
     assert found["Unit of privacy"][0] == ledger.neighbours.unit
@@ -105,7 +105,7 @@ def test_answers_are_the_ledgers():
 def test_a_declared_domain_is_yours_and_a_learned_one_is_covered():
     short = {"a": {"range_min": 0, "range_max": 9}}
     synth = PlausibleDeniabilitySynthesizer(metadata_of(short), domain=short)
-    declared, learned = rows(synth.plan().ledger.to_conformance()), rows(page("private"))
+    declared, learned = rows(to_conformance(synth.plan().ledger)), rows(page("private"))
     assert declared["Declared: domain"][1] == "yours to do"
     assert "Data-dependent preprocessing: value sets" not in declared
     assert learned["Data-dependent preprocessing: value sets"][1] == "covered"
@@ -117,12 +117,12 @@ def test_a_declared_domain_is_yours_and_a_learned_one_is_covered():
     "name", ["a|b", "a\\|b", "<script>x</script>", "a\nb", "[x](http://example.org)", "![x](y.png)"]
 )
 def test_columns_with_odd_names_stay_in_their_cells(name):
-    found = rows(of_people(name).to_conformance())
-    assert len(found) == len(rows(of_people().to_conformance()))
-    tokens = MarkdownIt("commonmark").enable("table").parse(of_people(name).to_conformance())
+    found = rows(to_conformance(of_people(name)))
+    assert len(found) == len(rows(to_conformance(of_people())))
+    tokens = MarkdownIt("commonmark").enable("table").parse(to_conformance(of_people(name)))
     inside = [child.type for token in tokens for child in token.children or ()]
     assert {"html_inline", "image"}.isdisjoint(inside)
-    assert inside.count("link_open") == of_people().to_conformance().count("](docs/")
+    assert inside.count("link_open") == to_conformance(of_people()).count("](docs/")
 
 
 def test_nothing_is_covered_without_a_page():

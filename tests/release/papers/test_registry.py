@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
+from sdv_plausible import to_registry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
 from sdv_plausible.release.papers.registry import (
@@ -65,7 +66,7 @@ def leaves(node: Any, path: str = "") -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", ["declared", "private", "paper's learner", "seeds", "uniform"])
 def test_a_full_entry_is_of_the_schema(case):
-    entry = yaml.safe_load(ledger(case).to_registry(**FULL))
+    entry = yaml.safe_load(to_registry(ledger(case), **FULL))
     assert errors(entry) == []
     assert entry["tier"] == 3
     assert entry["status"] == "Draft"
@@ -80,10 +81,10 @@ def test_a_full_entry_is_of_the_schema(case):
 @pytest.mark.parametrize("case", ["declared", "private"])
 def test_a_draft_lacks_its_date_alone_and_shows_its_blanks(case):
     """A choice may be absent and a text empty; a date may be neither, so a draft cannot pass for complete."""
-    text = ledger(case).to_registry()
+    text = to_registry(ledger(case))
     entry = yaml.safe_load(text)
     assert errors(entry) == ["deployment/basic/publication_date"]
-    assert errors(yaml.safe_load(ledger(case).to_registry(publication_date="2026-01-31"))) == []
+    assert errors(yaml.safe_load(to_registry(ledger(case), publication_date="2026-01-31"))) == []
     assert entry["tier"] == 2
     marked = re.findall(r"^ *#? *(\w+):.* # to be filled in", text, re.MULTILINE)
     expected = [*missing({}), "notes"]
@@ -94,7 +95,7 @@ def test_a_draft_lacks_its_date_alone_and_shows_its_blanks(case):
 
 def test_technical_fields_are_the_ledgers():
     made = ledger("seeds")
-    entry = yaml.safe_load(made.to_registry())["deployment"]
+    entry = yaml.safe_load(to_registry(made))["deployment"]
     parameters = entry["privacy_loss"]["privacy_parameters"]
     assert parameters == {"epsilon": float(rounded_up(made.total(), 4)), "delta": made.delta}
     assert parameters["epsilon"] >= made.total()
@@ -115,24 +116,24 @@ def test_technical_fields_are_the_ledgers():
 
 
 def test_what_plays_no_part_is_not_called_unprotected():
-    entry = yaml.safe_load(ledger().to_registry())["deployment"]
+    entry = yaml.safe_load(to_registry(ledger()))["deployment"]
     assert "no seed record" not in entry["dp_variant"]["unprotected_quantities"]
 
 
 def test_columns_are_listed_where_the_domain_is_given():
     release = releases.shared().release()
-    entry = yaml.safe_load(release.ledger.to_registry(domain=release.domain))
+    entry = yaml.safe_load(to_registry(release.ledger, domain=release.domain))
     said = entry["deployment"]["dp_variant"]["data_domain"]
     assert "- city: categorical, 4 codes, declared" in said  # three cities, and missing
     assert all(f"- {name}: " in said for name in release.domain.names)
-    mine = yaml.safe_load(release.ledger.to_registry(domain=release.domain, data_domain="mine"))
+    mine = yaml.safe_load(to_registry(release.ledger, domain=release.domain, data_domain="mine"))
     assert mine["deployment"]["dp_variant"]["data_domain"] == "mine"
 
 
 def test_a_domain_that_was_read_off_the_rows_is_refused():
     column = SimpleNamespace(name="age", kind="integer", cardinality=3, provenance="inferred")
     with pytest.raises(ValueError, match="read off the rows in columns age"):
-        ledger().to_registry(domain=SimpleNamespace(attributes=[column]))
+        to_registry(ledger(), domain=SimpleNamespace(attributes=[column]))
 
 
 BAD = [
@@ -152,7 +153,7 @@ BAD = [
 @pytest.mark.parametrize(("known", "words"), BAD)
 def test_what_the_registry_would_not_take(known, words):
     with pytest.raises(ValueError, match=words):
-        ledger().to_registry(**known)
+        to_registry(ledger(), **known)
 
 
 def test_our_fields_are_the_schemas():
@@ -201,9 +202,9 @@ def test_planted_entries_that_are_not_of_the_schema_are_caught(change, path):
 
 
 def test_the_address_is_that_of_the_registrys_own_check():
-    text = ledger().to_registry(name="My table", data_curators=["A B", "C"], publication_date="2026-01-31")
+    text = to_registry(ledger(), name="My table", data_curators=["A B", "C"], publication_date="2026-01-31")
     assert text.splitlines()[1] == "url_slug: my-table-a-b-c-2026"
-    assert ledger().to_registry().splitlines()[1] == "url_slug: draft"
+    assert to_registry(ledger()).splitlines()[1] == "url_slug: draft"
 
 
 @given(st.lists(st.text(), min_size=1), st.text(), st.floats(0, 1e9), st.floats(0, 1))
