@@ -1,4 +1,4 @@
-"""The paper's two privacy tests, which decide candidate by candidate (section 2)."""
+"""Privacy Test 2 of the paper: its threshold is noisy, which gives differential privacy row by row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.drawing.omega import Omega
 from sdv_plausible.release.drawing.sampler import Sampler
-from sdv_plausible.release.privacy_tests.deterministic import RowByRowTest
+from sdv_plausible.release.privacy_tests.row_tests import RowByRowTest
 
 SIZE_EPSILON = 0.1  # randomised test: spent on the noisy number of seeds
 SIZE_DELTA_SHARE = 0.01  # of the seeds' delta, for the event that its lower bound is too high
@@ -54,7 +54,7 @@ class RandomizedTest(RowByRowTest):
     threshold_noise : {"discrete_laplace", "laplace"}
         Noise of the threshold; the second is the paper's.
     gamma, row_cap, max_plausible, max_check_plausible, hidden_omega
-        As in :class:`~sdv_plausible.release.privacy_tests.deterministic.RowByRowTest`.
+        As in `RowByRowTest`.
     """
 
     name: ClassVar[str] = "randomized"

@@ -13,9 +13,10 @@ from release_cases import SEEDS, network
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.release.drawing import sampler as samplers
+from sdv_plausible.release.drawing.diagnosis import diagnose, seed_diagnostics
 from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
 from sdv_plausible.release.drawing.omega import Omega
-from sdv_plausible.release.drawing.sampler import PrefixSampler, RecordSampler, diagnose, seed_diagnostics
+from sdv_plausible.release.drawing.sampler import PrefixSampler, RecordSampler
 from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
 from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
