@@ -21,7 +21,7 @@ from sdv_plausible.table.cells.forms import LONGEST_TEXT, is_text
 from sdv_plausible.utils.whole_files import locked
 
 if TYPE_CHECKING:
-    from sdv_plausible.fit.budget_file import Fit, State
+    from sdv_plausible.fit.budget_file import BudgetState, Charge
 
 FilterName = Literal["sum", "rho"]
 
@@ -69,16 +69,16 @@ class Budget:
             if self._path.exists():
                 self._read()
             else:
-                from sdv_plausible.fit.budget_file import State
+                from sdv_plausible.fit.budget_file import BudgetState
 
-                State(filter=self._filter).write(self._path)
+                BudgetState(filter=self._filter).write(self._path)
 
     @property
     def path(self) -> Path:
         """The file."""
         return self._path
 
-    def draw(self, planned: PrivacyLedger, what: str = "a fit") -> Fit:
+    def draw(self, planned: PrivacyLedger, what: str = "a fit") -> Charge:
         """Charge a fit, before it looks at a row.
 
         Parameters
@@ -90,7 +90,7 @@ class Budget:
 
         Returns
         -------
-        Fit
+        Charge
             The charge as it was written down.
 
         Raises
@@ -115,11 +115,11 @@ class Budget:
                 )
             if not state.filter.admits([*state.costs, cost]):
                 raise BudgetExceededError(_too_much(state, cost))
-            from sdv_plausible.fit.budget_file import Fit
+            from sdv_plausible.fit.budget_file import Charge
 
-            fit = Fit(when=when, what=what, cost=cost)
-            state.with_fit(fit, planned.neighbours).write(self._path)
-        return fit
+            charge = Charge(when=when, what=what, cost=cost)
+            state.with_charge(charge, planned.neighbours).write(self._path)
+        return charge
 
     def check_claim(self, planned: PrivacyLedger) -> None:
         """Raise ValueError for a fit that makes no claim, which can draw nothing."""
@@ -191,10 +191,10 @@ class Budget:
 
     # --- the file ---------------------------------------------------------------------------------------
 
-    def _read(self) -> State:
-        from sdv_plausible.fit.budget_file import State
+    def _read(self) -> BudgetState:
+        from sdv_plausible.fit.budget_file import BudgetState
 
-        state = State.read(self._path)
+        state = BudgetState.read(self._path)
         if state.filter != self._filter:
             there = state.filter
             raise Refused.saying(
@@ -257,12 +257,12 @@ def draw_all(
     return charge
 
 
-def _total(state: State) -> dict[str, float]:
+def _total(state: BudgetState) -> dict[str, float]:
     total: dict[str, Any] = add_up(state.costs)
     return {unit: float(total.get(unit, 0)) for unit in state.filter.limits}
 
 
-def _too_much(state: State, cost: Cost) -> str:
+def _too_much(state: BudgetState, cost: Cost) -> str:
     total = _total(state)
     what = "; ".join(
         f"{unit} {rounded_up(cost[unit], 4)} wanted, "

@@ -20,7 +20,7 @@ _MOST_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fit:
+class Charge:
     """One charge.
 
     It is written before a row is looked at, and says nothing that depends on the rows: not whether the fit
@@ -33,21 +33,21 @@ class Fit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class BudgetState:
     """What a budget file holds."""
 
     filter: PrivacyFilter  # the total, and how costs add up
     neighbours: Neighbours | None = None  # whom all fits protect; None until the first
-    fits: tuple[Fit, ...] = ()  # in the order in which they were charged
+    fits: tuple[Charge, ...] = ()  # in the order in which they were charged
 
     @property
     def costs(self) -> list[Cost]:
         """Cost of every fit."""
         return [fit.cost for fit in self.fits]
 
-    def with_fit(self, fit: Fit, neighbours: Neighbours) -> State:
-        """The state with one more fit."""
-        return replace(self, fits=(*self.fits, fit), neighbours=neighbours)
+    def with_charge(self, charge: Charge, neighbours: Neighbours) -> BudgetState:
+        """The state with one more charge."""
+        return replace(self, fits=(*self.fits, charge), neighbours=neighbours)
 
     def write(self, path: Path) -> None:
         """Replace the file; it is on the disk when this returns."""
@@ -63,7 +63,7 @@ class State:
         write_whole(path, text)
 
     @classmethod
-    def read(cls, path: Path) -> State:
+    def read(cls, path: Path) -> BudgetState:
         """Read a file."""
         try:
             data = path.read_bytes()
@@ -81,16 +81,16 @@ class State:
             ) from None
 
 
-def _state(content: Any) -> State:
+def _state(content: Any) -> BudgetState:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"not of format {FORMAT!r}")
     if content.pop("sha256", None) != _digest(content):
         raise ValueError("its digest does not fit")
     of_whom = content["neighbours"]
-    state = State(
+    state = BudgetState(
         filter=FILTERS[content["filter"]](content["epsilon"], content["delta"]),
         neighbours=None if of_whom is None else Neighbours(**of_whom),
-        fits=tuple(Fit(when=f["when"], what=f["what"], cost=dict(f["cost"])) for f in content["fits"]),
+        fits=tuple(Charge(when=f["when"], what=f["what"], cost=dict(f["cost"])) for f in content["fits"]),
     )
     units = set(state.filter.limits)
     for cost in state.costs:

@@ -6,27 +6,27 @@ import json
 
 import pytest
 
-from sdv_plausible.fit.budget_file import Fit, State, _digest
+from sdv_plausible.fit.budget_file import BudgetState, Charge, _digest
 from sdv_plausible.privacy.accounting.filters import RhoFilter, SumFilter
 from sdv_plausible.privacy.neighbours import Neighbours
 
 COST = {"epsilon": 0.25, "delta": 1e-9}
 
 
-def state(fits: int = 2) -> State:
-    made = State(filter=SumFilter(1.0, 1e-8))
+def state(fits: int = 2) -> BudgetState:
+    made = BudgetState(filter=SumFilter(1.0, 1e-8))
     for i in range(fits):
-        made = made.with_fit(
-            Fit(when="2030-01-01", what=f"fit {i}", cost=COST), Neighbours(rows=3, person="p")
+        made = made.with_charge(
+            Charge(when="2030-01-01", what=f"fit {i}", cost=COST), Neighbours(rows=3, person="p")
         )
     return made
 
 
-@pytest.mark.parametrize("made", [state(0), state(2), State(filter=RhoFilter(0.5, 1e-7))])
+@pytest.mark.parametrize("made", [state(0), state(2), BudgetState(filter=RhoFilter(0.5, 1e-7))])
 def test_what_is_written_comes_back(tmp_path, made):
     path = tmp_path / "b"
     made.write(path)
-    assert State.read(path) == made
+    assert BudgetState.read(path) == made
     assert [file.name for file in tmp_path.iterdir()] == ["b"]
 
 
@@ -57,7 +57,7 @@ def test_damage_is_one_clear_line(tmp_path, damage):
     state().write(path)
     path.write_text(damage(json.loads(path.read_text())))
     with pytest.raises(ValueError, match="is no budget file, or was changed or damaged") as refused:
-        State.read(path)
+        BudgetState.read(path)
     assert "\n" not in str(refused.value)
     assert str(path) in str(refused.value)
 
@@ -69,7 +69,7 @@ def test_every_flipped_byte_is_noticed(tmp_path):
     for place in range(len(data)):
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         try:
-            read = State.read(path)
+            read = BudgetState.read(path)
         except ValueError:
             continue
         assert read == state()  # white space
@@ -77,4 +77,4 @@ def test_every_flipped_byte_is_noticed(tmp_path):
 
 def test_a_file_that_is_gone_says_so(tmp_path):
     with pytest.raises(ValueError, match=r"path .* is gone\. Put it back"):
-        State.read(tmp_path / "none")
+        BudgetState.read(tmp_path / "none")

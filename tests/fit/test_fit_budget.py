@@ -17,7 +17,7 @@ import pytest
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, PrivacyLedger, Release, fit_source
 from sdv_plausible.fit import budget as budget_module
 from sdv_plausible.fit.budget import only_planned
-from sdv_plausible.fit.budget_file import State
+from sdv_plausible.fit.budget_file import BudgetState
 from sdv_plausible.fit.rows import TableRows
 from sdv_plausible.models import learners
 from sdv_plausible.models.base import ModelBudget
@@ -334,7 +334,7 @@ def test_of_two_processes_that_want_more_than_half_one_gets_it(path):
 def race(path, monkeypatch, patience: float) -> list[str]:
     """Two draws, each of which waits between reading and writing for the other to get as far."""
     budget, both, results = Budget(1.0, 1e-8, path), threading.Barrier(2), []
-    write = State.write
+    write = BudgetState.write
 
     def late(state, place):
         with contextlib.suppress(threading.BrokenBarrierError):
@@ -348,7 +348,7 @@ def race(path, monkeypatch, patience: float) -> list[str]:
         except BudgetExceededError:
             results.append("refused")
 
-    monkeypatch.setattr(State, "write", late)
+    monkeypatch.setattr(BudgetState, "write", late)
     threads = [threading.Thread(target=draw) for _ in range(2)]
     for thread in threads:
         thread.start()

@@ -124,7 +124,7 @@ def test_a_parameter_without_a_case_is_named() -> None:
 
 def test_every_privacy_test_and_kind_of_rule_has_a_case() -> None:
     assert (
-        guarded.unequal(settings.TESTS, get_args(settings.TestName)) == []
+        guarded.unequal(settings.TESTS_BY_NAME, get_args(settings.TestName)) == []
     )  # whose values are closed parameters
     assert guarded.unequal(KINDS, {rule.kind for rule in ruled.RULES}) == []
     assert guarded.unequal({**KINDS, "odd": None}, {rule.kind for rule in ruled.RULES}) == ["odd"]

@@ -150,14 +150,14 @@ class PlausibleDeniabilityMechanism:
 
 MOST_PROCESSES = 61  # as many as every system lets one wait for
 PART_ROWS = 25_000  # rows that one stream of coins makes
-Part = tuple[int, Coins, int | None]
+PartOfRows = tuple[int, Coins, int | None]
 Rows = tuple[np.ndarray, np.ndarray]  # as codes, and the latent points that they were decoded from
-RunParts = Callable[[list[Part]], list[Rows]]
+RunParts = Callable[[list[PartOfRows]], list[Rows]]
 
 _held: list[PlausibleDeniabilityMechanism] = []  # of a worker: the mechanism is sent to it once
 
 
-def parts_of(num_rows: int, coins: Coins, attempts: Callable[[int], int | None]) -> list[Part]:
+def parts_of(num_rows: int, coins: Coins, attempts: Callable[[int], int | None]) -> list[PartOfRows]:
     """Rows, coins and attempts of every part; the first has the coins of the call."""
     sizes = [min(PART_ROWS, num_rows - start) for start in range(0, num_rows, PART_ROWS)] or [0]
     return [(size, coins.spawn("part", i) if i else coins, attempts(size)) for i, size in enumerate(sizes)]
@@ -175,5 +175,5 @@ def workers(mechanism: PlausibleDeniabilityMechanism, processes: int) -> Iterato
         yield lambda parts: list(pool.map(_made, parts))
 
 
-def _made(part: Part) -> Rows:
+def _made(part: PartOfRows) -> Rows:
     return _held[-1].release_with_points(*part)

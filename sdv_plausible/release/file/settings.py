@@ -21,7 +21,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours, per
 from sdv_plausible.release.file.parts import Part, check_writable
 from sdv_plausible.release.privacy_tests.base import PrivacyTest, option_names
 from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.release.privacy_tests.settings import TESTS, Settings
+from sdv_plausible.release.privacy_tests.settings import TESTS_BY_NAME, Settings
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.declared.declarations import Undeclared
 
@@ -33,7 +33,7 @@ PRIVACY = (
     "split", "least_rows",
 )  # fmt: skip
 """Settings that every file has; options of a test that are not the file's have their usual values."""
-_OF_TESTS = dict.fromkeys(name for test in TESTS.values() for name in option_names(test))
+_OF_TESTS = dict.fromkeys(name for test in TESTS_BY_NAME.values() for name in option_names(test))
 NEWER = (*(name for name in _OF_TESTS if name not in PRIVACY), "accounting", "noise")
 """Settings that older files lack: their defaults hold then."""
 UNIT = ("neighbours", "person", "rows_per_person")
@@ -142,7 +142,7 @@ def read_settings(part: Part) -> dict[str, Any]:
     f["neighbours"].choice(RELATIONS)
     f["person"].maybe(lambda p: p.text(LONGEST_NAME))
     f["rows_per_person"].whole(1)
-    f["privacy_test"].choice(TESTS)
+    f["privacy_test"].choice(TESTS_BY_NAME)
     if "accounting" in found:
         f["accounting"].choice(("paper", "proved"))
     part.checked(lambda: privacy_of(found))
@@ -166,7 +166,7 @@ def privacy_of(settings: Mapping[str, Any]) -> Settings:
     """The privacy parameters among the settings, checked."""
     test, relation = privacy_test_of(settings), settings["neighbours"]
     unit = Neighbours.parse(relation, person_of(settings["person"], settings["rows_per_person"]))
-    for kind in TESTS.values():  # what plays no part is checked all the same: all of it is shown
+    for kind in TESTS_BY_NAME.values():  # what plays no part is checked all the same: all of it is shown
         _made(kind, settings)
     return Settings(
         epsilon=settings["epsilon"], delta=settings["delta"], test=test, neighbours=unit,
@@ -176,7 +176,7 @@ def privacy_of(settings: Mapping[str, Any]) -> Settings:
 
 def privacy_test_of(settings: Mapping[str, Any]) -> PrivacyTest:
     """The privacy test among the settings."""
-    return _made(TESTS[settings["privacy_test"]], settings)
+    return _made(TESTS_BY_NAME[settings["privacy_test"]], settings)
 
 
 def _made(kind: type[PrivacyTest], settings: Mapping[str, Any]) -> PrivacyTest:

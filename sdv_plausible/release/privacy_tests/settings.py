@@ -23,15 +23,15 @@ from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 TestName = Literal["release", "randomized", "deterministic"]
 MARGIN = 1e-6  # of an envelope's noise: how discrete noise adds up is computed to a ten millionth
 SEED_DELTA_SHARE = 0.5  # of delta, where seeds are used; the rest belongs to the model
-TESTS: dict[str, type[PrivacyTest]] = {
+TESTS_BY_NAME: dict[str, type[PrivacyTest]] = {
     test.name: test for test in (ReleaseTest, RandomizedTest, DeterministicTest)
 }
 
 
 def read_test(test: Any) -> PrivacyTest:
     """The privacy test that the argument ``test`` names or is."""
-    if isinstance(test, str) and test in TESTS:
-        return TESTS[test]()
+    if isinstance(test, str) and test in TESTS_BY_NAME:
+        return TESTS_BY_NAME[test]()
     if not isinstance(test, PrivacyTest):
         rule = 'must be "release", "randomized" or "deterministic", or one of them with its options'
         raise check.Refused("test", test, rule, "such as ReleaseTest(k=20)")
