@@ -14,7 +14,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.release.file.ledger import read_ledger
-from sdv_plausible.release.file.parts import Part
+from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.declared.declarations import given_file
 from sdv_plausible.table.declared.domain_file import DomainFile
@@ -60,9 +60,9 @@ def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
         return Earlier()
     learned = file.learned
     place = str(Path(domain)) if isinstance(domain, (str, os.PathLike)) else "domain"
-    parts = Part(learned, f"{place}: learned").entries()
+    parts = Placed(learned, f"{place}: learned").entries()
     if set(parts) - {"columns"} != {"charge", "ledger"}:
-        raise Part(learned, f"{place}: learned").refuse("must have the entries charge, columns and ledger")
+        raise Placed(learned, f"{place}: learned").refuse("must have the entries charge, columns and ledger")
     if "columns" in parts:  # version 0.1 named none
         paid = [one.text(LONGEST_NAME) for one in parts["columns"].items()]
         if strange := [name for name in file.private if name not in paid]:

@@ -14,7 +14,7 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry, counted
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.release.file.ledger import write_learned
-from sdv_plausible.release.file.parts import Part, check_writable
+from sdv_plausible.release.file.parts import Placed, check_writable
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.columns.column_document import ATTRIBUTE
 from sdv_plausible.table.columns.domain import Attribute, Domain, read_attribute, write_attribute
@@ -73,7 +73,7 @@ def write_domain(domain: Domain) -> list[dict[str, Any]]:
     return [write_attribute(attribute) for attribute in domain]
 
 
-def read_domain(part: Part) -> Domain:
+def read_domain(part: Placed) -> Domain:
     """Domain of a section."""
     items = part.items(100_000)
     attributes = tuple(map(_read_modelled, items))
@@ -82,7 +82,7 @@ def read_domain(part: Part) -> Domain:
     return part.checked(lambda: Domain(attributes))
 
 
-def read_column(part: Part) -> Attribute:
+def read_column(part: Placed) -> Attribute:
     """Finished column of an object."""
     part.entries()
     found = part.checked(lambda: read_attribute(part.value, REQUIRED))
@@ -99,13 +99,13 @@ def check_column(name: str, attribute: Attribute) -> None:
         raise Refused.saying("domain", f"{what} has the name {attribute.name!r:.60}")
 
 
-def _read_modelled(part: Part) -> Attribute:
+def _read_modelled(part: Placed) -> Attribute:
     attribute = read_column(part)
     _check_arithmetic(part, attribute)
     return attribute
 
 
-def _check_arithmetic(part: Part, attribute: Attribute) -> None:
+def _check_arithmetic(part: Placed, attribute: Attribute) -> None:
     """Refuse bins in which no value can be drawn without an overflow."""
     widths = [high - low for low, high in zip(attribute.lower, attribute.upper, strict=True)]
     if attribute.kind == "float":

@@ -18,7 +18,7 @@ from sdv_plausible.models import learner_of, words_of
 from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours, person_of
-from sdv_plausible.release.file.parts import Part, check_writable
+from sdv_plausible.release.file.parts import Placed, check_writable
 from sdv_plausible.release.privacy_tests.base import PrivacyTest, option_names
 from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.release.privacy_tests.settings import TESTS_BY_NAME, Settings
@@ -127,7 +127,7 @@ def _sorted(value: Any) -> Any:
     return {name: _sorted(value[name]) for name in sorted(value)} if isinstance(value, Mapping) else value
 
 
-def read_settings(part: Part) -> dict[str, Any]:
+def read_settings(part: Placed) -> dict[str, Any]:
     """Settings of a section."""
     f = part.entries(1000)
     lacking = sorted({*PRIVACY, *UNIT, *OTHERS} - set(f))
@@ -202,7 +202,7 @@ def _is_short(value: Any) -> bool:
     return len(value) <= 40 if isinstance(value, str) else not isinstance(value, dict)
 
 
-def _plain(part: Part, depth: int) -> Any:
+def _plain(part: Placed, depth: int) -> Any:
     """A text, a finite number, a truth value, null, or a list or object of such."""
     value = part.value
     if value is None or isinstance(value, bool):
