@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sdv.errors import SamplingError
 
-from sdv_plausible.fit.earlier import EARLIER
+from sdv_plausible.fit.earlier import EARLIER, write_learned
 from sdv_plausible.fit.run import Found
 from sdv_plausible.models import learner_of, make_learner
 from sdv_plausible.privacy.checks import Refused
@@ -18,7 +18,6 @@ from sdv_plausible.privacy.neighbours import person_of
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.drawing.sampler import PrefixSampler
 from sdv_plausible.release.file.answers import Answers
-from sdv_plausible.release.file.ledger import write_learned
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.schema import Column, TableSchema
 from sdv_plausible.release.file.settings import (

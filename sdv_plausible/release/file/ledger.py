@@ -7,7 +7,7 @@ release was made, which is checked and shown to nobody.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -75,14 +75,6 @@ def write_ledger(ledger: PrivacyLedger, statement: Statement | None = None) -> d
         "entries": [_write_entry(entry) for entry in ledger.entries],
         "not_covered": list(said.not_covered),
     }
-
-
-def write_learned(
-    ledger: PrivacyLedger, columns: Iterable[str], charge: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    """What learning a domain cost, as a domain file and a saved Domain hold it."""
-    # ``columns`` are those that it paid for; ``charge``: ``when`` and ``what`` of the one in the budget.
-    return {"charge": charge, "columns": sorted(columns), "ledger": write_ledger(ledger)}
 
 
 def _write_entry(entry: LedgerEntry) -> dict[str, Any]:
