@@ -10,7 +10,7 @@ import pandas as pd
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.drawing.sampler import Sampler
+from sdv_plausible.release.drawing.sampler import RecordSampler, Sampler
 
 SHOWN_OMEGAS = 6  # a readable number of lines
 
@@ -18,7 +18,7 @@ SHOWN_OMEGAS = 6  # a readable number of lines
 def diagnose(sampler: Sampler, num_candidates: int) -> pd.DataFrame:
     """Plausible seeds of candidates by number of kept attributes. Looks at the records: not private."""
     # One row per omega: number of kept attributes, quartiles of the group sizes, share of at least k.
-    mechanism, found = sampler.mechanism_with_records, []
+    mechanism, found = _mechanism(sampler), []
     for omega, plausible in _plausible_seeds(mechanism, num_candidates).items():
         low, middle, high = np.percentile(plausible, [25, 50, 75])
         share = float((plausible >= mechanism.test.least_seeds).mean())
@@ -29,7 +29,7 @@ def diagnose(sampler: Sampler, num_candidates: int) -> pd.DataFrame:
 def seed_diagnostics(sampler: Sampler, num_candidates: int) -> dict[str, Any]:
     """The same for the report."""
     # Plausible seeds at the mechanism's omega, and who passes at which k and omega.
-    mechanism = sampler.mechanism_with_records
+    mechanism = _mechanism(sampler)
     by_omega = _plausible_seeds(mechanism, num_candidates)
     m, k = mechanism.model.num_attributes, mechanism.test.least_seeds
     used = mechanism.omega.among(m)
@@ -42,6 +42,15 @@ def seed_diagnostics(sampler: Sampler, num_candidates: int) -> dict[str, Any]:
             for k in ks
         },
     }
+
+
+def _mechanism(sampler: Sampler) -> PlausibleDeniabilityMechanism:
+    if not isinstance(sampler, RecordSampler):
+        raise ValueError(
+            "diagnose() needs the seed records, which test='release' does not keep; fit a second synthesizer "
+            "with test='randomized' on the same table to look at them"
+        )
+    return sampler.mechanism
 
 
 def _plausible_seeds(mechanism: PlausibleDeniabilityMechanism, num_candidates: int) -> dict[int, np.ndarray]:

@@ -74,14 +74,6 @@ class Sampler(ABC):
             )
         yield
 
-    @property
-    def mechanism_with_records(self) -> PlausibleDeniabilityMechanism:
-        """Mechanism 1, for diagnostics."""
-        raise ValueError(
-            "diagnose() needs the seed records, which test='release' does not keep; fit a second synthesizer "
-            "with test='randomized' on the same table to look at them"
-        )
-
 
 @dataclass(kw_only=True)
 class PrefixSampler(Sampler):
@@ -132,11 +124,6 @@ class RecordSampler(Sampler):
                 yield
             finally:
                 self._run = None
-
-    @property
-    def mechanism_with_records(self) -> PlausibleDeniabilityMechanism:
-        """Mechanism 1."""
-        return self.mechanism
 
 
 def _together(parts: list[Rows]) -> Rows:

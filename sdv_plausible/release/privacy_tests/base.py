@@ -68,20 +68,7 @@ class PrivacyTest(ABC):
         self._check()
 
     def bound(self: Test, delta: float, neighbours: Neighbours) -> Test:
-        """The same test for a fit.
-
-        Parameters
-        ----------
-        delta : float
-            What the seeds may fail with, in (0, 1).
-        neighbours : Neighbours
-            Whom the fit protects.
-
-        Raises
-        ------
-        ValueError
-            If the test cannot protect them.
-        """
+        """The same test for a fit; ValueError if it cannot protect these neighbours."""
         test = copy(self)
         object.__setattr__(test, "delta", check.share_of_delta("delta", delta, "try 1e-9"))
         object.__setattr__(test, "neighbours", neighbours)
@@ -185,19 +172,7 @@ class PrivacyTest(ABC):
 
     @abstractmethod
     def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: Coins) -> Sampler:
-        """Return who draws the rows, from a fitted model and the seeds, whose :meth:`charge` has been paid.
-
-        Parameters
-        ----------
-        model : SeedModel
-            Fitted.
-        seeds : Queryable
-            The seed records behind their door.
-        omega : Omega
-            Number of resampled attributes.
-        sampling : Coins
-            Secret of the sampling streams.
-        """
+        """Return who draws the rows, from a fitted model and the seeds; :meth:`charge` has been paid."""
 
     def complaints(self, num_rows: int) -> list[str]:  # noqa: ARG002
         """Errors for the holder of a table of so many rows, before anything is fitted."""

@@ -119,22 +119,7 @@ class ReleaseTest(PrivacyTest):
         return Omega(None, None)
 
     def release(self, group_sizes: np.ndarray, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
-        """Select groups and draw their released sizes.
-
-        Parameters
-        ----------
-        group_sizes : ndarray of int, shape (g,)
-            True sizes of the groups present.
-        coins : Coins
-            Source of the noise.
-
-        Returns
-        -------
-        released : ndarray of int
-            Positions of the released groups.
-        noisy_sizes : ndarray of int64
-            Their released sizes, each >= least_seeds + margin.
-        """
+        """Positions of the groups that are released, and their noisy sizes, each >= least_seeds + margin."""
         large = np.flatnonzero(group_sizes >= self.least_seeds)
         if not len(large):
             return large, np.empty(0, dtype=np.int64)
