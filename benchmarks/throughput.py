@@ -20,7 +20,7 @@ from typing import Any
 from sdv_plausible.fit.learning import learn_model
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release.omega import Omega
+from sdv_plausible.release.drawing.omega import Omega
 
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
@@ -36,9 +36,9 @@ from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import scan_plausible_seeds
-from sdv_plausible.release.deterministic import DeterministicTest
-from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.row_tests import RandomizedTest
+from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
+from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from sdv_plausible.table.columns.domain import Domain

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from sdv_plausible.utils.late import late_names
 
 if TYPE_CHECKING:
+    from sdv_plausible.fit.budget import Budget
+    from sdv_plausible.fit.plan import plan
     from sdv_plausible.fit.public_table import PublicTable
     from sdv_plausible.fit.source import fit_source
     from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
@@ -24,13 +26,13 @@ if TYPE_CHECKING:
     from sdv_plausible.privacy.checks import Refused
     from sdv_plausible.privacy.ledger import PrivacyLedger
     from sdv_plausible.privacy.neighbours import Person
-    from sdv_plausible.release.budget import Budget
-    from sdv_plausible.release.deterministic import DeterministicTest
     from sdv_plausible.release.file.release import Release
     from sdv_plausible.release.intervals.combining import Combined, combine
-    from sdv_plausible.release.plan import plan
-    from sdv_plausible.release.release_level import ReleaseTest
-    from sdv_plausible.release.row_tests import RandomizedTest
+    from sdv_plausible.release.papers.conformance import to_conformance
+    from sdv_plausible.release.papers.registry import to_registry
+    from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
+    from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
+    from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
     from sdv_plausible.sdv.copula import SDVCopula
     from sdv_plausible.sdv.versions import metadata_of
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
@@ -44,8 +46,8 @@ __version__ = "0.2.0"
 _HOME = {
     "AdaptiveNetwork": "models.adaptive.adaptive_network",
     "Attribute": "table.columns.domain",
-    "Budget": "release.budget",
-    "DeterministicTest": "release.deterministic",
+    "Budget": "fit.budget",
+    "DeterministicTest": "release.privacy_tests.deterministic",
     "Combined": "release.intervals.combining",
     "Domain": "table.columns.domain",
     "Files": "table.files.text_files",
@@ -57,10 +59,10 @@ _HOME = {
     "PlausibleDeniabilitySynthesizer": "synthesizer",
     "PrivacyLedger": "privacy.ledger",
     "PublicTable": "fit.public_table",
-    "RandomizedTest": "release.row_tests",
+    "RandomizedTest": "release.privacy_tests.randomized",
     "Refused": "privacy.checks",
     "Release": "release.file.release",
-    "ReleaseTest": "release.release_level",
+    "ReleaseTest": "release.privacy_tests.release_level",
     "SDVCopula": "sdv.copula",
     "Uniform": "models.uniform",
     "check_learner": "models.checks",
@@ -69,10 +71,12 @@ _HOME = {
     "count_unreadable": "table.files.csv_files",
     "fit_source": "fit.source",
     "metadata_of": "sdv.versions",
-    "plan": "release.plan",
+    "plan": "fit.plan",
     "read_csv": "table.files.csv_files",
     "read_parquet": "table.files.parquet",
     "register_model_type": "models.registered",
+    "to_conformance": "release.papers.conformance",
+    "to_registry": "release.papers.registry",
 }
 
 __all__ = [
@@ -107,6 +111,8 @@ __all__ = [
     "read_csv",
     "read_parquet",
     "register_model_type",
+    "to_conformance",
+    "to_registry",
 ]
 
 

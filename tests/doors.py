@@ -15,10 +15,10 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.omega import Omega
-from sdv_plausible.release.released_prefixes import ReleasedSeeds
-from sdv_plausible.release.sampler import Sampler
-from sdv_plausible.release.settings import Settings
+from sdv_plausible.release.drawing.omega import Omega
+from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
+from sdv_plausible.release.drawing.sampler import Sampler
+from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.table.columns.domain import Domain
 
 

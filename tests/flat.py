@@ -9,9 +9,9 @@ from sdv_plausible.fit.options import OPTIONS, VALUES
 from sdv_plausible.fit.public_table import PublicTable
 from sdv_plausible.models import OF_PAPER, named_learner
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, Person
-from sdv_plausible.release.privacy_tests import PrivacyTest, option_names
-from sdv_plausible.release.release_level import ReleaseTest
-from sdv_plausible.release.settings import TESTS, Settings, read_test
+from sdv_plausible.release.privacy_tests.base import PrivacyTest, option_names
+from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
+from sdv_plausible.release.privacy_tests.settings import TESTS_BY_NAME, Settings, read_test
 
 Test = TypeVar("Test", bound=PrivacyTest)
 OF_TESTS = [name for name, option in OPTIONS.items() if option.of and VALUES[option.of[0]] == "test"]
@@ -20,8 +20,8 @@ OF_TESTS = [name for name, option in OPTIONS.items() if option.of and VALUES[opt
 def values(**flat: Any) -> dict[str, Any]:
     """Arguments of the constructor; options of a test count where they are the test's."""
     given = {name: flat.pop(name) for name in OF_TESTS if name in flat}
-    if given and flat.get("test", "release") in TESTS:
-        made = TESTS[flat.get("test", "release")]
+    if given and flat.get("test", "release") in TESTS_BY_NAME:
+        made = TESTS_BY_NAME[flat.get("test", "release")]
         flat["test"] = made(**{name: value for name, value in given.items() if name in option_names(made)})
     of_paper = {name: flat.pop(name) for name in OF_PAPER if name in flat}
     parameters = flat.pop("model_parameters", None)

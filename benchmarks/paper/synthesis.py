@@ -24,11 +24,11 @@ from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable, SeedRecords
-from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.omega import Omega
-from sdv_plausible.release.release_level import ReleaseTest
-from sdv_plausible.release.released_prefixes import ReleasedSeeds
-from sdv_plausible.release.row_tests import RandomizedTest
+from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.release.drawing.omega import Omega
+from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
+from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 
 ALL_RESAMPLED = Omega(None, None)
 MAX_ATTEMPTS_PER_ROW = 10_000  # a study may fail visibly; a release under a claim must not

@@ -21,7 +21,6 @@ from starlette.types import Message
 from sdv_plausible.declaring.codebook import Codebook
 from sdv_plausible.declaring.readers import read_codebook
 from sdv_plausible.declaring.review import Review, Table
-from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted, read_domain_file
 from sdv_plausible.table.declared.looks import with_earlier
@@ -210,5 +209,5 @@ def _declared(
     return DomainFile.of({**given.to_dict(), "columns": {**file.columns, **given.columns}}), messages
 
 
-def _no_planner(*_: Any) -> Plan:
+def _no_planner(*_: Any) -> object:
     raise ValueError("the plan is on the page of the budget")

@@ -12,11 +12,11 @@ from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit.options import MODELS as ALL_MODELS
 from sdv_plausible.fit.options import TESTS, VOTE_TAKES, default_of
 from sdv_plausible.fit.parts import refuse_whole
+from sdv_plausible.fit.plan import Plan
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import person_of
-from sdv_plausible.release.plan import Plan
-from sdv_plausible.release.privacy_tests import option_names
-from sdv_plausible.release.settings import TESTS as TESTS_MADE
+from sdv_plausible.release.privacy_tests.base import option_names
+from sdv_plausible.release.privacy_tests.settings import TESTS_BY_NAME
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.determined import Determined
 from sdv_plausible.rules.making import Sum
@@ -142,7 +142,7 @@ class Order:
             "epsilon0": numbers["epsilon0"],
             "row_cap": max(int(numbers["rows"]), 1),
         }
-        made = TESTS_MADE[name]
+        made = TESTS_BY_NAME[name]
         if self.in_parts:
             refuse_whole(made(), self.choices["model"])
         test = made(**{option: value for option, value in options.items() if option in option_names(made)})

@@ -34,7 +34,7 @@ from sdv_plausible.app.steps import steps, templates
 from sdv_plausible.declaring.review import version
 from sdv_plausible.declaring.web import pages as review_pages
 from sdv_plausible.fit.options import TESTS
-from sdv_plausible.release.plan import Plan
+from sdv_plausible.fit.plan import Plan
 from sdv_plausible.table.declared.domain_file import blanks
 from sdv_plausible.utils.errors import one_line
 

@@ -35,7 +35,7 @@ THREATS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class AuditPlan:
     """What an audit is to do; see :func:`run`."""
 
     claimed_epsilon: float | None
@@ -114,7 +114,7 @@ def run(
         raise ValueError(f"delta ({delta!r}) must lie in [0, 1) and false_alarm ({false_alarm!r}) in (0, 1)")
     if ours and claimed_epsilon is None:
         raise ValueError("ours=True needs claimed_epsilon: the white box holds its answers against the claim")
-    plan = Plan(
+    plan = AuditPlan(
         claimed_epsilon=claimed_epsilon, delta=delta, ours=ours, canaries=min(canaries, len(table) // 4),
         shadow_runs=shadow_runs, white_box_runs=white_box_runs, most_rows=most_rows,
         false_alarm=false_alarm, seconds=seconds, anonymeter=None if anonymeter is None else str(anonymeter),
@@ -167,7 +167,7 @@ class _Keeper:
 class _Audit:
     """The stages, and the fit that two of them share."""
 
-    def __init__(self, table: pd.DataFrame, factory: Factory, plan: Plan) -> None:
+    def __init__(self, table: pd.DataFrame, factory: Factory, plan: AuditPlan) -> None:
         self._coins = Coins.from_os_entropy()
         order = self._coins.spawn("rows").permutation(len(table))[: plan.most_rows]
         self._table, self._factory, self._plan = table.iloc[order].reset_index(drop=True), factory, plan
@@ -278,7 +278,7 @@ class _Audit:
         return self._shared
 
 
-def _mark(table: pd.DataFrame, plan: Plan, name: str) -> str:
+def _mark(table: pd.DataFrame, plan: AuditPlan, name: str) -> str:
     """Tells this audit from every other: table, settings and synthesizer; more time goes on with the same."""
     digest = hashlib.sha256(repr((name, replace(plan, seconds=0.0), list(table.columns))).encode())
     for column in table.columns:

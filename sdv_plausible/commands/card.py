@@ -14,7 +14,7 @@ from sdv_plausible.utils.strict_json import strict_json
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What the card is made from, and what only a person knows."""
-    from sdv_plausible.release.card.privacy_card import KNOWN
+    from sdv_plausible.release.papers.privacy_card import KNOWN
 
     add = command.add_argument
     add("release", type=Path, help="the release file")
@@ -30,8 +30,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Write the card."""
-    from sdv_plausible.release.card.privacy_card import KNOWN
     from sdv_plausible.release.file.release import Release
+    from sdv_plausible.release.papers.privacy_card import KNOWN
 
     budget = None if options.budget is None else Path(options.budget[0])
     check_there(options.release, options.domain, options.audit, budget)

@@ -20,8 +20,8 @@ from sdv_plausible.declaring.readers import READERS, read_codebook
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.fit.options import VOTE_TAKES
+from sdv_plausible.fit.plan import Plan
 from sdv_plausible.privacy.neighbours import Neighbours, person_of
-from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks, drafted, read_domain_file
 from sdv_plausible.table.declared.looks import replace_file, with_looks

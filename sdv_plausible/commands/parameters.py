@@ -89,7 +89,7 @@ def given(options: argparse.Namespace, **known: Any) -> dict[str, Any]:
 
 
 def _test(name: str, given: Mapping[str, Any]) -> Any:
-    from sdv_plausible.release.settings import TESTS
+    from sdv_plausible.release.privacy_tests.settings import TESTS_BY_NAME
 
     if (odd := misplaced(name, given)) is not None:
         tests = " or ".join(test for test, value in NAMED.items() if value in OPTIONS[odd].of)
@@ -97,12 +97,12 @@ def _test(name: str, given: Mapping[str, Any]) -> Any:
             f"{OPTIONS[odd].flag} ({given[odd]}) plays no part under --test {name}: leave it out, or take "
             f"--test {tests}"
         )
-    return TESTS[name](**given)
+    return TESTS_BY_NAME[name](**given)
 
 
 def opened_budget(options: argparse.Namespace) -> Any:
     """The budget that a fit draws from; None if none was given."""
-    from sdv_plausible.release.budget import Budget
+    from sdv_plausible.fit.budget import Budget
 
     if options.budget is None:
         if options.budget_filter is not None:

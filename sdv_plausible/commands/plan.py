@@ -13,7 +13,7 @@ from sdv_plausible.commands.speaking import say
 from sdv_plausible.commands.undeclared import plan_blanks
 
 if TYPE_CHECKING:
-    from sdv_plausible.release.plan import Plan
+    from sdv_plausible.fit.plan import Plan
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

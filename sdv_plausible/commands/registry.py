@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What papers are made from, where they go, and what only a person knows."""
-    from sdv_plausible.privacy.papers.registry import KNOWN
+    from sdv_plausible.release.papers.registry import KNOWN
 
     add = command.add_argument
     add("ledger", type=Path, help="what --ledger wrote, or a release file")
@@ -38,8 +38,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Write the registry entry and the conformance table."""
-    from sdv_plausible.privacy.papers.conformance import conformance_page
-    from sdv_plausible.privacy.papers.registry import KNOWN, missing, registry_entry, to_yaml
+    from sdv_plausible.release.papers.conformance import conformance_page
+    from sdv_plausible.release.papers.registry import KNOWN, missing, registry_entry, to_yaml
 
     _check_papers(options)
     record, domain = _ledger_record(options.ledger)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.checking import Finding, check_columns
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.column_types import column_types
@@ -20,8 +19,8 @@ from sdv_plausible.table.declared.looks import note_look, record_look, replace_f
 from sdv_plausible.table.files.one_file import read_file, unreadable
 from sdv_plausible.table.files.text_files import Files
 
-Planner = Callable[[Mapping[str, Any], float, float, int | None], Plan]
-"""Declarations, epsilon, delta and a public number of rows -> what a release would cost and carry."""
+Planner = Callable[[Mapping[str, Any], float, float, int | None], object]
+"""Declarations, epsilon, delta and a public number of rows -> what a release would cost, as it is shown."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ class Review:
             record_look(self.output, names, rules)
             self._on_look(self.file)
 
-    def plan(self, columns: Mapping[str, Any], epsilon: float, delta: float, rows: int | None) -> Plan:
+    def plan(self, columns: Mapping[str, Any], epsilon: float, delta: float, rows: int | None) -> object:
         """Say what a budget can carry; no row is looked at."""
         file = replace(self.file, columns=columns)
         if left := blanks(file):

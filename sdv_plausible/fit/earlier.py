@@ -1,24 +1,27 @@
-"""What learning a domain cost before the fit that is given it: the fit pays that again."""
+"""What a fit tells the next of its domain: looks, and what learning it cost, which that one pays again."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.fit.budget import Budget
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.entries import LedgerEntry, counted
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
-from sdv_plausible.release.budget import Budget
-from sdv_plausible.release.file.ledger import read_ledger
-from sdv_plausible.release.file.parts import Part
+from sdv_plausible.release.file.ledger import read_ledger, write_ledger
+from sdv_plausible.release.file.parts import Placed
+from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.cells.forms import LONGEST_NAME
-from sdv_plausible.table.declared.declarations import given_file
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.declared.declarations import given_file, looked_at
 from sdv_plausible.table.declared.domain_file import DomainFile
-from sdv_plausible.table.learned.private_domain import listed
+from sdv_plausible.table.learned.private_domain import Whole, listed
 
 EARLIER = "learned earlier"
 
@@ -46,6 +49,57 @@ class Earlier:
         return rest
 
 
+def write_learned(
+    ledger: PrivacyLedger, columns: Iterable[str], charge: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """What learning a domain cost, as a domain file and a saved Domain hold it."""
+    # ``columns`` are those that it paid for; ``charge``: ``when`` and ``what`` of the one in the budget.
+    return {"charge": charge, "columns": sorted(columns), "ledger": write_ledger(ledger)}
+
+
+def with_charges(domain: Domain, ledger: PrivacyLedger, charge: Mapping[str, str] | None = None) -> Domain:
+    """The domain of a fit with what learning it cost, for the next fit that is given it."""
+    # What ended the fit's claim ends that of the domain, if anything of it was learned or its rules were
+    # changed after a look: columns that stand in for others are of these rules. ``charge``: ``when`` and
+    # ``what`` of the one in the budget that paid for the fit.
+    charged = (e for e in counted(ledger.entries) if "domain" in e.parts and e.status == "charged")
+    paid = [_of_domain(entry) for entry in charged]
+    marked = any(e.name == "rules" and e.status == "no claim" for e in ledger.entries)
+    learned = paid or any(a.provenance == "private" for a in domain)
+    if domain.learned is not None or not (learned or marked):
+        return domain
+    ended = (replace(e, losses=(InfiniteLoss(),)) for e in ledger.entries if e.status == "no claim")
+    cost = PrivacyLedger(delta=ledger.delta, covers="the domain", neighbours=ledger.neighbours)
+    cost.charge(*paid, *ended)
+    names = (attribute.name for attribute in domain if attribute.provenance == "private")
+    return replace(domain, learned=write_learned(cost, names, charge))
+
+
+def with_looks(domain: Domain, looks: DomainFile, rules: RuleSet, digests: Collection[str]) -> Domain:
+    """The domain of a fit with the record of looks at its columns and rules, whose ``digests`` these are.
+
+    What was edited after an earlier look is so by its provenance, or cited its public source.
+    """
+    through = looks.looked_rules is not None
+    seen = (
+        name
+        for name in domain.names
+        if not {name, *rules.behind(name)}.isdisjoint(looks.looked) or (through and name in rules.added)
+    )
+    return looked_at(domain, {*looks.looked, *seen}, digests if through else None)
+
+
+def _of_domain(entry: LedgerEntry) -> LedgerEntry:
+    """What an entry charged for the domain: of what stands for domain and model, the domain's most."""
+    if not entry.envelope:
+        return entry
+    how, losses = (
+        "value sets, the most that they may cost whatever the types",
+        Whole.within(entry.losses).most,
+    )
+    return replace(entry, mechanism=how, losses=losses, scope="the domain", parts=("domain",), envelope=False)
+
+
 def was_voted(file: DomainFile | None) -> bool:
     """Whether the types of a learned domain were voted for: its record says what that cost."""
     entries = (((file.learned if file else None) or {}).get("ledger") or {}).get("entries") or ()
@@ -60,9 +114,9 @@ def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
         return Earlier()
     learned = file.learned
     place = str(Path(domain)) if isinstance(domain, (str, os.PathLike)) else "domain"
-    parts = Part(learned, f"{place}: learned").entries()
+    parts = Placed(learned, f"{place}: learned").entries()
     if set(parts) - {"columns"} != {"charge", "ledger"}:
-        raise Part(learned, f"{place}: learned").refuse("must have the entries charge, columns and ledger")
+        raise Placed(learned, f"{place}: learned").refuse("must have the entries charge, columns and ledger")
     if "columns" in parts:  # version 0.1 named none
         paid = [one.text(LONGEST_NAME) for one in parts["columns"].items()]
         if strange := [name for name in file.private if name not in paid]:

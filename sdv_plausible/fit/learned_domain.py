@@ -10,6 +10,8 @@ from dataclasses import replace
 
 import pandas as pd
 
+from sdv_plausible.fit.budget import Budget, check_budget, draw_all
+from sdv_plausible.fit.earlier import write_learned
 from sdv_plausible.fit.rows import TableRows
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.privacy import checks as check
@@ -17,8 +19,6 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.budget import Budget, check_budget, draw_all
-from sdv_plausible.release.file.ledger import write_learned
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.building import build_domain
 from sdv_plausible.table.cells.dates import check_dates

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.fit.budget import Budget, draw_all, only_planned
 from sdv_plausible.fit.earlier import Earlier
 from sdv_plausible.fit.envelope import (
     after_a_vote,
@@ -24,6 +25,7 @@ from sdv_plausible.fit.envelope import (
     with_more,
 )
 from sdv_plausible.fit.learning import fit_release
+from sdv_plausible.fit.plan import Plan, plan
 from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.telling import Teller
@@ -38,11 +40,9 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
-from sdv_plausible.release.budget import Budget, draw_all, only_planned
+from sdv_plausible.release.drawing.sampler import Sampler
 from sdv_plausible.release.file.sections import check_sections
-from sdv_plausible.release.plan import Plan, plan
-from sdv_plausible.release.sampler import Sampler
-from sdv_plausible.release.settings import Settings
+from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.rules.declared import rule_entries
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.table.building import build_domain, domain_entries

@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.fit.arguments import Arguments
+from sdv_plausible.fit.budget import Budget
 from sdv_plausible.fit.options import refuse_moved
 from sdv_plausible.fit.parts import refuse_whole, shown_in_parts, spelling_of
 from sdv_plausible.fit.run import Found
+from sdv_plausible.fit.side_entries import side_entries
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.budget import Budget
+from sdv_plausible.release.drawing.sampler import PrefixSampler
 from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.schema import Column, TableSchema
-from sdv_plausible.release.file.settings import said, versions_of
-from sdv_plausible.release.sampler import PrefixSampler
-from sdv_plausible.release.side_entries import Types, side_entries
+from sdv_plausible.release.file.settings import Types, said, versions_of
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import PART_ROWS
 from sdv_plausible.table.columns.cell_texts import ColumnType

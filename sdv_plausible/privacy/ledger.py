@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sdv_plausible.privacy.accounting.attackers import Attackers, attackers
 from sdv_plausible.privacy.accounting.composition import compose
@@ -20,11 +20,8 @@ from sdv_plausible.privacy.entries import (
     envelope_of,
     within,
 )
-from sdv_plausible.privacy.ledger_record import PUBLIC, LedgerRecord, rounded_up
+from sdv_plausible.privacy.ledger_record import PUBLIC, rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-
-if TYPE_CHECKING:
-    from sdv_plausible.privacy.papers.registry import HasAttributes
 
 SAID = ("plausible deniability", "as printed")
 """Names of entries without a loss that are sentences of the ledger, and no lines of its table."""
@@ -229,49 +226,6 @@ class PrivacyLedger:
     def to_json(self) -> str:
         """JSON text of :meth:`to_dict`."""
         return json.dumps(self.to_dict(), indent=1)
-
-    def to_registry(self, *, domain: HasAttributes | None = None, **known: str | Sequence[str]) -> str:
-        """Return the release as a YAML entry of OpenDP's Differential Privacy Deployments Registry.
-
-        Technical fields come from the ledger. What only a person knows stays blank, with a comment that says
-        what belongs there, until it is given.
-
-        Parameters
-        ----------
-        domain : Domain, optional
-            The columns of the release, to be listed; ``Release.load(path).domain`` has them.
-        **known
-            By the registry's names: ``name``, ``data_curators``, ``description``, ``intended_use``,
-            ``data_product_region``, ``data_product_sector``, ``publication_date`` (2026-01-31),
-            ``data_domain``, ``actors``, ``release_type``, ``release_type_details``,
-            ``data_source_type_details``, ``preprocessing_and_hyperparameter_tuning``, ``justification``,
-            ``sources``, ``notes``, ``registry_authors``.
-
-        Raises
-        ------
-        ValueError
-            If there is no claim, or something given is unknown or not as the registry wants it.
-        """
-        from sdv_plausible.privacy.papers.registry import registry_entry, to_yaml
-
-        return to_yaml(registry_entry(LedgerRecord.of(self.to_dict()), domain=domain, **known))
-
-    def to_conformance(self, *, pages: str = "docs") -> str:
-        """Return a page in the words of NIST SP 800-226: what is covered, what is not, what is yours to do.
-
-        Parameters
-        ----------
-        pages : str
-            Where the folder ``docs`` of this package is, for the links: a path or an address.
-
-        Raises
-        ------
-        ValueError
-            If there is no claim.
-        """
-        from sdv_plausible.privacy.papers.conformance import conformance_page
-
-        return conformance_page(LedgerRecord.of(self.to_dict()), pages=pages)
 
     def to_html(self) -> str:
         """Self-contained HTML fragment: the sentence, then a table of entries."""

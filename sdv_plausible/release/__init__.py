@@ -1,4 +1,1 @@
-"""From a fitted model to rows.
-
-What a release costs, the privacy test in front of it, and who draws the rows.
-"""
+"""Which rows of a fitted model may leave, and as what they are kept."""

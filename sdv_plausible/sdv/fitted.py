@@ -13,13 +13,12 @@ from typing import Any
 import pandas as pd
 from sdv.errors import SamplingError
 
+from sdv_plausible.fit.earlier import with_charges, with_looks
 from sdv_plausible.fit.run import Found
 from sdv_plausible.models.base import named_structure
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.release.file.domain import with_charges, with_looks
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.release.sampler import diagnose, seed_diagnostics
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sdv.releasing import released
 from sdv_plausible.sdv.requests import parents
@@ -115,6 +114,8 @@ class FittedSynthesizer(SamplingSynthesizer):
             One row per number of kept attributes: quartiles of the group sizes of candidates, share of at
             least k.
         """
+        from sdv_plausible.release.drawing.diagnosis import diagnose
+
         return diagnose(self._fitted_sampler(), num_candidates)
 
     def seed_diagnostics(self, num_candidates: int = 10_000) -> dict[str, Any]:
@@ -128,6 +129,8 @@ class FittedSynthesizer(SamplingSynthesizer):
             ``"plausible_seeds"``: of candidates at this synthesizer's omega; ``"pass_rates"``: ``{k: {omega:
             share}}``.
         """
+        from sdv_plausible.release.drawing.diagnosis import seed_diagnostics
+
         return seed_diagnostics(self._fitted_sampler(), num_candidates)
 
     # --- as a file --------------------------------------------------------------------------------

@@ -12,18 +12,19 @@ import numpy as np
 import pandas as pd
 
 import sdv_plausible.rules as kinds
+from sdv_plausible.fit.budget import Budget, check_budget
 from sdv_plausible.fit.earlier import Earlier
 from sdv_plausible.fit.public_table import PublicTable, check_there, public_entries
 from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.run import Fit, Found, Opened
+from sdv_plausible.fit.side_entries import side_entries
 from sdv_plausible.fit.telling import Note, Teller, compared
 from sdv_plausible.fit.told import Told
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.budget import Budget, check_budget
-from sdv_plausible.release.side_entries import Types, side_entries
+from sdv_plausible.release.file.settings import Types
 from sdv_plausible.rules.declared import rule_entries
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.fitted import FittedSynthesizer

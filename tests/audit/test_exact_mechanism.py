@@ -30,11 +30,11 @@ from sdv_plausible.privacy.accounting.released_rows import ReleasedRows
 from sdv_plausible.privacy.accounting.theorem1 import floor_by_construction, theorem1
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release.deterministic import DeterministicTest
-from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.omega import Omega
-from sdv_plausible.release.release_level import ReleaseTest
-from sdv_plausible.release.row_tests import RandomizedTest
+from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.release.drawing.omega import Omega
+from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
+from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from tests.flat import bound, rebound, settings_of
 
 A = Fraction(1, 2)  # exp(-epsilon0), rational

@@ -17,7 +17,7 @@ from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, com
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss, PureDP
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW
-from sdv_plausible.release.settings import Settings
+from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DOMAIN = Domain((Attribute(name="a", kind="categorical", values=("x", "y")),))

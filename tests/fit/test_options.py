@@ -29,7 +29,7 @@ from sdv_plausible.fit import options
 from sdv_plausible.fit.options import MODELS, NAMED, OPTIONS, VALUES, Option, misplaced, moved_to
 from sdv_plausible.models import NAMES, OF_PAPER
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.release.settings import TESTS
+from sdv_plausible.release.privacy_tests.settings import TESTS_BY_NAME
 
 MADE = {
     value.__name__: value
@@ -93,7 +93,7 @@ def test_doors_values_and_command_line_agree_with_the_list():
     assert disagreements(OPTIONS) == []
     assert tuple(arguments(PlausibleDeniabilitySynthesizer.__init__)) == ARGUMENTS
     assert (*MODELS,) == tuple(sorted(NAMES, key=[*MODELS].index))
-    assert {name: made.__name__ for name, made in TESTS.items()} == NAMED
+    assert {name: made.__name__ for name, made in TESTS_BY_NAME.items()} == NAMED
     assert tuple(name for name, option in OPTIONS.items() if option.of == ("PaperNetwork",)) == OF_PAPER
 
 

@@ -23,7 +23,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis
-from sdv_plausible.release.settings import Settings
+from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import settings_of
 

@@ -26,6 +26,8 @@ from sdv_plausible import (
     fit_source,
     metadata_of,
     models,
+    to_conformance,
+    to_registry,
 )
 from sdv_plausible.cli import main
 from sdv_plausible.fit import arguments
@@ -46,9 +48,9 @@ from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.release.release_level import ReleaseTest
-from sdv_plausible.release.row_tests import RandomizedTest
-from sdv_plausible.release.settings import Settings
+from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
+from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.rules import Inequality
 from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns, metadata_from_table
 from sdv_plausible.table.columns.cell_texts import Spelling, read_again, text_of
@@ -900,11 +902,11 @@ def test_lines_within_the_envelope_are_not_shown_as_if_on_top() -> None:
     }
     assert {kinds[name] for name in ("domain", "model")} == {("within another", None, "in learning")}
     assert kinds["learning"][0] == "charged"
-    told = ledger.to_registry()
+    told = to_registry(ledger)
     assert (
         told.count("- model:") == told.count("- domain:") == 1
     )  # among the mechanisms, and not among the costs
-    assert "type_votes.md" in ledger.to_conformance()
+    assert "type_votes.md" in to_conformance(ledger)
     assert "in learning" in str(ledger)
 
 

@@ -46,6 +46,7 @@ NOISE = "Noise is added at the door to the rows and in the privacy tests"
 ANSWERS = "Intervals know no model, and nothing of files"
 AS_THEY_ARE = "Intervals and release files take answers as they are"
 TABLES = "Tables: from cells to columns, to what is learned and declared of them, to files and codes"
+RELEASES = "Releases: from intervals and who draws the rows to privacy tests and papers, to the file"
 CIRCLES = "No circles within a room"
 
 LAZY = "\ndef planted():\n    {}\n"
@@ -59,11 +60,11 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (ROAD, "privacy/noise/planted.py", LAZY, "from sdv_plausible import PlausibleDeniabilitySynthesizer"),
     (ROAD, "privacy/accounting/planted.py", TYPES, "from sdv_plausible.table.columns import domain"),
     (ROAD, "models/planted.py", LAZY, "from sdv_plausible import evaluation"),
-    (ROAD, "models/planted.py", TYPES, "from ..release import plan"),
+    (ROAD, "models/planted.py", TYPES, "from ..release import drawing"),
     (ROAD, "table/planted.py", LAZY, "import sdv_plausible.models"),
     (ROAD, "release/planted.py", PLAIN, "from sdv_plausible.sdv import versions"),
     (ROAD, "evaluation/planted.py", LAZY, "from sdv_plausible.models import base"),
-    (ROAD, "evaluation/page/planted.py", TYPES, "from sdv_plausible.release import plan"),
+    (ROAD, "evaluation/page/planted.py", TYPES, "from sdv_plausible.release import drawing"),
     (ROAD, "sdv/planted.py", LAZY, "import sdv_plausible.cli"),
     (ROAD, "sdv/planted.py", TYPES, "import sdv_plausible.synthesizer"),
     (ROAD, "release/planted.py", LAZY, "import sdv_plausible.audit.exact"),
@@ -77,6 +78,14 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (AS_THEY_ARE, "release/file/planted.py", LAZY, "from sdv_plausible.privacy.noise import mechanisms"),
     (TABLES, "table/cells/planted.py", LAZY, "from sdv_plausible.table.learned import lattice"),
     (TABLES, "table/planted.py", PLAIN, '"""A module without a floor of its own."""'),
+    (
+        RELEASES,
+        "release/drawing/planted.py",
+        TYPES,
+        "from sdv_plausible.release.privacy_tests import settings",
+    ),
+    (RELEASES, "release/papers/planted.py", LAZY, "from sdv_plausible.release.file import release"),
+    (RELEASES, "release/planted.py", PLAIN, '"""A module without a floor of its own."""'),
     (ROAD, "questions/planted.py", TYPES, "from sdv_plausible.table.columns import domain"),
     (ROAD, "privacy/planted.py", LAZY, "import sdv_plausible.questions"),
     (CORE, "privacy/accounting/planted.py", LAZY, "from sdv_plausible.utils import counting"),
@@ -87,7 +96,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (JUDGE, "evaluation/planted.py", LAZY, "import sdv_plausible.questions"),
     (AUDIT, "audit/planted.py", LAZY, "import sdv_plausible.sdv"),
     (AUDIT, "audit/planted.py", TYPES, "from sdv_plausible.table.columns import domain"),
-    (AUDIT, "audit/attacks/planted.py", PLAIN, "from sdv_plausible.release import plan"),
+    (AUDIT, "audit/attacks/planted.py", PLAIN, "from sdv_plausible.release import drawing"),
     (WITHIN, "evaluation/page/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
     (WITHIN, "evaluation/planted.py", PLAIN, '"""A module without a floor of its own."""'),
     (JUDGED_BY, "release/planted.py", LAZY, "import sdv_plausible.evaluation.page"),

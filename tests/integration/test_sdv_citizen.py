@@ -14,7 +14,7 @@ from sdv.sampling import Condition, DataFrameCondition
 from sdv.utils import load_synthesizer
 
 from sdv_plausible.models.paper.paper_network import PaperNetwork
-from sdv_plausible.release.deterministic import DeterministicTest
+from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer, RowCapExceededError
 from tests.flat import values
@@ -517,7 +517,7 @@ def test_row_cap(mixed_table):
 
 
 def test_nothing_passes(mixed_table):
-    from sdv_plausible.release.mechanism import TooFewReleasedError
+    from sdv_plausible.release.drawing.mechanism import TooFewReleasedError
 
     synth = make(test="deterministic", k=590, omega=2)
     synth.fit(mixed_table)

@@ -19,7 +19,7 @@ from sdv_plausible.models.bayesian_network import BayesianNetwork, topological_o
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release.omega import Omega
+from sdv_plausible.release.drawing.omega import Omega
 
 
 @st.composite

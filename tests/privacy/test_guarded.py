@@ -18,7 +18,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, cli, fit_source
 from sdv_plausible.fit.options import OPTIONS
 from sdv_plausible.models import NAMES
 from sdv_plausible.privacy.neighbours import RELATIONS
-from sdv_plausible.release import settings
+from sdv_plausible.release.privacy_tests import settings
 from sdv_plausible.rules.written import KINDS
 from sdv_plausible.sources.opening import ENGINES, Engine, engine_of
 from tests.flat import values
@@ -124,7 +124,7 @@ def test_a_parameter_without_a_case_is_named() -> None:
 
 def test_every_privacy_test_and_kind_of_rule_has_a_case() -> None:
     assert (
-        guarded.unequal(settings.TESTS, get_args(settings.TestName)) == []
+        guarded.unequal(settings.TESTS_BY_NAME, get_args(settings.TestName)) == []
     )  # whose values are closed parameters
     assert guarded.unequal(KINDS, {rule.kind for rule in ruled.RULES}) == []
     assert guarded.unequal({**KINDS, "odd": None}, {rule.kind for rule in ruled.RULES}) == ["odd"]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdv_plausible import to_conformance, to_registry
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -53,8 +54,8 @@ def test_no_claim_no_papers():
     endless = LedgerEntry(name="x", mechanism="m", losses=(InfiniteLoss(),), scope="all", note="leave it out")
     for made in (ledger(endless), ledger(CHARGED, endless), PrivacyLedger(delta=1e-9)):
         for paper in (
-            made.to_registry,
-            made.to_conformance,
+            lambda made=made: to_registry(made),
+            lambda made=made: to_conformance(made),
             lambda made=made: LedgerRecord.from_json(made.to_json()),
         ):
             with pytest.raises(

@@ -26,9 +26,9 @@ from sdv_plausible.fit import learning as releasing
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.released_prefixes import ReleasedSeeds
-from sdv_plausible.release.row_tests import RandomizedTest
+from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
+from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.sdv.versions import metadata_from_columns
 from tests.flat import values
 

@@ -20,7 +20,7 @@ from sdv_plausible.privacy import plausible_seeds
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, partition_number, scan_plausible_seeds
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release.omega import Omega
+from sdv_plausible.release.drawing.omega import Omega
 
 # --- partition numbers ------------------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis, CountTable
 from sdv_plausible.questions.queryable import MANY_TABLES, Queryable
-from sdv_plausible.release.release_level import ReleaseTest
+from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from tests.flat import bound
 
 CARDS = (3, 2, 4)

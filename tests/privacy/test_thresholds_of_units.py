@@ -27,8 +27,8 @@ from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions import frequent, queryable
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release import release_level
-from sdv_plausible.release.release_level import ReleaseTest
+from sdv_plausible.release.privacy_tests import release_level
+from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from tests.flat import bound
 
 Sizes = tuple[int, ...]

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import PaperNetwork, Person, PlausibleDeniabilitySynthesizer
+from sdv_plausible.fit.budget import Budget
 from sdv_plausible.fit.rows import TableRows
-from sdv_plausible.release.budget import Budget
 from sdv_plausible.rules import Inequality
 from sdv_plausible.sdv import parameters
 from sdv_plausible.sdv.versions import metadata_from_columns

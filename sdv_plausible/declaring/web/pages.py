@@ -16,7 +16,6 @@ from starlette.routing import Route
 
 from sdv_plausible.declaring.review import Look, Review, version
 from sdv_plausible.declaring.web import forms
-from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.utils.errors import one_line
 from sdv_plausible.utils.fragments import environment
@@ -49,7 +48,7 @@ class Answer:
     said: str = ""
     refused: str = ""
     look: Look | None = None  # a comparison with the rows
-    plan: Plan | None = None  # what a budget can carry
+    plan: object | None = None  # what a budget can carry
     numbers: Mapping[str, str] = field(default_factory=lambda: USUAL)  # fields of the plan
     refusals: Mapping[str, str] = field(default_factory=dict)  # why they are refused
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from sdv_plausible.questions.counts import Asked, Axis, shape
 from sdv_plausible.questions.transcript import ALL_ROWS, Noise, NoisyAnswer
-from sdv_plausible.release.file.parts import Part
+from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.cells.values import write_value
 from sdv_plausible.table.columns.domain import Domain
@@ -111,7 +111,7 @@ def _write_detail(value: Any) -> Any:
     return None if value is None else write_value(value)
 
 
-def read_answers(part: Part, domain: Domain) -> Answers:
+def read_answers(part: Placed, domain: Domain) -> Answers:
     """Answers of a section, about a domain."""
     f = part.fields(("axes", "asked"))
     axes = [_read_axis(item, domain) for item in f["axes"].items(1_000_000)]
@@ -119,7 +119,7 @@ def read_answers(part: Part, domain: Domain) -> Answers:
     return Answers(tuple(_read(item, axes, domain) for item in asked), domain.names)
 
 
-def _read_axis(part: Part, domain: Domain) -> Axis:
+def _read_axis(part: Placed, domain: Domain) -> Axis:
     f = part.fields(("column", "buckets"))
     column = f["column"].name_of({name: j for j, name in enumerate(domain.names)})
     cardinality = domain.cardinalities[column]
@@ -129,7 +129,7 @@ def _read_axis(part: Part, domain: Domain) -> Axis:
     return Axis(column, buckets)
 
 
-def _read(part: Part, axes: list[Axis], domain: Domain) -> NoisyAnswer:
+def _read(part: Placed, axes: list[Axis], domain: Domain) -> NoisyAnswer:
     f = part.fields(_FIELDS)
     known = {name: name for name in domain.names}
     tables = tuple(
@@ -159,9 +159,9 @@ def _read(part: Part, axes: list[Axis], domain: Domain) -> NoisyAnswer:
     )
 
 
-def _read_detail(part: Part) -> Any:
+def _read_detail(part: Placed) -> Any:
     if isinstance(part.value, list):
         return tuple(item.cell() for item in part.items())
     if isinstance(part.value, dict) and "dtype" in part.value:
         return part.array("whole", (None,))
-    return part.maybe(Part.cell)
+    return part.maybe(Placed.cell)

@@ -14,10 +14,10 @@ import pandas as pd
 
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.file.invented import Place, invent
 from sdv_plausible.release.file.sampling import sample_table
 from sdv_plausible.release.file.schema import TableSchema, as_stored
-from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute, Domain

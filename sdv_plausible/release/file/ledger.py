@@ -7,7 +7,7 @@ release was made, which is checked and shown to nobody.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -16,19 +16,18 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting import losses as known_losses
 from sdv_plausible.privacy.accounting import sampled_gaussian
 from sdv_plausible.privacy.accounting.losses import Loss
-from sdv_plausible.privacy.entries import TOLERANCE, LedgerEntry
-from sdv_plausible.privacy.entries import Part as Known
+from sdv_plausible.privacy.entries import TOLERANCE, LedgerEntry, Part
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours, person_of
-from sdv_plausible.release.file.parts import Part
+from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.release.file.settings import privacy_of, splits_of
-from sdv_plausible.release.release_level import ReleaseTest
+from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 
 if TYPE_CHECKING:  # those hold ledgers themselves
+    from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
     from sdv_plausible.release.file.answers import Answers
-    from sdv_plausible.release.released_prefixes import ReleasedSeeds
     from sdv_plausible.table.columns.domain import Domain
 
 MOST_LOSSES, MOST_USES = 1_000, 10_000_000  # in a ledger, and of each: more would keep a reader for minutes
@@ -78,14 +77,6 @@ def write_ledger(ledger: PrivacyLedger, statement: Statement | None = None) -> d
     }
 
 
-def write_learned(
-    ledger: PrivacyLedger, columns: Iterable[str], charge: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    """What learning a domain cost, as a domain file and a saved Domain hold it."""
-    # ``columns`` are those that it paid for; ``charge``: ``when`` and ``what`` of the one in the budget.
-    return {"charge": charge, "columns": sorted(columns), "ledger": write_ledger(ledger)}
-
-
 def _write_entry(entry: LedgerEntry) -> dict[str, Any]:
     plain = {name: getattr(entry, name) for name in ("name", "mechanism", "scope", "note")}
     envelope = {"envelope": True} if entry.envelope else {}
@@ -102,7 +93,7 @@ def _write_loss(loss: Loss) -> dict[str, Any]:
     return {"type": name, **{field.name: getattr(loss, field.name) for field in _fields(type(loss))}}
 
 
-def read_ledger(part: Part, settings: Mapping[str, Any] | None = None) -> tuple[PrivacyLedger, Statement]:
+def read_ledger(part: Placed, settings: Mapping[str, Any] | None = None) -> tuple[PrivacyLedger, Statement]:
     """Ledger of a section, and what it said; of a release, the settings say what it covers and how it counts.
 
     Everything that the ledger can be asked is asked here, so that damaged losses are refused and no later
@@ -112,7 +103,7 @@ def read_ledger(part: Part, settings: Mapping[str, Any] | None = None) -> tuple[
     said = Statement(
         sentence=f["sentence"].text(),
         epsilon=f["epsilon"].maybe(lambda p: p.number(0)),
-        covers=f["covers"].maybe(Part.text),
+        covers=f["covers"].maybe(Placed.text),
         not_covered=tuple(item.text() for item in f["not_covered"].items(1000)),
     )
     ledger = PrivacyLedger(
@@ -132,7 +123,7 @@ def read_ledger(part: Part, settings: Mapping[str, Any] | None = None) -> tuple[
     return ledger, said
 
 
-def _recount(ledger: PrivacyLedger, stated: Part, settings: Mapping[str, Any] | None) -> None:
+def _recount(ledger: PrivacyLedger, stated: Placed, settings: Mapping[str, Any] | None) -> None:
     """Add the losses up anew, as the fit did, and make all words: what is stated may be more, never less."""
     if stated.value is not None:
         for split in (None,) if settings is None else splits_of(settings):
@@ -190,7 +181,7 @@ def _is_uniform(model: Any) -> bool:
     return bool(tables) and all(not t.parents and np.ptp(t.probabilities) == 0 for t in tables)
 
 
-def _read_neighbours(part: Part) -> Neighbours:
+def _read_neighbours(part: Placed) -> Neighbours:
     f = part.fields(("relation", "person", "rows_per_person"))
     relation, rows = f["relation"].choice(RELATIONS), f["rows_per_person"].whole(1)
     return part.checked(
@@ -198,7 +189,7 @@ def _read_neighbours(part: Part) -> Neighbours:
     )
 
 
-def _read_entry(part: Part) -> LedgerEntry:
+def _read_entry(part: Placed) -> LedgerEntry:
     envelope = "envelope" in part.entries()  # written where it is one
     f = part.fields((*_ENTRY, *(["envelope"] if envelope else [])))
     if envelope and f["envelope"].flag() is False:
@@ -210,13 +201,13 @@ def _read_entry(part: Part) -> LedgerEntry:
             losses=tuple(_read_loss(item) for item in f["losses"].items(1000)),
             scope=f["scope"].text(),
             note=f["note"].text(),
-            parts=tuple(item.choice(get_args(Known)) for item in f["parts"].items(100)),
+            parts=tuple(item.choice(get_args(Part)) for item in f["parts"].items(100)),
             envelope=envelope,
         )
     )
 
 
-def _read_loss(part: Part) -> Loss:
+def _read_loss(part: Placed) -> Loss:
     entries = part.entries(20)
     made = LOSSES[entries["type"].choice(LOSSES)] if "type" in entries else None
     if made is None:
@@ -228,7 +219,7 @@ def _read_loss(part: Part) -> Loss:
     return part.checked(lambda: made(**numbers))
 
 
-def _read_number(part: Part, field: dataclasses.Field[Any]) -> float:
+def _read_number(part: Placed, field: dataclasses.Field[Any]) -> float:
     if field.type != "int":
         return part.number(0)
     return part.whole(1, MOST_USES) if field.name == "count" else part.whole(1)

@@ -9,7 +9,7 @@ import numpy as np
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.models.bayesian_network import NETWORK, BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable, num_configurations
-from sdv_plausible.release.file.parts import Part
+from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.columns.domain import Domain
 
@@ -43,7 +43,7 @@ def _write_table(table: ConditionalTable, names: tuple[str, ...]) -> dict[str, A
     }
 
 
-def read_model(part: Part, domain: Domain) -> PrefixModel:
+def read_model(part: Placed, domain: Domain) -> PrefixModel:
     """Model of a section, over a domain."""
     entries = part.entries()
     name = entries["type"].text(LONGEST_NAME) if "type" in entries else ""
@@ -77,7 +77,7 @@ def _fitting(model: Any, made: type[PrefixModel], domain: Domain) -> PrefixModel
     return model
 
 
-def _read_table(part: Part, number: dict[str, int], cardinalities: tuple[int, ...]) -> ConditionalTable:
+def _read_table(part: Placed, number: dict[str, int], cardinalities: tuple[int, ...]) -> ConditionalTable:
     f = part.fields(_TABLE)
     child = f["column"].name_of(number)
     parents = tuple(item.name_of(number) for item in f["parents"].items(1000))

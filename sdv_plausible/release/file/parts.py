@@ -1,7 +1,7 @@
 """Checked access to a document that somebody else wrote: every value is looked at before it is used.
 
-A :class:`Part` is a value of the document and its place in it. Its methods return what they promise or raise
-``ValueError`` with the place and the rule; they never quote the value, which may be long, or somebody's.
+A :class:`Placed` is a value of the document, and where it stands. Its methods return what they promise, or
+raise ``ValueError`` with the place and the rule; they never quote the value, which may be long or somebody's.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class RefusedError(ValueError):
 
 
 def check_writable(
-    field: str, what: str, written: Callable[[], Any], read: Callable[[Part], object], place: str = "it"
+    field: str, what: str, written: Callable[[], Any], read: Callable[[Placed], object], place: str = "it"
 ) -> None:
     """Refuse what no release file can hold, by writing and reading it: before a fit is paid for it."""
     try:
-        read(Part(loads(dumps(written(), allow_nan=False)), place))
+        read(Placed(loads(dumps(written(), allow_nan=False)), place))
     except (TypeError, ValueError, OverflowError) as error:
         raise Refused.saying(field, f"{what} fits in no release file: {error}") from None
 
 
-class Part:
+class Placed:
     """A value of a document. ``place`` is where it stands, such as "domain.attributes[2].kind"."""
 
     def __init__(self, value: Any, place: str) -> None:
@@ -59,27 +59,27 @@ class Part:
             text = _LONG_QUOTE.sub(r"\1...\1", " ".join(str(error).split()))
             raise self.refuse(text if len(text) <= EXCERPT else text[:EXCERPT] + "...") from None
 
-    def fields(self, names: Collection[str]) -> dict[str, Part]:
+    def fields(self, names: Collection[str]) -> dict[str, Placed]:
         """Return the parts of an object that has these names and no others."""
         found = self.entries()
         if set(found) != set(names):
             raise self.refuse(f"must have exactly the entries {', '.join(sorted(names))}")
         return found
 
-    def entries(self, most: int = 10_000) -> dict[str, Part]:
+    def entries(self, most: int = 10_000) -> dict[str, Placed]:
         """Return the parts of an object, by name."""
         if not isinstance(self.value, dict) or len(self.value) > most:
             raise self.refuse(f"must be an object of at most {most} entries")
         for name in self.value:
-            Part(name, f"{self.place}, an entry's name").text(LONGEST_NAME)
+            Placed(name, f"{self.place}, an entry's name").text(LONGEST_NAME)
         place = f"{self.place}." if self.place else ""
-        return {name: Part(value, f"{place}{name[:40]}") for name, value in self.value.items()}
+        return {name: Placed(value, f"{place}{name[:40]}") for name, value in self.value.items()}
 
-    def items(self, most: int = 10_000_000) -> list[Part]:
+    def items(self, most: int = 10_000_000) -> list[Placed]:
         """Return the parts of a list."""
         if not isinstance(self.value, list) or len(self.value) > most:
             raise self.refuse(f"must be a list of at most {most} items")
-        return [Part(value, f"{self.place}[{i}]") for i, value in enumerate(self.value)]
+        return [Placed(value, f"{self.place}[{i}]") for i, value in enumerate(self.value)]
 
     def text(self, most: int = LONGEST_TEXT, pattern: str | None = None) -> str:
         """Return a text, of a form if one is given."""
@@ -125,7 +125,7 @@ class Part:
             raise self.refuse(f"must be a finite number from {low} to {high}")
         return value
 
-    def maybe(self, read: Callable[[Part], Read]) -> Read | None:
+    def maybe(self, read: Callable[[Placed], Read]) -> Read | None:
         """Return None for null, or what is read."""
         return None if self.value is None else read(self)
 

@@ -14,7 +14,7 @@ from sdv_plausible.questions.transcript import Noise
 from sdv_plausible.release.file.answers import PARTS
 from sdv_plausible.release.file.documents import FORMAT, write
 from sdv_plausible.release.file.domain import REQUIRED
-from sdv_plausible.release.side_entries import Types
+from sdv_plausible.release.file.settings import Types
 from sdv_plausible.table.cells.forms import LONGEST_NAME, LONGEST_TEXT
 from sdv_plausible.table.columns.column_document import SHARED, attribute_form
 from sdv_plausible.table.declared.declarations import Undeclared

@@ -16,6 +16,7 @@ from sdv_plausible.models.base import PrefixModel, named_structure
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.file import documents
 from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.ledger import Statement, check_ledger
@@ -23,14 +24,13 @@ from sdv_plausible.release.file.many_rows import ManyRows
 from sdv_plausible.release.file.sampling import sample_table
 from sdv_plausible.release.file.schema import TableSchema
 from sdv_plausible.release.file.sections import read_sections, write_sections
-from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.whole_files import write_whole
 
 if TYPE_CHECKING:
-    from sdv_plausible.release.card.privacy_card import PrivacyCard
-    from sdv_plausible.release.redrawn import About
+    from sdv_plausible.release.drawing.redrawn import About
+    from sdv_plausible.release.papers.privacy_card import PrivacyCard
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -183,7 +183,7 @@ class Release(ManyRows):
         """
         coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
         learner = learner_of(self.settings)
-        from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, redrawn_models
+        from sdv_plausible.release.drawing.redrawn import INDEPENDENT_ROWS, redrawn_models
 
         models = redrawn_models(
             learner, self.model, self.answers, self.domain, num_tables, about, coins.spawn("models"),
@@ -228,7 +228,7 @@ class Release(ManyRows):
         PrivacyCard
             It can be saved as HTML, Markdown or JSON.
         """
-        from sdv_plausible.release.card.card_lines import card_of
+        from sdv_plausible.release.papers.card_lines import card_of
 
         return card_of(self, budget=budget, audit=audit, domain=domain, known=known)
 

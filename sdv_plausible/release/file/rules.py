@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.release.file.domain import read_column
-from sdv_plausible.release.file.parts import Part, check_writable
+from sdv_plausible.release.file.parts import Placed, check_writable
 from sdv_plausible.rules.rule import MakingRule, Rule, attribute_words, date_formats
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.rules.written import KINDS, rule_from_dict
@@ -31,7 +31,7 @@ def write_rules(rules: FittedRules) -> list[dict[str, Any]]:
     ]
 
 
-def read_rules(part: Part, domain: Domain) -> FittedRules:
+def read_rules(part: Placed, domain: Domain) -> FittedRules:
     """Rules of a section, to the domain of what the model makes."""
     making: list[MakingRule] = []
     limiting: list[Rule] = []
@@ -85,7 +85,7 @@ def check_written(rules: RuleSet) -> None:
         check_writable("rules", f"rule '{rule}'", partial(_write, rule.to_dict()), _read_rule)
 
 
-def _read_rule(part: Part) -> Rule:
+def _read_rule(part: Placed) -> Rule:
     if "rule" not in part.entries():
         raise part.refuse(f"must have a 'rule' among {', '.join(sorted(KINDS))}")
     part.entries()["rule"].choice(KINDS)
@@ -96,7 +96,7 @@ def _read_rule(part: Part) -> Rule:
     return rule
 
 
-def _read(part: Part) -> Any:
+def _read(part: Placed) -> Any:
     value = part.value
     if value is None:
         return None

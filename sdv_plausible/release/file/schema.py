@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.file.parts import Part
+from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.cells.values import ZONE, write_value
 from sdv_plausible.table.codec import ColumnCodec
@@ -131,7 +131,7 @@ def write_dtype(column: Column) -> Any:
     return f"string[{column.dtype.storage}]" if text else str(column.dtype)
 
 
-def read_schema(part: Part, domain: Domain) -> TableSchema:
+def read_schema(part: Placed, domain: Domain) -> TableSchema:
     """Schema of a section, of a table whose modelled columns have a domain."""
     f = part.fields(("table", "columns", "primary_key", "alternate_keys", "relationships"))
     columns = tuple(_read_column(item) for item in f["columns"].items(100_000))
@@ -146,11 +146,11 @@ def read_schema(part: Part, domain: Domain) -> TableSchema:
         raise f["columns"].refuse("must have the columns of the domain")
     for column, item in zip(columns, f["columns"].items(), strict=True):
         if not _fits(column, domain):
-            raise Part(None, f"{item.place}.dtype").refuse(
+            raise Placed(None, f"{item.place}.dtype").refuse(
                 "must be a type that holds what the column's domain has"
             )
 
-    def key(p: Part) -> str | tuple[str, ...]:
+    def key(p: Placed) -> str | tuple[str, ...]:
         return (
             p.name_of(known)
             if isinstance(p.value, str)
@@ -170,25 +170,24 @@ def read_schema(part: Part, domain: Domain) -> TableSchema:
     )
 
 
-def _read_column(part: Part) -> Column:
+def _read_column(part: Placed) -> Column:
     f = part.fields(_COLUMN)
     spec: dict[str, Any] = {"sdtype": f["sdtype"].text(LONGEST_NAME)}
-    readers: dict[str, Any] = {"datetime_format": _read_format, "regex_format": _read_regex, "pii": Part.flag}
-    for key, read in readers.items():
+    for key, read in (("datetime_format", _read_format), ("regex_format", _read_regex), ("pii", Placed.flag)):
         if f[key].value is not None:
             spec[key] = read(f[key])
     label = f["label"].text(LONGEST_NAME) if isinstance(f["label"].value, str) else f["label"].whole()
     return Column(name=f["name"].text(LONGEST_NAME), label=label, spec=spec, dtype=_read_dtype(f["dtype"]))
 
 
-def _read_format(part: Part) -> str:
+def _read_format(part: Placed) -> str:
     """Format of dates as text that this machine can write."""
     form = part.text(200, DATE_FORMAT)
     part.checked(lambda: pd.Timestamp(0).strftime(form))
     return form
 
 
-def _read_zone(part: Part) -> None:
+def _read_zone(part: Placed) -> None:
     """Refuse the name of a time zone that this machine does not know."""
     zone = part.text(pattern=ZONE)
     try:
@@ -197,13 +196,13 @@ def _read_zone(part: Part) -> None:
         raise part.refuse("must be the name of a time zone that is known here") from None
 
 
-def _read_regex(part: Part) -> str:
+def _read_regex(part: Placed) -> str:
     if not is_short_format(part.value):  # ids of other patterns are numbered, where SDV invents none
         raise part.refuse(f"must be {ID_FORMAT}")
     return part.text()
 
 
-def _read_dtype(part: Part) -> Any:
+def _read_dtype(part: Placed) -> Any:
     if isinstance(part.value, dict):
         f = part.fields(("values", "ordered"))
         values, ordered = [item.cell() for item in f["values"].items()], f["ordered"].flag()
@@ -211,7 +210,7 @@ def _read_dtype(part: Part) -> Any:
     name = part.text(LONGEST_NAME, TYPE)
     zone = re.search(r", (tz=)?(.*?)\]", name)
     if zone:
-        _read_zone(Part(zone.group(2), part.place))
+        _read_zone(Placed(zone.group(2), part.place))
     try:
         return pd.api.types.pandas_dtype(name)
     except ImportError:

@@ -8,17 +8,17 @@ from typing import Any
 
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.file import documents
 from sdv_plausible.release.file.answers import Answers, read_answers, write_answers
 from sdv_plausible.release.file.domain import check_column, read_domain, write_domain
 from sdv_plausible.release.file.ledger import Statement, read_ledger, write_ledger
 from sdv_plausible.release.file.models import read_model, write_model
-from sdv_plausible.release.file.parts import Part
+from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.release.file.rules import check_written, read_rules, write_rules
 from sdv_plausible.release.file.schema import TableSchema, read_schema, write_schema
 from sdv_plausible.release.file.seeds import read_seeds, write_seeds
 from sdv_plausible.release.file.settings import check_settings, read_settings, write_settings
-from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.columns.domain import Attribute, Domain
@@ -53,7 +53,7 @@ def check_sections(columns: Mapping[str, Attribute], rules: RuleSet, settings: M
 
 def read_sections(data: bytes, max_bytes: int) -> dict[str, Any]:
     """Read what :func:`write_sections` wrote: the parts of a release by name."""
-    top = Part(documents.read(data, max_bytes), "")
+    top = Placed(documents.read(data, max_bytes), "")
     if not isinstance(top.value, dict) or top.value.get("format") != FORMAT:
         raise ValueError(f"the entry 'format' must be {FORMAT!r}")
     f = top.fields(SECTIONS)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sdv_plausible.models.base import PrefixModel
-from sdv_plausible.release.file.parts import Part
-from sdv_plausible.release.released_prefixes import ReleasedPrefixes, ReleasedSeeds
+from sdv_plausible.release.drawing.released_prefixes import ReleasedPrefixes, ReleasedSeeds
+from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.table.columns.domain import Domain
 
 MOST_ROWS = 2**53  # all sizes together: they are summed, and divided by their sum
@@ -30,7 +30,7 @@ def write_seeds(seeds: ReleasedSeeds, model: PrefixModel, domain: Domain) -> lis
     ]
 
 
-def read_seeds(part: Part, model: PrefixModel, domain: Domain) -> ReleasedSeeds:
+def read_seeds(part: Placed, model: PrefixModel, domain: Domain) -> ReleasedSeeds:
     """Released seeds of a section, for a model."""
     parts = tuple(_read(item, model, domain) for item in part.items(100_000))
     if not parts:
@@ -38,7 +38,7 @@ def read_seeds(part: Part, model: PrefixModel, domain: Domain) -> ReleasedSeeds:
     return ReleasedSeeds(parts=parts)
 
 
-def _read(part: Part, model: PrefixModel, domain: Domain) -> ReleasedPrefixes:
+def _read(part: Placed, model: PrefixModel, domain: Domain) -> ReleasedPrefixes:
     f = part.fields(_FIELDS)
     number = {name: j for j, name in enumerate(domain.names)}
     columns = [item.name_of(number) for item in f["columns"].items(100_000)]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -18,21 +18,22 @@ from sdv_plausible.models import learner_of, words_of
 from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours, person_of
-from sdv_plausible.release.file.parts import Part, check_writable
-from sdv_plausible.release.privacy_tests import PrivacyTest, option_names
-from sdv_plausible.release.row_tests import RandomizedTest
-from sdv_plausible.release.settings import TESTS, Settings
-from sdv_plausible.release.side_entries import Types
+from sdv_plausible.release.file.parts import Placed, check_writable
+from sdv_plausible.release.privacy_tests.base import PrivacyTest, option_names
+from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.release.privacy_tests.settings import TESTS_BY_NAME, Settings
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.declared.declarations import Undeclared
 
+Types = Literal["declared", "voted", "detected"]
+"""Where a table's semantic types and date formats are from: the user, a vote in the fit, or the rows."""
 _PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")  # whose versions are said
 PRIVACY = (
     "epsilon", "delta", "k", "gamma", "epsilon0", "omega", "privacy_test", "row_cap", "seed_free_share",
     "split", "least_rows",
 )  # fmt: skip
 """Settings that every file has; options of a test that are not the file's have their usual values."""
-_OF_TESTS = dict.fromkeys(name for test in TESTS.values() for name in option_names(test))
+_OF_TESTS = dict.fromkeys(name for test in TESTS_BY_NAME.values() for name in option_names(test))
 NEWER = (*(name for name in _OF_TESTS if name not in PRIVACY), "accounting", "noise")
 """Settings that older files lack: their defaults hold then."""
 UNIT = ("neighbours", "person", "rows_per_person")
@@ -126,7 +127,7 @@ def _sorted(value: Any) -> Any:
     return {name: _sorted(value[name]) for name in sorted(value)} if isinstance(value, Mapping) else value
 
 
-def read_settings(part: Part) -> dict[str, Any]:
+def read_settings(part: Placed) -> dict[str, Any]:
     """Settings of a section."""
     f = part.entries(1000)
     lacking = sorted({*PRIVACY, *UNIT, *OTHERS} - set(f))
@@ -141,7 +142,7 @@ def read_settings(part: Part) -> dict[str, Any]:
     f["neighbours"].choice(RELATIONS)
     f["person"].maybe(lambda p: p.text(LONGEST_NAME))
     f["rows_per_person"].whole(1)
-    f["privacy_test"].choice(TESTS)
+    f["privacy_test"].choice(TESTS_BY_NAME)
     if "accounting" in found:
         f["accounting"].choice(("paper", "proved"))
     part.checked(lambda: privacy_of(found))
@@ -165,7 +166,7 @@ def privacy_of(settings: Mapping[str, Any]) -> Settings:
     """The privacy parameters among the settings, checked."""
     test, relation = privacy_test_of(settings), settings["neighbours"]
     unit = Neighbours.parse(relation, person_of(settings["person"], settings["rows_per_person"]))
-    for kind in TESTS.values():  # what plays no part is checked all the same: all of it is shown
+    for kind in TESTS_BY_NAME.values():  # what plays no part is checked all the same: all of it is shown
         _made(kind, settings)
     return Settings(
         epsilon=settings["epsilon"], delta=settings["delta"], test=test, neighbours=unit,
@@ -175,7 +176,7 @@ def privacy_of(settings: Mapping[str, Any]) -> Settings:
 
 def privacy_test_of(settings: Mapping[str, Any]) -> PrivacyTest:
     """The privacy test among the settings."""
-    return _made(TESTS[settings["privacy_test"]], settings)
+    return _made(TESTS_BY_NAME[settings["privacy_test"]], settings)
 
 
 def _made(kind: type[PrivacyTest], settings: Mapping[str, Any]) -> PrivacyTest:
@@ -201,7 +202,7 @@ def _is_short(value: Any) -> bool:
     return len(value) <= 40 if isinstance(value, str) else not isinstance(value, dict)
 
 
-def _plain(part: Part, depth: int) -> Any:
+def _plain(part: Placed, depth: int) -> Any:
     """A text, a finite number, a truth value, null, or a list or object of such."""
     value = part.value
     if value is None or isinstance(value, bool):

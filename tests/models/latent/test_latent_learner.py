@@ -244,7 +244,7 @@ def test_seeds_are_used_whatever_the_columns_are(codes, columns):
     declared = dict.fromkeys(columns, named)
     made = PlausibleDeniabilitySynthesizer(metadata_of(declared), model=Latent(**SMALL), domain=declared, epsilon=math.inf, test=DeterministicTest(k=5))  # fmt: skip
     made.fit(to_native("table", TABLE[list(columns)]))
-    mechanism = made._sampler.mechanism_with_records
+    mechanism = made._sampler.mechanism
     omega, _ = mechanism._draw_omega(20, Coins.from_seed(0))
     assert (omega < len(columns)).all()
     with pytest.raises(RuntimeError, match="raise floor"):  # where too few pass it is not omega that helps

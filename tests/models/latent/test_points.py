@@ -16,7 +16,7 @@ from sdv_plausible.models.latent.network import LEVELS, VALUE_STEP, precisions
 from sdv_plausible.models.learners import far_share, plausible_gamma
 from sdv_plausible.privacy.accounting.losses import ApproxDP
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.row_tests import RandomizedTest
+from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
 from tests.flat import bound
 
 FLOOR, DRAWS = 0.2, 20_000

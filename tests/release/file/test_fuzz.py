@@ -27,12 +27,12 @@ from damage import DAMAGES, damage_json, damage_ledger, damaged
 from jsonschema import Draft202012Validator
 from releases import fitted
 
-from sdv_plausible import Release
+from sdv_plausible import Release, to_registry
+from sdv_plausible.release.drawing.mechanism import TooFewReleasedError
 from sdv_plausible.release.file import ledger, parts, rules, seeds
 from sdv_plausible.release.file.arrays import decode, encode
-from sdv_plausible.release.file.parts import Part
+from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.release.file.published import schema_document
-from sdv_plausible.release.mechanism import TooFewReleasedError
 
 # Of damaged types, as if an older version had taken them from rows.
 pytestmark = pytest.mark.filterwarnings("ignore:this file was made by a version:UserWarning")
@@ -124,7 +124,7 @@ def check_papers(release: Release, stated: float | None) -> None:
     assert str(said).startswith(card.lead)
     assert said.claims_privacy == (stated is not None)
     if stated is not None:
-        assert said.to_registry(domain=release.domain)
+        assert to_registry(said, domain=release.domain)
         assert said.total() >= stated
 
 
@@ -194,27 +194,27 @@ def test_thousands_of_damaged_rules(part: int) -> None:
 # ---- a loader with a check less ---------------------------------------------------------------------------------------
 
 
-def any_codes(part: Part, model: Any, domain: Any, honest: Any = seeds._read) -> Any:
+def any_codes(part: Placed, model: Any, domain: Any, honest: Any = seeds._read) -> Any:
     wide = SimpleNamespace(names=domain.names, cardinalities=(10**6,) * len(domain.names))
     return honest(part, model, wide)
 
 
-def any_value(self: Part, *args: Any, **kwargs: Any) -> Any:
+def any_value(self: Placed, *args: Any, **kwargs: Any) -> Any:
     return self.value
 
 
 def looked_at(method: str) -> Iterator[bytes]:
-    """Files with junk in each of the places that a method of ``Part`` looks at, one place at a time."""
-    honest = getattr(Part, method)
+    """Files with junk in each of the places that a method of ``Placed`` looks at, one place at a time."""
+    honest = getattr(Placed, method)
     for data in files():
         places: list[str] = []
 
-        def noted(part: Part, *how: Any, places: list[str] = places, **more: Any) -> Any:
+        def noted(part: Placed, *how: Any, places: list[str] = places, **more: Any) -> Any:
             places.append(part.place)
             return honest(part, *how, **more)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Part, method, noted)
+            patch.setattr(Placed, method, noted)
             Release.from_bytes(data)
         for place, junk in product(dict.fromkeys(places), (-1, 0.5, 10**400, "x", None)):
             *way, last = (int(i) if i else name for name, i in re.findall(r"([^.\[\]]+)|\[(\d+)\]", place))
@@ -268,7 +268,7 @@ FAULTS: dict[str, tuple[Any, str, Any, Callable[[], Iterator[bytes]]]] = {
     "what the entries add up to": (ledger, "_recount", lambda *parts: None, damaged_entries),
     "codes of the seeds": (seeds, "_read", any_codes, code_too_large),
     "rules": (rules, "_check", lambda *parts: None, rule_of_another_type),
-    **{check: (Part, name, any_value, partial(looked_at, name)) for check, name in PARTS_OF.items()},
+    **{check: (Placed, name, any_value, partial(looked_at, name)) for check, name in PARTS_OF.items()},
 }
 
 
@@ -292,9 +292,9 @@ def test_a_loader_with_a_check_less_is_caught(check: str) -> None:
 
 
 def test_a_loader_that_quotes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = Part.refuse
+    honest = Placed.refuse
     monkeypatch.setattr(
-        Part, "refuse", lambda self, rule: parts.RefusedError(f"{honest(self, rule)}: {self.value!r}")
+        Placed, "refuse", lambda self, rule: parts.RefusedError(f"{honest(self, rule)}: {self.value!r}")
     )
     with pytest.raises(AssertionError):
         run(FEW)

@@ -24,10 +24,10 @@ from sdv_plausible.fit.earlier import earlier_losses
 from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.privacy import ledger as ledgers
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.release.card.card_lines import LIMITS
 from sdv_plausible.release.file import ledger as sections
 from sdv_plausible.release.file.documents import write
-from sdv_plausible.release.release_level import ReleaseTest
+from sdv_plausible.release.papers.card_lines import LIMITS
+from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.table.declared.domain_file import DomainFile
 from tests.flat import values

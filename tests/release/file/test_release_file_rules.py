@@ -14,7 +14,7 @@ import ruled
 from jsonschema import Draft202012Validator
 
 from sdv_plausible import Release, fit_source
-from sdv_plausible.release.budget import Budget
+from sdv_plausible.fit.budget import Budget
 from sdv_plausible.release.file.published import schema_document
 from sdv_plausible.rules import Implies, Inequality, OneHot
 from sdv_plausible.rules.written import KINDS

@@ -656,7 +656,7 @@ def test_sdvs_comparison_is_a_look_at_what_a_rule_makes_too(tmp_path):
 def test_what_was_learned_is_kept_where_its_file_cannot_be_replaced(tmp_path, capsys, monkeypatch):
     """It was paid for; and whoever may not take the file's lock is told before that."""
     from sdv_plausible.commands import declare
-    from sdv_plausible.release.budget import Budget
+    from sdv_plausible.fit.budget import Budget
 
     rows, output, budget = tmp_path / "t.csv", tmp_path / "d.json", tmp_path / "b"
     rows.write_text("age\n" + "\n".join(str(i % 90) for i in range(900)))

@@ -16,9 +16,9 @@ from cases import each_once
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.fit import learned_domain
+from sdv_plausible.fit.budget import Budget
 from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.release.budget import Budget
 from sdv_plausible.sdv import versions
 from sdv_plausible.sdv.versions import metadata_from_columns, split_input
 from sdv_plausible.sources import bounded, opening

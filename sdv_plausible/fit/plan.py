@@ -1,0 +1,142 @@
+"""What a release will cost, decided before any row is looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sdv_plausible.fit.said import sentences
+from sdv_plausible.models.forecast import Forecast, Forecaster, looks_numeric, rows_needed
+from sdv_plausible.models.learners import far_share, makes, planned_entries, plausible_gamma
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.accounting.crossing import largest_within
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.release.privacy_tests.settings import Settings
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.utils.fragments import fragment
+
+_TITLE = "Plan (no row has been looked at)"
+HARDLY_ANY = 20.0  # total epsilon from which on a plan warns
+TRIED_EPSILONS = (0.01, 100.0)  # where an epsilon for an advantage is looked for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The cost of a release, before it is made."""
+
+    ledger: PrivacyLedger  # what the ledger will say
+    # How the noise will show at the number of rows that was named; None if none was, or nothing is known
+    forecast: Forecast | None = None
+    # Rows, to a factor of two, at which columns and links stand well above the noise; None if nothing is
+    # known
+    rows_needed: int | None = None
+    # What to expect of the output: none of it depends on the rows
+    warnings: tuple[str, ...] = field(default=())
+    # The epsilon that was planned with: the one given, or the largest that keeps a wanted advantage
+    epsilon: float = math.nan
+
+    def _notes(self) -> list[str]:
+        notes = [] if self.forecast is None else [str(self.forecast)]
+        if self.rows_needed is not None:
+            notes.append(
+                f"Columns and links stand well above the noise from about {self.rows_needed:,} rows on"
+            )
+        return notes
+
+    def __str__(self) -> str:
+        lines = [*(f"  {note}" for note in self._notes()), *(f"  ! {warning}" for warning in self.warnings)]
+        return "\n".join([f"{_TITLE}\n{self.ledger}", *lines])
+
+    def _repr_html_(self) -> str:
+        notes = [*self._notes(), *(f"! {warning}" for warning in self.warnings)]
+        return fragment(_TITLE) + self.ledger.to_html() + fragment(notes=notes)
+
+    __repr__ = __str__
+
+
+def plan(
+    settings: Settings,
+    learner: Any,
+    domain: Domain,
+    *,
+    num_rows: int | None = None,
+    table_rows: int | None = None,
+    extra: tuple[LedgerEntry, ...] = (),
+    assumed: Domain | None = None,
+) -> Plan:
+    """Plan a release.
+
+    Parameters
+    ----------
+    settings : Settings
+        Privacy parameters.
+    learner : object
+        The model's learner, with a ``plan(domain, budget)`` that returns entries.
+    domain : Domain
+        The modelled columns.
+    num_rows : int, optional
+        Rows wanted, to compare with the row cap.
+    table_rows : int, optional
+        A public figure or guess for the number of rows of the table.
+    extra : tuple of LedgerEntry
+        Entries of the domain and the coins.
+    assumed : Domain, optional
+        For the forecast: with a usual number of codes where a column's domain is not known yet.
+    """
+    for name, value in (("num_rows", num_rows), ("table_rows", table_rows)):
+        if value is not None:
+            check.whole(name, value, 1)
+    settings.check_model(makes(learner))
+    ledger = settings.empty_ledger()
+    if (split := settings.random_split(learner)) is not None:
+        ledger.split = split
+    ledger.charge(*extra)
+    budget = settings.model_budget(ledger)
+    factor = settings.test.likelihood_factor
+    ledger.charge(*settings.test.charge(plausible_gamma(learner, factor), far_share(learner, factor)))
+    ledger.charge(*planned_entries(learner, domain, budget))
+    ledger.charge(*sentences(settings, learner, domain))
+    forecast, needed = None, None
+    if isinstance(learner, Forecaster) and len(domain):
+        share = sum(settings.split[:2]) if settings.split else 1.0  # of the rows goes into learning
+
+        def foresee(rows: int) -> Forecast | None:
+            found = learner.forecast(assumed or domain, budget, max(round(share * rows), 1))
+            return replace(found, rows=rows) if found else None
+
+        needed = rows_needed(foresee)
+        forecast = foresee(table_rows) if table_rows else None
+    found = [*settings.test.warnings(num_rows, table_rows), *(forecast.warnings() if forecast else [])]
+    found += looks_numeric(domain)
+    if settings.neighbours.bias:
+        found.append(f"person: {settings.neighbours.bias}")
+    total = ledger.total()
+    if HARDLY_ANY < total < math.inf:
+        found.append(
+            f"a total epsilon of {math.ceil(total):,} is hardly any protection: lower epsilon"
+            + (f", or row_cap ({cap}), or use test='release'" if (cap := settings.test.row_limit) else "")
+        )
+    return Plan(
+        ledger=ledger, forecast=forecast, rows_needed=needed, warnings=tuple(found), epsilon=settings.epsilon
+    )
+
+
+def epsilon_for(max_advantage: float, ledger_at: Callable[[float], PrivacyLedger]) -> float:
+    """Largest epsilon at which no attacker's advantage exceeds a limit."""
+    # ``ledger_at`` is the ledger of a release at an epsilon; other charges may leave none that keeps the
+    # limit, in (0, 1).
+    check.open_probability("max_advantage", max_advantage, "try 0.05")
+    lowest, highest = TRIED_EPSILONS
+
+    def advantage(epsilon: float) -> float:
+        return ledger_at(epsilon).attackers().advantage
+
+    if advantage(lowest) > max_advantage:
+        raise ValueError(
+            f"max_advantage ({max_advantage!r}) cannot be kept by any epsilon from {lowest} on: "
+            "print(plan()) shows what else is charged, or why no claim is made"
+        )
+    return largest_within(advantage, max_advantage, lowest, highest, rtol=1e-5)

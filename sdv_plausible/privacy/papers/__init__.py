@@ -1,1 +1,0 @@
-"""Papers made from a ledger: the registry's entry and the conformance statement."""

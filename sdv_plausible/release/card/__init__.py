@@ -1,1 +1,0 @@
-"""The page on a release that an officer files."""

@@ -1,0 +1,144 @@
+"""Models that the noisy answers could as well have led to: draws for inference that knows of the noise.
+
+Post-processing of answers that have left, with fresh noise of the same law on top: no row is looked at and
+nothing is charged
+(docs/explanation/proofs/error_bars.md, Theorem 3).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
+
+import numpy as np
+
+from sdv_plausible.models.base import PrefixModel, SeedModel
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.noise import mechanisms as noise
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.transcript import ALL_ROWS, NoisyAnswer
+from sdv_plausible.release.drawing.released_prefixes import ReleasedPrefixes, ReleasedSeeds
+from sdv_plausible.release.intervals.margins import number_of_rows
+from sdv_plausible.table.columns.domain import Domain
+
+About = Literal["population", "table"]
+
+
+class IndependentRows(ReleasedSeeds):
+    """Rows of the model alone, each drawn by itself.
+
+    Rows that are spread evenly over the model's tables vary less than the rules for combining expect.
+    """
+
+    def sample(self, num_rows: int, model: PrefixModel, coins: Coins) -> np.ndarray:
+        """Rows as codes (num_rows, m)."""
+        codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
+        return model.complete(codes, np.zeros(num_rows, dtype=np.int64), coins, systematic=False)
+
+
+INDEPENDENT_ROWS = IndependentRows(
+    parts=(ReleasedPrefixes.sort(np.empty((1, 0), dtype=np.int32), np.ones(1, dtype=np.int64)),)
+)
+
+
+@runtime_checkable
+class Refitter(Protocol):
+    """A learner that can learn again from answers alone."""
+
+    def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: Coins) -> PrefixModel:
+        """Learn a model of the same tables of counts from other answers to them."""
+
+
+def redrawn_models(
+    learner: Any,
+    model: SeedModel,
+    answers: Sequence[NoisyAnswer],
+    domain: Domain,
+    num_models: int,
+    about: About,
+    coins: Coins,
+    *,
+    rows_per_unit: int,
+    is_public: bool,
+) -> list[PrefixModel]:
+    """Models from answers drawn again, each with fresh noise."""
+    # Those of the "population" vary as another sample of rows would have them vary, besides the noise.
+    check.whole("num_tables", num_models, 2, "one table shows no variance: try 20")
+    if about not in get_args(About):
+        raise check.Refused("about", about, 'must be "population" or "table"')
+    if about == "population" and rows_per_unit > 1:
+        rule = f"takes rows as independent, and a person may have {rows_per_unit} of them"
+        raise check.Refused("about", about, rule, 'give about="table": of the rows used')
+    if is_public:
+        raise check.Refused.saying(
+            "public",
+            "sample_multiple does not go with public=, which this was fitted with: its tables vary as the "
+            "noise does, and what a published table lacks is no noise. Fit without it",
+        )
+    asked = about_codes(answers)
+    if (
+        not isinstance(learner, Refitter)
+        or not isinstance(model, PrefixModel)
+        or not asked
+        or any(answer.rows != ALL_ROWS for answer in asked)
+    ):
+        raise check.Refused.saying(
+            "model",
+            f"model ({type(learner).__name__}) cannot be learned again from noisy answers: sample_multiple "
+            'needs model="bayesian_network" with its default structure, a finite epsilon and no split',
+        )
+    deviations: Sequence[Any] = [None] * num_models
+    if about == "population":
+        rows = number_of_rows(asked, len(domain))
+        drawn = [INDEPENDENT_ROWS.sample(rows, model, coins.spawn("rows", i)) for i in range(num_models)]
+        tables = [CodeArray(codes, domain.cardinalities) for codes in drawn]
+        deviations = sampling_deviations(asked, tables)
+    return [
+        learner.refit(redraw(asked, coins.spawn("noise", i), d), domain, coins.spawn("model", i))
+        for i, d in enumerate(deviations)
+    ]
+
+
+def about_codes(answers: Sequence[NoisyAnswer]) -> tuple[NoisyAnswer, ...]:
+    """Answers of a learner: counts of codes, in order, and the scores between them."""
+    return tuple(a for a in answers if a.asked.tables)
+
+
+def sampling_deviations(
+    answers: Sequence[NoisyAnswer], tables: Sequence[CodeArray]
+) -> list[list[np.ndarray]]:
+    """How tables of counts differ from table to table, for each of some tables drawn from one model.
+
+    Centred, and scaled so that their variance is that of one table: they stand for what another sample from
+    the population would have answered. Answers that are no counts deviate by nothing. At least two tables.
+    """
+    counted = [i for i, a in enumerate(answers) if a.asked.kind == "counts"]
+    found = np.zeros((len(tables), len(answers)), dtype=object)
+    sets = [answers[i].asked.tables[0] for i in counted]
+    for t, rows in enumerate(tables):
+        for i, table in zip(counted, rows.tables(sets), strict=True):
+            found[t, i] = table
+    apart = np.sqrt(len(tables) / (len(tables) - 1)) * (found - found.mean(axis=0))
+    return [list(drawn) for drawn in apart]
+
+
+def redraw(
+    answers: Sequence[NoisyAnswer], coins: Coins, deviations: Sequence[np.ndarray] | None = None
+) -> tuple[NoisyAnswer, ...]:
+    """Counts with fresh noise of the same law, independent of the noise that is on them."""
+    # Their scale is that of both together, so that what cleans them knows how noisy they are. Scores are
+    # kept: they chose what was measured, and that stays. ``deviations`` are added to each besides.
+
+    def again(i: int, answer: NoisyAnswer) -> NoisyAnswer:
+        if answer.asked.kind != "counts":
+            return answer
+        more = 0 if deviations is None else np.rint(deviations[i]).astype(np.int64)
+        values = noise.discrete_gaussian(
+            answer.values + more, sensitivity=answer.scale, rho=0.5, coins=coins.spawn("again", i)
+        )
+        return replace(answer, values=values, scale=math.sqrt(2) * answer.scale)
+
+    return tuple(again(i, answer) for i, answer in enumerate(answers))

@@ -1,0 +1,131 @@
+"""Who draws the rows of a fitted release, and nothing else: this is saved with it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sdv_plausible.models.base import PrefixModel, SeedModel
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.transcript import NoisyAnswer
+from sdv_plausible.release.drawing.mechanism import (
+    PlausibleDeniabilityMechanism,
+    Rows,
+    RunParts,
+    parts_of,
+    workers,
+)
+from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
+
+ATTEMPTS, ATTEMPTS_PER_ROW = 100_000, 1000  # of Mechanism 1 before it gives up, where it may
+
+
+@dataclass(kw_only=True)
+class Sampler(ABC):
+    """A fitted release."""
+
+    holds_records: ClassVar[bool]
+    """Whether saving this object saves records of the table."""
+    samples_conditions: ClassVar[bool]
+    """Whether rows can be drawn given known values."""
+
+    model: SeedModel
+    coins: Coins  # secret of the sampling streams, independent of everything drawn while fitting
+    answers: tuple[NoisyAnswer, ...] = ()  # what was answered while fitting, in order
+
+    def set_random_state(self, state: Any) -> None:  # noqa: B027
+        """SDV offers its public seed; secret coins take none."""
+
+    @abstractmethod
+    def sample(self, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:
+        """Released rows as codes (num_rows, m), given known codes per column."""
+
+    def sample_possible(self, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:
+        """Rows with known codes.
+
+        Those to which the model gives no probability are put into rows drawn without them.
+        """
+        codes = self.sample(num_rows, known, coins)
+        if len(codes) or not known:
+            return codes
+        alone = {
+            j: code for j, code in known.items() if len(self.sample(1, {j: code}, coins.spawn("alone", j)))
+        }
+        possible = alone if len(alone) < len(known) else {}
+        codes = self.sample(num_rows, possible, coins.spawn("possible"))
+        codes = codes if len(codes) else self.sample(num_rows, {}, coins.spawn("any"))
+        codes[:, list(known)] = list(known.values())
+        return codes
+
+    @contextmanager
+    def in_processes(self, processes: int) -> Iterator[None]:
+        """Draw rows in several processes meanwhile."""
+        check.whole("processes", processes, 1, "1 for this process alone")
+        if processes > 1:
+            raise ValueError(
+                f"processes ({processes}) are for row-by-row tests; with test='release' a million "
+                "rows take a second, and release().sample_to_parquet(folder, rows, executor=...) has workers"
+            )
+        yield
+
+
+@dataclass(kw_only=True)
+class PrefixSampler(Sampler):
+    """Draws from released prefixes and the model."""
+
+    holds_records: ClassVar[bool] = False
+    samples_conditions: ClassVar[bool] = True
+    model: PrefixModel
+    seeds: ReleasedSeeds
+
+    def sample(self, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:
+        """Released rows as codes (num_rows, m), given known codes per column."""
+        if known:
+            return self.seeds.sample_given(num_rows, known, self.model, coins)
+        return self.seeds.sample(num_rows, self.model, coins)
+
+
+@dataclass(kw_only=True)
+class RecordSampler(Sampler):
+    """Draws by Mechanism 1, row by row; it holds the seed records."""
+
+    holds_records: ClassVar[bool] = True
+    samples_conditions: ClassVar[bool] = False
+    mechanism: PlausibleDeniabilityMechanism
+    gives_up: bool  # whether too low a pass rate may show as an error: only where there is no privacy claim
+    _run: RunParts | None = None
+
+    def sample(self, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:  # noqa: ARG002
+        """Released rows as codes (num_rows, m)."""
+        return self.sample_with_points(num_rows, coins)[0]
+
+    def sample_with_points(self, num_rows: int, coins: Coins) -> Rows:
+        """Released rows, and the latent point (num_rows, l) that each was decoded from, if any."""
+        parts = parts_of(
+            num_rows, coins, lambda size: ATTEMPTS_PER_ROW * size + ATTEMPTS if self.gives_up else None
+        )
+        if self._run is not None:
+            return _together(self._run(parts))
+        with workers(self.mechanism, 1) as run:
+            return _together(run(parts))
+
+    @contextmanager
+    def in_processes(self, processes: int) -> Iterator[None]:
+        """Draw rows in several processes meanwhile: the same rows for any number of them."""
+        with workers(self.mechanism, processes) as run:
+            self._run = run
+            try:
+                yield
+            finally:
+                self._run = None
+
+
+def _together(parts: list[Rows]) -> Rows:
+    rows, points = zip(*parts, strict=True)
+    return np.concatenate(rows), np.concatenate(points)

@@ -1,0 +1,184 @@
+"""What is on a privacy card: read off a release, and checked."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
+from sdv_plausible.release.papers.conformance import conformance_items
+from sdv_plausible.release.papers.privacy_card import KNOWN, PrivacyCard
+from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
+from sdv_plausible.table.declared.declarations import domain_document, read_declarations
+from sdv_plausible.table.learned.private_domain import listed
+
+LONGEST = 2000  # characters of what a person says
+PROVENANCE = {
+    "declared": "declared, without the rows",
+    "private": "learned from the rows, charged in the ledger",
+    "inferred": "read off the rows: no claim",
+    "edited": "edited after a look at the rows: no claim",
+}
+INVENTED, MADE = "invented, nothing of it is learned", "made from other columns, by a rule"
+ERROR_BARS = (
+    "counts of columns with intervals (margins)",
+    "tables from which estimates get error bars (sample_multiple)",
+)
+NO_ERROR_BARS = "none: no noisy counts are in this release"
+LIMITS = (
+    "Whether what was declared was known without the rows: the software cannot check it, somebody vouches.",
+    "Single rows: the rows are nobody's, and rare values and links of many columns are lost in the noise.",
+    "Analyses that take the rows for real ones: without the error bars above they are too sure.",
+    "The software itself: nobody outside has audited it. This card is its own account, no certificate.",
+)
+WITHOUT_CLAIM = ("Nothing limits what this release tells of single people: treat it like the table itself.",)
+
+
+def card_of(
+    release: Any, *, budget: Any = None, audit: Any = None, domain: Any = None, known: Mapping[str, str]
+) -> PrivacyCard:
+    """Make the card of a release."""
+    # ``known`` is what a person said; the rest as for :meth:`~sdv_plausible.Release.card`.
+    ledger = release.ledger.to_dict()
+    record = LedgerRecord.of(ledger) if release.ledger.claims_privacy else None
+    if budget is not None and not budget.covers(release.ledger):
+        raise ValueError(
+            "budget: this release did not draw from it, for less was charged to it, or for another unit: "
+            "give the budget that the fit was given, or none"
+        )
+    return PrivacyCard(
+        lead=ledger["headline"],
+        claim=record is not None,
+        said=tuple(text for text in (*ledger["said"], ledger["meaning"]) if text),
+        facts=_facts(release, ledger),
+        known=_known(known),
+        costs=tuple(_cost(entry) for entry in ledger["entries"]),
+        columns=tuple(_columns(release, _sources(release, domain))),
+        conformance=() if record is None else tuple(
+            {"question": item.topic, "answer": item.answer, "state": item.state}
+            for item in conformance_items(record)
+        ),
+        rules=tuple(map(str, (*release.rules.rule_set.making, *release.rules.rule_set.limiting))),
+        error_bars=_error_bars(release),
+        not_covered=(
+            *(() if record is not None else WITHOUT_CLAIM),
+            *(_sentence(text) for text in ledger["not_covered"]),
+            *LIMITS,
+        ),
+        budget="" if budget is None else budget.sentence(),
+        audit=_audit(audit),
+    )  # fmt: skip
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def _facts(release: Any, ledger: Mapping[str, Any]) -> dict[str, str]:
+    unit, settings = release.ledger.neighbours, release.settings
+    who = f"all rows of any one person, as {unit.person} tells them apart; at most {unit.rows} are used"
+    return {
+        "table": release.schema.table,
+        "total": _total(ledger),
+        "protected": f"any {ledger['unit']}" if unit.person is None else who,
+        "compared with": ledger["neighbours"],
+        "covers": release.ledger.covers or "what the entries below name",
+        "privacy test": str(settings.get("privacy_test", "")),
+        "model": str(settings.get("model", "of the holder's own")),
+        "columns": f"{len(release.schema.columns)}, of which {len(release.domain)} are modelled",
+        "made with": ", ".join(f"{name} {number}" for name, number in release.versions.items()),
+        "sha256": release.digest,
+    }
+
+
+def _total(ledger: Mapping[str, Any]) -> str:
+    """The total as the sentence says it, which rounds it up."""
+    epsilon, delta = ledger["epsilon"], ledger["delta"]
+    return "none" if epsilon is None else f"epsilon {rounded_up(epsilon)} at delta {rounded_up(delta)}"
+
+
+def _known(known: Mapping[str, str]) -> dict[str, str]:
+    for name, text in known.items():
+        if name not in KNOWN:
+            raise ValueError(f"{name} is nothing that a card says; it has {', '.join(KNOWN)}")
+        if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
+            raise ValueError(f"{name} must be a text of up to {LONGEST} characters: {KNOWN[name]}")
+    return {name: known.get(name, "") for name in KNOWN}
+
+
+def _cost(entry: Mapping[str, Any]) -> dict[str, str]:
+    return {name: entry[name] for name in ("name", "mechanism", "scope", "note")} | {"epsilon": entry["cost"]}
+
+
+def _columns(release: Any, sources: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    whole = release.rules.whole(release.domain)
+    for column in release.schema.columns:
+        if column.name not in whole:
+            yield {"column": column.name, "kind": column.spec["sdtype"], "values": INVENTED, "source": ""}
+            continue
+        attribute = whole[column.name]
+        made = f"; {MADE}" if column.name in release.rules.made else ""
+        yield {
+            "column": column.name,
+            "kind": f"{attribute.kind}, {attribute.cardinality:,} codes",
+            "values": PROVENANCE[attribute.provenance] + made,
+            "source": sources.get(column.name, ""),
+        }
+
+
+def _sources(release: Any, domain: Any) -> dict[str, str]:
+    """The public source that each column's declaration cites, where it is what was released."""
+    if domain is None:
+        return {}
+    file, columns = domain_document(domain), {column.name: column for column in release.schema.columns}
+    if not columns.keys() & set(file.columns):
+        raise ValueError("domain has none of this release's columns: give the file that was declared")
+    found, other = {}, []
+    for attribute in release.rules.whole(release.domain):
+        words = file.columns.get(attribute.name)
+        if not isinstance(words, Mapping) or not words.get("source"):
+            continue
+        if _leads_to(words, attribute, columns[attribute.name].spec, release.settings):
+            found[attribute.name] = str(words["source"])[:LONGEST]
+        else:
+            other.append(attribute.name)
+    if other:
+        warnings.warn(
+            f"no source is cited of {listed(other)}: what the domain file declares is not what was released, "
+            "for it was edited since, or a rule makes the column; give the file that was fitted",
+            stacklevel=4,
+        )
+    return found
+
+
+def _leads_to(words: Any, attribute: Attribute, spec: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether a declaration comes to what was released of its column."""
+    most = settings.get("max_bins", MAX_BINS)
+    try:
+        declared = read_declarations({attribute.name: words}, "private", most, {attribute.name: spec})
+    except ValueError:  # of another type
+        return False
+    return declared.leads_to(attribute)
+
+
+def _error_bars(release: Any) -> tuple[str, ...]:
+    """What can be had from the release's noisy answers."""
+    if not any(answer.asked.kind == "counts" for answer in release.answers):
+        return (NO_ERROR_BARS,)
+    return ERROR_BARS[:1] if "public_rows" in release.settings else ERROR_BARS
+
+
+def _audit(audit: Any) -> dict[str, Any]:
+    """What of an audit may be on a card: that of a public or simulated table."""
+    if audit is None:
+        return {}
+    found = audit.publishable() if hasattr(audit, "publishable") else audit
+    if not isinstance(found, Mapping) or found.get("may_be_published") is not True:
+        raise ValueError(
+            "audit must be of a public or simulated table (audit --public): one of real rows is their "
+            "function, without noise, and belongs on no card"
+        )
+    stages: Sequence[Mapping[str, Any]] = found.get("stages", ())
+    lines = [{name: str(stage[name]) for name in ("threat", "verdict", "words")} for stage in stages]
+    return {"synthesizer": str(found["synthesizer"]), "verdict": str(found["verdict"]), "stages": lines}

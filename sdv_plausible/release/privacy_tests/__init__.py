@@ -1,0 +1,1 @@
+"""Which rows may leave, what that costs, and whom it protects."""

@@ -1,0 +1,113 @@
+"""Privacy Test 1 of the paper: a sharp threshold of plausible seeds, and no epsilon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sdv_plausible.models.base import SeedModel
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.release.drawing.omega import Omega
+from sdv_plausible.release.drawing.sampler import Sampler
+from sdv_plausible.release.privacy_tests.row_tests import RowByRowTest
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeterministicTest(RowByRowTest):
+    """Privacy Test 1 (section 2): pass if the candidate has at least k plausible seeds.
+
+    It gives plausible deniability, not differential privacy: whether a row passes depends on a sharp
+    threshold.
+
+    Parameters
+    ----------
+    k : int
+        Plausible seeds needed, each of another unit, >= 1; the seed itself counts. Of people with several
+        rows ``least_seeds`` records are needed for k people.
+    omega
+        As in :class:`~sdv_plausible.ReleaseTest`; None: all but a few attributes with
+        few values.
+    gamma, row_cap, max_plausible, max_check_plausible, hidden_omega
+        As in :class:`RowByRowTest`.
+    """
+
+    name: ClassVar[str] = "deterministic"
+    has_delta: ClassVar[bool] = False
+
+    @property
+    def says_of_seeds(self) -> str:
+        """(k, gamma) of every released row, surely."""
+        least = f"at least {self.least_seeds} records"
+        if self.hidden_omega:
+            how = (
+                f"({self.k}, {self.gamma:g})-plausible deniability holds for every released row, also where "
+                f"omega stays hidden: {least} were its seed with probabilities within the factor "
+            )
+            return how + f"{self.gamma:g}"
+        return (
+            f"({self.k}, {self.gamma:g})-plausible deniability holds for every released row, omega being "
+            f"known: {least} could have been its seed about equally likely; where a range of omega stays "
+            "hidden, the factor is not sure"
+        )
+
+    @property
+    def says_of_points(self) -> str:
+        """(k, gamma) of every pair of a latent point and a row, surely."""
+        return (
+            f"({self.k}, {self.gamma:g})-plausible deniability holds for every released row with its latent "
+            f"point, and not for the row alone: at least {self.least_seeds} records could have given "
+            "that point about equally likely"
+        )
+
+    @property
+    def covers(self) -> str | None:
+        """Nothing: there is no total."""
+        return None
+
+    def charge(self, gamma: float, far: float | None = None) -> tuple[LedgerEntry, ...]:  # noqa: ARG002
+        """One entry, without a finite epsilon."""
+        return (
+            LedgerEntry(
+                name="rows",
+                mechanism=(
+                    f"Privacy Test 1, k = {self.k}, gamma = {self.gamma:g}{self._limits}: each row has "
+                    f"{self._deniability} (plausible deniability)"
+                ),
+                losses=(InfiniteLoss(),),
+                scope="each released row",
+                note=(
+                    "Privacy Test 1 has a sharp threshold, which gives plausible deniability but no "
+                    "epsilon; use test='release'"
+                ),
+                parts=("seeds",),
+            ),
+        )
+
+    @property
+    def _deniability(self) -> str:
+        of_people = f", which are records of at least {self.k} people" if self.neighbours.of_people else ""
+        return f"at least {self.least_seeds} plausible seeds{of_people}"
+
+    def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:  # noqa: ARG002
+        """Boolean array: which candidates pass."""
+        passed: np.ndarray = plausible_seeds >= self.least_seeds
+        return passed
+
+    def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: Coins) -> Sampler:
+        """Mechanism 1, which gives up where too few candidates pass.
+
+        Nothing is claimed that a failure could break.
+        """
+        return self._mechanism(model, seeds, omega, sampling, gives_up=True)
+
+    def complaints(self, num_rows: int) -> list[str]:
+        """No row could pass with fewer records than k."""
+        if self.least_seeds > num_rows:
+            above = f"{self._above} the number of rows ({num_rows})"
+            return [f"{above}: no row could have k plausible seeds; lower k"]
+        return []

@@ -1,0 +1,230 @@
+"""Privacy Test 2 of the paper: its threshold is noisy, which gives differential privacy row by row."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sdv_plausible.models.base import SeedModel
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss, Loss
+from sdv_plausible.privacy.accounting.release_loss import size_lower_bound_margin
+from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, floor_by_construction, theorem1_best
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.privacy.neighbours import ONE_ROW
+from sdv_plausible.privacy.noise import mechanisms as noise
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.release.drawing.omega import Omega
+from sdv_plausible.release.drawing.sampler import Sampler
+from sdv_plausible.release.privacy_tests.row_tests import RowByRowTest
+
+SIZE_EPSILON = 0.1  # randomised test: spent on the noisy number of seeds
+SIZE_DELTA_SHARE = 0.01  # of the seeds' delta, for the event that its lower bound is too high
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomizedTest(RowByRowTest):
+    """Privacy Test 2 (section 2.1): as Test 1, with the threshold drawn afresh for every candidate.
+
+    The threshold is ``k + z`` with z discrete Laplace, ``Pr[z] ~ exp(-epsilon0 |z|)``: counts are integers,
+    so integer noise loses nothing and has no floating-point side door.
+
+    Parameters
+    ----------
+    k : int
+        Centre of the threshold, >= 1. No released row is sure to have k plausible seeds. Where people have
+        several rows, it is centred at the seeds of k people, and its noise has the scale for all rows of one
+        (docs/explanation/proofs/persons.md, Theorem 5).
+    epsilon0 : float
+        Inverse scale of the threshold noise, > 0.
+    omega
+        As in :class:`~sdv_plausible.ReleaseTest`; None: all but a few attributes with
+        few values.
+    seed_free_share : float
+        Probability that a proposal resamples everything, in (0, 1]. All seeds are then plausible, so the pass
+        rate cannot fall below this share by construction (docs/explanation/proofs/pass_rate.md, Theorem 3).
+    least_rows : int
+        A public number that the count of seed records reaches. The rows are charged at it, so that the total
+        does not depend on the rows; a noisy count that contradicts it refuses the fit.
+    threshold_noise : {"discrete_laplace", "laplace"}
+        Noise of the threshold; the second is the paper's.
+    gamma, row_cap, max_plausible, max_check_plausible, hidden_omega
+        As in `RowByRowTest`.
+    """
+
+    name: ClassVar[str] = "randomized"
+    has_delta: ClassVar[bool] = True
+    epsilon0: float = 1.0
+    seed_free_share: float = 0.5
+    least_rows: int = 1000
+    threshold_noise: Noise = "discrete_laplace"
+
+    def _check(self) -> None:
+        check.positive("epsilon0", self.epsilon0, "try 1.0")
+        check.rate("seed_free_share", self.seed_free_share, "try 0.5")
+        check.whole("least_rows", self.least_rows, 1, "try 1000")
+        check_noise(self.threshold_noise)
+        super()._check()
+        if self.neighbours != ONE_ROW and self.max_check_plausible is not None:
+            raise ValueError(
+                "max_check_plausible is accounted for single rows added or removed: leave out person and "
+                "neighbours, or leave it out"
+            )
+
+    @property
+    def covers(self) -> str | None:
+        """The rows of one fit."""
+        return (
+            f"the first {self.row_cap:,} rows released from this fit; not the saved synthesizer, which "
+            "holds records"
+        )
+
+    def charge(self, gamma: float, far: float = 0.0) -> tuple[LedgerEntry, ...]:
+        """Return the check of ``least_rows``, and all rows up to the cap.
+
+        Raises
+        ------
+        ValueError
+            If so few seeds as ``least_rows`` cannot carry this k.
+        """
+        size = LedgerEntry(
+            name="size",
+            mechanism=f"number of seeds, discrete Laplace noise, epsilon {SIZE_EPSILON:g}",
+            losses=(DiscreteLaplaceLoss(epsilon=SIZE_EPSILON), ApproxDP(epsilon=0.0, delta=self._size_delta)),
+            scope="the check of least_rows",
+            parts=("seeds",),
+        )
+        return size, self._rows_entry(gamma, far)
+
+    @property
+    def _size_delta(self) -> float:
+        return SIZE_DELTA_SHARE * self.delta
+
+    def _rows_entry(self, gamma: float, far: float) -> LedgerEntry:
+        unit = self.neighbours.rows
+        n_lower = max(1, self.least_rows - unit) if self.neighbours.replace else self.least_rows
+        per_row = self.epsilon0 / unit
+        law: Noise = self.threshold_noise
+        counted = min(n for n in (n_lower, self.stop, self.max_check_plausible) if n is not None)
+        floor = floor_by_construction(self.seed_free_share, self.least_seeds, per_row, counted, noise=law)
+        common = {
+            "num_rows": self.row_cap, "k": self.least_seeds, "epsilon0": per_row, "n_lower": n_lower,
+            "gamma": self.gamma if self.hidden_omega else gamma, "noise": law,
+            "delta": (1 - SIZE_DELTA_SHARE) * self.delta, "pass_rate_floor": floor,
+        }  # fmt: skip
+        if self.max_check_plausible is None:  # of the two, only the law that is charged is loaded
+            from sdv_plausible.privacy.accounting.one_row import rows_loss
+
+            loss, epsilon = rows_loss(**common, neighbours=self.neighbours)  # type: ignore[arg-type]
+        else:
+            from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss
+
+            loss, epsilon = checked_rows_loss(
+                **common,  # type: ignore[arg-type]
+                max_checked=self.max_check_plausible,
+                max_plausible=self.stop or self._surely_passes,
+            )
+        if not math.isfinite(epsilon):
+            raise check.Refused.saying(
+                "k",
+                f"k ({self.k}) and epsilon0 ({self.epsilon0:g}) are out of reach for least_rows "
+                f"({self.least_rows}) seeds at delta {rounded_up(self.delta)}: lower k, raise epsilon0, "
+                "delta or least_rows, or use test='release'",
+            )
+        losses: tuple[Loss, ...] = (loss,)
+        if far:  # latent_test.md, Lemma 3: N rows hold one with at most so much
+            losses += (ApproxDP(epsilon=0.0, delta=self.row_cap * far / floor),)
+        return LedgerEntry(
+            name="rows",
+            mechanism=f"Privacy Test 2, {self._parameters}",
+            losses=losses,
+            scope=f"the first {self.row_cap:,} rows released from this fit, not the saved synthesizer",
+            parts=("seeds",),
+        )
+
+    @property
+    def _surely_passes(self) -> int:
+        """As many as fail with a probability below exp(-50)."""
+        return self.least_seeds + math.ceil(50 / self.epsilon0)
+
+    @property
+    def says_of_seeds(self) -> str:
+        """No sure k."""
+        return (
+            "No (k, gamma)-plausible deniability holds for sure: the threshold is random, and a released row "
+            f"may have fewer than {self.k} plausible seeds; the protection is epsilon"
+        )
+
+    @property
+    def _parameters(self) -> str:
+        return f"{self._threshold}{self._limits}"
+
+    @property
+    def _threshold(self) -> str:
+        if self.neighbours != ONE_ROW:
+            return f"threshold around {self.seeds_needed}, epsilon0 = {self.epsilon0:g}"
+        return (
+            f"k = {self.k}, epsilon0 = {self.epsilon0:g}; Theorem 1 added up over {self.row_cap:,} rows "
+            f"would say {self._theorem1_sum():,.0f}"
+        )
+
+    def _theorem1_sum(self) -> float:
+        """The paper's own accounting of the rows: Theorem 1 with the best t, added up."""
+        try:
+            return (
+                self.row_cap
+                * theorem1_best(self.k, self.gamma, self.epsilon0, self.delta / self.row_cap).epsilon
+            )
+        except ValueError:
+            return math.inf
+
+    def confirm(self, seeds: Queryable) -> None:
+        """Refuse where a noisy count of the seeds contradicts the declared lower bound.
+
+        Raises
+        ------
+        ValueError
+            If the bound does not stand. This depends on the noisy count alone.
+        """
+        margin = size_lower_bound_margin(SIZE_EPSILON, self._size_delta, self.neighbours)
+        if seeds.count_rows(SIZE_EPSILON, self._size_delta) - margin < self.least_rows:
+            raise ValueError(
+                f"least_rows ({self.least_rows}) is not confirmed by the noisy number of seeds, which must "
+                f"exceed it by {margin}: declare a lower number, or use test='release'. That noisy number "
+                f"has cost epsilon {SIZE_EPSILON}, and a domain learned privately its share of epsilon: both "
+                "add to what the next fit will cost"
+            )
+
+    def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:
+        """Boolean array: which candidates pass; one fresh threshold each."""
+        # Repeatable: drawn from the call's own secret stream, so that SDV's reset_sampling repeats the very
+        # same rows.
+        draw = noise.discrete_laplace if self.threshold_noise == "discrete_laplace" else noise.floored_laplace
+        noisy = draw(
+            plausible_seeds,
+            sensitivity=self.neighbours.rows,
+            epsilon=self.epsilon0,
+            coins=coins,
+            repeatable=True,
+        )
+        passed: np.ndarray = noisy >= self.least_seeds
+        return passed
+
+    def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: Coins) -> Sampler:
+        """Mechanism 1, which proposes until enough rows pass."""
+        return self._mechanism(model, seeds, omega, sampling, seed_free_share=self.seed_free_share)
+
+    def _table_warnings(self, table_rows: int) -> list[str]:
+        found = super()._table_warnings(table_rows)
+        if table_rows < self.least_rows:
+            found.insert(
+                0,
+                f"least_rows ({self.least_rows}) is above the number of rows ({table_rows}): the fit would "
+                "be refused",
+            )
+        return found

@@ -1,0 +1,80 @@
+"""The budget's file: what it holds comes back, and whatever was done to it is refused in one line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sdv_plausible.fit.budget_file import BudgetState, Charge, _digest
+from sdv_plausible.privacy.accounting.filters import RhoFilter, SumFilter
+from sdv_plausible.privacy.neighbours import Neighbours
+
+COST = {"epsilon": 0.25, "delta": 1e-9}
+
+
+def state(fits: int = 2) -> BudgetState:
+    made = BudgetState(filter=SumFilter(1.0, 1e-8))
+    for i in range(fits):
+        made = made.with_charge(
+            Charge(when="2030-01-01", what=f"fit {i}", cost=COST), Neighbours(rows=3, person="p")
+        )
+    return made
+
+
+@pytest.mark.parametrize("made", [state(0), state(2), BudgetState(filter=RhoFilter(0.5, 1e-7))])
+def test_what_is_written_comes_back(tmp_path, made):
+    path = tmp_path / "b"
+    made.write(path)
+    assert BudgetState.read(path) == made
+    assert [file.name for file in tmp_path.iterdir()] == ["b"]
+
+
+def changed(content: dict, *, digest: bool = False, **entries) -> str:
+    content = {**content, **entries}
+    if digest:
+        content["sha256"] = _digest({name: value for name, value in content.items() if name != "sha256"})
+    return json.dumps(content)
+
+
+OVER = {"when": "", "what": "", "cost": {"epsilon": 0.9, "delta": 1e-9}}
+
+
+@pytest.mark.parametrize("damage", [
+    lambda c: "", lambda c: "{", lambda c: "[]", lambda c: "3", lambda c: json.dumps(c)[:-30], lambda c: "[" * 100_000,
+    lambda c: changed(c, epsilon=2.0), lambda c: changed(c, fits=[]), lambda c: changed(c, format="other"),
+    lambda c: changed(c, digest=True, format="other"), lambda c: changed(c, digest=True, filter="none"),
+    lambda c: changed(c, digest=True, epsilon=-1.0), lambda c: changed(c, digest=True, neighbours=None),
+    lambda c: changed(c, digest=True, neighbours={"rows": 0}), lambda c: changed(c, digest=True, neighbours={"r": 1}),
+    lambda c: changed(c, digest=True, fits=[*c["fits"], OVER]), lambda c: changed(c, digest=True, fits=3),
+    lambda c: changed(c, digest=True, fits=[{**OVER, "cost": {"epsilon": 0.1}}]),
+    lambda c: changed(c, digest=True, fits=[{**OVER, "cost": {"epsilon": -0.1, "delta": 0.0}}]),
+    lambda c: changed(c, digest=True, fits=[{**OVER, "cost": {"epsilon": "0.1", "delta": 0.0}}]),
+    lambda c: changed(c, epsilon=float("nan")),
+])  # fmt: skip
+def test_damage_is_one_clear_line(tmp_path, damage):
+    path = tmp_path / "b"
+    state().write(path)
+    path.write_text(damage(json.loads(path.read_text())))
+    with pytest.raises(ValueError, match="is no budget file, or was changed or damaged") as refused:
+        BudgetState.read(path)
+    assert "\n" not in str(refused.value)
+    assert str(path) in str(refused.value)
+
+
+def test_every_flipped_byte_is_noticed(tmp_path):
+    path = tmp_path / "b"
+    state().write(path)
+    data = path.read_bytes()
+    for place in range(len(data)):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        try:
+            read = BudgetState.read(path)
+        except ValueError:
+            continue
+        assert read == state()  # white space
+
+
+def test_a_file_that_is_gone_says_so(tmp_path):
+    with pytest.raises(ValueError, match=r"path .* is gone\. Put it back"):
+        BudgetState.read(tmp_path / "none")

@@ -1,0 +1,582 @@
+"""A budget over several releases: charged before the first row, kept, never overspent, one unit, one file."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import multiprocessing as mp
+import pickle
+import re
+import threading
+
+import guarded
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, PrivacyLedger, Release, fit_source
+from sdv_plausible.fit import budget as budget_module
+from sdv_plausible.fit.budget import only_planned
+from sdv_plausible.fit.budget_file import BudgetState
+from sdv_plausible.fit.rows import TableRows
+from sdv_plausible.models import learners
+from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.uniform import Uniform
+from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.ledger import BudgetExceededError
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.sdv.versions import metadata_from_columns
+from tests.flat import values
+
+DELTA = 1e-9
+
+
+def ledger(epsilon: float, neighbours: Neighbours = ONE_ROW) -> PrivacyLedger:
+    """Plan of a fit at (epsilon, DELTA)."""
+    made = PrivacyLedger(delta=DELTA, neighbours=neighbours)
+    losses = (ApproxDP(epsilon=epsilon, delta=DELTA),)
+    made.charge(LedgerEntry(name="all", mechanism="m", losses=losses, scope="s"))
+    return made
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "table.budget"
+
+
+def test_draws_add_up_and_nothing_is_overspent(path):
+    budget = Budget(1.0, 1e-8, path)
+    assert budget.charged() == {"epsilon": 0.0, "delta": 0.0}
+    assert "no row" in budget.sentence()
+    budget.draw(ledger(0.6))
+    before = path.read_bytes()
+    with pytest.raises(
+        BudgetExceededError, match=r"epsilon 0\.5 wanted, 0\.4 of 1 left.*Nothing was charged"
+    ):
+        budget.draw(ledger(0.5))
+    assert path.read_bytes() == before
+    again = Budget(1.0, 1e-8, str(path))
+    again.draw(ledger(0.4), "the second")
+    assert budget.charged() == {"epsilon": 1.0, "delta": 2e-9}
+    assert budget.left(DELTA) == 0.0
+    assert "2 fits" in budget.sentence()
+    assert "the second" in str(budget)
+
+
+def test_a_charge_is_known_by_its_time_and_its_words_together(path):
+    budget = Budget(1.0, 1e-8, path)
+    first, second = (budget.draw(ledger(0.1), what) for what in ("the first", "the second"))
+    assert budget.holds(first.when, "the first")
+    assert budget.holds(second.when, "the second")
+    assert not budget.holds(first.when, "another fit")
+    assert not budget.holds("2020-01-01T00:00:00.000000+00:00", "the first")
+
+
+def test_the_deltas_run_out_too(path):
+    budget = Budget(1.0, 2 * DELTA, path)
+    budget.draw(ledger(0.1))
+    budget.draw(ledger(0.1))
+    with pytest.raises(BudgetExceededError, match="delta 1e-09 wanted, 0 of 2e-09 left"):
+        budget.draw(ledger(0.1))
+
+
+def test_the_sentence_is_the_total_of_the_filter_and_not_what_is_charged_so_far(path):
+    budget = Budget(1.0, 1e-8, path)
+    budget.draw(ledger(0.1))
+    assert budget.sentence().startswith(
+        "Total epsilon 1 at delta 1e-08, for the addition or removal of any one row: every conclusion"
+    )
+    assert "at most 2.72 times as likely" in budget.sentence()
+    assert "\n" not in budget.sentence()
+    assert "epsilon 0.1 of 1, delta 1e-09 of 1e-08" in repr(budget)
+
+
+@pytest.mark.parametrize("others", [(0.9, 1e-8), (1.0, 1e-7), (1.0, 1e-8, "rho")])
+def test_other_totals_than_the_files_are_refused(path, others):
+    Budget(1.0, 1e-8, path)
+    with pytest.raises(
+        ValueError, match=r"^epsilon .* must be those that .* was made with: 1, 1e-08, 'sum'$"
+    ):
+        Budget(*others[:2], path, **({"filter": others[2]} if others[2:] else {}))
+
+
+def test_bad_parameters_leave_no_file(path):
+    for bad in ({"epsilon": 0}, {"delta": 2}, {"filter": "least"}):
+        with pytest.raises(ValueError, match=f"^{next(iter(bad))} .*must"):
+            Budget(**{"epsilon": 1.0, "delta": 1e-8, "path": path, **bad})
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_file_that_went_away_is_not_made_anew(path):
+    budget = Budget(1.0, 1e-8, path)
+    path.unlink()
+    with pytest.raises(ValueError, match="is gone"):
+        budget.draw(ledger(0.1))
+    assert not path.exists()
+    assert "is gone" in repr(budget)
+
+
+def test_a_link_to_the_file_is_the_same_budget(path):
+    budget = Budget(1.0, 1e-8, path)
+    link = path.with_name("link")
+    link.symlink_to(path)
+    Budget(1.0, 1e-8, link).draw(ledger(0.7))
+    assert budget.charged()["epsilon"] == 0.7
+    assert link.is_symlink()
+    assert Budget(1.0, 1e-8, link).path == budget.path  # one lock for both
+
+
+BUDGETED = [
+    *guarded.UNITS.values(), Neighbours(rows=4, person="ticket"), Neighbours(rows=1, person="ticket"), Neighbours(rows=3, person="home"),
+    Neighbours(rows=3), Neighbours(rows=3, replace=True, person="ticket"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", BUDGETED, ids=str)
+def test_another_unit_is_refused(path, unit):
+    """Units that differ in one thing: the relation, the column, or the rows of each."""
+    budget = Budget(1.0, 1e-8, path)
+    budget.draw(ledger(0.1, unit))
+    for other in BUDGETED:
+        if other != unit:
+            with pytest.raises(
+                ValueError, match="^budget: this fit is for the .*, and earlier ones are for the"
+            ):
+                budget.draw(ledger(0.1, other))
+    budget.draw(ledger(0.2, unit))
+    assert budget.charged()["epsilon"] == pytest.approx(0.3)
+
+
+def test_no_claim_is_refused_with_the_way_out(path):
+    budget, none = Budget(1.0, 1e-8, path), PrivacyLedger(delta=DELTA)
+    none.charge(LedgerEntry(name="x", mechanism="m", losses=(InfiniteLoss(),), scope="s", note="declare it"))
+    with pytest.raises(ValueError, match="without a claim.*declare it.*budget=None"):
+        budget.draw(none)
+    assert budget.charged()["epsilon"] == 0.0
+
+
+def test_a_ledger_charges_nothing_that_was_not_drawn():
+    planned, drawn = ledger(0.5), PrivacyLedger(delta=DELTA)
+    drawn.before_charge = only_planned(planned)
+    drawn.charge(*planned.entries)
+    with pytest.raises(BudgetExceededError, match="what its plan did not say"):
+        drawn.charge(*planned.entries)  # twice
+    assert len(drawn.entries) == 1
+
+
+class OfCodes(Uniform):
+    """Plans by the codes of a learned domain, of which a plan knows one for each column."""
+
+    def plan(self, domain, budget):
+        known = min(domain.cardinalities) > 1
+        return [budget.entry("counts")] if known else Uniform.plan(self, domain, budget)
+
+
+def sizes(domain):
+    return [a.cardinality for a in domain]
+
+
+ASKED = {  # of learned columns, what nobody knows before they were learned
+    "a kind": lambda d: any(a.kind == "integer" for a in d),
+    "another kind": lambda d: any(a.kind != "categorical" for a in d),
+    "whether it is ordered": lambda d: any(a.kind == "ordinal" for a in d),
+    "moments": lambda d: any(a.kind == "datetime" for a in d),
+    "decimals": lambda d: any(a.decimals is not None for a in d),
+    "a format": lambda d: any(a.datetime_format is not None for a in d),
+    "bounds": lambda d: any(a.lower for a in d),
+    "many codes": lambda d: max(sizes(d)) > 70,
+    "very many": lambda d: max(sizes(d)) > 500,
+    "missing": lambda d: any(not a.nullable for a in d),
+    "several kinds": lambda d: {"categorical", "integer"} <= {a.kind for a in d},
+    "several sizes": lambda d: len({*sizes(d)}) > 1,
+    "proportions": lambda d: max(sizes(d)) > 100 * min(sizes(d)),
+    "a large first": lambda d: sizes(d)[0] > 100 * sizes(d)[-1],
+    "a large last": lambda d: sizes(d)[-1] > 100 * sizes(d)[0],
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_plan_by_what_is_learned_is_refused_before_the_draw(path, asked):
+    """Whatever it asks; after the draw, what was learned would decide whether the fit is refused."""
+
+    class Curious(Uniform):
+        def plan(self, domain, budget):
+            met = ASKED[asked](domain)
+            return [budget.entry("counts")] if met else Uniform.plan(self, domain, budget)
+
+    budget = Budget(20.0, 1e-7, path)
+    with pytest.raises(ValueError, match=r"model \(Curious\) plans by value sets that were learned"):
+        synthesizer(budget, model=Curious(), domain=None).fit(table())
+    assert budget.charged()["epsilon"] == 0
+
+
+class TwoRounds(Uniform):
+    """A second round where it is told to: half of mu^2 is left unspent otherwise, and less is charged."""
+
+    def __init__(self, wants):
+        self.wants = wants
+
+    def plan(self, domain, budget):
+        mu = budget.gaussian()
+        entry = LedgerEntry(
+            name="model", mechanism="m", scope="the model",
+            losses=(GaussianLoss(sensitivity_over_sigma=mu / 2**0.5),),
+        )  # fmt: skip
+        return [entry] * (2 if self.wants(domain, mu) else 1)
+
+
+def test_a_plan_that_nobody_foresaw_is_refused_when_the_values_are_known(path):
+    """Less than was planned is no less: which total is stated would be an answer. Control: a plan by names."""
+    fits = {
+        "by a value": lambda d, _: not any("A" in a.values for a in d),
+        "by names": lambda d, _: len(d) > 1,
+    }
+    for name, wants in fits.items():
+        budget = Budget(20.0, 1e-7, path.with_name(name))
+        synth = synthesizer(budget, model=TwoRounds(wants), domain=None)
+        planned = synth.plan().ledger.total()
+        if name == "by names":
+            synth.fit(table())
+            assert synth.privacy_ledger().total() == planned
+            continue
+        with pytest.raises(ValueError, match=r"model \(TwoRounds\) plans by value sets that were learned"):
+            synth.fit(table())
+        with pytest.raises(Exception, match="fit"):
+            synth.privacy_ledger()
+
+
+def test_a_plan_by_values_is_refused_at_the_budget_that_is_left(path):
+    """By values that an earlier fit learned: at the whole budget such a plan may be that of names alone."""
+    first = synthesizer(None, domain=None)
+    first.fit(table())
+    learned = first.get_domain()
+    assert {a.provenance for a in learned} == {"private"}
+    cells, ledger = sum(learned.cardinalities), first.privacy_ledger()
+    paid = tuple(
+        loss for e in ledger.entries if "domain" in e.parts and e.status == "charged" for loss in e.losses
+    )
+    mus = [ModelBudget(epsilon=0.6, delta=DELTA, spent=spent).gaussian() for spent in ((), paid)]
+    assert mus[0] > mus[1]
+    model = TwoRounds(lambda d, mu: mu * cells / sum(mus) * 2 >= sum(d.cardinalities))
+    budget = Budget(20.0, 1e-7, path)
+    with pytest.raises(ValueError, match=r"model \(TwoRounds\) plans by value sets that were learned"):
+        synthesizer(budget, model=model, domain=learned).fit(table())
+    assert budget.charged()["epsilon"] == 0
+
+
+@pytest.mark.parametrize("door", ["synthesizer", "source"])
+@pytest.mark.parametrize("pays", [True, False], ids=["from a budget", "from none"])
+def test_every_fit_charges_what_was_planned_and_no_more(path, door, pays):
+    """Controls: the same learner with a declared domain, of which its plan knows all."""
+    budget = Budget(20.0, 1e-7, path) if pays else None
+
+    def fit(domain):
+        if door == "source":
+            return fit_source(table(), COLUMNS, domain, model=OfCodes(), budget=budget).ledger
+        synth = synthesizer(budget, model=OfCodes(), domain=domain)
+        synth.fit(table())
+        return synth.privacy_ledger()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learners, "without_learned", lambda domain: domain)  # by which it is seen earlier
+        with pytest.raises(
+            BudgetExceededError, match=r"^this fit charges what its plan did not say.*declare the domain"
+        ):
+            fit(None)
+    before = budget and budget.charged()["epsilon"]
+    with pytest.raises(ValueError, match=r"model \(OfCodes\) plans by value sets that were learned"):
+        fit(None)
+    assert (budget and budget.charged()["epsilon"]) == before
+    ledger = fit(DOMAIN)
+    assert ledger.claims_privacy
+    assert "before_charge" not in vars(ledger)
+
+
+def test_processed_rows_of_persons_are_planned_without_a_claim(path):
+    """That nothing tells whose they are is charged like any other reason."""
+    columns = {**COLUMNS, "home": {"sdtype": "id"}}
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), domain=DOMAIN, person="home")
+    synth.fit_processed_data(synth.preprocess(table().assign(home=1)))
+    assert not synth.privacy_ledger().claims_privacy
+
+
+# --- two at once ----------------------------------------------------------------------------------------------
+
+
+def draw_when_all_are_there(path, barrier, results):
+    """In a process of its own."""
+    budget = Budget(1.0, 1e-8, path)
+    barrier.wait(60)
+    try:
+        budget.draw(ledger(0.6))
+        results.put("drawn")
+    except BudgetExceededError:
+        results.put("refused")
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of threads, which a fork has none of
+def test_of_two_processes_that_want_more_than_half_one_gets_it(path):
+    started = mp.get_context("fork" if "fork" in mp.get_all_start_methods() else "spawn")
+    barrier, results = started.Barrier(2), started.Queue()
+    processes = [
+        started.Process(target=draw_when_all_are_there, args=(path, barrier, results)) for _ in range(2)
+    ]
+    for process in processes:
+        process.start()
+    found = sorted(results.get(timeout=120) for _ in processes)
+    for process in processes:
+        process.join()
+    assert found == ["drawn", "refused"]
+    assert Budget(1.0, 1e-8, path).charged()["epsilon"] == 0.6
+
+
+def race(path, monkeypatch, patience: float) -> list[str]:
+    """Two draws, each of which waits between reading and writing for the other to get as far."""
+    budget, both, results = Budget(1.0, 1e-8, path), threading.Barrier(2), []
+    write = BudgetState.write
+
+    def late(state, place):
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(patience)
+        write(state, place)
+
+    def draw():
+        try:
+            budget.draw(ledger(0.6))
+            results.append("drawn")
+        except BudgetExceededError:
+            results.append("refused")
+
+    monkeypatch.setattr(BudgetState, "write", late)
+    threads = [threading.Thread(target=draw) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sorted(results)
+
+
+def test_nobody_reads_between_another_ones_reading_and_writing(path, monkeypatch):
+    assert race(path, monkeypatch, 0.2) == ["drawn", "refused"]  # however long they wait
+
+
+def test_planted_no_lock_lets_both_draw(path, monkeypatch):
+    monkeypatch.setattr(budget_module, "locked", contextlib.nullcontext)
+    assert race(path, monkeypatch, 60) == ["drawn", "drawn"]
+
+
+# --- fits -----------------------------------------------------------------------------------------------------
+
+COLUMNS = {"city": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"}}
+DOMAIN = {"city": {"range_values": ["A", "B"]}, "age": {"range_min": 0, "range_max": 9}}
+
+
+def table(n: int = 500) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"city": rng.choice(["A", "B"], n), "age": rng.integers(0, 10, n)})
+
+
+def synthesizer(budget, **options) -> PlausibleDeniabilitySynthesizer:
+    options = {"epsilon": 0.6, "domain": DOMAIN, "model": "independent", **options}
+    return PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), budget=budget, **values(**options))
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"model": "bayesian_network"}, {"domain": None, "undeclared": "private"}, {"structure": "cfs", "model":
+    "bayesian_network", "domain": None, "undeclared": "private"}, {"omega": 1, "k": 5},
+    {"test": "randomized", "row_cap": 5, "epsilon": 0.1, "least_rows": 100},
+], ids=str)  # fmt: skip
+def test_a_fit_draws_its_total(path, options):
+    budget = Budget(50.0, 1e-8, path)
+    synth = synthesizer(budget, **options)
+    synth.fit(table())
+    assert budget.charged() == {"epsilon": synth.privacy_ledger().total(), "delta": 1e-9}
+    assert synth.privacy_ledger().before_charge is None
+
+
+def test_a_second_fit_that_does_not_fit_is_refused_before_any_row(path, monkeypatch):
+    synth = synthesizer(Budget(1.0, 1e-8, path))
+    synth.fit(table())
+    kept = synth.privacy_ledger().to_json()
+    monkeypatch.setattr(TableRows, "of_persons", lambda *_: pytest.fail("looked at rows"))
+    with pytest.raises(BudgetExceededError, match="this fit would exceed it"):
+        synth.fit(table())
+    assert synth.privacy_ledger().to_json() == kept
+    assert len(synth.sample(3)) == 3  # the earlier fit stays
+
+
+def test_rho_lets_more_through_than_the_sum(path):
+    budget = Budget(1.0, 1e-8, path, filter="rho")
+    for _ in range(3):
+        synthesizer(budget).fit(table())
+    with pytest.raises(BudgetExceededError, match="rho .* wanted"):
+        synthesizer(budget, epsilon=0.9).fit(table())
+    synthesizer(budget, epsilon=budget.left(1e-9), domain=None, undeclared="private").fit(table())
+    assert budget.charged()["failure"] == pytest.approx(1e-10)
+    with pytest.raises(ValueError, match=r"^filter \('rho'\) counts Gaussian noise"):
+        synthesizer(budget, epsilon=0.1, omega=1).fit(table())
+
+
+def failing_fit(path, monkeypatch) -> Budget:
+    """Draws 0.6 and fails in the middle, after noisy answers."""
+    budget = Budget(1.0, 1e-8, path)
+    synth = synthesizer(budget, model=Uniform(), domain=None, undeclared="private")
+    with monkeypatch.context() as patch:
+        patch.setattr(Uniform, "fit", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            synth.fit(table())
+    return budget
+
+
+def test_what_a_failed_fit_drew_stays_drawn(path, monkeypatch):
+    assert failing_fit(path, monkeypatch).charged()["epsilon"] > 0.2
+
+
+def test_planted_a_charge_forgotten_after_a_failed_fit_is_caught(path, monkeypatch):
+    fit = PlausibleDeniabilitySynthesizer.fit
+
+    def forgetful(synth, data):
+        before = path.read_bytes()
+        try:
+            fit(synth, data)
+        except ZeroDivisionError:
+            path.write_bytes(before)
+            raise
+
+    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "fit", forgetful)
+    with pytest.raises(AssertionError):
+        test_what_a_failed_fit_drew_stays_drawn(path, monkeypatch)
+
+
+def test_it_is_charged_before_rows_are_chosen(path, monkeypatch):
+    budget = Budget(1.0, 1e-8, path)
+    synth = synthesizer(budget)
+    monkeypatch.setattr(TableRows, "of_persons", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        synth.fit(table())
+    assert budget.charged()["epsilon"] > 0.5
+
+
+def test_a_wrong_schema_costs_nothing(path):
+    budget = Budget(1.0, 1e-8, path)
+    with pytest.raises(Exception, match="not in the metadata"):
+        synthesizer(budget).fit(table().assign(more=1))
+    assert budget.charged()["epsilon"] == 0.0
+
+
+def test_processed_data_is_charged_once(path):
+    budget = Budget(10.0, 1e-8, path)
+    synth = synthesizer(budget)
+    processed = synth.preprocess(table())
+    assert budget.charged()["epsilon"] == 0.0
+    synth.fit_processed_data(processed)
+    assert budget.charged()["epsilon"] == synth.privacy_ledger().total()
+
+
+@pytest.mark.parametrize("options", [
+    {"random_state": 1}, {"epsilon": math.inf}, {"domain": None, "undeclared": "infer"}, {"types": "detected"}, {"test": "deterministic"},
+], ids=str)  # fmt: skip
+def test_a_fit_without_a_claim_cannot_draw(path, options):
+    budget = Budget(1.0, 1e-8, path)
+    with pytest.raises(ValueError, match="^budget: a fit without a claim"):
+        synthesizer(budget, **options).fit(table())
+    assert budget.charged()["epsilon"] == 0.0
+
+
+def test_budget_must_be_one():
+    with pytest.raises(ValueError, match=r"^budget \(1\.0\) must be a Budget"):
+        synthesizer(1.0)
+
+
+# --- what is handed over --------------------------------------------------------------------------------------
+
+
+def test_a_release_holds_no_budget_and_comes_back(path, tmp_path):
+    budget = Budget(1.0, 1e-8, path)
+    synth = synthesizer(budget)
+    synth.fit(table())
+    file = tmp_path / "r.release"
+    synth.release().save(file)
+    assert b"budget" not in file.read_bytes()
+    release = Release.load(file)
+    assert len(PlausibleDeniabilitySynthesizer.from_release(release).sample(5)) == 5
+    again = PlausibleDeniabilitySynthesizer.from_release(release, budget=budget)
+    assert budget.charged()["epsilon"] == synth.privacy_ledger().total()  # nothing was drawn
+    with pytest.raises(BudgetExceededError):
+        again.fit(table())
+
+
+def test_a_saved_synthesizer_holds_no_budget_and_asks_for_one(path, tmp_path):
+    budget = Budget(2.0, 1e-8, path)
+    synth = synthesizer(budget)
+    synth.fit(table())
+    file = tmp_path / "s.pkl"
+    synth.save(file)
+    assert str(path).encode() not in file.read_bytes()
+    assert synth.budget is budget
+    loaded = PlausibleDeniabilitySynthesizer.load(file)
+    assert len(loaded.sample(5)) == 5
+    loaded.save(file)
+    loaded = PlausibleDeniabilitySynthesizer.load(file)
+    with pytest.raises(ValueError, match="^budget: this synthesizer drew from one"):
+        loaded.fit(table())
+    loaded.budget = budget
+    loaded.fit(table())
+    assert "2 fits" in budget.sentence()
+
+
+def test_a_file_saved_after_a_failed_fit_holds_no_budget(path, tmp_path, monkeypatch):
+    synth = synthesizer(Budget(2.0, 1e-8, path))
+    synth.fit(table())
+    monkeypatch.setattr(TableRows, "of_persons", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        synth.fit(table())
+    monkeypatch.undo()
+    synth.save(tmp_path / "s")
+    assert str(path).encode() not in (tmp_path / "s").read_bytes()
+    assert PlausibleDeniabilitySynthesizer.load(tmp_path / "s").budget is None
+
+
+def test_without_a_budget_nothing_changes(tmp_path):
+    synth = synthesizer(None)
+    synth.fit(table())
+    synth.save(tmp_path / "s")
+    PlausibleDeniabilitySynthesizer.load(tmp_path / "s").fit(table())
+
+
+def test_a_budget_travels_as_its_path(path):
+    budget = Budget(1.0, 1e-8, path)
+    budget.draw(ledger(0.5))
+    assert pickle.loads(pickle.dumps(budget)).charged() == budget.charged()
+    assert re.fullmatch(r"[^\n]+\n\n  Charged so far: [^\n]+\n  20[^\n]+", str(budget))
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        ({"structure": {"a": ["zz"]}}, "not modelled columns"),
+        ({"structure": {"a": ["b"], "b": ["a"]}}, "cycle"),
+        ({"omega": 99}, r"omega \(99\)"),
+    ],
+)
+def test_a_parameter_that_does_not_fit_the_columns_costs_nothing(path, mistake, words):
+    columns = {"a": {"sdtype": "boolean"}, "b": {"sdtype": "boolean"}}
+    budget = Budget(3.0, 1e-8, path)
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_from_columns(columns), domain={"a": {}, "b": {}}, budget=budget, **values(**mistake)
+    )
+    with pytest.raises(ValueError, match=words):
+        synth.plan()
+    with pytest.raises(ValueError, match=words):
+        synth.fit(pd.DataFrame({"a": [True, False], "b": [True, True]}))
+    assert budget.charged()["epsilon"] == 0
+
+
+def test_two_charges_of_one_second_are_told_apart(tmp_path):
+    """Else what one budget paid for would be free in another."""
+    budgets = [Budget(5.0, 1e-6, tmp_path / name) for name in "ab"]
+    drawn = [budget.draw(synthesizer(None).plan().ledger, "the same words") for budget in budgets]
+    assert drawn[0].when != drawn[1].when
+    assert not budgets[1].holds(drawn[0].when, drawn[0].what)
+    assert budgets[0].holds(drawn[0].when, drawn[0].what)

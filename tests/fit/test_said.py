@@ -1,0 +1,77 @@
+"""The ledger's further sentences: which plausible deniability holds, and what the paper prints."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from sdv_plausible.fit.plan import plan
+from sdv_plausible.fit.said import as_printed, deniability, sentences
+from sdv_plausible.models.paper.paper_network import PaperNetwork
+from sdv_plausible.release.privacy_tests.settings import Settings
+from sdv_plausible.table.columns.domain import Attribute, Domain
+from tests.flat import settings_of
+
+DOMAIN = Domain(tuple(Attribute(name=f"c{i}", kind="categorical", values=(0, 1)) for i in range(11)))
+PAPER = PaperNetwork(noise="paper", accounting="paper")
+SPLIT = (0.187, 0.187, 0.49)
+
+
+def settings(**given: Any) -> Settings:
+    usual: dict[str, Any] = {
+        "epsilon": 1.0, "delta": 2.0**-30, "k": 50, "gamma": 4.0, "epsilon0": 1.0, "omega": None,
+        "test": "release", "row_cap": 1000, "seed_free_share": 0.5,
+    }  # fmt: skip
+    return settings_of(**{**usual, **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "empty here"),
+        ({"omega": "all", "test": "randomized"}, "empty here"),
+        ({"omega": "all", "test": "deterministic"}, "empty here"),
+        ({"omega": 3}, "(50, 1)-plausible deniability holds"),
+        ({"omega": 3, "test": "deterministic"}, "(50, 4)-plausible deniability holds"),
+        ({"omega": (2, 3), "test": "deterministic"}, "the factor is not sure"),
+        ({"omega": (2, 3), "test": "deterministic", "hidden_omega": True}, "also where omega stays hidden"),
+        ({"omega": 3, "test": "randomized"}, "No (k, gamma)-plausible deniability holds for sure"),
+    ],
+)
+def test_which_deniability_holds(given: dict[str, Any], said: str) -> None:
+    made = settings(**given)
+    assert said in deniability(made)
+    planned = plan(made, PaperNetwork(structure="independent"), DOMAIN)
+    assert said in str(planned).splitlines()[2]  # the title, the total, and then this
+    assert planned.ledger.to_dict()["said"][0].startswith(deniability(made))
+    assert all(entry["name"] != "plausible deniability" for entry in planned.ledger.to_dict()["entries"])
+
+
+def test_printed_total_stands_beside_the_proved_one() -> None:
+    made = settings(epsilon=2.32, split=SPLIT)
+    text = as_printed(made, PAPER, DOMAIN)
+    assert "epsilon 1 at delta 1.75e-10 for the model" in text
+    assert "p = 0.187" in text
+    assert "twice" in text
+    ledger = plan(made, PAPER, DOMAIN).ledger
+    assert text in ledger.said("as printed")
+    assert 0.5 < ledger.total() < 1.0  # proved, and here below what is printed
+    same_rows = settings(epsilon=2.32)
+    assert "the same rows" in as_printed(same_rows, PAPER, DOMAIN)
+    assert plan(same_rows, PAPER, DOMAIN).ledger.total() > 2.32
+
+
+def test_printed_rows() -> None:
+    made = settings(epsilon=2.32, split=SPLIT, test="randomized", omega=3)
+    assert "for each candidate (Theorem 1" in as_printed(made, PAPER, DOMAIN)
+    high = settings(test="randomized", omega=3, epsilon0=0.01, k=400, row_cap=1)
+    assert "no epsilon for candidates" in as_printed(high, PAPER, DOMAIN)
+    assert "no epsilon for the model" in as_printed(settings(epsilon=math.inf), PAPER, DOMAIN)
+
+
+def test_the_papers_accounting_needs_its_noise() -> None:
+    with pytest.raises(ValueError, match="noise"):
+        PaperNetwork(accounting="paper")
+    assert len(sentences(settings(), PaperNetwork(), DOMAIN)) == 1

@@ -1,0 +1,108 @@
+"""Mechanism 1 in several processes: the same rows for any number, each part from coins of its own."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import numpy as np
+import pandas as pd
+import pytest
+from release_cases import SEEDS, network
+from sdv.metadata import Metadata
+
+from sdv_plausible import DeterministicTest
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.release.drawing import mechanism
+from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism, parts_of, workers
+from sdv_plausible.release.drawing.omega import Omega
+from sdv_plausible.release.drawing.sampler import PrefixSampler, RecordSampler
+from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer, RowCapExceededError
+
+
+def records() -> RecordSampler:
+    model = network()
+    model.attach_seeds(SeedRecords(SEEDS))
+    mechanism = PlausibleDeniabilityMechanism(
+        model=model, num_seeds=len(SEEDS), test=RandomizedTest(k=10, gamma=4.0, epsilon0=1.0),
+        omega=Omega.parse(1), seed_free_share=0.5,
+    )  # fmt: skip
+    return RecordSampler(model=model, coins=Coins.from_seed(1), mechanism=mechanism, gives_up=False)
+
+
+@pytest.mark.parametrize("coins", [Coins.from_seed(3), Coins.from_os_entropy().spawn("sampling")])
+def test_rows_are_the_same_for_any_number_of_processes(monkeypatch, coins):
+    """Secret coins too: a worker may draw from a named stream that was sent to it."""
+    monkeypatch.setattr(mechanism, "PART_ROWS", 70)
+    drawing, found = records(), []
+    for number in (1, 2, 3):
+        with drawing.in_processes(number):
+            found.append(drawing.sample(500, {}, coins.spawn("call")))
+    assert found[0].shape == (500, network().num_attributes)
+    assert all(np.array_equal(found[0], other) for other in found[1:])
+    assert np.array_equal(found[0], drawing.sample(500, {}, coins.spawn("call")))
+
+
+def same_parts(parts) -> bool:
+    """Whether two parts have the same numbers ahead."""
+    ahead = [part[1].bytes(16) for part in parts]
+    return len(set(ahead)) < len(ahead)
+
+
+def test_every_part_has_coins_of_its_own(monkeypatch):
+    monkeypatch.setattr(mechanism, "PART_ROWS", 10)
+    parts = parts_of(95, Coins.from_seed(1), lambda size: 2 * size)
+    assert [part[0] for part in parts] == [10] * 9 + [5]
+    assert [part[2] for part in parts] == [20] * 9 + [10]
+    assert not same_parts(parts)
+    planted = [(size, Coins.from_seed(1), attempts) for size, _, attempts in parts]
+    assert same_parts(planted)
+    assert [part[0] for part in parts_of(0, Coins.from_seed(1), lambda size: None)] == [0]
+
+
+def test_processes_are_counted_from_one_and_for_row_by_row_tests():
+    drawing = records()
+    for wrong in (0, -1, 1.5, True):
+        with pytest.raises(ValueError, match="processes"), workers(drawing.mechanism, wrong):
+            pass
+    release = PrefixSampler(model=network(), coins=Coins.from_seed(1), seeds=None)
+    with (
+        pytest.raises(ValueError, match=r"processes \(2\) are for row-by-row tests"),
+        release.in_processes(2),
+    ):
+        pass
+    with release.in_processes(1):
+        pass
+
+
+def test_synthesizer_gives_the_same_file(monkeypatch):
+    """Byte by byte; the cap counts rows once, and what is saved has no workers."""
+    monkeypatch.setattr(mechanism, "PART_ROWS", 40)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"a": rng.integers(0, 3, 400), "b": rng.integers(0, 4, 400), "c": rng.integers(0, 2, 400)}
+    )
+    domain = {name: {"range_min": 0, "range_max": int(table[name].max())} for name in table}
+    metadata = Metadata.load_from_dict(
+        {"tables": {"t": {"columns": {n: {"sdtype": "numerical"} for n in table}}}}
+    )
+    files = []
+    for number in (1, 2):
+        synth = PlausibleDeniabilitySynthesizer(
+            metadata,
+            domain=domain,
+            epsilon=5.0,
+            random_state=4,
+            test=DeterministicTest(k=5, row_cap=300, omega=2),
+        )
+        synth.fit(table)
+        out = StringIO()
+        synth.sample(200, processes=number).to_csv(out, index=False)
+        files.append(out.getvalue())
+        assert sum(synth._charged_calls.values()) == 200
+        assert synth._sampler._run is None
+        with pytest.raises(RowCapExceededError):
+            synth.sample(101, processes=number)
+        assert synth._sampler._run is None
+    assert files[0] == files[1]

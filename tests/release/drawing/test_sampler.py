@@ -1,0 +1,132 @@
+"""Who draws the rows: from released prefixes, or by Mechanism 1 with its records; and what the holder may look at."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import oracles
+import pytest
+from doors import release_seeds
+from release_cases import SEEDS, network
+
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.release.drawing import sampler as samplers
+from sdv_plausible.release.drawing.diagnosis import diagnose, seed_diagnostics
+from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
+from sdv_plausible.release.drawing.omega import Omega
+from sdv_plausible.release.drawing.sampler import PrefixSampler, RecordSampler
+from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
+from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
+from tests.flat import bound
+
+ORDER = network().order
+
+
+def records(test=None, omega=1, gives_up=False) -> RecordSampler:
+    model = network()
+    model.attach_seeds(SeedRecords(SEEDS))
+    test = test or DeterministicTest(k=10, gamma=4.0)
+    mechanism = PlausibleDeniabilityMechanism(
+        model=model, num_seeds=len(SEEDS), test=test, omega=Omega.parse(omega)
+    )
+    return RecordSampler(model=model, coins=Coins.from_seed(1), mechanism=mechanism, gives_up=gives_up)
+
+
+def prefixes() -> PrefixSampler:
+    seeds = release_seeds(
+        network(), SEEDS, 2, bound(ReleaseTest, k=8, epsilon0=1.0, delta=0.01), Coins.from_seed(0)
+    )
+    return PrefixSampler(model=network(), coins=Coins.from_seed(1), seeds=seeds)
+
+
+def test_rows_of_released_prefixes_are_post_processing():
+    """What is drawn is what the released seeds draw, with known values and without; no record is needed."""
+    drawing = prefixes()
+    for known in ({}, {2: 3}):
+        found = drawing.sample(50, known, Coins.from_seed(4))
+        seeds, model = drawing.seeds, network()
+        wanted = (
+            seeds.sample_given(50, known, model, Coins.from_seed(4))
+            if known
+            else seeds.sample(50, model, Coins.from_seed(4))
+        )
+        assert found.tolist() == wanted.tolist()
+    assert not drawing.holds_records
+    assert drawing.samples_conditions
+    with pytest.raises(ValueError, match=r"diagnose\(\) needs the seed records"):
+        diagnose(drawing, 10)
+
+
+def test_only_without_a_claim_may_a_failure_show(monkeypatch):
+    """Control: with a maximum of attempts, the same parameters give up."""
+    asked = []
+    honest = PlausibleDeniabilityMechanism.release_with_points
+
+    def spy(self, num_rows, coins, max_attempts=None):
+        asked.append(max_attempts)
+        return honest(self, num_rows, coins, 10 if max_attempts else None)
+
+    monkeypatch.setattr(PlausibleDeniabilityMechanism, "release_with_points", spy)
+    assert records().sample(5, {}, Coins.from_seed(0)).shape == (5, 4)
+    records(gives_up=True).sample(5, {}, Coins.from_seed(0))
+    assert asked == [None, samplers.ATTEMPTS_PER_ROW * 5 + samplers.ATTEMPTS]
+    with pytest.raises(TooFewReleasedError):
+        records(DeterministicTest(k=301, gamma=4.0), gives_up=True).sample(5, {}, Coins.from_seed(0))
+    assert records().holds_records
+    assert not records().samples_conditions
+
+
+# --- diagnostics ------------------------------------------------------------------------------------------------------
+
+
+@cache
+def group_sizes(kept: int) -> np.ndarray:
+    """Size of every seed's own prefix group: what a candidate of a random seed has as plausible seeds."""
+    ordered = SEEDS[:, ORDER].tolist()
+    return np.array([oracles.prefix_size(ordered, seed, kept) for seed in ordered])
+
+
+def test_diagnostics_are_quartiles_of_group_sizes():
+    """Over uniformly random seeds: 20,000 candidates, quartiles within the order statistics at 6 deviations: false alarm below 1e-7."""
+    found = diagnose(records(DeterministicTest(k=10, gamma=4.0)), 20_000)
+    assert found["omega"].tolist() == [4, 3, 2, 1, 0]
+    assert found["kept"].tolist() == [0, 1, 2, 3, 4]
+    for kept, line in zip(found["kept"], found.itertuples(), strict=True):
+        sizes = np.sort(group_sizes(kept))
+        for quartile, share in ((line.size_25, 0.25), (line.size_50, 0.5), (line.size_75, 0.75)):
+            around = 6 * np.sqrt(share * (1 - share) / 20_000)
+            low, high = np.quantile(
+                sizes, [max(share - around, 0), min(share + around, 1)], method="inverted_cdf"
+            )
+            assert low <= quartile <= high
+        exact = (sizes >= 10).mean()
+        assert abs(line.share_at_least_k - exact) <= 6 * np.sqrt(exact * (1 - exact) / 20_000) + 1e-12
+
+
+def test_seed_diagnostics_agree_with_the_group_sizes():
+    """35 shares within 6 deviations: false alarm below 1e-6."""
+    found = seed_diagnostics(records(RandomizedTest(k=10, gamma=4.0, epsilon0=1.0), omega=(1, 2)), 5000)
+    assert len(found["plausible_seeds"]) == 2 * 5000  # at the two omegas of the mechanism
+    assert set(np.unique(found["plausible_seeds"])) <= set(group_sizes(3)) | set(group_sizes(2))
+    assert list(found["pass_rates"]) == [1, 2, 5, 10, 20, 50, 100]
+    for k, by_omega in found["pass_rates"].items():
+        assert set(by_omega) == {0, 1, 2, 3, 4}
+        for omega, share in by_omega.items():
+            exact = (group_sizes(4 - omega) >= k).mean()
+            assert abs(share - exact) <= 6 * np.sqrt(exact * (1 - exact) / 5000) + 1e-12
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5, True])
+def test_a_number_of_candidates_is_a_whole_number(number):
+    with pytest.raises(ValueError, match=r"^num_candidates \("):
+        diagnose(records(), number)
+
+
+def test_no_public_seed_is_taken():
+    drawing = prefixes()
+    before = drawing.sample(20, {}, drawing.coins.spawn("call"))
+    drawing.set_random_state(73251)
+    assert (drawing.sample(20, {}, drawing.coins.spawn("call")) == before).all()

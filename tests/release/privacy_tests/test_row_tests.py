@@ -1,0 +1,390 @@
+"""The paper's two privacy tests: who passes, what is charged, and the size check."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import math
+import re
+from types import SimpleNamespace
+
+import guarded
+import numpy as np
+import pytest
+from doors import door
+from release_cases import SEEDS, network
+from scipy.stats import binom
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible.privacy.accounting import one_row
+from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss
+from sdv_plausible.privacy.accounting.losses import DiscreteLaplaceLoss, InfiniteLoss
+from sdv_plausible.privacy.accounting.one_row import rows_loss
+from sdv_plausible.privacy.accounting.theorem1 import floor_by_construction, theorem1_best
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.questions.budget import Allowance
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.release.drawing.omega import Omega
+from sdv_plausible.release.privacy_tests import randomized
+from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
+from sdv_plausible.release.privacy_tests.randomized import SIZE_EPSILON, RandomizedTest
+from tests.flat import bound, rebound
+
+# --- who passes -------------------------------------------------------------------------------------------------------
+
+
+def test_the_deterministic_test_passes_from_k_on():
+    passed = DeterministicTest(k=7, gamma=4.0).passes(np.array([0, 6, 7, 8]), Coins.from_seed(0))
+    assert passed.tolist() == [False, False, True, True]
+
+
+def test_the_randomised_test_passes_with_the_probability_of_its_noise():
+    """At k' = k the chance is Pr[z >= 0] = 1/(1+a), two below it a^2/(1+a); 20,000 draws, false alarm 1e-6 in all.
+
+    Control: a threshold that is not drawn afresh gives all or nothing.
+    """
+    test, a = RandomizedTest(k=20, gamma=4.0, epsilon0=0.7), np.exp(-0.7)
+    for size, p in ((20, 1 / (1 + a)), (18, a**2 / (1 + a)), (23, 1 - a**4 / (1 + a))):
+        passed = int(test.passes(np.full(20_000, size), Coins.from_seed(size)).sum())
+        low, high = binom.ppf([2e-7, 1 - 2e-7], 20_000, p)
+        assert low <= passed <= high
+        one_threshold = 20_000 * int(test.passes(np.array([size]), Coins.from_seed(size))[0])
+        assert not low <= one_threshold <= high
+
+
+def test_the_threshold_has_the_noise_that_is_charged():
+    with record_calls() as calls:
+        RandomizedTest(k=20, gamma=4.0, epsilon0=0.7).passes(np.arange(5), Coins.from_os_entropy())
+    (call,) = calls
+    assert (call.name, call.sensitivity, call.budget, call.shape) == ("discrete_laplace", 1.0, 0.7, (5,))
+    assert call.source == "keyed stream"  # so that SDV's reset_sampling repeats the rows
+
+
+@pytest.mark.parametrize("law", ["discrete_laplace", "laplace"])
+@pytest.mark.parametrize("neighbours", guarded.UNITS.values(), ids=guarded.UNITS)
+def test_the_threshold_is_that_of_all_rows_of_a_unit(neighbours, law):
+    """The noise has the scale of a unit's rows, and its centre is the least count that is surely of k units.
+
+    With almost no noise (a scale of rows / 1000) who passes is sure; real noise decides at the centre itself.
+    """
+    test = bound(RandomizedTest, k=20, gamma=4.0, epsilon0=1000.0, neighbours=neighbours, threshold_noise=law)
+    centre = 19 * neighbours.rows + 1
+    counts = {20 - 2: False, centre - 1: False, centre + 1: True}
+    if law == "discrete_laplace":
+        counts[centre] = True
+    with record_calls() as calls:
+        passed = test.passes(np.array(list(counts)), Coins.from_os_entropy())
+    assert passed.tolist() == list(counts.values())
+    (call,) = calls
+    assert call.sensitivity == neighbours.rows
+    assert call.scale == pytest.approx(neighbours.rows / 1000)
+
+
+# --- charges ----------------------------------------------------------------------------------------------------------
+
+TEST = bound(
+    RandomizedTest,
+    k=50,
+    gamma=4.0,
+    epsilon0=1.0,
+    delta=1e-6,
+    row_cap=100,
+    seed_free_share=0.4,
+    least_rows=900,
+)
+
+
+def test_the_deterministic_test_ends_the_claim():
+    (entry,) = DeterministicTest(k=7, gamma=4.0).charge(4.0)
+    assert (entry.name, entry.losses) == ("rows", (InfiniteLoss(),))
+    assert DeterministicTest(k=7, gamma=4.0).covers is None
+
+
+@pytest.mark.parametrize("gamma", [1.0, 4.0])
+def test_the_rows_are_charged_at_the_declared_number_of_seeds(gamma):
+    """By the theorem for released rows, with the floor that holds by construction; the deltas add up to the test's."""
+    size, rows = TEST.charge(gamma)
+    (checked, failed), (charged,) = size.losses, rows.losses
+    floor = floor_by_construction(0.4, 50, 1.0, 900)
+    wanted, _ = rows_loss(
+        num_rows=100,
+        k=50,
+        gamma=gamma,
+        epsilon0=1.0,
+        delta=1e-6 - failed.delta,
+        pass_rate_floor=floor,
+        n_lower=900,
+    )
+    assert charged == wanted
+    assert checked == DiscreteLaplaceLoss(epsilon=SIZE_EPSILON)
+    assert {entry.parts for entry in (size, rows)} == {("seeds",)}
+
+
+def test_a_unit_that_is_replaced_leaves_a_row_at_least():
+    """Out of reach, and no error of a formula for no rows."""
+    with pytest.raises(ValueError, match=r"out of reach for least_rows \(1\)"):
+        bound(
+            RandomizedTest, k=1, gamma=1.0, epsilon0=1.0, least_rows=1, neighbours=Neighbours(replace=True)
+        ).charge(1.0)
+
+
+@pytest.mark.parametrize(("least_rows", "others"), [(1, 1), (2, 1), (3, 2)])
+def test_rows_that_tables_of_a_replacement_have_in_common(least_rows, others, monkeypatch):
+    """One less than declared, and never said to be none."""
+    counted = []
+
+    def loss(**given):
+        counted.append(given["n_lower"])
+        return InfiniteLoss(), 1.0
+
+    monkeypatch.setattr(one_row, "rows_loss", loss)
+    rebound(TEST, Neighbours(replace=True), least_rows=least_rows).charge(1.0)
+    assert counted == [others]
+
+
+def test_looking_at_some_seeds_is_charged_with_where_counting_stops():
+    """Where the user says nothing, so far beyond k that a candidate surely passes: fails with less than exp(-50)."""
+    test = bound(
+        RandomizedTest,
+        k=20,
+        gamma=4.0,
+        epsilon0=0.5,
+        delta=1e-4,
+        row_cap=20,
+        least_rows=100,
+        max_check_plausible=150,
+    )
+    stops = {
+        stop: rebound(test, max_plausible=stop).charge(4.0)[1].losses for stop in (None, 60, 119, 120, 121)
+    }
+    assert stops[None] == stops[120] != stops[119]
+    (loss,) = stops[60]
+    floor = floor_by_construction(0.5, 20, 0.5, 60)
+    wanted, _ = checked_rows_loss(
+        num_rows=20,
+        k=20,
+        gamma=4.0,
+        epsilon0=0.5,
+        delta=0.99e-4,
+        pass_rate_floor=floor,
+        n_lower=100,
+        max_checked=150,
+        max_plausible=60,
+    )
+    assert loss == wanted
+
+
+@pytest.mark.parametrize(
+    ("limits", "counted"),
+    [
+        ({"least_rows": 21}, 21), ({"max_plausible": 22}, 22), ({"max_check_plausible": 20}, 20),
+        ({"max_check_plausible": 22, "max_plausible": 21}, 21), ({"max_check_plausible": 21, "max_plausible": 22}, 21),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_floor_of_the_pass_rate_is_that_of_the_seeds_that_are_counted(limits, counted):
+    """A proposal that uses no seed passes as often as so many seeds reach the threshold: Pr[z >= k - counted].
+
+    Planted: a limit that is forgotten gives a floor that the pass rate does not reach.
+    """
+    test = bound(
+        RandomizedTest,
+        **{"k": 20, "gamma": 1.0, "epsilon0": 0.5, "delta": 0.1, "row_cap": 1, "least_rows": 400, **limits},
+    )
+    (loss,) = test.charge(1.0)[1].losses
+    a = math.exp(-0.5)
+    above = 1 - a ** (counted - 20 + 1) / (1 + a) if counted >= 20 else a ** (20 - counted) / (1 + a)
+    assert loss.pass_rate_floor == pytest.approx(test.seed_free_share * above, rel=1e-9)
+    forgotten = floor_by_construction(test.seed_free_share, 20, 0.5, 400)
+    assert forgotten > 1.1 * loss.pass_rate_floor
+
+
+def test_looking_at_some_seeds_is_for_single_rows_added_or_removed():
+    RandomizedTest(k=20, gamma=4.0, epsilon0=0.5, max_check_plausible=150)
+    for neighbours in (Neighbours(replace=True), Neighbours(rows=2, person="home")):
+        bound(RandomizedTest, k=20, gamma=4.0, epsilon0=0.5, neighbours=neighbours)
+        with pytest.raises(ValueError, match="max_check_plausible is accounted for single rows"):
+            bound(
+                RandomizedTest, k=20, gamma=4.0, epsilon0=0.5, neighbours=neighbours, max_check_plausible=150
+            )
+
+
+def test_usual_parameters_are_the_synthesizers():
+    usual = {
+        name: p.default for name, p in inspect.signature(PlausibleDeniabilitySynthesizer).parameters.items()
+    }
+    assert RandomizedTest().delta == usual["delta"]
+    assert RandomizedTest.has_delta
+    assert not DeterministicTest.has_delta
+
+
+@pytest.mark.parametrize("neighbours", guarded.UNITS.values(), ids=guarded.UNITS)
+def test_the_rows_of_a_unit_that_is_replaced_are_not_counted_on(neighbours):
+    """The tables of a replacement have all other rows in common: so many less than the declared number.
+
+    A unit that leaves is no row of the smaller table, which has the declared number all the same.
+    """
+    test = rebound(TEST, neighbours)
+    (loss,) = test.charge(1.0)[1].losses
+    unit = neighbours.rows
+    others = 900 - unit if neighbours.replace else 900
+    common = {
+        "num_rows": 100, "k": neighbours.rows_of(50), "gamma": 1.0, "epsilon0": 1.0 / unit, "neighbours": neighbours,
+        "delta": (1 - randomized.SIZE_DELTA_SHARE) * 1e-6,
+    }  # fmt: skip
+    charged = {
+        n: rows_loss(
+            **common,
+            n_lower=n,
+            pass_rate_floor=floor_by_construction(0.4, neighbours.rows_of(50), 1.0 / unit, n),
+        )[0]
+        for n in (others, 900, 900 - 2 * unit)
+    }
+    assert loss == charged[others]
+    assert (charged[900] != charged[others]) == neighbours.replace  # the number matters
+
+
+def test_what_is_out_of_reach_is_refused_before_anything_is_looked_at():
+    with pytest.raises(
+        ValueError, match=r"k \(400\) and epsilon0 \(0.1\) are out of reach for least_rows \(2\)"
+    ):
+        bound(RandomizedTest, k=400, gamma=4.0, epsilon0=0.1, delta=1e-12, least_rows=2).charge(4.0)
+
+
+def test_theorem_1_is_named_even_where_it_says_nothing():
+    (_, rows) = bound(
+        RandomizedTest, k=2, gamma=4.0, epsilon0=1.0, delta=1e-3, row_cap=10, least_rows=10**6
+    ).charge(1.0)
+    assert "would say inf" in rows.mechanism
+    told = TEST.charge(4.0)[1].mechanism
+    added_up = 100 * theorem1_best(50, 4.0, 1.0, 1e-6 / 100).epsilon
+    assert f"added up over 100 rows would say {added_up:,.0f}" in told
+
+
+# --- the size check ---------------------------------------------------------------------------------------------------
+
+
+def chance_of_confirming(test: RandomizedTest, num_seeds: int) -> float:
+    """Probability that the declared bound stands with so many seeds: all noise is tried, its law is a^|z| (1 - a) / (1 + a)."""
+    spent, confirmed = set(), []
+    for z in range(-1500, 1501):
+
+        def count_rows(epsilon: float, failure: float, z: int = z) -> int:
+            spent.add((epsilon, failure))
+            return num_seeds + z
+
+        with contextlib.suppress(ValueError):
+            test.confirm(SimpleNamespace(count_rows=count_rows))
+            confirmed.append(z)
+    assert spent == {(SIZE_EPSILON, test._size_delta)}  # what the entry "size" pays for
+    a = math.exp(-SIZE_EPSILON / test.neighbours.rows)
+    return math.fsum(a ** abs(z) for z in confirmed) * (1 - a) / (1 + a)
+
+
+def confirms_safely(test: RandomizedTest) -> bool:
+    """Whether a bound that the smaller of two neighbours does not reach stands with no more than the charged chance.
+
+    With ``least_rows`` seeds the neighbour with one less does not reach it, and with c - 1 more that without a person of c rows;
+    whoever is replaced leaves a row at least.
+    """
+    most = test.least_rows + test.neighbours.rows - 1 - test.neighbours.replace
+    return all(chance_of_confirming(test, most - less) <= test._size_delta for less in (0, 1, 50))
+
+
+@pytest.mark.parametrize("neighbours", guarded.UNITS.values(), ids=guarded.UNITS)
+def test_a_bound_that_a_neighbour_without_a_unit_does_not_reach_is_not_confirmed(neighbours):
+    assert confirms_safely(rebound(TEST, neighbours))
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-3, 0.5])
+def test_a_bound_that_a_neighbour_does_not_reach_is_confirmed_as_often_as_charged(delta):
+    test = bound(RandomizedTest, k=50, gamma=4.0, epsilon0=1.0, delta=delta, least_rows=900)
+    assert confirms_safely(test)
+    assert (
+        chance_of_confirming(test, 900) > test._size_delta / 1.2
+    )  # and the margin is not larger than it must be
+    assert chance_of_confirming(test, 1400) > 0.99
+
+
+def test_the_size_check_without_its_margin_is_caught(monkeypatch):
+    """Mutant: the noisy number itself is compared; a bound that is one too high then stands about every other time."""
+    monkeypatch.setattr(randomized, "size_lower_bound_margin", lambda epsilon, failure, neighbours: 0)
+    assert not confirms_safely(TEST)
+    assert chance_of_confirming(TEST, TEST.least_rows) > 0.5
+    monkeypatch.undo()
+    honest = randomized.size_lower_bound_margin
+    monkeypatch.setattr(randomized, "size_lower_bound_margin", lambda *given: honest(*given) - 1)
+    assert not confirms_safely(TEST)  # one too small is caught as well
+
+
+def test_the_check_asks_the_seeds_once_within_its_entry():
+    rows = Queryable(
+        CodeArray(np.zeros((1400, 1), dtype=int), [1]),
+        PrivacyLedger(delta=1e-6),
+        TEST.charge(1.0),
+        Coins.from_seed(0),
+    )
+    with record_calls() as calls:
+        TEST.confirm(rows)
+    assert [(call.name, call.budget) for call in calls] == [("discrete_laplace", SIZE_EPSILON)]
+    margin = randomized.size_lower_bound_margin(SIZE_EPSILON, TEST._size_delta)
+    small = Queryable(CodeArray(np.zeros((9, 1), dtype=int), [1]), PrivacyLedger(delta=1e-6), TEST.charge(1.0), Coins.from_seed(0))  # fmt: skip
+    with pytest.raises(
+        ValueError, match=r"least_rows \(900\) is not confirmed.*declare a lower number"
+    ) as refused:
+        TEST.confirm(small)
+    assert set(re.findall(r"\d+", str(refused.value))) == {
+        "900",
+        str(margin),
+        "0",
+        "1",
+    }  # and no count of the seeds
+    DeterministicTest(k=3, gamma=4.0).confirm(small)  # nothing is declared, nothing is asked
+
+
+def test_the_check_never_pays_with_what_the_rows_are_charged_for():
+    """Both entries open one door: the check takes its own epsilon and delta of it."""
+    size, _ = TEST.charge(1.0)
+    alone = Allowance.of([size])
+    assert (alone.epsilon, alone.failure) == (SIZE_EPSILON, TEST._size_delta)
+
+
+# --- who draws --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("test", "name", "gives_up"), [(DeterministicTest(k=3, gamma=4.0), "rows", True), (TEST, "rows", False)]
+)
+def test_records_are_handed_out_to_mechanism_1_only_when_paid_for(test, name, gives_up):
+    """A visible failure is for those without a claim."""
+    net = network()
+    with pytest.raises(ValueError, match="no entry 'rows'"):
+        test.start(net, door(SEEDS, (2, 3, 4, 3), 1.0), Omega.parse(1), Coins.from_seed(0))
+    rows = Queryable(
+        CodeArray(SEEDS, (2, 3, 4, 3)), PrivacyLedger(delta=1e-6), test.charge(4.0), Coins.from_seed(0)
+    )
+    sampler = test.start(net, rows, Omega.parse(1), Coins.from_seed(1))
+    assert sampler.gives_up == gives_up
+    assert (sampler.mechanism.num_seeds, sampler.mechanism.omega, sampler.mechanism.test) == (
+        300,
+        Omega.parse(1),
+        test,
+    )
+    assert sampler.mechanism.seed_free_share == (0.0 if gives_up else 0.4)
+    assert (net.seeds == SEEDS).all()
+
+
+def test_what_to_expect_of_a_small_table():
+    assert (
+        DeterministicTest(k=50, gamma=4.0)
+        .complaints(49)[0]
+        .startswith("k (50) is above the number of rows (49)")
+    )
+    assert DeterministicTest(k=50, gamma=4.0).complaints(50) == []
+    assert TEST.complaints(1) == []  # under a claim the number of rows makes no error
+    assert [w.split(" ")[0] for w in TEST.warnings(101, 49)] == ["num_rows", "least_rows", "k"]
+    assert TEST.warnings(100, 900) == []
