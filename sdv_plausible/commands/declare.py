@@ -207,10 +207,10 @@ def _serve(
     options: argparse.Namespace, review: Review, lines: Sequence[str], document: dict[str, Any]
 ) -> None:
     """Serve the review page until it is closed."""
-    from sdv_plausible.declaring.web.pages import Pages
     from sdv_plausible.privacy.noise.coins import new_token
-    from sdv_plausible.utils.web.guard import Guard, Keys
-    from sdv_plausible.utils.web.server import serve
+    from sdv_plausible.web.review.pages import Pages
+    from sdv_plausible.web.serving.guard import Guard, Keys
+    from sdv_plausible.web.serving.server import serve
 
     def tell(address: str) -> None:
         say(options, "\n".join([*lines, serving(address)]), {**document, "address": address})
