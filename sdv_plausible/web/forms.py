@@ -1,18 +1,20 @@
-"""A column's words as the fields of a form, and back; every refusal beside the field that it is about.
+"""What is typed into the forms of all pages: numbers, and a column's words; each refusal beside its field.
 
-A field that comes back as it was sent keeps the word as it stood, whatever its text: pressing "save" without
-a change must not look like an edit.
+A word that comes back as it was sent stays as it stood, whatever its text: pressing "save" without a change
+must not look like an edit.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from sdv_plausible.fit.options import OPTIONS, typed_default
 from sdv_plausible.table.columns.column_document import WORDS, Word
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.declarations import says_type_alone
@@ -25,7 +27,43 @@ OTHER_SDTYPES = ("id", "email", "name", "phone_number", "address")  # invented, 
 LEFT_OUT = "left out"  # of the file
 ONE_IN_A_LINE = 'One in a line; 1 is a number, "1" in quotes is a text.'
 WHOLE = ""  # the place of a refusal that is about no single word
+ROWS = "10000"  # to make, unless somebody says otherwise
+Texts = Mapping[str, str]
 Words = Mapping[str, Any]
+
+
+def read_numbers(texts: Texts, *, may_lack: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Numbers by field, and what is refused of them; one field may be empty, and is None then."""
+    numbers, refusals = {}, {}
+    for name, text in texts.items():
+        left = ", or left empty" if name == may_lack else ""
+        try:
+            numbers[name] = None if left and not text.strip() else _read_number(name, text.strip())
+        except ValueError as error:
+            refusals[name] = f"{name} ({text.strip()!r}) must be {error}{left}"
+    return numbers, refusals
+
+
+def _read_number(name: str, text: str) -> float | int:
+    """A number, or the rule that it breaks: what is no option counts rows."""
+    option = OPTIONS.get(name)
+    is_whole = option is None or option.kind is int
+    try:
+        value = float(text.replace(",", "") if is_whole else text)
+    except ValueError:
+        raise ValueError(f"a number, such as {typed_default(name) if option else ROWS}") from None
+    if not is_whole:
+        return value
+    if not math.isfinite(value) or not value.is_integer() or value < 1:
+        raise ValueError("a whole number from 1 on")
+    return int(value)
+
+
+def place_of(error: Exception, fields: Container[str]) -> str:
+    """The field that a refusal is about; empty if it is about none of these."""
+    name = getattr(error, "field", "")
+    name = "rows" if name == "num_rows" else name
+    return name if name in fields else ""
 
 
 @dataclass(frozen=True, kw_only=True)

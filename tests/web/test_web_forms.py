@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.web.forms import (
     FIELDS,
     LEFT_OUT,
@@ -13,6 +14,8 @@ from sdv_plausible.web.forms import (
     field_texts,
     filled_in,
     meaning,
+    place_of,
+    read_numbers,
     read_scalar,
     refusals,
     scalar_text,
@@ -57,6 +60,34 @@ def test_what_is_not_edited_stays_as_it_is(words):
     texts = field_texts(words)
     as_sent = {word: text.replace("\n", "\r\n") for word, text in texts.items()}
     assert filled_in("x", words, as_sent).words == words
+
+
+def test_numbers():
+    texts = {"epsilon": " 0.5 ", "k": "1,000", "rows": "10,000", "table_rows": ""}
+    read = {"epsilon": 0.5, "k": 1000, "rows": 10_000, "table_rows": None}
+    assert read_numbers(texts, may_lack="table_rows") == (read, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("epsilon", "", "epsilon ('') must be a number, such as 1"),
+        ("delta", "1,000", "delta ('1,000') must be a number, such as 1e-9"),
+        ("k", "1.5", "k ('1.5') must be a whole number from 1 on"),
+        ("rows", "inf", "rows ('inf') must be a whole number from 1 on"),
+        ("rows", " ", "rows ('') must be a number, such as 10000"),
+        ("table_rows", "many", "table_rows ('many') must be a number, such as 10000, or left empty"),
+    ],
+)
+def test_what_is_no_number_is_refused_with_the_rule(name, text, said):
+    assert read_numbers({name: text}, may_lack="table_rows") == ({}, {name: said})
+
+
+def test_a_refusal_stands_beside_its_field_if_there_is_one():
+    rows, k = Refused("num_rows", 0, "must be more"), Refused("k", 0, "must be more")
+    assert place_of(rows, {"rows": "", "k": ""}) == "rows"
+    assert place_of(k, {"rows": "", "k": ""}) == "k"
+    assert place_of(k, {"rows": ""}) == place_of(ValueError("k"), {"k": ""}) == ""
 
 
 def fill(**texts):

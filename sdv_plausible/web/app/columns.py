@@ -11,7 +11,8 @@ from sdv_plausible.declaring.review import Review
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.web.app.running import Fit
 from sdv_plausible.web.app.steps import ROOMS, steps
-from sdv_plausible.web.review.pages import Answer, Filled, Pages, Texts
+from sdv_plausible.web.forms import Texts
+from sdv_plausible.web.review.pages import Answer, Columns, Pages
 from sdv_plausible.web.serving.guard import Keys
 
 
@@ -41,7 +42,7 @@ class ColumnsPage(Pages):
         """What is said once the file is saved."""
         return "Kept for this session: take the domain file with you on the last page"
 
-    def next(self, file: DomainFile, filled: Filled, typed: Texts) -> Response:
+    def next(self, file: DomainFile, filled: Columns, typed: Texts) -> Response:
         """Keep the words, and go on, unless one is refused."""
         if refused := self.save_words(file, filled, typed):
             return self._page(file, filled, Answer(refused=refused), 422)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit.options import MODELS as ALL_MODELS
-from sdv_plausible.fit.options import TESTS, VOTE_TAKES, default_of
+from sdv_plausible.fit.options import TESTS, VOTE_TAKES, typed_default
 from sdv_plausible.fit.parts import refuse_whole
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import person_of
@@ -27,6 +26,7 @@ from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks, digest
 from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.web.forms import ROWS, Texts, read_numbers
 
 if TYPE_CHECKING:
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
@@ -41,18 +41,12 @@ READING = {
 BLANKS = {"vote": f"find their types by a vote, for {VOTE_TAKES}", "leave": "leave them out"}
 
 
-def _typed(default: float | int | str) -> str:
-    """A default as it stands in a form."""
-    return default if isinstance(default, str) else f"{default:.12g}".replace("e-0", "e-")
-
-
 USUAL = {
-    **{name: _typed(default_of(name)) for name in _FIELDS},
-    "rows": "10000", "table_rows": "", "blank": "vote", "reading": "whole", "person": "", "rules": "",
+    **{name: typed_default(name) for name in _FIELDS},
+    "rows": ROWS, "table_rows": "", "blank": "vote", "reading": "whole", "person": "", "rules": "",
 }  # fmt: skip
 MOST_ROWS = 10**7  # that the app makes at once, in memory
-_NUMBERS = ("epsilon", "delta", "epsilon0")
-_WHOLE = ("rows", "table_rows", "k", "rows_per_person")
+_NUMBERS = ("epsilon", "delta", "epsilon0", "rows", "table_rows", "k", "rows_per_person")
 _CHOICES: Mapping[str, Mapping[str, str]] = {
     "model": MODELS,
     "test": TESTS,
@@ -64,7 +58,6 @@ EXAMPLES = (
     Implies({"age": {"max": 15}}, {"marital": "single"}),
     Determined("code", by="class", mapping={"basic": 1, "suite": 2}),
 )
-Texts = Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,12 +157,12 @@ class Order:
 def read_order(table: Table, file: DomainFile, texts: Texts) -> tuple[Order | None, dict[str, str]]:
     """An order from what was typed, and what of it is refused, by field."""
     filled = {**USUAL, **texts}
-    numbers, refusals = {}, {}
-    for name in (*_NUMBERS, *_WHOLE):
-        try:
-            numbers[name] = read_number(name, filled[name].strip())
-        except ValueError as error:
-            refusals[name] = str(error)
+    numbers, refusals = read_numbers({name: filled[name] for name in _NUMBERS}, may_lack="table_rows")
+    if numbers.get("rows", 0) > MOST_ROWS:
+        refusals["rows"] = (
+            f"rows ({filled['rows'].strip()!r}) must be at most {MOST_ROWS:,} here: the release file makes "
+            "more, in parts (sdv-plausible sample)"
+        )
     for name, known in _CHOICES.items():
         if filled[name] not in known:
             refusals[name] = f"{name} ({filled[name]!r}) must be one of {', '.join(known)}"
@@ -183,26 +176,6 @@ def read_order(table: Table, file: DomainFile, texts: Texts) -> tuple[Order | No
         return None, refusals
     choices = {name: filled[name] for name in (*_CHOICES, "person")}
     return Order(table=table, file=file, numbers=numbers, choices=choices, rules=tuple(rules)), {}
-
-
-def read_number(name: str, text: str) -> float | int | None:
-    """A figure of a form."""
-    if name == "table_rows" and not text:
-        return None
-    try:
-        value = float(text.replace(",", "")) if name in _WHOLE else float(text)
-    except ValueError:
-        raise ValueError(f"{name} ({text!r}) must be a number, such as {USUAL[name] or 10000}") from None
-    if name not in _WHOLE:
-        return value
-    if not math.isfinite(value) or not value.is_integer() or value < 1:
-        raise ValueError(f"{name} ({text!r}) must be a whole number from 1 on")
-    if name == "rows" and value > MOST_ROWS:
-        raise ValueError(
-            f"rows ({text!r}) must be at most {MOST_ROWS:,} here: the release file makes more, in parts "
-            "(sdv-plausible sample)"
-        )
-    return int(value)
 
 
 def parse_rules(text: str) -> list[Any]:
@@ -231,9 +204,3 @@ def with_inequality(text: str, typed: Texts) -> str:
 def in_lines(rules: Sequence[Any]) -> str:
     """Rules as JSON, one in a line."""
     return "[\n" + ",\n".join(f" {json.dumps(rule, ensure_ascii=False)}" for rule in rules) + "\n]"
-
-
-def place_of(error: Exception) -> str:
-    """The field that a refusal is about; empty if it is about none."""
-    field = getattr(error, "field", "")
-    return "rows" if field == "num_rows" else field if field in USUAL else ""

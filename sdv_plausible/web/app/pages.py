@@ -36,6 +36,7 @@ from sdv_plausible.web.app.ordered_fit import FILES, STAGES
 from sdv_plausible.web.app.running import Fit
 from sdv_plausible.web.app.sessions import Session, Sessions
 from sdv_plausible.web.app.steps import steps, templates
+from sdv_plausible.web.forms import place_of
 from sdv_plausible.web.review import pages as review_pages
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -204,7 +205,7 @@ class App:
         try:
             return order.plan(), {}
         except Exception as error:  # also SDV's, on metadata; no row was read
-            return None, {orders.place_of(error): one_line(error, False)}
+            return None, {place_of(error, orders.USUAL): one_line(error, False)}
 
     def _order(
         self, session: Session, typed: Mapping[str, str]

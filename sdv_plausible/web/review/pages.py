@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,17 +14,18 @@ from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from sdv_plausible.declaring.review import Look, Review, version
+from sdv_plausible.fit.options import typed_default
 from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.utils.errors import one_line
 from sdv_plausible.utils.fragments import environment
 from sdv_plausible.web import forms
+from sdv_plausible.web.forms import Texts
 from sdv_plausible.web.serving.guard import Keys, form_fields
 
 TEMPLATES = Path(__file__).parent / "templates"
-Filled = Mapping[str, forms.Filled]
-Texts = Mapping[str, str]
-USUAL = {"epsilon": "1", "delta": "1e-9", "rows": ""}  # of a plan
+Columns = Mapping[str, forms.Filled]
+USUAL = {**{name: typed_default(name) for name in ("epsilon", "delta")}, "rows": ""}  # of a plan
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,13 @@ class Pages:
         self._close()
         return PlainTextResponse("Closed. Nothing is kept but what was saved; this window can be closed.")
 
-    def save(self, file: DomainFile, filled: Filled, typed: Texts) -> Response:
+    def save(self, file: DomainFile, filled: Columns, typed: Texts) -> Response:
         """Write the file, unless a word is refused."""
         if refused := self.save_words(file, filled, typed):
             return self._page(file, filled, Answer(refused=refused), 422)
         return RedirectResponse(f"{self.place}/?saved", 303)
 
-    def compare(self, file: DomainFile, filled: Filled, typed: Texts) -> Response:
+    def compare(self, file: DomainFile, filled: Columns, typed: Texts) -> Response:
         """Write the file, then the look, then show what does not fit."""
         if refused := self.save_words(file, filled, typed):
             return self._page(file, filled, Answer(refused=refused), 422)
@@ -119,24 +119,21 @@ class Pages:
         file = self.review.file
         return self._page(file, self._filled(file, {}), Answer(look=look))
 
-    def plan(self, file: DomainFile, filled: Filled, typed: Texts) -> Response:
+    def plan(self, file: DomainFile, filled: Columns, typed: Texts) -> Response:
         """Say what a budget can carry, of the words as they are in the form; nothing is written."""
         texts = {name: typed.get(name, "").strip() for name in USUAL}
-        numbers, refusals = _numbers(texts)
-        answer = Answer(numbers=texts, refusals=refusals)
+        numbers, refusals = forms.read_numbers(texts, may_lack="rows")
         columns = _words(file, filled)
         if columns is None or refusals:
             refused = "Nothing was planned: see the fields that are marked."
             return self._page(file, filled, Answer(refused=refused, numbers=texts, refusals=refusals), 422)
         try:
-            rows = numbers["rows"]
-            found = self.review.plan(
-                columns, numbers["epsilon"], numbers["delta"], None if math.isnan(rows) else int(rows)
-            )
+            found = self.review.plan(columns, **numbers)
         except Exception as error:  # also SDV's, on metadata; no row was read
             said = f"Nothing was planned: {one_line(error, False)}"
-            answer = Answer(refused=said, numbers=texts, refusals=_of_plan(error))
-            return self._page(file, filled, answer, 422)
+            place = forms.place_of(error, USUAL)
+            refusals = {place: str(error)} if place else {}
+            return self._page(file, filled, Answer(refused=said, numbers=texts, refusals=refusals), 422)
         return self._page(file, filled, Answer(plan=found, numbers=texts))
 
     def posted(self, act: Callable[..., Response]) -> Callable[[Request], Any]:
@@ -162,7 +159,7 @@ class Pages:
                 found[name] = _one(name, number, words, typed, is_in=name in file.columns)
         return found
 
-    def save_words(self, file: DomainFile, filled: Filled, typed: Texts) -> str:
+    def save_words(self, file: DomainFile, filled: Columns, typed: Texts) -> str:
         """Save; what is said if that was refused."""
         columns = _words(file, filled)
         if columns is None:
@@ -173,7 +170,7 @@ class Pages:
             return f"Nothing was saved: {one_line(error, False)}"
         return ""
 
-    def _page(self, file: DomainFile, filled: Filled, answer: Answer, status: int = 200) -> Response:
+    def _page(self, file: DomainFile, filled: Columns, answer: Answer, status: int = 200) -> Response:
         shown = [self._shown(number, name, file, filled) for number, name in enumerate(self.review.names)]
         text = environment(*self.rooms).get_template(self.template).render(
             columns=shown, answer=answer, review=self.review, fields=forms.FIELDS, left_out=forms.LEFT_OUT,
@@ -191,7 +188,7 @@ class Pages:
         """What else the template is told."""
         return {}
 
-    def _shown(self, number: int, name: str, file: DomainFile, filled: Filled) -> Shown:
+    def _shown(self, number: int, name: str, file: DomainFile, filled: Columns) -> Shown:
         one = filled.get(name)
         words = file.columns.get(name, {"sdtype": None}) if one is None else one.words
         refusals = {} if one is None else one.refusals
@@ -235,7 +232,7 @@ def _one(name: str, number: int, words: Mapping[str, Any], typed: Texts, *, is_i
     return forms.Filled(words, texts, forms.refusals(name, words))
 
 
-def _words(file: DomainFile, filled: Filled) -> dict[str, Any] | None:
+def _words(file: DomainFile, filled: Columns) -> dict[str, Any] | None:
     """Words of all columns as they are to be saved, in their order; None if any is refused."""
     if any(one.refusals for one in filled.values()):
         return None
@@ -245,27 +242,3 @@ def _words(file: DomainFile, filled: Filled) -> dict[str, Any] | None:
         if words is not None:
             found[name] = words
     return found
-
-
-def _numbers(texts: Mapping[str, str]) -> tuple[dict[str, float], dict[str, str]]:
-    """The numbers of a plan, and what is refused of them."""
-    found, refusals = {}, {}
-    for name, text in texts.items():
-        try:
-            found[name] = math.nan if name == "rows" and not text else float(text)
-            if name == "rows" and text and not (found[name].is_integer() and found[name] >= 1):
-                raise ValueError(text)
-        except (ValueError, OverflowError):
-            rule = (
-                "a whole number from 1 on, or left empty"
-                if name == "rows"
-                else "a number, such as " + USUAL[name]
-            )
-            refusals[name] = f"{name} ({text!r}) must be {rule}"
-    return found, refusals
-
-
-def _of_plan(error: Exception) -> dict[str, str]:
-    """A refusal of a plan beside the field that it is about."""
-    field = getattr(error, "field", "")
-    return {field: str(error)} if field in USUAL else {}

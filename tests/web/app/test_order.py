@@ -10,15 +10,8 @@ from reviewing import COLUMNS, write_people
 
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.table.declared.domain_file import drafted
-from sdv_plausible.web.app.order import (
-    EXAMPLES,
-    USUAL,
-    in_lines,
-    parse_rules,
-    place_of,
-    read_order,
-    with_inequality,
-)
+from sdv_plausible.web.app.order import EXAMPLES, USUAL, in_lines, parse_rules, read_order, with_inequality
+from sdv_plausible.web.forms import place_of
 
 
 @pytest.fixture
@@ -51,7 +44,7 @@ def test_refused_by_the_synthesizer(read, text):
     order, _ = read(epsilon=text)
     with pytest.raises(ValueError, match="epsilon") as refused:
         order.plan()
-    assert place_of(refused.value) == "epsilon"
+    assert place_of(refused.value, USUAL) == "epsilon"
 
 
 def test_a_plan(read):

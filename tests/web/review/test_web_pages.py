@@ -201,6 +201,12 @@ def test_a_plan(visit, tmp_path):
     assert not (tmp_path / "domain.json").exists()
 
 
+def test_thousands_are_told_apart_as_in_the_app(visit):
+    answer = visit().press("plan", rows="10,000")
+    assert answer.status_code == 200
+    assert "about 10,000 rows" in answer.text
+
+
 @pytest.mark.parametrize(
     ("edits", "field"),
     [
