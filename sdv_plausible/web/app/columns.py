@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from sdv_plausible.declaring.review import Review
 from sdv_plausible.table.declared.domain_file import DomainFile
-from sdv_plausible.web.app.running import Fit
+from sdv_plausible.web.app.running import RunningFit
 from sdv_plausible.web.app.steps import ROOMS, steps
 from sdv_plausible.web.forms import Texts
 from sdv_plausible.web.review.pages import Answer, Columns, Pages
@@ -26,7 +26,7 @@ class ColumnsPage(Pages):
         review: Review,
         home: str,
         keys: Keys,
-        fit: Callable[[], Fit | None],
+        fit: Callable[[], RunningFit | None],
         messages: tuple[str, ...] = (),
     ) -> None:
         super().__init__(review, keys, lambda: None)

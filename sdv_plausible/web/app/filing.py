@@ -15,7 +15,7 @@ MOST = 500  # characters of a field: a card is one page
 
 
 @dataclass(frozen=True)
-class Field:
+class Blank:
     """A blank of the card: what it is called, what belongs there, and what was typed."""
 
     name: str
@@ -24,10 +24,10 @@ class Field:
     text: str
 
 
-def fields(session: Session) -> list[Field]:
+def fields(session: Session) -> list[Blank]:
     """The blanks of the card, as they are filled in."""
     return [
-        Field(name, name.replace("_", " ").capitalize(), hint, session.texts.get(f"card-{name}", ""))
+        Blank(name, name.replace("_", " ").capitalize(), hint, session.texts.get(f"card-{name}", ""))
         for name, hint in KNOWN.items()
     ]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
-Look = tuple[Sequence[str], Sequence[str] | None]
+LookedAt = tuple[Sequence[str], Sequence[str] | None]
 """Columns that were compared with the rows, and digests of the rules that they were compared through."""
 STAGES = (
     "Starting, and reading the table", "Learning the model", "Making the rows", "Comparing, for your eyes",
@@ -91,7 +91,7 @@ def run_alone(order: Order, folder: Path, told: Connection) -> None:
 def _release(order: Order, folder: Path, told: Connection) -> None:
     told.send(("stage", 0))
     synth = order.synthesizer()
-    looked: Look = ((), None)
+    looked: LookedAt = ((), None)
 
     def record(names: Collection[str], rules: Collection[str] | None) -> list[str]:
         nonlocal looked

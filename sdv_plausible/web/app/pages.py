@@ -33,7 +33,7 @@ from sdv_plausible.web.app.entrance import SENT, SESSION, UPLOAD, posted, shown,
 from sdv_plausible.web.app.filing import fields, write_card
 from sdv_plausible.web.app.opening import DOMAIN, Upload, review_of
 from sdv_plausible.web.app.ordered_fit import FILES, STAGES
-from sdv_plausible.web.app.running import Fit
+from sdv_plausible.web.app.running import RunningFit
 from sdv_plausible.web.app.sessions import Session, Sessions
 from sdv_plausible.web.app.steps import steps, templates
 from sdv_plausible.web.forms import place_of
@@ -52,7 +52,7 @@ OWN_FILES = {"domain": DOMAIN, "rules": "rules.json"}
 class App:
     """All pages; ``place`` is the first part of every path, ``close`` ends the server."""
 
-    fitting = Fit  # what starts one
+    fitting = RunningFit  # what starts one
 
     def __init__(self, place: str, sessions: Sessions, close: Callable[[], object]) -> None:
         self.home, self.sessions, self._close = f"/{place}", sessions, close

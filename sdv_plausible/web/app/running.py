@@ -12,7 +12,7 @@ from pickle import UnpicklingError
 from typing import Any, Literal
 
 from sdv_plausible.web.app.order import Order
-from sdv_plausible.web.app.ordered_fit import FILES, STAGES, Look, run_alone
+from sdv_plausible.web.app.ordered_fit import FILES, STAGES, LookedAt, run_alone
 
 State = Literal["running", "done", "failed", "cancelled"]
 NOTHING = "nothing: no row has been asked"
@@ -32,7 +32,7 @@ def start_process(order: Order, folder: Path) -> tuple[BaseProcess, Connection]:
     return process, heard
 
 
-class Fit:
+class RunningFit:
     """A fit that runs, or has ended; its files go to a private folder."""
 
     def __init__(self, order: Order, folder: Path, start: Start = start_process) -> None:
@@ -40,7 +40,7 @@ class Fit:
         self.stage, self.charged, self.entries = 0, NOTHING, list[str]()
         self.error, self.without = "", dict[str, str]()
         self.warnings, self.notes = list[str](), list[str]()  # looks at the rows, and what answers tell
-        self.looked: Look = ((), None)  # what the warnings are of
+        self.looked: LookedAt = ((), None)  # what the warnings are of
         self.sentence = self.meaning = self.ledger = ""
         self.is_released = self.claims_privacy = False
         self._files: list[str] = []

@@ -19,8 +19,8 @@ from sdv_plausible.declaring.review import Review
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.utils.whole_files import part_folder
 from sdv_plausible.web.app.columns import ColumnsPage
-from sdv_plausible.web.app.ordered_fit import Look
-from sdv_plausible.web.app.running import Fit
+from sdv_plausible.web.app.ordered_fit import LookedAt
+from sdv_plausible.web.app.running import RunningFit
 from sdv_plausible.web.serving.guard import Keys, is_same
 
 MOST = 8  # browsers at once: each may hold a table on disk
@@ -31,7 +31,7 @@ class Past:
     """A fit that was started, by the name of its table's file: what it has charged, and no row."""
 
     title: str
-    fit: Fit
+    fit: RunningFit
     keys: Keys
 
 
@@ -45,7 +45,7 @@ class Session:
     review: Review | None = None
     columns: ColumnsPage | None = None  # the page of its declarations
     texts: dict[str, str] = field(default_factory=dict)  # what was typed of rules and budget
-    fit: Fit | None = None  # the last one
+    fit: RunningFit | None = None  # the last one
     # all fits since the program was started, those of other browsers too
     past: list[Past] = field(default_factory=list)
     # looks at all tables since then, by the names of their columns: digests of words, as in a domain file
@@ -68,14 +68,14 @@ class Session:
             self.forget()
             self.work, self.review, self.columns = work, review, columns
 
-    def start(self, fit: Fit) -> None:
+    def start(self, fit: RunningFit) -> None:
         """Watch a fit; what it charges is remembered, though all else is forgotten."""
         with self.lock:
             table = None if self.review is None else self.review.table.path.name
             self.past.append(Past(table or "a table", fit, self.keys))
             self.fit = fit
 
-    def note_look(self, look: Look | None = None) -> None:
+    def note_look(self, look: LookedAt | None = None) -> None:
         """Write down that real rows are about to be shown: what is changed afterwards may repeat them."""
         # ``look`` is what a fit warned of; by default all that was fitted, whatever is declared by now.
         with self.lock:
@@ -83,7 +83,7 @@ class Session:
                 order = self.fit.order
                 self.review.note_look(*(look or (order.file.columns, order.rule_digests)))
 
-    def spent(self, *, but: Fit | None = None) -> list[str]:
+    def spent(self, *, but: RunningFit | None = None) -> list[str]:
         """What fits have charged, but for one: another browser's table is not named."""
         told = [one for one in self.past if one.fit is not but and one.fit.entries]
         return [

@@ -19,7 +19,7 @@ from sdv_plausible.table.declared.domain_file import digest
 from sdv_plausible.web.app import ordered_fit
 from sdv_plausible.web.app.ordered_fit import FILES
 from sdv_plausible.web.app.pages import INSIDE
-from sdv_plausible.web.app.running import Fit
+from sdv_plausible.web.app.running import RunningFit
 from sdv_plausible.web.app.steps import steps
 
 
@@ -307,7 +307,7 @@ def test_two_browsers_at_once(held, people, domain):
     assert "first.csv" not in second.get("columns/").text
     assert second.get("fit").url.path == f"{HOME}budget"
     second.post("cancel")
-    assert isinstance(first.session.fit, Fit)
+    assert isinstance(first.session.fit, RunningFit)
     assert first.session.fit.state == "running"
     folder, fit = first.session.folder, first.session.fit
     assert "Closed" in first.post("close").text

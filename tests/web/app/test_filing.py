@@ -11,7 +11,7 @@ from reviewing import COLUMNS, write_people
 from sdv_plausible.declaring.review import version
 from sdv_plausible.web.app import ordered_fit
 from sdv_plausible.web.app.filing import MOST
-from sdv_plausible.web.app.running import Fit
+from sdv_plausible.web.app.running import RunningFit
 
 
 @pytest.fixture
@@ -96,7 +96,9 @@ def test_files_that_come_while_the_result_is_made_are_looked_for(browser, monkey
     """Control: the next page, when all is there, looks no more."""
     fit = browser.session.fit
     fit.state = "running"
-    monkeypatch.setattr(Fit, "files", property(lambda self: setattr(self, "state", "done") or ["rows"]))
+    monkeypatch.setattr(
+        RunningFit, "files", property(lambda self: setattr(self, "state", "done") or ["rows"])
+    )
     assert 'id="step"' in browser.get("result").text
     assert 'id="step"' not in browser.get("result").text
 

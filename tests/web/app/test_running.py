@@ -10,7 +10,7 @@ import pytest
 from sentences import total
 
 from sdv_plausible.web.app.ordered_fit import STAGES
-from sdv_plausible.web.app.running import NOTHING, Fit
+from sdv_plausible.web.app.running import NOTHING, RunningFit
 
 
 class Played:
@@ -34,7 +34,7 @@ class Played:
         return False
 
     def fit(self, *said):
-        fit = Fit(None, Path(), lambda *_: (self, self.heard))
+        fit = RunningFit(None, Path(), lambda *_: (self, self.heard))
         for one in said:
             self.told.send(one)
         return fit
@@ -83,7 +83,7 @@ def test_the_last_charges_are_heard_before_it_says_what_was_spent(monkeypatch):
             return played.heard.recv()
 
     played.told.send(CHARGED)
-    fit = Fit(None, Path(), lambda *_: (played, Late()))
+    fit = RunningFit(None, Path(), lambda *_: (played, Late()))
     join = fit._listener.join
     monkeypatch.setattr(fit._listener, "join", lambda seconds: waited_for.set() or join(seconds))
     fit.cancel()
