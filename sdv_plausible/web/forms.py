@@ -49,7 +49,7 @@ def _read_number(name: str, text: str) -> float | int:
     option = OPTIONS.get(name)
     is_whole = option is None or option.kind is int
     try:
-        value = float(text.replace(",", "") if is_whole else text)
+        value = float(re.sub(r"(?<=\d),(?=\d{3}\b)", "", text) if is_whole else text)
     except ValueError:
         raise ValueError(f"a number, such as {typed_default(name) if option else ROWS}") from None
     if not is_whole:

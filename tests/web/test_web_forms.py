@@ -63,8 +63,8 @@ def test_what_is_not_edited_stays_as_it_is(words):
 
 
 def test_numbers():
-    texts = {"epsilon": " 0.5 ", "k": "1,000", "rows": "10,000", "table_rows": ""}
-    read = {"epsilon": 0.5, "k": 1000, "rows": 10_000, "table_rows": None}
+    texts = {"epsilon": " 0.5 ", "k": "1,000", "rows": "1,000,000", "table_rows": ""}
+    read = {"epsilon": 0.5, "k": 1000, "rows": 10**6, "table_rows": None}
     assert read_numbers(texts, may_lack="table_rows") == (read, {})
 
 
@@ -74,6 +74,8 @@ def test_numbers():
         ("epsilon", "", "epsilon ('') must be a number, such as 1"),
         ("delta", "1,000", "delta ('1,000') must be a number, such as 1e-9"),
         ("k", "1.5", "k ('1.5') must be a whole number from 1 on"),
+        ("k", "1,5", "k ('1,5') must be a number, such as 50"),  # and not 15
+        ("rows", "1,0000", "rows ('1,0000') must be a number, such as 10000"),
         ("rows", "inf", "rows ('inf') must be a whole number from 1 on"),
         ("rows", " ", "rows ('') must be a number, such as 10000"),
         ("table_rows", "many", "table_rows ('many') must be a number, such as 10000, or left empty"),
