@@ -312,9 +312,9 @@ def count_rows_in_the_domain_file(patch: pytest.MonkeyPatch) -> None:
 def tell_the_exact_number_of_rows(patch: pytest.MonkeyPatch) -> None:
     honest = ordered_fit._write_release
 
-    def write(done: Any) -> Any:
+    def write(done: Any, *given: Any) -> Any:
         done.told.send(("rows", len(done.rows)))
-        return honest(done)
+        return honest(done, *given)
 
     patch.setattr(ordered_fit, "_write_release", write)
 
