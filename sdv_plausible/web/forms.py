@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sdv_plausible.fit.options import OPTIONS, typed_default
+from sdv_plausible.fit.options import OPTIONS
 from sdv_plausible.table.columns.column_document import WORDS, Word
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.declarations import says_type_alone
@@ -32,26 +32,25 @@ Texts = Mapping[str, str]
 Words = Mapping[str, Any]
 
 
-def read_numbers(texts: Texts, *, may_lack: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """Numbers by field, and what is refused of them; one field may be empty, and is None then."""
+def read_numbers(texts: Texts, usual: Texts) -> tuple[dict[str, Any], dict[str, str]]:
+    """Numbers by field, and what is refused of them; what is usually empty may be, and is None then."""
     numbers, refusals = {}, {}
     for name, text in texts.items():
-        left = ", or left empty" if name == may_lack else ""
+        left = "" if usual[name] else ", or left empty"
         try:
-            numbers[name] = None if left and not text.strip() else _read_number(name, text.strip())
+            numbers[name] = None if left and not text.strip() else _read_number(name, text, usual[name])
         except ValueError as error:
             refusals[name] = f"{name} ({text.strip()!r}) must be {error}{left}"
     return numbers, refusals
 
 
-def _read_number(name: str, text: str) -> float | int:
+def _read_number(name: str, text: str, usual: str) -> float | int:
     """A number, or the rule that it breaks: what is no option counts rows."""
-    option = OPTIONS.get(name)
-    is_whole = option is None or option.kind is int
+    is_whole = name not in OPTIONS or OPTIONS[name].kind is int
     try:
         value = float(re.sub(r"(?<=\d),(?=\d{3}\b)", "", text) if is_whole else text)
     except ValueError:
-        raise ValueError(f"a number, such as {typed_default(name) if option else ROWS}") from None
+        raise ValueError(f"a number, such as {usual or ROWS}") from None
     if not is_whole:
         return value
     if not math.isfinite(value) or not value.is_integer() or value < 1:

@@ -157,7 +157,7 @@ class Order:
 def read_order(table: Table, file: DomainFile, texts: Texts) -> tuple[Order | None, dict[str, str]]:
     """An order from what was typed, and what of it is refused, by field."""
     filled = {**USUAL, **texts}
-    numbers, refusals = read_numbers({name: filled[name] for name in _NUMBERS}, may_lack="table_rows")
+    numbers, refusals = read_numbers({name: filled[name] for name in _NUMBERS}, USUAL)
     if numbers.get("rows", 0) > MOST_ROWS:
         refusals["rows"] = (
             f"rows ({filled['rows'].strip()!r}) must be at most {MOST_ROWS:,} here: the release file makes "

@@ -122,7 +122,7 @@ class Pages:
     def plan(self, file: DomainFile, filled: Columns, typed: Texts) -> Response:
         """Say what a budget can carry, of the words as they are in the form; nothing is written."""
         texts = {name: typed.get(name, "").strip() for name in USUAL}
-        numbers, refusals = forms.read_numbers(texts, may_lack="rows")
+        numbers, refusals = forms.read_numbers(texts, USUAL)
         columns = _words(file, filled)
         if columns is None or refusals:
             refused = "Nothing was planned: see the fields that are marked."
