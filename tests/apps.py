@@ -9,12 +9,12 @@ from multiprocessing import Pipe
 from reviewing import HOST
 from starlette.testclient import TestClient
 
-from sdv_plausible.app.entrance import Entrance
-from sdv_plausible.app.ordered_fit import run
-from sdv_plausible.app.pages import App
-from sdv_plausible.app.running import Fit
 from sdv_plausible.privacy.noise.coins import new_token
-from sdv_plausible.utils.web.guard import Keys
+from sdv_plausible.web.app.entrance import Entrance
+from sdv_plausible.web.app.ordered_fit import run
+from sdv_plausible.web.app.pages import App
+from sdv_plausible.web.app.running import RunningFit
+from sdv_plausible.web.serving.guard import Keys
 
 KEYS = Keys("t" * 43)
 HOME = f"/{KEYS.place}/"
@@ -51,7 +51,7 @@ class Place:
     def __init__(self, sessions, guard=Entrance, start=start_thread):
         self.sessions, self.closed, self.errors = sessions, [], []
         app = App(KEYS.place, sessions, lambda: self.closed.append(True))
-        app.fitting = lambda order, folder: Fit(order, folder, start)
+        app.fitting = lambda order, folder: RunningFit(order, folder, start)
         self.app = guard(
             app.application(), KEYS, HOST, self.errors.append, sessions=sessions, most_bytes=MOST_BYTES
         )

@@ -148,7 +148,7 @@ DOORS = {
     "commands/describe.py: run": "describe",
     "commands/declare.py: _learned": "declare",
     "fit/learned_domain.py: learned_file": "declare",
-    "app/order.py: Order.synthesizer": "app",
+    "web/app/order.py: Order.synthesizer": "app",
 }
 NO_DOORS = {
     "fit/parts.py: Parts.rows": "rows of a fit, which are asked later",

@@ -85,10 +85,10 @@ class ListeningRows(Queryable):
         self.heard: list[Heard] = []
         self.raw: list[str] = []  # why rows were handed out
 
-    def ask(self, question: Question[Any], share: float, failure: float = 0.0) -> Answer:
+    def ask(self, question: Question[Any], share: float, failure: float = 0.0, *, parts: int = 1) -> Answer:
         """Ask, and hear."""
         with record_calls() as calls:
-            answer = super().ask(question, share, failure)
+            answer = super().ask(question, share, failure, parts=parts)
         self.hear([question], [answer], "discrete gaussian", calls)
         return answer
 

@@ -14,7 +14,7 @@ from sdv_plausible.commands.on_disk import UsageError
 from sdv_plausible.commands.speaking import say
 
 if TYPE_CHECKING:
-    from sdv_plausible.utils.web.guard import Guard, Keys
+    from sdv_plausible.web.serving.guard import Guard, Keys
 NEEDED = ("starlette", "uvicorn", "python_multipart")
 
 
@@ -30,13 +30,13 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError(f"the app needs {', '.join(NEEDED)}: pip install 'sdv-plausible[app]'")
     if options.largest < 1:
         raise UsageError(f"--largest ({options.largest}) must be at least 1, in megabytes; try 500")
-    from sdv_plausible.app.entrance import Entrance
-    from sdv_plausible.app.opening import MEGABYTE
-    from sdv_plausible.app.pages import App
-    from sdv_plausible.app.sessions import private_sessions
     from sdv_plausible.commands.declare import serving
     from sdv_plausible.privacy.noise.coins import new_token
-    from sdv_plausible.utils.web.server import serve
+    from sdv_plausible.web.app.entrance import Entrance
+    from sdv_plausible.web.app.opening import MEGABYTE
+    from sdv_plausible.web.app.pages import App
+    from sdv_plausible.web.app.sessions import private_sessions
+    from sdv_plausible.web.serving.server import serve
 
     def on_error(error: Exception) -> None:
         if options.debug:

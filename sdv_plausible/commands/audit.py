@@ -9,6 +9,7 @@ from typing import Any
 
 from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.speaking import say
+from sdv_plausible.fit.options import default_of, typed_default
 
 OURS = "PlausibleDeniabilitySynthesizer"
 PAGE, RESULT = "audit.html", "audit.json"
@@ -24,8 +25,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="MODULE:CLASS",
         help="what is attacked, such as sdv.single_table:GaussianCopulaSynthesizer (default: this package's)",
     )
-    add("--epsilon", type=float, help="the claim (default: 1 for this package's, none for another one)")
-    add("--delta", type=float, help="of the claim (default: 1e-9 for this package's, else 0)")
+    epsilon, delta = typed_default("epsilon"), typed_default("delta")
+    words = f"the claim (default: {epsilon} for this package's, none for another one)"
+    add("--epsilon", type=float, help=words)
+    add("--delta", type=float, help=f"of the claim (default: {delta} for this package's, else 0)")
     add(
         "-o",
         "--output",
@@ -61,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
         if other is not None:
             return other(metadata)
         return PlausibleDeniabilitySynthesizer(
-            metadata, epsilon=1.0 if epsilon is None else epsilon, delta=delta, domain=options.domain,
+            metadata, epsilon=epsilon, delta=delta, domain=options.domain,
             types="detected" if detected else "declared", rules=options.rules or (),
         )  # fmt: skip
 
@@ -109,9 +112,10 @@ def synthesizer_class(words: str) -> Any:
         ) from None
 
 
-def claim(options: argparse.Namespace) -> tuple[float | None, float]:
-    """Epsilon and delta that are claimed, with what this package claims by default."""
+def claim(options: argparse.Namespace) -> tuple[Any, float]:
+    """Epsilon, if any, and delta that are claimed: this package claims its defaults."""
     epsilon, delta = options.epsilon, options.delta
-    if options.synthesizer is None:
-        return 1.0 if epsilon is None else epsilon, 1e-9 if delta is None else delta
-    return epsilon, delta or 0.0
+    if options.synthesizer is not None:
+        return epsilon, delta or 0.0
+    epsilon = default_of("epsilon") if epsilon is None else epsilon
+    return epsilon, default_of("delta") if delta is None else delta

@@ -19,7 +19,7 @@ from sdv_plausible.declaring.public import WARNING, words_of_table
 from sdv_plausible.declaring.readers import READERS, read_codebook
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.fit.learned_domain import learned_file
-from sdv_plausible.fit.options import VOTE_TAKES
+from sdv_plausible.fit.options import VOTE_TAKES, default_of, typed_default
 from sdv_plausible.fit.plan import Plan
 from sdv_plausible.privacy.neighbours import Neighbours, person_of
 from sdv_plausible.table.declared.column_types import column_types
@@ -29,7 +29,10 @@ from sdv_plausible.table.files.one_file import columns_of, read_file
 from sdv_plausible.table.files.text_files import Files
 from sdv_plausible.utils.whole_files import locked
 
-OF_PRIVATE = {"delta": 1e-9, "budget": None, "budget_filter": None, "person": None, "rows_per_person": 1}
+OF_PRIVATE = {
+    "delta": default_of("delta"), "budget": None, "budget_filter": None, "person": None,
+    "rows_per_person": default_of("rows_per_person"),
+}  # fmt: skip
 """Options that play no part without ``--private``, and their defaults."""
 
 
@@ -50,15 +53,16 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="EPSILON",
         help="learn what is left open from the rows, within this; every fit that uses the file pays it",
     )
-    add("--delta", type=float, default=OF_PRIVATE["delta"], help="of --private (default: 1e-9)")
+    delta = typed_default("delta")
+    add("--delta", type=float, default=OF_PRIVATE["delta"], help=f"of --private (default: {delta})")
     add_budget(command, "of --private: draw from the budget in this file")
     add("--person", metavar="COLUMN", help="of --private: protect all rows of each value of this column")
     add(
         "--rows-per-person",
         type=int,
-        default=1,
+        default=OF_PRIVATE["rows_per_person"],
         metavar="C",
-        help="of --person: rows used of each (default: 1)",
+        help="of --person: rows used of each (default: %(default)s)",
     )
     add("--encoding", default="utf-8", help="of the CSV files (default: utf-8)")
     add(
@@ -207,10 +211,10 @@ def _serve(
     options: argparse.Namespace, review: Review, lines: Sequence[str], document: dict[str, Any]
 ) -> None:
     """Serve the review page until it is closed."""
-    from sdv_plausible.declaring.web.pages import Pages
     from sdv_plausible.privacy.noise.coins import new_token
-    from sdv_plausible.utils.web.guard import Guard, Keys
-    from sdv_plausible.utils.web.server import serve
+    from sdv_plausible.web.review.pages import Pages
+    from sdv_plausible.web.serving.guard import Guard, Keys
+    from sdv_plausible.web.serving.server import serve
 
     def tell(address: str) -> None:
         say(options, "\n".join([*lines, serving(address)]), {**document, "address": address})

@@ -137,6 +137,12 @@ def default_of(name: str) -> Any:
     return OPTIONS[name].default
 
 
+def typed_default(name: str) -> str:
+    """The same as somebody types it: 1e-9."""
+    default = default_of(name)
+    return default if isinstance(default, str) else f"{default:.12g}".replace("e-0", "e-")
+
+
 def moved_to(name: str, value: Any) -> str | None:
     """Where an argument of 0.1 went; None for what was none.
 

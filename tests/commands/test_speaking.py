@@ -156,7 +156,7 @@ def test_every_command_answers_programs_in_one_object(name, holder, tmp_path, mo
     shutil.copytree(holder, tmp_path / "here")
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setattr(
-        "sdv_plausible.utils.web.server.serve", lambda _, tell, token: tell("http://127.0.0.1/")
+        "sdv_plausible.web.serving.server.serve", lambda _, tell, token: tell("http://127.0.0.1/")
     )
     assert cli.main([name, *words.format(new=tmp_path).split(), "--json"]) == 0
     assert key in json.loads(capsys.readouterr().out)
@@ -164,7 +164,7 @@ def test_every_command_answers_programs_in_one_object(name, holder, tmp_path, mo
 
 def test_a_review_in_a_browser_answers_them_too(holder, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
-        "sdv_plausible.utils.web.server.serve", lambda _, tell, token: tell("http://127.0.0.1/")
+        "sdv_plausible.web.serving.server.serve", lambda _, tell, token: tell("http://127.0.0.1/")
     )
     told = ["declare", str(holder / "people.csv"), "-o", str(tmp_path / "d.json"), "--web"]
     assert cli.main([*told, "--json"]) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import pickle
+import runpy
 import typing
 from dataclasses import MISSING, fields, replace
 from typing import Any
@@ -24,6 +25,7 @@ from sdv_plausible import (
     fit_source,
     metadata_of,
 )
+from sdv_plausible.commands import audit, declare
 from sdv_plausible.commands.parameters import add_parameters
 from sdv_plausible.fit import options
 from sdv_plausible.fit.options import MODELS, NAMED, OPTIONS, VALUES, Option, misplaced, moved_to
@@ -217,3 +219,15 @@ def test_a_refusal_holds_no_cell():
             assert (
                 "NAME-" not in f"{refused.value} {refused.value!r} {refused.value.args} {vars(refused.value)}"
             )
+
+
+def test_commands_with_few_options_of_their_own_take_defaults_from_the_list(monkeypatch: Any) -> None:
+    monkeypatch.setitem(OPTIONS, "delta", replace(OPTIONS["delta"], default=3e-7))
+    for command in (audit, declare):
+        made = runpy.run_path(str(command.__file__))  # as it is imported
+        parser = argparse.ArgumentParser()
+        made["add_options"](parser)
+        assert "default: 3e-7" in " ".join(parser.format_help().split())
+    assert parser.parse_args(["people.csv", "-o", "x.json"]).delta == 3e-7
+    assert audit.claim(argparse.Namespace(synthesizer=None, epsilon=None, delta=None)) == (1.0, 3e-7)
+    assert audit.claim(argparse.Namespace(synthesizer="a:B", epsilon=None, delta=None)) == (None, 0.0)

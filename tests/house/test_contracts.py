@@ -33,9 +33,10 @@ WITHIN = "Evaluation: the report over its page over the measures"
 TEMPLATES = (
     "Templates are for pages: fragments makes those of every room but the ledger, which imports no other"
 )
-PAGES = "Pages are served for the review of declarations and for the app, by one server"
+PAGES = "Pages are of one room: the review of declarations and the app, by one server"
 SERVER = "One server serves all pages, on this machine alone"
-OPENED = "The command line alone opens the app"
+OPENED = "The command line alone opens the app and the review page"
+STEPS = "Pages: the app over the review page, which is one of its steps, over forms and the server"
 FAKER = "Faker invents what a release file without SDV does not hold"
 BOOKS = "Code books are read where declarations are made"
 FRAMES = "Other frames become pandas where SDV is met"
@@ -111,12 +112,20 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (FIGURES, "audit/planted.py", LAZY, "import plotly.graph_objects"),
     (TEMPLATES, "release/planted.py", LAZY, "import jinja2"),
     (SERVER, "sdv/planted.py", LAZY, "import uvicorn"),
-    (SERVER, "app/planted.py", LAZY, "import uvicorn"),
+    (SERVER, "web/app/planted.py", LAZY, "import uvicorn"),
     (PAGES, "declaring/planted.py", LAZY, "from starlette.requests import Request"),
-    (OPENED, "commands/planted.py", LAZY, "from sdv_plausible.app import pages"),
-    (ROAD, "sdv/planted.py", LAZY, "from sdv_plausible.app import pages"),
-    (JUDGED_BY, "app/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
-    (CODES, "app/planted.py", LAZY, "import pandas"),
+    (PAGES, "utils/planted.py", LAZY, "import starlette.responses"),
+    (TEMPLATES, "declaring/planted.py", LAZY, "import jinja2"),
+    (OPENED, "commands/planted.py", LAZY, "from sdv_plausible.web.app import pages"),
+    (OPENED, "audit/planted.py", LAZY, "from sdv_plausible.web import forms"),
+    (STEPS, "web/review/planted.py", LAZY, "from sdv_plausible.web.app import order"),
+    (STEPS, "web/serving/planted.py", TYPES, "from sdv_plausible.web import forms"),
+    (STEPS, "web/planted.py", PLAIN, '"""A module without a floor of its own."""'),
+    (ROAD, "sdv/planted.py", LAZY, "from sdv_plausible.web.app import pages"),
+    (ROAD, "declaring/planted.py", LAZY, "from sdv_plausible.web.review import pages"),
+    (ROAD, "utils/planted.py", TYPES, "from sdv_plausible.web.serving import guard"),
+    (JUDGED_BY, "web/app/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
+    (CODES, "web/app/planted.py", LAZY, "import pandas"),
     (FAKER, "table/planted.py", LAZY, "from faker import Faker"),
     (BOOKS, "table/planted.py", LAZY, "import pyreadstat"),
     (FRAMES, "table/planted.py", LAZY, "import narwhals"),

@@ -26,8 +26,6 @@ from replaying import check_same, recorded
 from test_replay import ARCS, COLUMNS, DECLARED, broken_rules, first_table, fit, other_table, shown
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, cli, fit_source
-from sdv_plausible.app import ordered_fit
-from sdv_plausible.app.order import read_order
 from sdv_plausible.commands import on_disk as commands_files
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit import learned_domain, parts
@@ -37,6 +35,8 @@ from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted
 from sdv_plausible.table.learned import type_votes
+from sdv_plausible.web.app import ordered_fit
+from sdv_plausible.web.app.order import read_order
 from tests.flat import values
 
 pytestmark = pytest.mark.filterwarnings("ignore:(most )?cells of:UserWarning")

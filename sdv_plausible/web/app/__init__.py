@@ -1,0 +1,1 @@
+"""The app: from a table to a release in a browser."""

@@ -1,0 +1,206 @@
+"""What somebody asks for: the fields of the app's forms as parameters of a synthesizer, and its plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sdv_plausible.declaring.review import Table
+from sdv_plausible.fit.options import MODELS as ALL_MODELS
+from sdv_plausible.fit.options import TESTS, VOTE_TAKES, typed_default
+from sdv_plausible.fit.parts import refuse_whole
+from sdv_plausible.fit.plan import Plan
+from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.neighbours import person_of
+from sdv_plausible.release.privacy_tests.base import option_names
+from sdv_plausible.release.privacy_tests.settings import TESTS_BY_NAME
+from sdv_plausible.rules.conditions import Implies
+from sdv_plausible.rules.determined import Determined
+from sdv_plausible.rules.making import Sum
+from sdv_plausible.rules.rule import limits_rows
+from sdv_plausible.rules.spacing import Inequality
+from sdv_plausible.rules.written import read_rules
+from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.declared.domain_file import DomainFile, blanks, digest
+from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.web.forms import ROWS, Texts, read_numbers
+
+if TYPE_CHECKING:
+    from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
+
+MODELS = {name: what for name, what in ALL_MODELS.items() if name not in ("latent", "uniform")}
+_FIELDS = ("epsilon", "delta", "model", "test", "k", "epsilon0", "rows_per_person")
+"""Options that the forms ask for."""
+READING = {
+    "whole": "all at once",
+    "parts": "in parts, for a table larger than memory: nothing is compared with it",
+}
+BLANKS = {"vote": f"find their types by a vote, for {VOTE_TAKES}", "leave": "leave them out"}
+
+
+USUAL = {
+    **{name: typed_default(name) for name in _FIELDS},
+    "rows": ROWS, "table_rows": "", "blank": "vote", "reading": "whole", "person": "", "rules": "",
+}  # fmt: skip
+MOST_ROWS = 10**7  # that the app makes at once, in memory
+_NUMBERS = ("epsilon", "delta", "epsilon0", "rows", "table_rows", "k", "rows_per_person")
+_CHOICES: Mapping[str, Mapping[str, str]] = {
+    "model": MODELS,
+    "test": TESTS,
+    "blank": BLANKS,
+    "reading": READING,
+}
+EXAMPLES = (
+    Sum("total", ("room", "meals")),
+    Implies({"age": {"max": 15}}, {"marital": "single"}),
+    Determined("code", by="class", mapping={"basic": 1, "suite": 2}),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A release that somebody asks for: figures and choices of the forms, and what holds in every row."""
+
+    table: Table
+    file: DomainFile
+    numbers: Mapping[str, float | int | None]
+    choices: Mapping[str, str]
+    rules: tuple[Any, ...] = ()
+
+    @property
+    def person(self) -> str | None:
+        """Column that says whose a row is."""
+        return self.choices["person"] or None
+
+    @property
+    def open_columns(self) -> tuple[str, ...]:
+        """Columns whose types are to be voted for."""
+        left = tuple(name for name in blanks(self.file) if name != self.person)
+        return () if self.choices["blank"] == "leave" else left
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether the table need not fit in memory."""
+        return self.choices["reading"] == "parts"
+
+    @property
+    def types(self) -> dict[str, ColumnType]:
+        """What the columns are, in the table's order; those to be voted on are texts."""
+        open_ = {name: {"sdtype": "categorical"} for name in self.open_columns}
+        known = {**column_types(self.document), **column_types(open_)}
+        names = dict.fromkeys([*(name for name in self.table.names if name in known), *known])
+        return {name: known[name] for name in names}
+
+    @property
+    def spelling(self) -> Spelling:
+        """How the cells of its file are written."""
+        return self.table.files.spelling
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The domain file without its blanks."""
+        file, left = self.file, blanks(self.file)
+        columns = {name: words for name, words in file.columns.items() if name not in left}
+        looked = dict(file.looked)
+        if self.person is not None and self.person in left:
+            columns[self.person] = {"sdtype": "id"}  # follows from the choice: it repeats nothing of a look
+            looked.pop(self.person, None)
+        return replace(file, columns=columns, looked=looked).to_dict()
+
+    @property
+    def rule_digests(self) -> tuple[str, ...]:
+        """What tells these rules from others, for the record of looks."""
+        return tuple(digest(rule.to_dict()) for rule in read_rules(list(self.rules)))
+
+    def synthesizer(self) -> PlausibleDeniabilitySynthesizer:
+        """Return an unfitted synthesizer with the declarations."""
+        from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
+        from sdv_plausible.sdv.versions import metadata_of
+
+        if not self.types:
+            raise Refused.saying("blank", "blank: every column is left out: say what at least one of them is")
+        numbers: Any = self.numbers
+        name = self.choices["test"]
+        if name != "release" and limits_rows(read_rules(list(self.rules))):
+            raise Refused.saying(
+                "test",
+                f"test ({name!r}) pays for every row, and rows that break a rule are drawn again: "
+                'choose "release", or leave these rules out',
+            )
+        options = {
+            "k": numbers["k"],
+            "epsilon0": numbers["epsilon0"],
+            "row_cap": max(int(numbers["rows"]), 1),
+        }
+        made = TESTS_BY_NAME[name]
+        if self.in_parts:
+            refuse_whole(made(), self.choices["model"])
+        test = made(**{option: value for option, value in options.items() if option in option_names(made)})
+        synth = PlausibleDeniabilitySynthesizer(
+            metadata_of(self.types), domain=self.document, rules=list(self.rules), epsilon=numbers["epsilon"],
+            person=person_of(self.person, numbers["rows_per_person"]), delta=numbers["delta"], test=test,
+            model=self.choices["model"], types="voted" if self.open_columns else "declared",
+        )  # fmt: skip
+        synth.spelling = self.spelling
+        return synth
+
+    def plan(self) -> Plan:
+        """Say what the release will cost and carry; no row is looked at."""
+        rows: Any = self.numbers["rows"]
+        table_rows: Any = self.numbers["table_rows"]
+        return self.synthesizer().plan(rows, table_rows=table_rows)
+
+
+def read_order(table: Table, file: DomainFile, texts: Texts) -> tuple[Order | None, dict[str, str]]:
+    """An order from what was typed, and what of it is refused, by field."""
+    filled = {**USUAL, **texts}
+    numbers, refusals = read_numbers({name: filled[name] for name in _NUMBERS}, USUAL)
+    if numbers.get("rows", 0) > MOST_ROWS:
+        refusals["rows"] = (
+            f"rows ({filled['rows'].strip()!r}) must be at most {MOST_ROWS:,} here: the release file makes "
+            "more, in parts (sdv-plausible sample)"
+        )
+    for name, known in _CHOICES.items():
+        if filled[name] not in known:
+            refusals[name] = f"{name} ({filled[name]!r}) must be one of {', '.join(known)}"
+    if filled["person"] and filled["person"] not in table.names:
+        refusals["person"] = f"person ({filled['person']!r}) must be a column of the table, or left out"
+    try:
+        rules = parse_rules(filled["rules"])
+    except ValueError as error:
+        refusals["rules"] = str(error)
+    if refusals:
+        return None, refusals
+    choices = {name: filled[name] for name in (*_CHOICES, "person")}
+    return Order(table=table, file=file, numbers=numbers, choices=choices, rules=tuple(rules)), {}
+
+
+def parse_rules(text: str) -> list[Any]:
+    """Rules in JSON, as a file of them has it; none in an empty text."""
+    if not text.strip():
+        return []
+    try:
+        given = strict_json(text)
+    except ValueError as error:
+        raise Refused.saying("rules", f"rules: this is not JSON: {error}") from None
+    if not isinstance(given, list):
+        raise Refused.saying("rules", "rules: write a list, [ ... ], of rules")
+    read_rules(given)
+    return given
+
+
+def with_inequality(text: str, typed: Texts) -> str:
+    """Rules with one more: that one column is never above another."""
+    low, high = typed.get("low", ""), typed.get("high", "")
+    if not low or not high or low == high:
+        raise ValueError("choose two columns that differ")
+    found = [*parse_rules(text), Inequality(low, high).to_dict()]
+    return in_lines(found)
+
+
+def in_lines(rules: Sequence[Any]) -> str:
+    """Rules as JSON, one in a line."""
+    return "[\n" + ",\n".join(f" {json.dumps(rule, ensure_ascii=False)}" for rule in rules) + "\n]"

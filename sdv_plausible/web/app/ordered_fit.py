@@ -1,0 +1,209 @@
+"""A fit in a process of its own: it tells what it charged before it asks, and what files are there."""
+
+from __future__ import annotations
+
+import signal
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import date
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sdv_plausible.fit.telling import FOR_YOU, FitWarning
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.table.columns.cell_texts import read_again
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.declared.domain_file import DomainFile
+from sdv_plausible.table.files.one_file import read_file
+from sdv_plausible.table.files.writing import write_table
+from sdv_plausible.utils.errors import one_line
+from sdv_plausible.utils.whole_files import exits_on_signals, write_whole
+from sdv_plausible.web.app.order import Order
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
+
+LookedAt = tuple[Sequence[str], Sequence[str] | None]
+"""Columns that were compared with the rows, and digests of the rules that they were compared through."""
+STAGES = (
+    "Starting, and reading the table", "Learning the model", "Making the rows", "Comparing, for your eyes",
+    "Done",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Made:
+    """A file that a fit leaves."""
+
+    name: str
+    title: str
+    is_public: bool = False  # whether it may be handed out under the ledger's claim
+
+
+NOT_COMPARED = "the table was read in parts, and is not in memory to be compared with"
+NO_ROWS = "no rows were made to compare"
+FILES = {
+    "rows": Made("synthetic.csv", "The rows (CSV)", True),
+    "release": Made("table.release", "The release file: makes any number of rows, without your table", True),
+    "card": Made("card.html", "The privacy card, a page for the data-protection officer (HTML)", True),
+    "ledger": Made("ledger.json", "The privacy ledger (JSON)", True),
+    "report": Made("report_public.html", "Report, the part that may be published (HTML)", True),
+    "full_report": Made("report_private.html", "Full report: compares with your rows (HTML)"),
+    "inspection": Made("inspection_private.html", "Inspector: your table before and after (HTML)"),
+}
+
+
+@dataclass(frozen=True)
+class Done:
+    """A fit that is done, where its files go, and who hears of them; ``rows`` are the real ones."""
+
+    synth: PlausibleDeniabilitySynthesizer
+    rows: pd.DataFrame | None  # None: they were read in parts
+    folder: Path
+    told: Connection
+
+    def write(self, key: str, content: str | bytes | Callable[[Path], object]) -> None:
+        """Write a file, whole or not at all, and tell that it is there."""
+        write_whole(self.folder / FILES[key].name, content)
+        self.told.send(("file", key))
+
+
+def run(order: Order, folder: Path, told: Connection) -> None:
+    """Do what is ordered, and tell how far it is."""
+    try:
+        _release(order, folder, told)
+    except Exception as error:  # whatever SDV or pandas raise: their texts may quote cells
+        told.send(("failed", one_line(error, True)))
+
+
+def run_alone(order: Order, folder: Path, told: Connection) -> None:
+    """Do the same as a process's main function."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
+    with exits_on_signals():  # and leaves nothing half
+        run(order, folder, told)
+
+
+def _release(order: Order, folder: Path, told: Connection) -> None:
+    told.send(("stage", 0))
+    synth = order.synthesizer()
+    looked: LookedAt = ((), None)
+
+    def record(names: Collection[str], rules: Collection[str] | None) -> list[str]:
+        nonlocal looked
+        looked = sorted(names), None if rules is None else sorted(rules)
+        return []
+
+    synth.record = record
+    synth.watch = lambda ledger: told.send(("charged", cost(ledger), [e.name for e in ledger.entries]))
+    rows = None if order.in_parts else read_file(order.table.files, order.types)
+    told.send(("stage", 1))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if rows is None:
+            synth.fit(order.table.files, folder)
+        else:
+            synth.fit(rows)
+    texts = [str(one.message) for one in caught if issubclass(one.category, FitWarning)]
+    looks = [text for text in texts if FOR_YOU in text]
+    told.send(("warnings", looks, [text for text in texts if text not in looks], looked))
+    told.send(("stage", 2))
+    if rows is not None:
+        found = column_types(metadata=synth.metadata)
+        rows = read_again(rows, {name: found[name] for name in order.open_columns}, order.spelling)
+    done = Done(synth, rows, folder, told)
+    has_file, synthetic = _write_release(done, order.file), None
+    ledger = synth.privacy_ledger()
+    released = ("released", ledger.sentence(), ledger.meaning(), str(ledger), ledger.claims_privacy)
+    if has_file:  # whatever becomes of the rows
+        told.send(released)
+    try:
+        synthetic = synth.sample(int(order.numbers["rows"] or 1))
+        done.write("rows", lambda path: write_table(synthetic, path))
+    except Exception as error:  # such as too many for this machine: the file makes as many elsewhere
+        if not has_file:
+            raise
+        told.send(("without", "rows", one_line(error, True)))
+    if not has_file:
+        told.send(released)
+    told.send(("stage", 3))
+    _compare(done, synthetic)
+    told.send(("stage", 4))
+
+
+def cost(ledger: PrivacyLedger) -> str:
+    """What a ledger has charged so far, in words."""
+    if not ledger.claims_privacy:
+        return "more than any claim covers: there is none"
+    return f"total epsilon {rounded_up(ledger.total())} at delta {rounded_up(ledger.delta)}"
+
+
+def _write_release(done: Done, file: DomainFile) -> bool:
+    """Write what needs no row drawn; whether there is a release file."""
+    done.write("ledger", done.synth.privacy_ledger().to_json())
+    try:
+        release = done.synth.release()
+    except ValueError as error:
+        done.told.send(("without", "release", " ".join(str(error).split())))
+        return False
+    done.write("release", release.to_bytes())
+    _or_without(done, "card", lambda: done.write("card", release.card(domain=file).to_html()))
+    return True
+
+
+def _or_without(done: Done, name: str, write: Callable[[], object]) -> None:
+    """Write something; a failure there takes nothing back."""
+    try:
+        write()
+    except Exception as error:  # its text may quote cells
+        done.told.send(("without", name, one_line(error, True)))
+
+
+def _compare(done: Done, synthetic: pd.DataFrame | None) -> None:
+    """Write report and inspector."""
+    if done.rows is None or synthetic is None:
+        for name in ("report", "inspection"):
+            done.told.send(("without", name, NOT_COMPARED if done.rows is None else NO_ROWS))
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _or_without(done, "report", lambda: _report(done, synthetic))
+        _or_without(done, "inspection", lambda: _inspection(done, synthetic))
+
+
+def _report(done: Done, synthetic: pd.DataFrame) -> None:
+    from sdv_plausible.evaluation import PlausibleDeniabilityReport
+
+    ledger = done.synth.privacy_ledger()
+    report = PlausibleDeniabilityReport(
+        ledger=ledger,
+        structure=_structure(done, synthetic),
+        classifiers=("tree",),
+        distinguishers=("tree",),
+        num_runs=1,
+    )
+    report.generate(done.rows, synthetic, done.synth.metadata, verbose=False)
+    done.write("full_report", report.to_html)
+    if ledger.claims_privacy:
+        done.write("report", lambda path: report.to_html(path, publishable=True))
+
+
+def _structure(done: Done, synthetic: pd.DataFrame) -> dict[str, list[str]]:
+    """The network, if it is one of the table's own columns: rules put others in their place."""
+    try:
+        found = done.synth.get_structure()
+    except ValueError:  # this model has none
+        return {}
+    return found if set(found) <= set(synthetic.columns) else {}
+
+
+def _inspection(done: Done, synthetic: pd.DataFrame) -> None:
+    from sdv_plausible.evaluation.page.inspection import inspection_page
+    from sdv_plausible.evaluation.tables import prepare
+
+    pair = prepare(done.rows, synthetic, done.synth.metadata)
+    done.write("inspection", inspection_page(pair, date.today().isoformat()))

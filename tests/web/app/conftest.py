@@ -1,0 +1,19 @@
+"""One app for each test."""
+
+from __future__ import annotations
+
+import pytest
+from apps import Place, new_token
+
+from sdv_plausible.web.app.sessions import private_sessions
+
+
+@pytest.fixture
+def sessions():
+    with private_sessions(new_token) as found:
+        yield found
+
+
+@pytest.fixture
+def place(sessions):
+    return Place(sessions)

@@ -1,0 +1,119 @@
+"""A fit as its holder sees it: told, cancelled, dead."""
+
+from __future__ import annotations
+
+from multiprocessing import Pipe
+from pathlib import Path
+from threading import Event
+
+import pytest
+from sentences import total
+
+from sdv_plausible.web.app.ordered_fit import STAGES
+from sdv_plausible.web.app.running import NOTHING, RunningFit
+
+
+class Played:
+    """A process that tells what a test has it tell."""
+
+    def __init__(self):
+        self.heard, self.told = Pipe(duplex=False)
+        self.ended = []
+
+    def terminate(self):
+        self.ended.append("terminated")
+        self.told.close()
+
+    def kill(self):
+        self.ended.append("killed")
+
+    def join(self, timeout=None):
+        """It is gone at once."""
+
+    def is_alive(self):
+        return False
+
+    def fit(self, *said):
+        fit = RunningFit(None, Path(), lambda *_: (self, self.heard))
+        for one in said:
+            self.told.send(one)
+        return fit
+
+
+CHARGED = ("charged", "total epsilon 0.5 at delta 1e-09", ["domain", "model"])
+RELEASED = ("released", total(1), "", "ledger", True)
+
+
+def test_told_to_the_end():
+    played = Played()
+    fit = played.fit(
+        ("stage", 1), CHARGED, ("file", "ledger"), ("file", "rows"), RELEASED, ("stage", len(STAGES) - 1)
+    )
+    played.told.close()
+    fit.wait(10)
+    assert (fit.state, fit.charged, fit.is_released) == ("done", CHARGED[1], True)
+    assert fit.files == ["rows", "ledger"]
+    fit.cancel()
+    assert fit.state == "done"
+    assert played.ended == []
+
+
+def test_cancelled_after_charges():
+    played = Played()
+    fit = played.fit(("stage", 1), CHARGED)
+    fit.cancel()
+    assert played.ended == ["terminated"]
+    assert (fit.state, fit.charged, fit.entries) == ("cancelled", CHARGED[1], CHARGED[2])
+    assert not fit.is_released
+
+
+def test_cancelled_before_any():
+    fit = Played().fit(("stage", 0))
+    fit.cancel()
+    assert fit.charged == NOTHING
+
+
+def test_the_last_charges_are_heard_before_it_says_what_was_spent(monkeypatch):
+    """They are in the pipe when the process ends."""
+    played, waited_for = Played(), Event()
+
+    class Late:
+        def recv(self):
+            waited_for.wait(10)
+            return played.heard.recv()
+
+    played.told.send(CHARGED)
+    fit = RunningFit(None, Path(), lambda *_: (played, Late()))
+    join = fit._listener.join
+    monkeypatch.setattr(fit._listener, "join", lambda seconds: waited_for.set() or join(seconds))
+    fit.cancel()
+    heard = fit.charged
+    waited_for.set()
+    assert heard == CHARGED[1]
+
+
+@pytest.mark.parametrize("said", [(("failed", "epsilon is too small"),), (CHARGED,)])
+def test_failed_or_dead(said):
+    played = Played()
+    fit = played.fit(*said)
+    played.told.close()
+    fit.wait(10)
+    assert fit.state == "failed"
+    assert fit.error in ("epsilon is too small", "the process ended before it was done")
+
+
+def test_the_process_is_a_fresh_one():
+    """A forked one would hold the server's memory: other people's tables, and tokens."""
+    from sdv_plausible.web.app import running
+
+    asked = []
+
+    def context(method):
+        asked.append(method)
+        raise RuntimeError("enough")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "get_context", context)
+        with pytest.raises(RuntimeError):
+            running.start_process(None, None)
+    assert asked == ["spawn"]

@@ -1,0 +1,178 @@
+"""Words to texts and back; refusals stand beside the field that they are about."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.web.forms import (
+    FIELDS,
+    LEFT_OUT,
+    WHOLE,
+    field_texts,
+    filled_in,
+    meaning,
+    place_of,
+    read_numbers,
+    read_scalar,
+    refusals,
+    scalar_text,
+    sdtypes_to_choose,
+    without_field,
+)
+
+SCALARS = st.one_of(
+    st.text(max_size=8), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.none(),
+    st.sampled_from(["1", "1.5", "true", "null", '"', ' "a" ', "[1]", "NaN", "1e999", "-", "a\nb", " ", "\u2028"]),
+)  # fmt: skip
+
+
+@given(SCALARS)
+def test_a_line_is_read_as_what_was_shown(value):
+    text = scalar_text(value)
+    assert "\n" not in text
+    found = read_scalar(text.strip())
+    assert found == value
+    assert type(found) is type(value)
+
+
+@given(st.lists(SCALARS, min_size=1, max_size=5))
+def test_lists_come_back(values):
+    (lines,) = (f for f in FIELDS if f.word == "range_values")
+    text = lines.show(values).replace("\r\n", "\n")
+    assert lines.read(text, None) == values
+
+
+WORDS = [
+    {"sdtype": None},
+    {"sdtype": "numerical", "range_min": 0, "range_max": 9.5, "decimal_places": 1, "bins": [0, 5, 9.5]},
+    {"sdtype": "numerical", "range_min": 0, "range_max": 99, "special_values": [999, "none"], "bins": 10},
+    {"sdtype": "datetime", "range_min": 2020, "range_max": "2021", "datetime_format": "%Y"},
+    {"range_values": ["1", 2, None, "a b ", True], "buckets": [0, 0, 1, 1], "range_is_nullable": True},
+    {"sdtype": "id", "regex_format": "[A-Z]{3}", "pii": False, "source": " the law "},
+]
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_what_is_not_edited_stays_as_it_is(words):
+    texts = field_texts(words)
+    as_sent = {word: text.replace("\n", "\r\n") for word, text in texts.items()}
+    assert filled_in("x", words, as_sent).words == words
+
+
+USUAL = {"epsilon": "1", "delta": "1e-9", "k": "50", "rows": "10000", "table_rows": ""}
+
+
+def test_numbers():
+    texts = {"epsilon": " 0.5 ", "k": "1,000", "rows": "1,000,000", "table_rows": ""}
+    read = {"epsilon": 0.5, "k": 1000, "rows": 10**6, "table_rows": None}
+    assert read_numbers(texts, USUAL) == (read, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("epsilon", "", "epsilon ('') must be a number, such as 1"),
+        ("delta", "1,000", "delta ('1,000') must be a number, such as 1e-9"),
+        ("k", "1.5", "k ('1.5') must be a whole number from 1 on"),
+        ("k", "1,5", "k ('1,5') must be a number, such as 50"),  # and not 15
+        ("rows", "1,0000", "rows ('1,0000') must be a number, such as 10000"),
+        ("rows", "inf", "rows ('inf') must be a whole number from 1 on"),
+        ("rows", " ", "rows ('') must be a number, such as 10000"),
+        ("table_rows", "many", "table_rows ('many') must be a number, such as 10000, or left empty"),
+    ],
+)
+def test_what_is_no_number_is_refused_with_the_rule(name, text, said):
+    assert read_numbers({name: text}, USUAL) == ({}, {name: said})
+
+
+def test_a_refusal_stands_beside_its_field_if_there_is_one():
+    rows, k = Refused("num_rows", 0, "must be more"), Refused("k", 0, "must be more")
+    assert place_of(rows, {"rows": "", "k": ""}) == "rows"
+    assert place_of(k, {"rows": "", "k": ""}) == "k"
+    assert place_of(k, {"rows": ""}) == place_of(ValueError("k"), {"k": ""}) == ""
+
+
+def fill(**texts):
+    return filled_in("x", {"sdtype": None}, texts)
+
+
+def test_what_is_filled_in():
+    found = fill(
+        sdtype="numerical", range_min=" 0 ", range_max="1.5", special_values="-9\r\nnone", bins="0, 1, 1.5"
+    )
+    assert found.refusals == {}
+    assert found.words == {
+        "sdtype": "numerical", "range_min": 0, "range_max": 1.5, "special_values": [-9, "none"], "bins": [0, 1, 1.5],
+    }  # fmt: skip
+    found = fill(
+        sdtype="datetime", range_min="20200101", range_max="20201231", datetime_format="%Y%m%d", bins="12"
+    )
+    assert found.refusals == {}
+    assert (found.words["range_min"], found.words["bins"]) == ("20200101", 12)
+    found = fill(sdtype="categorical", range_values='f\r\nm\r\n\r\n"1"\r\n1', range_is_nullable="yes")
+    assert found.words["range_values"] == ["f", "m", "1", 1]
+    assert found.words["range_is_nullable"] is True
+
+
+def test_what_is_cleared_is_gone():
+    words = {"sdtype": "numerical", "range_min": 0, "range_max": 9, "bins": 3}
+    texts = {**field_texts(words), "bins": "", "range_min": " "}
+    assert filled_in("x", words, texts).words == {"sdtype": "numerical", "range_max": 9}
+    assert filled_in("x", words, {**texts, "sdtype": ""}).words["sdtype"] is None
+    assert filled_in("x", words, {**texts, "sdtype": LEFT_OUT}).words is None
+
+
+@pytest.mark.parametrize(
+    ("texts", "place", "said"),
+    [
+        ({"sdtype": "numerical", "range_min": "5", "range_max": "1"}, "range_min", "range_min <= range_max"),
+        ({"sdtype": "numerical", "range_min": "a", "range_max": "1"}, "range_min", "must be a finite number"),
+        ({"sdtype": "numerical", "range_min": "0"}, "range_min", "fixes no values"),
+        ({"sdtype": "numerical", "range_min": "0", "range_max": "9", "bins": "0 7"}, "bins", "must begin at"),
+        ({"sdtype": "numerical", "decimal_places": "-1"}, "decimal_places", "a whole number from 0"),
+        ({"sdtype": "numerical", "range_values": "1"}, "range_values", "does not go with"),
+        ({"sdtype": "numerical", "special_values": "1\n1"}, "special_values", "distinct"),
+        ({"sdtype": "datetime", "datetime_format": "iso"}, "datetime_format", "strftime"),
+        ({"sdtype": "datetime", "range_min": "May", "range_max": "2020-01-01"}, "range_min", "must be dates"),
+        ({"sdtype": "categorical", "range_values": "f\nf"}, "range_values", "distinct"),
+        ({"sdtype": "categorical", "range_is_nullable": "no"}, "range_values", "fixes no values"),
+        ({"sdtype": "numeric", "range_min": "0", "range_max": "1"}, "sdtype", "numerical"),
+        ({"sdtype": "categorical", "range_values": "f", "range_is_nullable": "perhaps"}, "range_is_nullable", "true"),
+    ],
+)  # fmt: skip
+def test_refusals_stand_beside_their_field(texts, place, said):
+    found = fill(**texts).refusals
+    assert said in " ".join(found.values())
+    assert place in found
+
+
+def test_two_words_are_refused_at_once():
+    found = fill(sdtype="numerical", decimal_places="x", bins="0").refusals
+    assert set(found) == {"decimal_places", "bins"}
+
+
+def test_a_column_named_like_a_word_does_not_mislead():
+    assert set(refusals("bins", {"sdtype": "numerical", "range_min": 5, "range_max": 1})) == {"range_min"}
+
+
+def test_a_word_without_a_field_is_refused_for_the_whole_column():
+    assert set(refusals("x", {"sdtype": "id", "colour": "red"})) == {WHOLE}
+    assert without_field({"sdtype": "id", "pii": True, "order": None}) == {"pii": True}
+
+
+def test_what_the_words_come_to():
+    assert meaning("x", {"sdtype": None}) == "to be filled in"
+    assert meaning("x", {"sdtype": "id"}) == "invented anew, not modelled"
+    assert "learned within the budget" in meaning("x", {"sdtype": "categorical"})
+    assert meaning("x", {"range_values": ["f", "m", None]}) == "2 values, and missing"
+    assert "wide range" in meaning("x", {"range_min": 0, "range_max": 10**6})
+    assert meaning("x", {"range_min": 0, "range_max": 10**6, "bins": 10}) == "10 values and bins"
+    assert "pays for it" in meaning("x", {"kind": "categorical", "provenance": "private"})
+
+
+def test_a_type_of_its_own_can_be_kept():
+    assert "phone_number" in sdtypes_to_choose({})
+    assert sdtypes_to_choose({"sdtype": "ssn"})[-1] == "ssn"
