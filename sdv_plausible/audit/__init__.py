@@ -31,19 +31,18 @@ if TYPE_CHECKING:
         worst_tables,
     )
     from sdv_plausible.audit.auditing import run
-    from sdv_plausible.audit.claims import Comparison, compare
-    from sdv_plausible.audit.count_synthesizers import (
+    from sdv_plausible.audit.disclosure.claims import Comparison, compare
+    from sdv_plausible.audit.disclosure.count_synthesizers import (
         discrete_gaussian,
         independent_rows,
         laplace,
         multinomial_dirichlet,
     )
-    from sdv_plausible.audit.estimated_matrix import EstimatedMatrix, monte_carlo
-    from sdv_plausible.audit.exact import deterministic_pass, randomized_pass
-    from sdv_plausible.audit.figures import plot_curves, plot_log_ratios, plot_transitions
-    from sdv_plausible.audit.learning import compare_learner
-    from sdv_plausible.audit.results import AuditResult, StageResult
-    from sdv_plausible.audit.small_universe import (
+    from sdv_plausible.audit.disclosure.estimated_matrix import EstimatedMatrix, monte_carlo
+    from sdv_plausible.audit.disclosure.exact import deterministic_pass, randomized_pass
+    from sdv_plausible.audit.disclosure.figures import plot_curves, plot_log_ratios, plot_transitions
+    from sdv_plausible.audit.disclosure.learning import compare_learner
+    from sdv_plausible.audit.disclosure.small_universe import (
         mechanism_matrix,
         noise_weight,
         release_test_matrix,
@@ -51,7 +50,8 @@ if TYPE_CHECKING:
         tables_of_sizes,
         universe,
     )
-    from sdv_plausible.audit.transition_matrix import Cell, Disclosure, TransitionMatrix
+    from sdv_plausible.audit.disclosure.transition_matrix import Cell, Disclosure, TransitionMatrix
+    from sdv_plausible.audit.results import AuditResult, StageResult
 
 _NAMES: dict[str, tuple[str, ...]] = {  # of each module
     "attacks.attributes": ("AttributeBound", "attribute_inference"),

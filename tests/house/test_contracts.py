@@ -20,6 +20,9 @@ CORE = "The privacy core imports no other room"
 APART = "Accounting draws nothing, noise accounts for nothing"
 JUDGE = "Evaluation judges tables: it knows no mechanism"
 AUDIT = "Audits stand beside what they audit: models, the door and the privacy core"
+TWO_AUDITS = (
+    "Audits: attacks on real tables and exact disclosure of small mechanisms know nothing of each other"
+)
 JUDGED_BY = "Evaluation is imported by the command line, the app and, for plots, by the synthesizer"
 SIMULATED = "Simulated tables are for the demo"
 SDV = "SDV is imported in the sdv room alone"
@@ -66,8 +69,8 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (ROAD, "evaluation/page/planted.py", TYPES, "from sdv_plausible.release import plan"),
     (ROAD, "sdv/planted.py", LAZY, "import sdv_plausible.cli"),
     (ROAD, "sdv/planted.py", TYPES, "import sdv_plausible.synthesizer"),
-    (ROAD, "release/planted.py", LAZY, "import sdv_plausible.audit.exact"),
-    (ROAD, "synthesizer.py", LAZY, "from sdv_plausible.audit import exact"),
+    (ROAD, "release/planted.py", LAZY, "import sdv_plausible.audit.disclosure.exact"),
+    (ROAD, "synthesizer.py", LAZY, "from sdv_plausible.audit.disclosure import exact"),
     (ROAD, "utils/whole_files.py", LAZY, "import sdv_plausible.table.columns.domain"),
     (ROAD, "attic.py", PLAIN, '"""A module outside the rooms."""'),
     (ROAD, "declaring/planted.py", LAZY, "from sdv_plausible.sdv import detection"),
@@ -88,6 +91,9 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (AUDIT, "audit/planted.py", LAZY, "import sdv_plausible.sdv"),
     (AUDIT, "audit/planted.py", TYPES, "from sdv_plausible.table.columns import domain"),
     (AUDIT, "audit/attacks/planted.py", PLAIN, "from sdv_plausible.release import plan"),
+    (TWO_AUDITS, "audit/disclosure/planted.py", LAZY, "from sdv_plausible.audit.attacks import bounds"),
+    (TWO_AUDITS, "audit/attacks/planted.py", TYPES, "from sdv_plausible.audit.disclosure import exact"),
+    (TWO_AUDITS, "audit/planted.py", PLAIN, '"""A module without a floor of its own."""'),
     (WITHIN, "evaluation/page/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
     (WITHIN, "evaluation/planted.py", PLAIN, '"""A module without a floor of its own."""'),
     (JUDGED_BY, "release/planted.py", LAZY, "import sdv_plausible.evaluation.page"),
