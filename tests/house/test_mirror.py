@@ -24,7 +24,6 @@ ELSEWHERE = {
         f"commands/{name}.py": "a face: tests/integration/test_cli.py, or the test of what it calls"
         for name in ("app", "demo", "registry", "synthesize", "types")
     },
-    "utils/late.py": "names that load late: tests/integration/test_imports.py and tests/house/test_loaded.py",
     "models/registered.py": "models in files: tests/release/file/test_release_file_models.py",
     "questions/door.py": "the door, through what is asked of it: test_queryable.py",
     **{

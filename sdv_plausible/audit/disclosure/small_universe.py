@@ -1,7 +1,7 @@
 """Mechanism 1 and the release-level test over every table of a small universe, as transition matrices.
 
-The distributions are those of :mod:`.exact`, in fractions: nothing here knows the accountant. A table is written
-as the counts of all records of the universe, in the order of :func:`universe`.
+The distributions are those of :mod:`.exact`, in fractions: nothing here knows the accountant. A table is
+written as the counts of all records of the universe, in the order of :func:`universe`.
 """
 
 from __future__ import annotations
