@@ -21,7 +21,7 @@ from .release.plan import plan as plan
 from .release.release_level import ReleaseTest as ReleaseTest
 from .release.row_tests import RandomizedTest as RandomizedTest
 from .sdv.copula import SDVCopula as SDVCopula
-from .sdv.versions import metadata_of as metadata_of
+from .sdv.metadata import metadata_of as metadata_of
 from .synthesizer import PlausibleDeniabilitySynthesizer as PlausibleDeniabilitySynthesizer
 from .table.columns.domain import Attribute as Attribute
 from .table.columns.domain import Domain as Domain

@@ -22,7 +22,7 @@ from sdv_plausible.cli import main
 from sdv_plausible.fit import telling
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.rules.spacing import Inequality
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.declared import looks
 from sdv_plausible.table.declared.domain_file import DomainFile, read_domain_file
 

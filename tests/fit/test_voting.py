@@ -50,7 +50,7 @@ from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.rules import Inequality
-from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns, metadata_from_table
+from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns, metadata_from_table
 from sdv_plausible.table.columns.cell_texts import Spelling, read_again, text_of
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
 from sdv_plausible.table.declared.domain_file import DomainFile, digest

@@ -29,7 +29,7 @@ from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.row_tests import RandomizedTest
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from tests.flat import values
 
 ROWS = 2039  # a prime that occurs nowhere else

@@ -26,7 +26,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.release import budget as budget_module
 from sdv_plausible.release.budget import only_planned
 from sdv_plausible.release.budget_file import State
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from tests.flat import values
 
 DELTA = 1e-9

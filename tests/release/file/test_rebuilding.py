@@ -18,7 +18,7 @@ from sdv.sampling import Condition
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, ReleaseTest, fit_source
 from sdv_plausible.release.file.models import write_model
 from sdv_plausible.release.sampler import Sampler
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 
 pytestmark = pytest.mark.filterwarnings("ignore:We strongly recommend saving the metadata:UserWarning")
 

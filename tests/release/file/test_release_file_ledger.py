@@ -28,7 +28,7 @@ from sdv_plausible.release.card.card_lines import LIMITS
 from sdv_plausible.release.file import ledger as sections
 from sdv_plausible.release.file.documents import write
 from sdv_plausible.release.release_level import ReleaseTest
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.declared.domain_file import DomainFile
 from tests.flat import values
 
