@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.fit import telling
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.rules.spacing import Inequality

@@ -27,7 +27,7 @@ from sdv_plausible import (
     metadata_of,
     models,
 )
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.fit import arguments
 from sdv_plausible.fit import run as run_module
 from sdv_plausible.fit.earlier import Earlier

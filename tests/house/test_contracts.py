@@ -38,6 +38,7 @@ TEMPLATES = (
 )
 PAGES = "Pages are served for the review of declarations and for the app, by one server"
 SERVER = "One server serves all pages, on this machine alone"
+STARTED = "Nobody imports the command line"
 OPENED = "The command line alone opens the app"
 FAKER = "Faker invents what a release file without SDV does not hold"
 BOOKS = "Code books are read where declarations are made"
@@ -67,7 +68,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (ROAD, "release/planted.py", PLAIN, "from sdv_plausible.sdv import versions"),
     (ROAD, "evaluation/planted.py", LAZY, "from sdv_plausible.models import base"),
     (ROAD, "evaluation/page/planted.py", TYPES, "from sdv_plausible.release import plan"),
-    (ROAD, "sdv/planted.py", LAZY, "import sdv_plausible.cli"),
+    (ROAD, "sdv/planted.py", LAZY, "import sdv_plausible.commands.cli"),
     (ROAD, "sdv/planted.py", TYPES, "import sdv_plausible.synthesizer"),
     (ROAD, "release/planted.py", LAZY, "import sdv_plausible.audit.disclosure.exact"),
     (ROAD, "synthesizer.py", LAZY, "from sdv_plausible.audit.disclosure import exact"),
@@ -100,7 +101,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (JUDGED_BY, "audit/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
     (SIMULATED, "evaluation/planted.py", LAZY, "import sdv_plausible.datasets"),
     (SDV, "privacy/planted.py", PLAIN, "import sdv"),
-    (SDV, "cli.py", LAZY, "from sdv.metadata import Metadata"),
+    (SDV, "commands/cli.py", LAZY, "from sdv.metadata import Metadata"),
     (SDV, "table/planted.py", TYPES, "from sdv.metadata import Metadata"),
     (SCORES, "sdv/planted.py", LAZY, "from sdmetrics.reports import single_table"),
     (SCORES, "privacy/planted.py", LAZY, "import sklearn.linear_model"),
@@ -110,6 +111,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (SERVER, "sdv/planted.py", LAZY, "import uvicorn"),
     (SERVER, "app/planted.py", LAZY, "import uvicorn"),
     (PAGES, "declaring/planted.py", LAZY, "from starlette.requests import Request"),
+    (STARTED, "commands/planted.py", LAZY, "from sdv_plausible.commands import cli"),
     (OPENED, "commands/planted.py", LAZY, "from sdv_plausible.app import pages"),
     (ROAD, "sdv/planted.py", LAZY, "from sdv_plausible.app import pages"),
     (JUDGED_BY, "app/planted.py", LAZY, "from sdv_plausible.evaluation import report"),

@@ -19,7 +19,6 @@ MODULES, LINES = (
 OTHERS = (
     "app",
     "audit",
-    "cli",
     "commands",
     "release.intervals.margins",
     "models.paper",

@@ -19,7 +19,6 @@ PACKAGE, TESTS = ROOT / "sdv_plausible", ROOT / "tests"
 
 ELSEWHERE = {
     "app/columns.py": "the review page as a step: tests/app/test_app_pages.py",
-    "cli.py": "a face over everything: tests/integration/test_cli.py",
     **{
         f"commands/{name}.py": "a face: tests/integration/test_cli.py, or the test of what it calls"
         for name in ("app", "demo", "registry", "synthesize", "types")

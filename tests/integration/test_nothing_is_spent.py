@@ -32,8 +32,8 @@ from sdv_plausible import (
     ReleaseTest,
     fit_source,
 )
-from sdv_plausible.cli import main
 from sdv_plausible.commands import on_disk
+from sdv_plausible.commands.cli import main
 from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.rules import Implies, Multiple

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.fit import source as fit_source_module
 from sdv_plausible.sdv.metadata import metadata_from_columns
 

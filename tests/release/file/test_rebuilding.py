@@ -172,7 +172,7 @@ def test_infinite_epsilon_comes_back() -> None:
 
 def voted_release(folder: Any) -> Release:
     """Of a file of which nobody declared a type: they are voted for, and charged."""
-    from sdv_plausible.cli import main
+    from sdv_plausible.commands.cli import main
 
     rows = pd.DataFrame({"age": [20, 30, 40] * 700, "city": ["Basel", "Bern", "Genf"] * 700})
     rows.to_csv(folder / "t.csv", index=False)

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.datasets import census_like, census_like_metadata
 from sdv_plausible.evaluation.page.guarantee import Guarantee
 from sdv_plausible.fit.earlier import earlier_losses

@@ -15,7 +15,7 @@ import pytest
 from sdv import cag as sdv_constraints
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.rules import Inequality
 from sdv_plausible.rules.written import save_rules
