@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 ROAD = "One-way road: every room has its floor, and imports from floors below only"
 CORE = "The privacy core imports no other room"
 APART = "Accounting draws nothing, noise accounts for nothing"
-JUDGE = "Evaluation judges tables: it knows no mechanism"
+JUDGE = "Evaluation judges tables: it knows no mechanism, and nothing of codes"
 AUDIT = "Audits stand beside what they audit: models, the door and the privacy core"
 TWO_AUDITS = (
     "Audits: attacks on real tables and exact disclosure of small mechanisms know nothing of each other"
@@ -89,6 +89,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (APART, "privacy/accounting/planted.py", TYPES, "from sdv_plausible.privacy import noise"),
     (JUDGE, "evaluation/report/planted.py", TYPES, "from sdv_plausible.privacy import ledger"),
     (JUDGE, "evaluation/planted.py", LAZY, "import sdv_plausible.questions"),
+    (JUDGE, "evaluation/planted.py", LAZY, "from sdv_plausible.table.cells import series"),
     (AUDIT, "audit/planted.py", LAZY, "import sdv_plausible.sdv"),
     (AUDIT, "audit/planted.py", TYPES, "from sdv_plausible.table.columns import domain"),
     (AUDIT, "audit/attacks/planted.py", PLAIN, "from sdv_plausible.release import plan"),
