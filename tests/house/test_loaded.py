@@ -13,8 +13,8 @@ import pytest
 from pages import ROOT
 
 MODULES, LINES = (
-    150,
-    24_200,
+    152,
+    24_100,
 )  # of modules with code: rooms whose file holds a sentence come on top, 15 of them
 OTHERS = (
     "app",
