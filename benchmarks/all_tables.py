@@ -78,14 +78,14 @@ def one_way_distance(real: pd.Series, synthetic: pd.Series, kind: str) -> float:
 
 def run(name: str, epsilon: float) -> dict[str, object]:
     """Fit and sample one table in this process."""
-    from sdv_plausible.sdv import versions as sdv_compat
+    from sdv_plausible.sdv.metadata import detect_metadata
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
     warnings.simplefilter("ignore")
     os.environ["TQDM_DISABLE"] = "1"
     table = read(name)
     clock = [time.perf_counter()]
-    metadata = sdv_compat.detect_metadata(table)
+    metadata = detect_metadata(table)
     clock.append(time.perf_counter())
     synth = PlausibleDeniabilitySynthesizer(metadata, epsilon=epsilon)
     synth.fit(table)

@@ -24,7 +24,7 @@ from sdv.single_table import CTGANSynthesizer, GaussianCopulaSynthesizer
 
 from benchmarks.audit_peers import Peer
 from sdv_plausible import PlausibleDeniabilitySynthesizer, audit
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.utils.whole_files import write_whole
 
 HERE = Path(__file__).parent

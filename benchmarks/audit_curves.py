@@ -16,9 +16,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from sdv_plausible import audit
-from sdv_plausible.audit import exact
-from sdv_plausible.audit.claims import Comparison
-from sdv_plausible.audit.small_universe import (
+from sdv_plausible.audit.disclosure import exact
+from sdv_plausible.audit.disclosure.claims import Comparison
+from sdv_plausible.audit.disclosure.small_universe import (
     mechanism_matrix,
     noise_weight,
     release_test_matrix,

@@ -32,7 +32,7 @@ PLACED = ("Adding ROOT", "Adding attribute")  # what theirs prints for each colu
 def ours(source: Path, folder: Path, epsilon: float, k: int) -> tuple[pd.DataFrame, float, float]:
     """Describe and generate on the command line: the rows and the CPU seconds of each."""
     description, output = folder / "ours.json", folder / "ours.csv"
-    command = [sys.executable, "-m", "sdv_plausible.cli"]
+    command = [sys.executable, "-m", "sdv_plausible"]
     options = ["--mode", "correlated", "--epsilon", epsilon, "--max-parents", k, "--overwrite"]
     log, rows = folder / "ours.log", len(pd.read_csv(source))
     fit, _ = cpu_seconds([*command, "describe", source, "-o", description, *options], 3600, log)

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.models.paper.paper_network import PaperNetwork
-from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
 DATA = Path(os.environ.get("SDV_PLAUSIBLE_DATA", "../shared/data")) / "bayesnet_samples"
@@ -90,7 +90,7 @@ def main() -> None:
         specs = {c: {"sdtype": "categorical"} for c in table}
         for structure, model in (("cfs", PaperNetwork()), ("default", "bayesian_network")):
             synth = PlausibleDeniabilitySynthesizer(
-                sdv_compat.metadata_from_columns(specs), epsilon=math.inf, model=model
+                metadata_from_columns(specs), epsilon=math.inf, model=model
             )
             synth.fit(table)
             learned = edges(synth.get_structure())

@@ -104,10 +104,11 @@ def made_by_ours(
     """As many rows, and the seconds of the fit."""
     from sdv_plausible import PlausibleDeniabilitySynthesizer
     from sdv_plausible.sdv import versions as sdv_compat
+    from sdv_plausible.sdv.metadata import metadata_from_columns
 
     declared = book.declared(WORDS)
     synth = PlausibleDeniabilitySynthesizer(
-        sdv_compat.metadata_from_columns(book.storage(WORDS)),
+        metadata_from_columns(book.storage(WORDS)),
         domain=declared,
         epsilon=epsilon,
         delta=delta,

@@ -168,9 +168,9 @@ def ours(method: str, book: CodeBook, epsilon: float, words: Sequence[str]) -> A
 
 
 def _metadata(book: CodeBook, specs: Specs) -> Any:
-    from sdv_plausible.sdv import versions as sdv_compat
+    from sdv_plausible.sdv.metadata import metadata_from_columns
 
-    metadata = sdv_compat.metadata_from_columns(specs)
+    metadata = metadata_from_columns(specs)
     if book.primary_key:
         metadata.set_primary_key(book.primary_key, "table")
     return metadata

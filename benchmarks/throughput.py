@@ -40,6 +40,7 @@ from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanis
 from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
 from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.specifications import declared_attribute
@@ -144,7 +145,7 @@ def fit_speed(num_rows: int) -> pd.DataFrame:
 
     print(f"  learner alone, {num_rows:,} x 11: {seconds(learn, 1):.1f} s")
     table = census_like(num_rows, random_state=2)
-    synth = PlausibleDeniabilitySynthesizer(sdv_compat.metadata_from_columns(specs), domain=specs)
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(specs), domain=specs)
     print(f"  fit through SDV, {num_rows:,} x 11: {seconds(lambda: synth.fit(table), 1):.1f} s")
     return table
 
@@ -152,7 +153,7 @@ def fit_speed(num_rows: int) -> pd.DataFrame:
 def sample_speed(table: pd.DataFrame, num_rows: int) -> None:
     """Print seconds of sample(num_rows) for three synthesizers."""
     specs = census_like_metadata()
-    metadata = sdv_compat.metadata_from_columns(specs)
+    metadata = metadata_from_columns(specs)
     makers = {
         "do nothing": lambda: DoNothingSynthesizer(metadata),
         "do nothing, raw": lambda: RawDoNothingSynthesizer(metadata),

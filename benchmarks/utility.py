@@ -63,11 +63,11 @@ PLOTTED = {
 
 def ours(table: CodedTable, train: np.ndarray, epsilon: float, **options: object) -> Made:
     """The shipped synthesizer with a declared domain."""
-    from sdv_plausible.sdv import versions as sdv_compat
+    from sdv_plausible.sdv.metadata import metadata_from_columns
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
     declared = table.declaration()
-    metadata = sdv_compat.metadata_from_columns({n: {"sdtype": s["sdtype"]} for n, s in declared.items()})
+    metadata = metadata_from_columns({n: {"sdtype": s["sdtype"]} for n, s in declared.items()})
     synth = PlausibleDeniabilitySynthesizer(
         metadata,
         epsilon=epsilon,
@@ -114,10 +114,9 @@ def gaussian_copula(table: CodedTable, train: np.ndarray, epsilon: float) -> Mad
     from sdv.single_table import GaussianCopulaSynthesizer
 
     from sdv_plausible.sdv import versions as sdv_compat
+    from sdv_plausible.sdv.metadata import metadata_from_columns
 
-    metadata = sdv_compat.metadata_from_columns(
-        {n: {"sdtype": s["sdtype"]} for n, s in table.declaration().items()}
-    )
+    metadata = metadata_from_columns({n: {"sdtype": s["sdtype"]} for n, s in table.declaration().items()})
     synth = GaussianCopulaSynthesizer(metadata)
     start = time.perf_counter()
     synth.fit(sdv_compat.to_native("table", pd.DataFrame(train, columns=table.names)))

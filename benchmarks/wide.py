@@ -30,7 +30,7 @@ from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.utils.counting import joint_counts
@@ -86,7 +86,7 @@ def by_synthesizer(codes: np.ndarray, values: int, epsilon: float) -> tuple[floa
     """CPU seconds of SDV's ``fit`` with a declared domain, and as many rows."""
     names = [f"c{j}" for j in range(codes.shape[1])]
     declared = {n: {"sdtype": "categorical", "range_values": list(range(values))} for n in names}
-    metadata = sdv_compat.metadata_from_columns({n: {"sdtype": "categorical"} for n in names})
+    metadata = metadata_from_columns({n: {"sdtype": "categorical"} for n in names})
     frame = pd.DataFrame(codes, columns=names)
     started = time.process_time()
     synth = PlausibleDeniabilitySynthesizer(metadata, epsilon=epsilon, delta=DELTA, domain=declared)

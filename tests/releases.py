@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from tests.flat import values
 
 COLUMNS = {

@@ -60,7 +60,7 @@ def served(folder: Path, *command: str, **environment: str) -> Iterator[tuple[st
     place = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])  # this checkout's
     environment = {**os.environ, "PYTHONPATH": place, **environment}
     running = subprocess.Popen(
-        [sys.executable, "-m", "sdv_plausible.cli", *command], cwd=folder, stdout=subprocess.PIPE,
+        [sys.executable, "-m", "sdv_plausible", *command], cwd=folder, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, env=environment,
     )  # fmt: skip
     assert running.stdout is not None

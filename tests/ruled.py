@@ -23,7 +23,7 @@ from sdv_plausible.rules import (
     Sum,
 )
 from sdv_plausible.rules.rule import Formats
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from tests.flat import values
 
 DAY = "%d.%m.%Y"

@@ -11,7 +11,7 @@ from engines import HELD, Streamed, held
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, read_parquet
 from sdv_plausible.release.file.documents import write
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from tests.flat import values
 
 __all__ = ["COLUMNS", "DECLARED", "ENGINES", "SEED", "Streamed", "held", "in_memory", "table"]

@@ -152,8 +152,8 @@ def _check_web(options: argparse.Namespace) -> None:
 
 def plan_of(declarations: Mapping[str, Any], epsilon: float, delta: float, table_rows: int | None) -> Plan:
     """What a release with these declarations would cost and carry."""
+    from sdv_plausible.sdv.metadata import metadata_of
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
-    from sdv_plausible.sdv.versions import metadata_of
 
     synth = PlausibleDeniabilitySynthesizer(
         metadata_of(declarations), domain=declarations, epsilon=epsilon, delta=delta

@@ -31,8 +31,8 @@ def run(options: argparse.Namespace) -> None:
     """Fit the simulated table and write rows, ledger and report."""
     from sdv_plausible.datasets import census_like, census_like_metadata
     from sdv_plausible.evaluation import PlausibleDeniabilityReport
+    from sdv_plausible.sdv.metadata import metadata_from_columns
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
-    from sdv_plausible.sdv.versions import metadata_from_columns
 
     if options.output.exists() and not options.output.is_dir():
         raise UsageError(f"{options.output} must be a folder, and is a file; choose another name")

@@ -14,7 +14,7 @@ from sdv_plausible.commands.undeclared import without_blanks
 from sdv_plausible.evaluation.page.inspection import inspection_page
 from sdv_plausible.evaluation.tables import prepare
 from sdv_plausible.sdv.detection import detect_types
-from sdv_plausible.sdv.versions import metadata_of
+from sdv_plausible.sdv.metadata import metadata_of
 from sdv_plausible.table.columns.cell_texts import Spelling
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.utils.whole_files import write_whole

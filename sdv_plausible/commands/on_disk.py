@@ -207,7 +207,7 @@ def metadata_and_detected(
     options: argparse.Namespace, types: Mapping[str, ColumnType], rows: Path | None = None
 ) -> tuple[Any, dict[str, dict[str, Any]]]:
     """SDV's metadata, and detected types of columns that nobody declared: of the table, unless of rows."""
-    from sdv_plausible.sdv.versions import load_metadata, metadata_of
+    from sdv_plausible.sdv.metadata import load_metadata, metadata_of
 
     rest = [name for name in names_of(options, types) if name not in types and not options.only_declared]
     detected = _detected(options, rest, rows) if rest else {}

@@ -37,7 +37,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Plan, and print it."""
-    from sdv_plausible.sdv.versions import load_metadata, metadata_of
+    from sdv_plausible.sdv.metadata import load_metadata, metadata_of
 
     check_inputs(options)
     voted = plan_blanks(options)

@@ -104,8 +104,8 @@ def wanted(options: argparse.Namespace) -> str:
 
 def voted_on(options: argparse.Namespace, types: Mapping[str, ColumnType], names: Sequence[str]) -> Columns:
     """Columns of which some are voted on."""
+    from sdv_plausible.sdv.metadata import load_metadata, metadata_of
     from sdv_plausible.sdv.schema import with_types
-    from sdv_plausible.sdv.versions import load_metadata, metadata_of
 
     open_ = column_types({name: {"sdtype": "categorical"} for name in names})
     read = {**types, **open_}

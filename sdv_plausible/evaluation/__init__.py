@@ -8,45 +8,9 @@ They are computed from real rows without noise, so the results themselves are pr
 otherwise.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from sdv_plausible.utils.late import late_names
 
-if TYPE_CHECKING:
-    from sdv_plausible.evaluation.metrics import (
-        ClassifierAccuracy,
-        ClassifierAgreement,
-        DistinguishingGame,
-        ModelAccuracy,
-        PairwiseTotalVariationDistance,
-        TotalVariationDistance,
-    )
-    from sdv_plausible.evaluation.report.plausible_deniability import PlausibleDeniabilityReport
-
-_HOME = {
-    "ClassifierAccuracy": "metrics",
-    "ClassifierAgreement": "metrics",
-    "DistinguishingGame": "metrics",
-    "ModelAccuracy": "metrics",
-    "PairwiseTotalVariationDistance": "metrics",
-    "TotalVariationDistance": "metrics",
-    "PlausibleDeniabilityReport": "report.plausible_deniability",
-}
-
-__all__ = [
-    "ClassifierAccuracy",
-    "ClassifierAgreement",
-    "DistinguishingGame",
-    "ModelAccuracy",
-    "PairwiseTotalVariationDistance",
-    "PlausibleDeniabilityReport",
-    "TotalVariationDistance",
-]
-
-
-__getattr__, __dir__ = late_names(__name__, _HOME)
+__getattr__, __dir__, __all__ = late_names(__name__, __file__)
 
 # SDMetrics loads add-ons, the names above, while it is imported. Were it first imported from inside
 # `metrics`, it would find that module half made; imported here, last, it finds this package whole and loads

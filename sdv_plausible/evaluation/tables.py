@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
-from sdv_plausible.table.cells.series import unhashable_types
+from sdv_plausible.utils.errors import unhashable_types
 
 Kind = Literal["numerical", "datetime", "categorical"]
 Floats = npt.NDArray[np.float64]

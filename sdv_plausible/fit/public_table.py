@@ -15,11 +15,12 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.cells.forms import is_text
-from sdv_plausible.table.cells.series import plain_cells, unhashable_types
+from sdv_plausible.table.cells.series import plain_cells
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES
 from sdv_plausible.table.files.storage import check_storage, with_texts
+from sdv_plausible.utils.errors import unhashable_types
 
 LONGEST_SOURCE = 200
 NOTE = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -73,15 +72,6 @@ class LedgerRecord:
                 "or below an entry's; write it again with ledger.to_json() or --ledger"
             )
         return record
-
-    @classmethod
-    def from_json(cls, text: str) -> LedgerRecord:
-        """Read what :meth:`~sdv_plausible.PrivacyLedger.to_json` wrote."""
-        try:
-            plain = json.loads(text)
-        except (ValueError, RecursionError):
-            raise ValueError("this is no privacy ledger: it is not JSON") from None
-        return cls.of(plain)
 
     @property
     def charged(self) -> tuple[RecordedEntry, ...]:

@@ -77,11 +77,6 @@ class Door:
         """What all questions together may cost."""
         return self._meter.allowance
 
-    @property
-    def spent_share(self) -> float:
-        """Share of mu^2 that was spent."""
-        return self._meter.share
-
     def sigma(self, share: float) -> float:
         """Noise deviation of a table of counts for a share of mu^2; 0 without privacy."""
         return self.allowance.sigma(share, self.neighbours.histogram_l2)

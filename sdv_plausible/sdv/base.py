@@ -15,10 +15,11 @@ from sdv.single_table.base import BaseSingleTableSynthesizer
 from sdv_plausible.fit.arguments import VOTED
 from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.sdv.frames import FrameKind, frame_kind, split_input
 from sdv_plausible.sdv.schema import check_columns, check_labels, without_details
 from sdv_plausible.sdv.stand_ins import hide_invented, own_transformers, stand_in_table
 from sdv_plausible.sdv.transient import call_of, quiet_about_rows, shown_rows, without_transient
+from sdv_plausible.sdv.versions import from_native, to_native
 from sdv_plausible.table.cells.series import without_odd
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES
 
@@ -36,7 +37,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
     _model: Any
     _returns_dict = False
-    _frame_kind: sdv_compat.FrameKind | None = None
+    _frame_kind: FrameKind | None = None
     _has_voted_types = False  # the metadata's, which are answers of the rows
     _made_by_sdv = False  # processed rows are out there that SDV made of the rows
 
@@ -97,7 +98,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     @shown_rows
     def fit(self, data: Any) -> None:
         """Fit to a DataFrame or ``{table: DataFrame}``. If it fails, an earlier fit stays as it was."""
-        given, frame = sdv_compat.split_input(data)
+        given, frame = split_input(data)
         check_labels(frame)
         if not self._sdv_sees_rows:
             check_columns(frame, self._column_specs())
@@ -111,8 +112,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             if (call := call_of(self)) is not None:
                 call.fits = True
             if not self._fit_first(frame):
-                super().fit(sdv_compat.to_native(given or self._table_name, self._shown_to_sdv(frame)))
-        self._returns_dict, self._frame_kind = given is not None, sdv_compat.frame_kind(data)
+                super().fit(to_native(given or self._table_name, self._shown_to_sdv(frame)))
+        self._returns_dict, self._frame_kind = given is not None, frame_kind(data)
         self._tell()
 
     @property
@@ -184,7 +185,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         if (call := call_of(self)) is not None:
             call.fits = True
         with quiet_about_rows():
-            super().fit(sdv_compat.to_native(self._table_name, made))
+            super().fit(to_native(self._table_name, made))
 
     @shown_rows
     def preprocess(self, data: Any) -> Any:
@@ -200,10 +201,10 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
                     stacklevel=3,
                 )
                 self._give_up_fit()
-            given, frame = sdv_compat.split_input(data)
-            shown = sdv_compat.to_native(given or self._table_name, self._shown_to_sdv(frame))
+            given, frame = split_input(data)
+            shown = to_native(given or self._table_name, self._shown_to_sdv(frame))
             self._made_by_sdv = self._made_by_sdv or self._sdv_sees_rows
-            processed = self._modelled_rows(sdv_compat.from_native(super().preprocess(shown)))
+            processed = self._modelled_rows(from_native(super().preprocess(shown)))
         return processed if given is None else {given: processed}
 
     def _modelled_rows(self, processed: pd.DataFrame) -> pd.DataFrame:
@@ -225,7 +226,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     @shown_rows
     def fit_processed_data(self, processed_data: Any) -> None:
         """Fit to what :meth:`preprocess` returned. If it fails, an earlier fit stays as it was."""
-        given, frame = sdv_compat.split_input(processed_data, "processed_data")
+        given, frame = split_input(processed_data, "processed_data")
         call = call_of(self)
         assert call is not None
         if alone := not call.fits:  # else fit() calls
@@ -234,12 +235,12 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         with self._restored_on_error(), quiet_about_rows():
             self._forget_fit()
             call.ends = True  # SDV asks nothing more: whoever watches the model's fit may not either
-            super().fit_processed_data(sdv_compat.to_native(given or self._table_name, frame))
+            super().fit_processed_data(to_native(given or self._table_name, frame))
             if self._model is None and len(frame.columns) and not len(frame):
                 self._fit(frame)  # SDV leaves an empty table out, which nobody may be told
             if self._model is None:
                 self._fit_nothing()
-        self._returns_dict, self._frame_kind = given is not None, sdv_compat.frame_kind(processed_data)
+        self._returns_dict, self._frame_kind = given is not None, frame_kind(processed_data)
         if alone:
             self._tell()
 
@@ -258,7 +259,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         kept = {name: getattr(self, name) for name in _CONSTRAINTS} if self._fitted else {}
         self.__dict__.update(deepcopy(kept))  # SDV fits the constraints to the rows that it validates
         try:
-            given, frame = sdv_compat.split_input(data)
+            given, frame = split_input(data)
             frame = self._without_texts(frame)
             self._as_given(super().validate, frame if given is None else {given: frame})
         finally:
@@ -276,7 +277,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         """Assign SDV's transformers, so that :meth:`update_transformers` can change them."""
         self._check_processing()
         self.validate(data)
-        given, frame = sdv_compat.split_input(data)
+        given, frame = split_input(data)
         self._rows = frame  # SDV validates what it sees, which are stand-ins
         made = stand_in_table(frame.dtypes, self._column_specs(), self._data_processor._keys)
         self._as_given(super().auto_assign_transformers, made if given is None else {given: made})
@@ -322,11 +323,11 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         return hide_invented(frame, self._column_specs(), processor._keys, transformers)
 
     def _as_given(self, method: Any, data: Any) -> Any:
-        given, frame = sdv_compat.split_input(data)
-        result = method(sdv_compat.to_native(given or self._table_name, frame))
+        given, frame = split_input(data)
+        result = method(to_native(given or self._table_name, frame))
         if result is None:
             return None
-        frame = sdv_compat.from_native(result)
+        frame = from_native(result)
         return frame if given is None else {given: frame}
 
     @contextlib.contextmanager

@@ -19,7 +19,8 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.sdv.versions import from_native, metadata_from_columns, sdv_bases, to_native
+from sdv_plausible.sdv.metadata import metadata_from_columns
+from sdv_plausible.sdv.versions import from_native, sdv_bases, to_native
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Attribute, Domain
 

@@ -26,8 +26,8 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.file.settings import Types
 from sdv_plausible.rules.declared import rule_entries
-from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.fitted import FittedSynthesizer
+from sdv_plausible.sdv.frames import split_input
 from sdv_plausible.sdv.releasing import settings_of
 from sdv_plausible.sdv.schema import (
     check_assigned,
@@ -96,7 +96,7 @@ class FittingSynthesizer(FittedSynthesizer):
         ValueError
             If the table lacks a declared column.
         """
-        _, frame = sdv_compat.split_input(data)
+        _, frame = split_input(data)
         told, rules = self._declared, self._rules
         found, looked, lines = compared(told, rules, self._modelled_specs(), frame.rename(columns=str))
         for line in [*lines, *self._noted(looked, rules.digests or None)]:

@@ -30,8 +30,8 @@ from sdv_plausible.release.file.settings import (
     versions_of,
 )
 from sdv_plausible.release.privacy_tests.settings import read_test
-from sdv_plausible.sdv.schema import SCHEMA_KEYS
-from sdv_plausible.sdv.versions import metadata_from_table
+from sdv_plausible.sdv.metadata import metadata_from_table
+from sdv_plausible.table.columns.column_document import TYPE_WORDS
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import check_released
 from sdv_plausible.table.declared.domain_file import DomainFile
@@ -92,7 +92,7 @@ def _schema(synth: Any) -> TableSchema:
         Column(
             name=str(name),
             label=_plain_label(labels.get(str(name), name)),
-            spec={key: spec[key] for key in SCHEMA_KEYS if spec.get(key) is not None},
+            spec={key: spec[key] for key in TYPE_WORDS if spec.get(key) is not None},
             dtype=types[name],
         )
         for name, spec in table["columns"].items()

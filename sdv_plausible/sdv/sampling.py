@@ -21,9 +21,10 @@ from sdv_plausible.release.file.sampling import decoded
 from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.rules.rule_set import FittedRules
-from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.base import WholeTableSynthesizer
+from sdv_plausible.sdv.frames import in_kind
 from sdv_plausible.sdv.requests import SAME_ROWS, check_conditions, check_known_columns, check_request
+from sdv_plausible.sdv.versions import OutputFile, from_native
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.output_types import usual_types
 from sdv_plausible.utils.whole_files import new_folders, part_folder
@@ -284,7 +285,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
     def _like_fit(self, frame: pd.DataFrame) -> Any:
         if self._sampler is not None:
             frame = usual_types(frame, self._fitted_rules.whole(self._codec.domain))
-        rows = sdv_compat.in_kind(frame, self._frame_kind)
+        rows = in_kind(frame, self._frame_kind)
         return {self._table_name: rows} if self._returns_dict else rows
 
     def _sampled(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pd.DataFrame:
@@ -294,11 +295,11 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         """
         check_request(method, args, kwargs)
         try:
-            output = sdv_compat.OutputFile.of(method, args, kwargs, self._table_name)
+            output = OutputFile.of(method, args, kwargs, self._table_name)
             if output is None or output.path.exists():  # which SDV refuses
-                return sdv_compat.from_native(method(*args, **kwargs))
+                return from_native(method(*args, **kwargs))
             with new_folders(output.path.parent), part_folder(output.path.parent) as folder:
-                frame = sdv_compat.from_native(output.call(method, folder))
+                frame = from_native(output.call(method, folder))
                 written = folder / output.path.name
                 if written.exists():
                     written.replace(output.path)

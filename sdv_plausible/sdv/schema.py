@@ -15,10 +15,9 @@ import pandas as pd
 from sdv.errors import InvalidDataError
 
 from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.table.columns.column_document import TYPE_WORDS
 from sdv_plausible.table.declared.column_types import metadata_columns
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES
-
-SCHEMA_KEYS = ("sdtype", "datetime_format", "regex_format", "pii")  # of a column's metadata
 
 
 def without_details(metadata: Any) -> Any:
@@ -37,7 +36,7 @@ def without_details(metadata: Any) -> Any:
 def schema_of(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Words of columns without what may have been read off the rows."""
     return {
-        name: {key: value for key, value in spec.items() if key in SCHEMA_KEYS}
+        name: {key: value for key, value in spec.items() if key in TYPE_WORDS}
         for name, spec in columns.items()
     }
 

@@ -18,7 +18,7 @@ from cases import fast_and_nightly
 from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.audit import attack_bounds, canary_game, white_box_of_default
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 
 ALARM = 1e-6
 FILE_ALARM = 1e-3  # the honest file says the same in every run: it is never accused

@@ -8,8 +8,8 @@ import pytest
 from attacked import people
 from quoting import check_unquoted
 
-from sdv_plausible.cli import main
 from sdv_plausible.commands.audit import synthesizer_class
+from sdv_plausible.commands.cli import main
 
 QUICK = ["--canaries", "30", "--shadow-runs", "0", "--white-box-runs", "40"]
 

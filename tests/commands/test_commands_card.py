@@ -8,7 +8,7 @@ import pytest
 from sentences import total
 
 from sdv_plausible import Release
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 
 
 def card(holder, output, *more):

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 
 
 def test_a_plan_needs_no_table_and_is_the_synthesizers(holder, declared, capsys):

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from sdv_plausible import cli
+from sdv_plausible.commands import cli
 from sdv_plausible.commands.completion import SHELLS, commands_of, script
 
 

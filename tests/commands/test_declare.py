@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import read_csv
-from sdv_plausible.cli import main
 from sdv_plausible.commands import declare
+from sdv_plausible.commands.cli import main
 from sdv_plausible.table.declared.domain_file import read_domain_file
 from sdv_plausible.table.declared.looks import record_look
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sentences import NO_CLAIM, total
 
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.privacy.noise import mechanisms
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.table.declared.domain_file import DomainFile, read_domain_file

@@ -10,8 +10,8 @@ import pytest
 from sentences import NO_CLAIM
 
 from sdv_plausible import Budget, Release
-from sdv_plausible.cli import main
 from sdv_plausible.commands import on_disk
+from sdv_plausible.commands.cli import main
 from sdv_plausible.utils.whole_files import write_whole
 
 

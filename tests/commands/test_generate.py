@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.datasets import census_like, census_like_metadata
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from quoting import check_unquoted
 
-from sdv_plausible.cli import main
 from sdv_plausible.commands import inspect
+from sdv_plausible.commands.cli import main
 
 
 def test_a_page_is_written_and_says_whom_it_is_for(tmp_path, capsys):

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from sdv_plausible import evaluation
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.evaluation import PlausibleDeniabilityReport
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.table.declared.domain_file import read_domain_file

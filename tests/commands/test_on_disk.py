@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sdv_plausible.cli import COMMANDS, main, parser
+from sdv_plausible.commands.cli import COMMANDS, main, parser
 
 ENDINGS = {
     "fit": ".release", "describe": ".json", "declare": ".json", "inspect": ".html", "report": ".html",

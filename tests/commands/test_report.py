@@ -10,7 +10,7 @@ from quoting import check_unquoted
 from sentences import total
 
 from sdv_plausible import Release, evaluation
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.evaluation.page.pages import UNPROTECTED
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import Release
-from sdv_plausible.cli import main
 from sdv_plausible.commands import sample
+from sdv_plausible.commands.cli import main
 from sdv_plausible.commands.sample import conditions, value_of
 from sdv_plausible.table.columns.domain import Attribute
 
@@ -83,7 +83,7 @@ def test_a_value_may_hold_an_equals_sign(holder):
 
 def test_without_sdv(holder, tmp_path):
     code = (
-        "import sys\nfrom sdv_plausible.cli import main\nassert main(sys.argv[1:]) == 0\n"
+        "import sys\nfrom sdv_plausible.commands.cli import main\nassert main(sys.argv[1:]) == 0\n"
         "print(sorted({'sdv', 'torch'} & set(sys.modules)))"
     )
     arguments = ["sample", str(holder / "people.release"), "-o", str(tmp_path / "o.csv"), "-n", "3"]

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 from killing import READY, SIGNALS, ended, waiting
 
-from sdv_plausible import cli
-from sdv_plausible.commands import check, speaking
+from sdv_plausible.commands import check, cli, speaking
 from sdv_plausible.commands.speaking import rows_bar, say, steps, warnings_in_lines
 
 OURS = str(Path(speaking.__file__))
@@ -95,7 +94,7 @@ def test_exit_codes(error, code, words, monkeypatch, capsys):
 
 PAGE = f"""
 import signal, sys
-from sdv_plausible import cli
+from sdv_plausible.commands import cli
 from sdv_plausible.commands import check
 from sdv_plausible.utils.whole_files import write_whole
 

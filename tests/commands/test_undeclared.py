@@ -12,7 +12,7 @@ from quoting import check_unquoted
 from sentences import total
 
 from sdv_plausible import Budget, metadata_of
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.commands.undeclared import Undeclared
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.learned import type_votes

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from reviewing import COLUMNS, write_people
 
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.commands.declare import plan_of
 from sdv_plausible.declaring import review as module
 from sdv_plausible.declaring.review import Review, Table, version

@@ -26,7 +26,7 @@ from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Infi
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import BudgetExceededError
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from tests.flat import values
 
 DELTA = 1e-9

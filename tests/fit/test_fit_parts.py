@@ -22,7 +22,7 @@ from sdv_plausible import (
     read_csv,
     read_parquet,
 )
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules import Inequality
 

@@ -29,7 +29,7 @@ from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.rules import Forbidden
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sources.source import FrameSource
 from sdv_plausible.table.declared.domain_file import DomainFile
 from tests.flat import values

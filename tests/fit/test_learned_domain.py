@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import Budget, Domain, PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.commands.declare import OF_PRIVATE
 from sdv_plausible.declaring.schema import schema_document
 from sdv_plausible.fit import arguments, learned_domain

@@ -201,7 +201,7 @@ def test_the_release_refuses_tables_that_vary_as_the_noise_does(fitted):
 
 def test_the_table_itself_is_seen_beside_an_id(tmp_path, capsys):
     """Ids are not among the rows that a model sees: they do not make a published table of the table itself."""
-    from sdv_plausible.cli import main
+    from sdv_plausible.commands.cli import main
 
     rows = people(300, 0).assign(home=range(300))
     columns = {**DOMAIN, "home": {"sdtype": "id"}}

@@ -18,11 +18,11 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.fit import telling
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.rules.spacing import Inequality
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.declared import looks
 from sdv_plausible.table.declared.domain_file import DomainFile, read_domain_file
 

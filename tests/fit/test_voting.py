@@ -29,7 +29,7 @@ from sdv_plausible import (
     to_conformance,
     to_registry,
 )
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.fit import arguments
 from sdv_plausible.fit import run as run_module
 from sdv_plausible.fit.earlier import Earlier
@@ -52,7 +52,7 @@ from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.rules import Inequality
-from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns, metadata_from_table
+from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns, metadata_from_table
 from sdv_plausible.table.columns.cell_texts import Spelling, read_again, text_of
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
 from sdv_plausible.table.declared.domain_file import DomainFile, digest

@@ -18,8 +18,11 @@ ROOT = Path(__file__).parents[2]
 ROAD = "One-way road: every room has its floor, and imports from floors below only"
 CORE = "The privacy core imports no other room"
 APART = "Accounting draws nothing, noise accounts for nothing"
-JUDGE = "Evaluation judges tables: it knows no mechanism"
+JUDGE = "Evaluation judges tables: it knows no mechanism, and nothing of codes"
 AUDIT = "Audits stand beside what they audit: models, the door and the privacy core"
+TWO_AUDITS = (
+    "Audits: attacks on real tables and exact disclosure of small mechanisms know nothing of each other"
+)
 JUDGED_BY = "Evaluation is imported by the command line, the app and, for plots, by the synthesizer"
 SIMULATED = "Simulated tables are for the demo"
 SDV = "SDV is imported in the sdv room alone"
@@ -35,6 +38,7 @@ TEMPLATES = (
 )
 PAGES = "Pages are of one room: the review of declarations and the app, by one server"
 SERVER = "One server serves all pages, on this machine alone"
+STARTED = "Nobody imports the command line"
 OPENED = "The command line alone opens the app and the review page"
 STEPS = "Pages: the app over the review page, which is one of its steps, over forms and the server"
 FAKER = "Faker invents what a release file without SDV does not hold"
@@ -66,10 +70,10 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (ROAD, "release/planted.py", PLAIN, "from sdv_plausible.sdv import versions"),
     (ROAD, "evaluation/planted.py", LAZY, "from sdv_plausible.models import base"),
     (ROAD, "evaluation/page/planted.py", TYPES, "from sdv_plausible.release import drawing"),
-    (ROAD, "sdv/planted.py", LAZY, "import sdv_plausible.cli"),
+    (ROAD, "sdv/planted.py", LAZY, "import sdv_plausible.commands.cli"),
     (ROAD, "sdv/planted.py", TYPES, "import sdv_plausible.synthesizer"),
-    (ROAD, "release/planted.py", LAZY, "import sdv_plausible.audit.exact"),
-    (ROAD, "synthesizer.py", LAZY, "from sdv_plausible.audit import exact"),
+    (ROAD, "release/planted.py", LAZY, "import sdv_plausible.audit.disclosure.exact"),
+    (ROAD, "synthesizer.py", LAZY, "from sdv_plausible.audit.disclosure import exact"),
     (ROAD, "utils/whole_files.py", LAZY, "import sdv_plausible.table.columns.domain"),
     (ROAD, "attic.py", PLAIN, '"""A module outside the rooms."""'),
     (ROAD, "declaring/planted.py", LAZY, "from sdv_plausible.sdv import detection"),
@@ -95,16 +99,20 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (APART, "privacy/accounting/planted.py", TYPES, "from sdv_plausible.privacy import noise"),
     (JUDGE, "evaluation/report/planted.py", TYPES, "from sdv_plausible.privacy import ledger"),
     (JUDGE, "evaluation/planted.py", LAZY, "import sdv_plausible.questions"),
+    (JUDGE, "evaluation/planted.py", LAZY, "from sdv_plausible.table.cells import series"),
     (AUDIT, "audit/planted.py", LAZY, "import sdv_plausible.sdv"),
     (AUDIT, "audit/planted.py", TYPES, "from sdv_plausible.table.columns import domain"),
     (AUDIT, "audit/attacks/planted.py", PLAIN, "from sdv_plausible.release import drawing"),
+    (TWO_AUDITS, "audit/disclosure/planted.py", LAZY, "from sdv_plausible.audit.attacks import bounds"),
+    (TWO_AUDITS, "audit/attacks/planted.py", TYPES, "from sdv_plausible.audit.disclosure import exact"),
+    (TWO_AUDITS, "audit/planted.py", PLAIN, '"""A module without a floor of its own."""'),
     (WITHIN, "evaluation/page/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
     (WITHIN, "evaluation/planted.py", PLAIN, '"""A module without a floor of its own."""'),
     (JUDGED_BY, "release/planted.py", LAZY, "import sdv_plausible.evaluation.page"),
     (JUDGED_BY, "audit/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
     (SIMULATED, "evaluation/planted.py", LAZY, "import sdv_plausible.datasets"),
     (SDV, "privacy/planted.py", PLAIN, "import sdv"),
-    (SDV, "cli.py", LAZY, "from sdv.metadata import Metadata"),
+    (SDV, "commands/cli.py", LAZY, "from sdv.metadata import Metadata"),
     (SDV, "table/planted.py", TYPES, "from sdv.metadata import Metadata"),
     (SCORES, "sdv/planted.py", LAZY, "from sdmetrics.reports import single_table"),
     (SCORES, "privacy/planted.py", LAZY, "import sklearn.linear_model"),
@@ -126,6 +134,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (ROAD, "utils/planted.py", TYPES, "from sdv_plausible.web.serving import guard"),
     (JUDGED_BY, "web/app/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
     (CODES, "web/app/planted.py", LAZY, "import pandas"),
+    (STARTED, "commands/planted.py", LAZY, "from sdv_plausible.commands import cli"),
     (FAKER, "table/planted.py", LAZY, "from faker import Faker"),
     (BOOKS, "table/planted.py", LAZY, "import pyreadstat"),
     (FRAMES, "table/planted.py", LAZY, "import narwhals"),

@@ -19,12 +19,10 @@ PACKAGE, TESTS = ROOT / "sdv_plausible", ROOT / "tests"
 
 ELSEWHERE = {
     "web/app/columns.py": "the review page as a step: tests/web/app/test_app_pages.py",
-    "cli.py": "a face over everything: tests/integration/test_cli.py",
     **{
         f"commands/{name}.py": "a face: tests/integration/test_cli.py, or the test of what it calls"
         for name in ("app", "demo", "registry", "synthesize", "types")
     },
-    "utils/late.py": "names that load late: tests/integration/test_imports.py and tests/house/test_loaded.py",
     "models/registered.py": "models in files: tests/release/file/test_release_file_models.py",
     "questions/door.py": "the door, through what is asked of it: test_queryable.py",
     **{

@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parents[2] / "sdv_plausible"
 NOISE = ("privacy/noise",)
 SEEDED = ("datasets", "evaluation", "audit")  # simulate, from a seed: their numbers protect nobody
 BY_NAME = (
-    "cli.py",  # the module of a command, by the name that was given
+    "commands/cli.py",  # the module of a command, by the name that was given
     "commands/audit.py",  # the synthesizer that the command is told to attack
     "models/__init__.py",  # the learner that is asked for, of this room
     "models/registered.py",  # the model that a file names, of this room

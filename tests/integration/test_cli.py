@@ -15,8 +15,8 @@ import yaml
 from sentences import NO_CLAIM, total
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, to_conformance
-from sdv_plausible.cli import COMMANDS, NAMED_OTHERWISE, main
 from sdv_plausible.commands import on_disk, shared_fit
+from sdv_plausible.commands.cli import COMMANDS, NAMED_OTHERWISE, main
 from sdv_plausible.datasets import census_like
 from sdv_plausible.sdv.versions import SDV_MAJOR
 
@@ -605,7 +605,7 @@ def test_rules_hold_in_what_is_written(tmp_path, capsys):
 def test_a_command_imports_no_other(tmp_path):
     """``--help`` is there at once: pandas and SDV come with the command that needs them."""
     code = (
-        "import sys\nfrom sdv_plausible.cli import main\n"
+        "import sys\nfrom sdv_plausible.commands.cli import main\n"
         "try:\n    main(sys.argv[1:])\nexcept SystemExit as end:\n    assert end.code == 0\n"
         "print(sorted({'sdv', 'pandas', 'torch', 'sdv_plausible.audit'} & set(sys.modules)))"
     )

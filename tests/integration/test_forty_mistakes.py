@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import metadata_of, read_csv
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.rules import Determined, Equal, Implies, Inequality, OneHot, Sum, save_rules
-from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
 COLUMNS: dict[str, dict[str, Any]] = {
@@ -67,7 +67,7 @@ def make(
     domain: Any = RIGHT, rules: Any = (), columns: Any = COLUMNS, **options: Any
 ) -> PlausibleDeniabilitySynthesizer:
     return PlausibleDeniabilitySynthesizer(
-        sdv_compat.metadata_from_columns(columns), domain=domain, rules=rules, **options
+        metadata_from_columns(columns), domain=domain, rules=rules, **options
     )
 
 

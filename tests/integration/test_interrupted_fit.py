@@ -10,7 +10,7 @@ from sdv.errors import SamplingError
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 
 COLUMNS = {
     "key": {"sdtype": "id"},

@@ -8,7 +8,7 @@ import pytest
 from sdv.sampling import Condition
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, read_csv
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 
 ROWS = 6000
 INCOME = {

@@ -32,12 +32,12 @@ from sdv_plausible import (
     ReleaseTest,
     fit_source,
 )
-from sdv_plausible.cli import main
 from sdv_plausible.commands import on_disk
+from sdv_plausible.commands.cli import main
 from sdv_plausible.fit.budget import Budget
 from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.rules import Implies, Multiple
-from sdv_plausible.sdv.versions import metadata_from_columns, metadata_from_table
+from sdv_plausible.sdv.metadata import metadata_from_columns, metadata_from_table
 from sdv_plausible.table.declared.domain_file import DomainFile
 from tests.flat import values
 

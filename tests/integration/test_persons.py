@@ -20,7 +20,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv import synthesizer as _synthesizer
-from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns
+from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns
 from tests.flat import values
 
 COLUMNS: dict[str, dict[str, Any]] = {

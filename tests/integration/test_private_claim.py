@@ -17,6 +17,7 @@ from sdv_plausible import Budget, fit_source, metadata_of
 from sdv_plausible.privacy.noise.opendp import check_there
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from sdv_plausible.table.learned import private_domain
 from tests.flat import values
@@ -39,7 +40,7 @@ COLUMNS = {
 
 
 def make(columns=None, **options):
-    metadata = sdv_compat.metadata_from_columns(columns or COLUMNS)
+    metadata = metadata_from_columns(columns or COLUMNS)
     return PlausibleDeniabilitySynthesizer(metadata, **values(**{"undeclared": "private", **options}))
 
 
@@ -378,7 +379,7 @@ def test_what_was_detected_in_the_rows_declares_nothing():
                 "sex": ["f", "m"] * 100 + [None if last is None else "m"],
             }
         )
-        metadata = sdv_compat.detect_metadata(table)
+        metadata = detect_metadata(table)
         assert "range_min" in metadata.tables["table"].columns["age"]
         domains.append(PlausibleDeniabilitySynthesizer(metadata, domain=declared)._declared.attributes)
     assert domains[0] == domains[1] == domains[2]

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
 COLUMNS = {"age": {"sdtype": "numerical"}, "city": {"sdtype": "categorical"}}
@@ -22,7 +23,7 @@ def table(n: int = 4000) -> pd.DataFrame:
 
 
 def make(**options) -> PlausibleDeniabilitySynthesizer:
-    return PlausibleDeniabilitySynthesizer(sdv_compat.metadata_from_columns(COLUMNS), **options)
+    return PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), **options)
 
 
 def test_the_defaults_make_a_claim_and_hold_no_single_persons_value() -> None:

@@ -16,6 +16,7 @@ from sdv.utils import load_synthesizer
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
 from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer, RowCapExceededError
 from tests.flat import values
 
@@ -37,7 +38,7 @@ COLUMNS = {
 
 
 def make(columns=None, primary_key=None, **options):
-    metadata = sdv_compat.metadata_from_columns(columns or COLUMNS)
+    metadata = metadata_from_columns(columns or COLUMNS)
     if primary_key:
         metadata.set_primary_key(primary_key)
     return PlausibleDeniabilitySynthesizer(metadata, **values(**{"undeclared": "infer", **options}))
@@ -566,9 +567,7 @@ def test_the_user_s_table_is_not_changed(mixed_table):
 @pytest.mark.parametrize("cells", [[["x"], ["y"]], [{"q": 1}, None]])
 def test_lists_and_dicts_in_cells_are_missing_and_the_holder_is_told(cells):
     """One cell must not decide whether a fit ends."""
-    metadata = sdv_compat.metadata_from_columns(
-        {"a": {"sdtype": "numerical"}, "b": {"sdtype": "categorical"}}
-    )
+    metadata = metadata_from_columns({"a": {"sdtype": "numerical"}, "b": {"sdtype": "categorical"}})
     synth = PlausibleDeniabilitySynthesizer(metadata)
     table = pd.DataFrame({"a": [1, 2] * 30, "b": cells * 30})
     synth.fit(table)

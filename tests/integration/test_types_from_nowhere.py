@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.fit import source as fit_source_module
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 
 COLUMNS = {"name": {"sdtype": "name"}, "number": {"sdtype": "id"}, "sex": {"sdtype": "categorical"}}
 DOMAIN = {**COLUMNS, "sex": {"sdtype": "categorical", "range_values": ["m", "f"], "range_is_nullable": False}}

@@ -29,7 +29,7 @@ from sdv_plausible.questions.budget import Meter
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis, CountTable
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.learned import inference

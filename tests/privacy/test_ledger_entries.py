@@ -16,7 +16,7 @@ from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, 
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from tests.flat import values
 

@@ -31,7 +31,7 @@ def ledger(*entries: LedgerEntry, **options) -> PrivacyLedger:
 
 def test_a_record_says_what_the_ledger_says():
     made = ledger(neighbours=Neighbours(rows=3, person="home"))
-    record = LedgerRecord.from_json(made.to_json())
+    record = LedgerRecord.of(json.loads(made.to_json()))
     assert record == LedgerRecord.of(made.to_dict())
     assert (record.epsilon, record.delta) == (made.total(), made.delta)
     assert record.headline == made.sentence()
@@ -56,7 +56,7 @@ def test_no_claim_no_papers():
         for paper in (
             lambda made=made: to_registry(made),
             lambda made=made: to_conformance(made),
-            lambda made=made: LedgerRecord.from_json(made.to_json()),
+            lambda made=made: LedgerRecord.of(made.to_dict()),
         ):
             with pytest.raises(
                 ValueError, match="claim, and this one has none: (No diff.*leave it out|Nothing)"
@@ -105,19 +105,13 @@ def test_what_is_no_ledger_is_refused(number):
     plain = ledger().to_dict()
     DAMAGES[number](plain)
     with pytest.raises(ValueError, match=r"this is no privacy ledger \(.*\): give what ledger.to_json"):
-        LedgerRecord.from_json(json.dumps(plain))
+        LedgerRecord.of(plain)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "a: b"])
-def test_what_is_no_json_is_refused(text):
-    with pytest.raises(ValueError, match="this is no privacy ledger: it is not JSON"):
-        LedgerRecord.from_json(text)
-
-
-@pytest.mark.parametrize("text", ["[]", "5", "null", '"x"', "{}"])
-def test_json_of_something_else_is_refused(text):
+@pytest.mark.parametrize("plain", [[], 5, None, "x", {}])
+def test_what_is_something_else_is_refused(plain):
     with pytest.raises(ValueError, match="this is no privacy ledger"):
-        LedgerRecord.from_json(text)
+        LedgerRecord.of(plain)
 
 
 @given(st.floats(1e-12, 1e12))

@@ -29,7 +29,7 @@ from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from tests.flat import values
 
 ROWS = 2039  # a prime that occurs nowhere else

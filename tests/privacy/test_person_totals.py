@@ -31,7 +31,7 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from tests.flat import values
 
 PAGE = Path(__file__).parents[2] / "docs/explanation/privacy_promise.md"

@@ -29,7 +29,7 @@ from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import NoisyAnswer, Transcript
 from sdv_plausible.sdv import base as sdv_base
-from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns
+from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns
 from tests.flat import values
 
 # The other table is outside every declaration on purpose: the holder is warned of it, and nothing leaves.

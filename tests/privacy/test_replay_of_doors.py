@@ -31,7 +31,7 @@ from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit import learned_domain, parts
 from sdv_plausible.fit import source as fit_source_module
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted
 from sdv_plausible.table.learned import type_votes

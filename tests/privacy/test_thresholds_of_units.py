@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from cases import fast_and_nightly
 
-from sdv_plausible.audit import exact
+from sdv_plausible.audit.disclosure import exact
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, ReleaseLoss
 from sdv_plausible.privacy.accounting.release_loss import release_margin, size_lower_bound_margin
 from sdv_plausible.privacy.entries import LedgerEntry

@@ -151,7 +151,6 @@ def test_an_answer_is_given_once_for_the_whole_budget(what):
     with pytest.raises(BudgetExceededError):
         ASKING[what](rows)
     assert (rows._meter.share, rows._meter.epsilon, rows._meter.failure) == spent
-    assert rows.spent_share == spent[0]
 
 
 class Moved:
@@ -189,7 +188,7 @@ def test_parts_share_one_budget_and_one_count_of_answers():
     answers = [part.ask(CountTable([FIRST, SECOND]), 0.5).values for part in (view, rows)]
     assert not np.array_equal(*answers)
     for part in (rows, view):
-        assert part.spent_share == 1.0
+        assert part._meter.share == 1.0
         with pytest.raises(BudgetExceededError):
             part.ask(NumberOfRows(), 0.1)
 
@@ -228,7 +227,7 @@ def test_noise_is_that_of_the_sensitivity_and_the_share(relation):
         assert (call.sensitivity / call.scale) ** 2 == pytest.approx(share * 0.49)
         assert answer.sigma == pytest.approx(call.scale)
     assert rows.sigma(0.3) == pytest.approx(calls[2].scale)
-    assert rows.spent_share == pytest.approx(1.0)
+    assert rows._meter.share == pytest.approx(1.0)
 
 
 def test_every_cell_has_fresh_noise():

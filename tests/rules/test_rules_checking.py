@@ -9,7 +9,7 @@ import pytest
 import ruled
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.rules.checking import rule_findings
 from sdv_plausible.rules.rule_set import RuleSet
 

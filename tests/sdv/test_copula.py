@@ -18,8 +18,9 @@ from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.checks import check_model
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sdv.copula import SDVCopula, of_fitted
+from sdv_plausible.sdv.metadata import metadata_of
 from sdv_plausible.sdv.parameters import learner_of
-from sdv_plausible.sdv.versions import from_native, metadata_of, to_native
+from sdv_plausible.sdv.versions import from_native, to_native
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import values
 

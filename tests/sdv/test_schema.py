@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.sdv.schema import SCHEMA_KEYS, without_details
-from sdv_plausible.sdv.versions import detect_metadata
+from sdv_plausible.sdv.metadata import detect_metadata
+from sdv_plausible.sdv.schema import without_details
+from sdv_plausible.table.columns.column_document import TYPE_WORDS
 from sdv_plausible.table.declared.column_types import metadata_columns
 
 TABLE = pd.DataFrame(
@@ -31,8 +32,8 @@ def test_what_was_detected_in_the_rows_is_left_out():
     before, after = metadata_columns(detected), metadata_columns(kept)
     assert list(after) == list(before) == list(TABLE)
     for name, spec in after.items():
-        assert set(spec) <= set(SCHEMA_KEYS)
-        assert spec == {key: value for key, value in before[name].items() if key in SCHEMA_KEYS}
+        assert set(spec) <= set(TYPE_WORDS)
+        assert spec == {key: value for key, value in before[name].items() if key in TYPE_WORDS}
     assert {"range_min", "range_max"} & set(before["age"]) == set() or "104" in json.dumps(
         before, default=str
     )

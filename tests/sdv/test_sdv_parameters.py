@@ -16,7 +16,7 @@ from sdv_plausible.fit.budget import Budget
 from sdv_plausible.fit.rows import TableRows
 from sdv_plausible.rules import Inequality
 from sdv_plausible.sdv import parameters
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.declared.domain_file import DomainFile
 from tests.flat import values
 

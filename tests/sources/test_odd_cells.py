@@ -27,8 +27,8 @@ import pytest
 from tables import ENGINES, SEED, document, held
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
-from sdv_plausible.cli import main
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.commands.cli import main
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sources.source import SourceError
 from sdv_plausible.table.files import parquet
 

@@ -10,7 +10,7 @@ import oracles_accounting as oracle
 import pytest
 from oracles_accounting import PREFIXES, TOLERANCE
 
-from sdv_plausible.audit import exact
+from sdv_plausible.audit.disclosure import exact
 from sdv_plausible.privacy.accounting.bernoulli_pairs import BernoulliPairs
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import GaussianLoss

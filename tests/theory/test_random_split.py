@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 from oracles_accounting import hockey_stick
 
-from sdv_plausible.audit import exact
+from sdv_plausible.audit.disclosure import exact
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
 from theory.random_split import random_split
 

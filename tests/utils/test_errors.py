@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 
 from sdv_plausible.table.declared.words import check_words
-from sdv_plausible.utils.errors import one_line
+from sdv_plausible.utils.errors import one_line, unhashable_types
 
 
 def caught(act):
@@ -29,3 +30,8 @@ def test_ours_are_shown_and_those_of_others_only_before_rows_are_read():
 def test_a_file_that_is_not_there_is_named(tmp_path):
     error = caught((tmp_path / "gone").read_text)
     assert "gone" in one_line(error, True)
+
+
+def test_types_that_cannot_be_values_are_named():
+    assert unhashable_types(pd.Series([1, "a", None])) == []
+    assert unhashable_types(pd.Series([[1], {"a": 1}, [2], (3,)], dtype=object)) == ["dict", "list"]

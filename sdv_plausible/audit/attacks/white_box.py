@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from sdv_plausible.audit.attacks.bounds import AttackBounds, attack_bounds, provable
-from sdv_plausible.audit.learning import ListeningRows, check_heard
+from sdv_plausible.audit.listening import ListeningRows, check_heard
 from sdv_plausible.audit.membership import FloatArray
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import Learner, ModelBudget

@@ -18,7 +18,7 @@ from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.cells.values import ZONE, write_value
 from sdv_plausible.table.codec import ColumnCodec
-from sdv_plausible.table.columns.column_document import DATE_FORMAT
+from sdv_plausible.table.columns.column_document import DATE_FORMAT, TYPE_WORDS
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.columns.id_formats import ID_FORMAT, is_short_format
 from sdv_plausible.table.columns.output_types import invented_type, output_type
@@ -28,7 +28,7 @@ TYPE = (
     r"|datetime64\[(s|ms|us|ns)(, .{1,160})?\]|[a-z0-9_]{1,30}(\[(s|ms|us|ns|day)(, "
     r"tz=.{1,160})?\])?\[pyarrow\]"
 )
-_COLUMN = ("name", "label", "sdtype", "datetime_format", "regex_format", "pii", "dtype")
+_COLUMN = ("name", "label", *TYPE_WORDS, "dtype")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +114,7 @@ def _plain_key(key: str | tuple[str, ...] | None) -> Any:
 
 
 def _write_column(column: Column) -> dict[str, Any]:
-    spec = {key: column.spec.get(key) for key in ("sdtype", "datetime_format", "regex_format", "pii")}
+    spec = {key: column.spec.get(key) for key in TYPE_WORDS}
     return {"name": column.name, "label": column.label, **spec, "dtype": write_dtype(column)}
 
 

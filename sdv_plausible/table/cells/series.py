@@ -112,9 +112,3 @@ def _number_of_text(text: str) -> float:
         return float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:
         return math.nan
-
-
-def unhashable_types(column: pd.Series[Any]) -> list[str]:
-    """Names of the types of cells that cannot be values, because they cannot be compared: lists, dicts."""
-    kinds = set(map(type, column)) if column.dtype == object else set()
-    return sorted(kind.__name__ for kind in kinds if kind.__hash__ is None)

@@ -193,6 +193,10 @@ def words_about(*what: str) -> tuple[str, ...]:
     return tuple(name for name, word in WORDS.items() if word.about in what)
 
 
+TYPE_WORDS = words_about("type")
+"""Words that say what a column is; the others say which values it may hold."""
+
+
 ATTRIBUTE: dict[str, Form] = {
     "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
     "kind": {"enum": list(get_args(Kind))},

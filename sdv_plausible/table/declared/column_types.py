@@ -10,11 +10,11 @@ from typing import Any
 
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.columns.cell_texts import ColumnType
+from sdv_plausible.table.columns.column_document import TYPE_WORDS
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.declarations import domain_document, says_written
 from sdv_plausible.table.declared.specifications import declared_attribute, told_sdtype
 from sdv_plausible.table.declared.words import (
-    TYPE_WORDS,
     check_agreement,
     check_keys,
     check_names,

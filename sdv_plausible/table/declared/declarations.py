@@ -11,7 +11,7 @@ from typing import Any, Literal
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.table.cells.forms import LONGEST_TEXT, is_text
-from sdv_plausible.table.columns.column_document import Provenance
+from sdv_plausible.table.columns.column_document import TYPE_WORDS, Provenance
 from sdv_plausible.table.columns.domain import MOST_BINS, Attribute, Domain
 from sdv_plausible.table.columns.domain import SCHEMA as DOMAIN_SCHEMA
 from sdv_plausible.table.declared.domain_file import DomainFile, read_json
@@ -20,7 +20,6 @@ from sdv_plausible.table.declared.words import (
     FORM_WORDS,
     MODELLED_SDTYPES,
     ORIGIN_WORDS,
-    TYPE_WORDS,
     check_agreement,
     check_keys,
     check_words,

@@ -19,8 +19,6 @@ from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.utils.json_forms import MisfitError, read
 
 CATEGORIES, MODELLED_SDTYPES = column_document.CATEGORIES, column_document.MODELLED_SDTYPES
-TYPE_WORDS = words_about("type")
-"""Words that say what a column is; the others say which values it may hold."""
 VALUE_WORDS = words_about("values")
 FORM_WORDS = words_about("form")
 """Words that say how the values lie in time, or on a grid; they may stand without a range."""

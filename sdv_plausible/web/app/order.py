@@ -117,8 +117,8 @@ class Order:
 
     def synthesizer(self) -> PlausibleDeniabilitySynthesizer:
         """Return an unfitted synthesizer with the declarations."""
+        from sdv_plausible.sdv.metadata import metadata_of
         from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
-        from sdv_plausible.sdv.versions import metadata_of
 
         if not self.types:
             raise Refused.saying("blank", "blank: every column is left out: say what at least one of them is")

@@ -36,7 +36,7 @@ def test_frames_and_dicts(factory) -> None:
 def test_a_synthesizer_of_sdv() -> None:
     from sdv.single_table import GaussianCopulaSynthesizer
 
-    from sdv_plausible.sdv.versions import metadata_from_columns
+    from sdv_plausible.sdv.metadata import metadata_from_columns
 
     rows = ROWS[["age", "job"]]
     columns = {"age": {"sdtype": "numerical"}, "job": {"sdtype": "categorical"}}

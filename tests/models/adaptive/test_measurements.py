@@ -133,14 +133,14 @@ def test_pairs_that_depend_are_chosen_and_no_pair_twice(monkeypatch):
 def test_what_is_spent_is_the_schedules():
     made, schedule = measured(5000, 1.0)
     rows = made._rows
-    assert rows.spent_share == pytest.approx(schedule.margin_share)
+    assert rows._meter.share == pytest.approx(schedule.margin_share)
     for this in schedule.rounds:
-        before = rows.spent_share
+        before = rows._meter.share
         chosen = made.measure_pairs(this)
-        assert rows.spent_share - before == pytest.approx(
+        assert rows._meter.share - before == pytest.approx(
             this.score_share + (this.pair_share if chosen else 0)
         )
-    assert rows.spent_share <= 1
+    assert rows._meter.share <= 1
 
 
 def test_nothing_is_asked_where_no_pair_could_pay():
@@ -149,9 +149,9 @@ def test_nothing_is_asked_where_no_pair_could_pay():
         measured(500, 1.0, cards=(1, 1, 1), codes=np.zeros((500, 3), dtype=int)),
         measured(0, 0.05),
     ):
-        spent = made._rows.spent_share
+        spent = made._rows._meter.share
         assert [made.measure_pairs(this) for this in schedule.rounds] == [False] * len(schedule.rounds)
-        assert made._rows.spent_share == spent
+        assert made._rows._meter.share == spent
 
 
 # --- fusing -----------------------------------------------------------------------------------------------------------

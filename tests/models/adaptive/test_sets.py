@@ -157,21 +157,21 @@ def test_of_sets_within_one_another_one_is_measured():
     found = tables(parity(5000), 1.0, independent(50_000))
     assert found.measure(candidates(range(5), 100, strength), ROUND)
     assert list(found._measured) == [(0, 1, 4)]
-    assert found._rows.spent_share == pytest.approx(ROUND.score_share + ROUND.table_share)
+    assert found._rows._meter.share == pytest.approx(ROUND.score_share + ROUND.table_share)
 
 
 def test_nothing_is_measured_where_the_model_is_right():
     """Seeded; at this noise any of 15 scores stands out in one of some twenty runs at most."""
     found = tables(parity(5000), 1.0)
     assert not found.measure(candidates(range(5), 100, strength), ROUND)
-    assert found._rows.spent_share == pytest.approx(ROUND.score_share)
+    assert found._rows._meter.share == pytest.approx(ROUND.score_share)
     assert found.cleaned(lambda part: None) == {}
 
 
 def test_nothing_is_asked_where_there_is_no_set():
     found = tables(parity(100), 1.0)
     assert not found.measure([], ROUND)
-    assert found._rows.spent_share == 0
+    assert found._rows._meter.share == 0
 
 
 # --- what is made of them ---------------------------------------------------------------------------------------------

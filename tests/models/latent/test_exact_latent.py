@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 
-from sdv_plausible.audit.exact import attempt, deterministic_pass, plausible_seeds, randomized_pass
+from sdv_plausible.audit.disclosure.exact import attempt, deterministic_pass, plausible_seeds, randomized_pass
 from sdv_plausible.privacy.accounting.one_row import rows_loss
 
 GAMMA, K, A = Fraction(2), 2, Fraction(1, 3)

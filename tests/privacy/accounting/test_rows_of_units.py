@@ -17,7 +17,7 @@ import pytest
 from cases import each_once, fast_and_nightly
 from oracles_accounting import OVERLAPPING, PREFIXES, TOLERANCE
 
-from sdv_plausible.audit import exact
+from sdv_plausible.audit.disclosure import exact
 from sdv_plausible.privacy.accounting.released_rows import ReleasedRows, released_rows_loss
 from sdv_plausible.privacy.neighbours import Neighbours
 

@@ -18,7 +18,7 @@ from sdv.sampling import Condition
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, ReleaseTest, fit_source
 from sdv_plausible.release.drawing.sampler import Sampler
 from sdv_plausible.release.file.models import write_model
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 
 pytestmark = pytest.mark.filterwarnings("ignore:We strongly recommend saving the metadata:UserWarning")
 
@@ -172,7 +172,7 @@ def test_infinite_epsilon_comes_back() -> None:
 
 def voted_release(folder: Any) -> Release:
     """Of a file of which nobody declared a type: they are voted for, and charged."""
-    from sdv_plausible.cli import main
+    from sdv_plausible.commands.cli import main
 
     rows = pd.DataFrame({"age": [20, 30, 40] * 700, "city": ["Basel", "Bern", "Genf"] * 700})
     rows.to_csv(folder / "t.csv", index=False)

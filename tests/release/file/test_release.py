@@ -24,7 +24,7 @@ from sdv_plausible.release.file import documents
 from sdv_plausible.release.file.published import schema_document
 from sdv_plausible.release.file.release import Release as _Release
 from sdv_plausible.release.file.sampling import sample_table
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.codec import Codec
 
 MODELLED = list(DECLARED)

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.datasets import census_like, census_like_metadata
 from sdv_plausible.evaluation.page.guarantee import Guarantee
 from sdv_plausible.fit.earlier import earlier_losses
@@ -28,7 +28,7 @@ from sdv_plausible.release.file import ledger as sections
 from sdv_plausible.release.file.documents import write
 from sdv_plausible.release.papers.card_lines import LIMITS
 from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.declared.domain_file import DomainFile
 from tests.flat import values
 

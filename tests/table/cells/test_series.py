@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sdv_plausible.table.cells.dates import as_nanoseconds
 from sdv_plausible.table.cells.distinct import distinct_values
 from sdv_plausible.table.cells.forms import ODD, canonical, has_form
-from sdv_plausible.table.cells.series import as_doubles, plain_cells, unhashable_types, without_odd
+from sdv_plausible.table.cells.series import as_doubles, plain_cells, without_odd
 from sdv_plausible.table.columns.cell_texts import Spelling
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.files.parquet import frame_of
@@ -74,11 +74,6 @@ def test_whole_numbers_within_reach_of_doubles_stay_themselves(value):
 def test_numbers_beyond_all_doubles_stay_as_they_are():
     assert canonical(10**400) == 10**400
     assert canonical(np.float64("inf")) == float("inf")
-
-
-def test_types_that_cannot_be_values_are_named():
-    assert unhashable_types(pd.Series([1, "a", None])) == []
-    assert unhashable_types(pd.Series([[1], {"a": 1}, [2], (3,)], dtype=object)) == ["dict", "list"]
 
 
 @pytest.mark.parametrize("odd", [1j, 2 + 0j, np.complex64(1j), HUGE, -HUGE, 2**64, "x", None, True], ids=type)

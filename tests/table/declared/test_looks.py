@@ -15,11 +15,11 @@ import pytest
 from sdv import cag as sdv_constraints
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.rules import Inequality
 from sdv_plausible.rules.written import save_rules
-from sdv_plausible.sdv.versions import detect_metadata
+from sdv_plausible.sdv.metadata import detect_metadata
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared import looks
 from sdv_plausible.table.declared.declarations import domain_document, looked_at

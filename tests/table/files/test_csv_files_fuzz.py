@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import read_csv
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.table.columns.cell_texts import CellReader, Spelling
 from sdv_plausible.table.declared.column_types import column_types
 

@@ -19,8 +19,9 @@ from sdv_plausible.fit import learned_domain
 from sdv_plausible.fit.budget import Budget
 from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.sdv import versions
-from sdv_plausible.sdv.versions import metadata_from_columns, split_input
+from sdv_plausible.sdv import frames
+from sdv_plausible.sdv.frames import split_input
+from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sources import bounded, opening
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.table.cells.series import plain_cells
@@ -275,8 +276,8 @@ def test_left_as_it_is_one_would_end_the_fit(
     library: str, budget: Budget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The control."""
-    monkeypatch.setattr(versions, "with_texts", lambda frame: frame)
-    monkeypatch.setattr(versions, "holds_no_text", lambda _: False)
+    monkeypatch.setattr(frames, "with_texts", lambda frame: frame)
+    monkeypatch.setattr(frames, "holds_no_text", lambda _: False)
     columns: Columns = {"c": {"sdtype": "numerical"}, "d": {"sdtype": "categorical"}}
     with pytest.raises(Exception, match="Wrapping|codec"):
         by_synthesizer(in_library(library, no_texts("text")), columns, budget, None)

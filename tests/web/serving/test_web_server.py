@@ -13,7 +13,7 @@ import pytest
 from reviewing import program, write_people
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from sdv_plausible.cli import main
+from sdv_plausible.commands.cli import main
 from sdv_plausible.privacy.noise.coins import new_token
 from sdv_plausible.web.serving.guard import Guard, Keys
 from sdv_plausible.web.serving.server import LOOPBACK, MOST_CONNECTIONS, MOST_WAITING, OldestGoes, settings

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from sdv_plausible.audit.count_synthesizers import multinomial_dirichlet
-from sdv_plausible.audit.estimated_matrix import OTHER, monte_carlo
+from sdv_plausible.audit.disclosure.count_synthesizers import multinomial_dirichlet
+from sdv_plausible.audit.disclosure.estimated_matrix import OTHER, monte_carlo
 
 RUNS = 4000
 ALARM = 1e-7  # that any interval misses

@@ -1,7 +1,7 @@
 """Mechanism 1 and the release-level test over every table of a small universe, as transition matrices.
 
-The distributions are those of :mod:`sdv_plausible.audit.exact`, in fractions: nothing here knows the
-accountant. A table is written as the counts of all records of the universe, in the order of :func:`universe`.
+The distributions are those of :mod:`.exact`, in fractions: nothing here knows the accountant. A table is
+written as the counts of all records of the universe, in the order of :func:`universe`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from sdv_plausible.audit import exact
-from sdv_plausible.audit.count_tables import Counts, tables_of_counts
-from sdv_plausible.audit.exact import PassProbability, Weights
-from sdv_plausible.audit.transition_matrix import TransitionMatrix
+from sdv_plausible.audit.disclosure import exact
+from sdv_plausible.audit.disclosure.count_tables import Counts, tables_of_counts
+from sdv_plausible.audit.disclosure.exact import PassProbability, Weights
+from sdv_plausible.audit.disclosure.transition_matrix import TransitionMatrix
 from sdv_plausible.models.base import Proposals, SeedModel
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.neighbours import Relation
@@ -169,7 +169,7 @@ def release_test_matrix(
 
 
 def noise_weight(epsilon0: float) -> Fraction:
-    """``a = exp(-epsilon0)`` of discrete Laplace noise, as :mod:`sdv_plausible.audit.exact` takes it."""
+    """``a = exp(-epsilon0)`` of discrete Laplace noise, as :mod:`.exact` takes it."""
     return Fraction(math.exp(-check.positive("epsilon0", epsilon0, "try 1.0")))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sdv_plausible.audit.count_synthesizers import (
+from sdv_plausible.audit.disclosure.count_synthesizers import (
     discrete_gaussian,
     independent_rows,
     laplace,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,17 +11,9 @@ import numpy as np
 import pytest
 from cases import fast_and_nightly
 
-from sdv_plausible.audit import learning
-from sdv_plausible.audit.attacks.white_box import OverheardRows
-from sdv_plausible.audit.learning import (
-    FINE,
-    ListeningRows,
-    _gaussian,
-    _loss_law,
-    compare_learner,
-    hears_or_refuses,
-)
-from sdv_plausible.audit.small_universe import tables_of_sizes
+from sdv_plausible.audit import listening
+from sdv_plausible.audit.disclosure.learning import FINE, _gaussian, _loss_law, compare_learner
+from sdv_plausible.audit.disclosure.small_universe import tables_of_sizes
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.paper.paper_network import PaperNetwork
@@ -30,13 +21,9 @@ from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
 from sdv_plausible.privacy.accounting.losses import BoundedRangeLoss, GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions import door
-from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis, CountTable
-from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DOMAIN = Domain(
@@ -195,51 +182,12 @@ def test_tables_asked_for_together_have_each_its_own_noise(shares, monkeypatch):
 
     alone = curve(together=False)
     np.testing.assert_allclose(curve(together=True), alone, rtol=1e-6, atol=1e-13)
-    monkeypatch.setattr(learning, "noise_groups", lambda shares: [[i] for i in range(len(shares))])
+    monkeypatch.setattr(listening, "noise_groups", lambda shares: [[i] for i in range(len(shares))])
     if len(shares) > 3:
         with pytest.raises(ValueError, match="zip"):
             curve(together=True)
     else:
         assert curve(together=True)[0] < 0.8 * alone[0]
-
-
-def asking_methods() -> set[str]:
-    """Public methods of the door by which something of the rows could leave."""
-    return {name for name, _ in inspect.getmembers(Queryable, inspect.isfunction) if name[0] != "_"} - {
-        "part",
-        "sigma",
-    }
-
-
-def test_every_way_to_ask_is_heard_or_refused(monkeypatch):
-    """Planted: one more way, which an audit would not hear."""
-    heard = {"ask", "ask_tables", "ask_laplace", "count_rows", "raw_rows"}
-    refused = {"ask_frequent", "ask_sampled", "choose", "release_groups", "seed_records"}
-    assert heard | refused == asking_methods()
-    for kind in (ListeningRows, OverheardRows):
-        own = {name for name in asking_methods() if getattr(kind, name) is not getattr(Queryable, name)}
-        assert own == asking_methods()
-    for name in refused:
-        with pytest.raises(NotImplementedError, match=f"not {name}"):
-            compare_learner(
-                Asking(fit_to=lambda rows, name=name: getattr(rows, name)("x")),
-                DOMAIN,
-                budget(),
-                TABLES,
-                EPSILONS,
-            )
-    monkeypatch.setattr(Queryable, "whisper", lambda self: self._rows.num_rows(), raising=False)
-    assert "whisper" in asking_methods()
-    with pytest.raises(NotImplementedError, match="not whisper"):
-        hears_or_refuses(type("Later", (ListeningRows,), {})).whisper(None)
-
-
-def test_who_listens_hears_the_parts_too():
-    engine = CodeArray(np.zeros((3, 2), dtype=np.int32), (2, 2))
-    coins, entries = Coins.from_os_entropy(), OneTable().plan(DOMAIN, budget())
-    rows = ListeningRows(engine, PrivacyLedger(delta=1e-4), entries, coins, parts={"structure": engine})
-    rows.part("structure").ask(CountTable([Axis.of_codes(0, 2)]), 1.0)
-    assert len(rows.heard) == 1
 
 
 def test_a_learner_that_is_not_heard_does_not_hold():

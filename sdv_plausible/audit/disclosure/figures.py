@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sdv_plausible.audit.claims import Comparison
-from sdv_plausible.audit.count_tables import Counts
-from sdv_plausible.audit.transition_matrix import FloatArray, TransitionMatrix
+from sdv_plausible.audit.disclosure.claims import Comparison
+from sdv_plausible.audit.disclosure.count_tables import Counts
+from sdv_plausible.audit.disclosure.transition_matrix import FloatArray, TransitionMatrix
 
 MOST_PRINTED = 12  # rows and columns up to which every cell shows its number
 SIDE = 95  # pixels of a cell with a number

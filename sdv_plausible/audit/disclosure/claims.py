@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sdv_plausible.audit.count_tables import Counts
-from sdv_plausible.audit.transition_matrix import FloatArray, TransitionMatrix
+from sdv_plausible.audit.disclosure.count_tables import Counts
+from sdv_plausible.audit.disclosure.transition_matrix import FloatArray, TransitionMatrix
 from sdv_plausible.privacy.accounting.composition import composed_delta
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 from sdv_plausible.privacy.ledger import PrivacyLedger

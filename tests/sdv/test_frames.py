@@ -12,7 +12,7 @@ import pytest
 from sdv.errors import RefitWarning
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.sdv.versions import frame_kind, split_input
+from sdv_plausible.sdv.frames import frame_kind, split_input
 
 DOMAIN = {
     "age": {"range_min": 0, "range_max": 99},

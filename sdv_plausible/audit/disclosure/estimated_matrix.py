@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_plausible.audit.count_tables import Counts, check_cells, tables_of_counts
+from sdv_plausible.audit.disclosure.count_tables import Counts, check_cells, tables_of_counts
+from sdv_plausible.audit.disclosure.transition_matrix import FloatArray, TransitionMatrix
 from sdv_plausible.audit.membership import clopper_pearson
-from sdv_plausible.audit.transition_matrix import FloatArray, TransitionMatrix
 from sdv_plausible.privacy import checks as check
 
 OTHER = "other"  # the outcome that stands for all that were not listed

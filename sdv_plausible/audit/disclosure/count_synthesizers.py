@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, xlogy
 
-from sdv_plausible.audit.count_tables import Counts, check_cells, tables_of_counts
-from sdv_plausible.audit.transition_matrix import FloatArray, TransitionMatrix
+from sdv_plausible.audit.disclosure.count_tables import Counts, check_cells, tables_of_counts
+from sdv_plausible.audit.disclosure.transition_matrix import FloatArray, TransitionMatrix
 from sdv_plausible.privacy import checks as check
 
 IntArray = npt.NDArray[np.int64]

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sdv_plausible.audit.count_tables import Counts, check_cells, neighbouring
+from sdv_plausible.audit.disclosure.count_tables import Counts, check_cells, neighbouring
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.neighbours import RELATIONS, Relation
 

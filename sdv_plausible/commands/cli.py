@@ -1,4 +1,4 @@
-"""Command line: what there is, and one clear line when something is wrong. The work is in ``commands/``."""
+"""Command line: what there is, and one clear line when something is wrong. The work is beside it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,3 @@ def _usage(command: argparse.ArgumentParser) -> str:
         if action.required
     ]
     return " ".join([command.prog, *needed, "[options]"])
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,6 @@
 """The assembled Mechanism 1 and the release-level test on small universes: exact distributions against what is claimed.
 
-Every divergence here is an exact fraction (``sdv_plausible.audit.exact``, which knows nothing of the accountant), in both
+Every divergence here is an exact fraction (``sdv_plausible.audit.disclosure.exact``, which knows nothing of the accountant), in both
 directions of adding and removing a row. The planted bugs at the end are mechanisms that look alike and break the claim.
 """
 
@@ -22,7 +22,7 @@ from theory.conditional_release import conditional_release
 from theory.fixed_omega import FixedOmegaRows
 from theory.release_test_loss import release_test_loss
 
-from sdv_plausible.audit import exact
+from sdv_plausible.audit.disclosure import exact
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.accounting.loss_distribution import Composer, SortedLosses

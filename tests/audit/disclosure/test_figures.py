@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdv_plausible.audit.count_synthesizers import laplace, multinomial_dirichlet
-from sdv_plausible.audit.figures import plot_log_ratios, plot_transitions
+from sdv_plausible.audit.disclosure.count_synthesizers import laplace, multinomial_dirichlet
+from sdv_plausible.audit.disclosure.figures import plot_log_ratios, plot_transitions
 
 
 def test_every_number_of_figure_1_is_printed():

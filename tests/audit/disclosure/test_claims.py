@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sdv_plausible.audit.claims import claimed_deltas, compare
-from sdv_plausible.audit.count_synthesizers import discrete_gaussian, laplace
-from sdv_plausible.audit.figures import plot_curves
+from sdv_plausible.audit.disclosure.claims import claimed_deltas, compare
+from sdv_plausible.audit.disclosure.count_synthesizers import discrete_gaussian, laplace
+from sdv_plausible.audit.disclosure.figures import plot_curves
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, PureDP
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger

@@ -7,7 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from sdv_plausible.audit.count_tables import MOST_CELLS, check_cells, neighbouring, tables_of_counts
+from sdv_plausible.audit.disclosure.count_tables import (
+    MOST_CELLS,
+    check_cells,
+    neighbouring,
+    tables_of_counts,
+)
 
 
 def test_all_tables_of_a_size():

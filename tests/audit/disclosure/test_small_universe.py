@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from networks import network_likelihood
 
-from sdv_plausible.audit import exact
-from sdv_plausible.audit.claims import compare
-from sdv_plausible.audit.small_universe import (
+from sdv_plausible.audit.disclosure import exact
+from sdv_plausible.audit.disclosure.claims import compare
+from sdv_plausible.audit.disclosure.small_universe import (
     NOTHING,
     mechanism_matrix,
     noise_weight,

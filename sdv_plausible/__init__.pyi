@@ -1,0 +1,35 @@
+from .fit.budget import Budget as Budget
+from .fit.plan import plan as plan
+from .fit.public_table import PublicTable as PublicTable
+from .fit.source import fit_source as fit_source
+from .models.adaptive.adaptive_network import AdaptiveNetwork as AdaptiveNetwork
+from .models.checks import check_learner as check_learner
+from .models.checks import check_model as check_model
+from .models.datasynthesizer.greedy_bayes import GreedyBayes as GreedyBayes
+from .models.gaussian_copula.copula_learner import GaussianCopula as GaussianCopula
+from .models.latent.latent_learner import Latent as Latent
+from .models.paper.paper_network import PaperNetwork as PaperNetwork
+from .models.registered import register_model_type as register_model_type
+from .models.uniform import Uniform as Uniform
+from .privacy.checks import Refused as Refused
+from .privacy.ledger import PrivacyLedger as PrivacyLedger
+from .privacy.neighbours import Person as Person
+from .release.file.release import Release as Release
+from .release.intervals.combining import Combined as Combined
+from .release.intervals.combining import combine as combine
+from .release.papers.conformance import to_conformance as to_conformance
+from .release.papers.registry import to_registry as to_registry
+from .release.privacy_tests.deterministic import DeterministicTest as DeterministicTest
+from .release.privacy_tests.randomized import RandomizedTest as RandomizedTest
+from .release.privacy_tests.release_level import ReleaseTest as ReleaseTest
+from .sdv.copula import SDVCopula as SDVCopula
+from .sdv.metadata import metadata_of as metadata_of
+from .synthesizer import PlausibleDeniabilitySynthesizer as PlausibleDeniabilitySynthesizer
+from .table.columns.domain import Attribute as Attribute
+from .table.columns.domain import Domain as Domain
+from .table.files.csv_files import count_unreadable as count_unreadable
+from .table.files.csv_files import read_csv as read_csv
+from .table.files.parquet import read_parquet as read_parquet
+from .table.files.text_files import Files as Files
+
+__version__: str

@@ -1,0 +1,1 @@
+"""What small mechanisms disclose, exactly: no attacker, all tables of a universe."""

@@ -1,0 +1,7 @@
+from .metrics import ClassifierAccuracy as ClassifierAccuracy
+from .metrics import ClassifierAgreement as ClassifierAgreement
+from .metrics import DistinguishingGame as DistinguishingGame
+from .metrics import ModelAccuracy as ModelAccuracy
+from .metrics import PairwiseTotalVariationDistance as PairwiseTotalVariationDistance
+from .metrics import TotalVariationDistance as TotalVariationDistance
+from .report.plausible_deniability import PlausibleDeniabilityReport as PlausibleDeniabilityReport

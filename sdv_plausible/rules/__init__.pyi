@@ -1,0 +1,12 @@
+from .conditions import Allowed as Allowed
+from .conditions import Forbidden as Forbidden
+from .conditions import Implies as Implies
+from .determined import Determined as Determined
+from .making import Equal as Equal
+from .making import Sum as Sum
+from .moments import DateAndTime as DateAndTime
+from .multiples import Multiple as Multiple
+from .one_hot import OneHot as OneHot
+from .rule import Rule as Rule
+from .spacing import Inequality as Inequality
+from .written import save_rules as save_rules
