@@ -31,15 +31,15 @@ from sdv_plausible import Release
 from sdv_plausible.release.file import ledger, parts, rules, seeds
 from sdv_plausible.release.file.arrays import decode, encode
 from sdv_plausible.release.file.parts import Part
-from sdv_plausible.release.file.published import schema_document
 from sdv_plausible.release.mechanism import TooFewReleasedError
+from tests.schemas import RELEASE_FILE
 
 # Of damaged types, as if an older version had taken them from rows.
 pytestmark = pytest.mark.filterwarnings("ignore:this file was made by a version:UserWarning")
 
 LONGEST, EXCERPT = 500, 60
 MANY, FEW, PARTS = 10_000, 40, 10
-VALIDATOR = Draft202012Validator(schema_document())
+VALIDATOR = Draft202012Validator(RELEASE_FILE)
 
 
 @cache
