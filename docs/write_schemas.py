@@ -150,6 +150,7 @@ _DEFS: dict[str, Form] = {
         "anyOf": [{"type": ["string", "number", "boolean", "null"]}, list_of({}), {"type": "object"}]
     },
     **_shared(rule_document.SHARED),
+    "rule_column": {**rule_document.SHARED["rule_column"][0], "maxLength": LONGEST_NAME},
     "conditions": {**conditions(), "maxProperties": 10000},
     "rule": _rule(by_hand=False),
 }

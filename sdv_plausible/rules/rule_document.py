@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.cells.values import VALUE, value_of
 from sdv_plausible.utils.json_forms import Form, Shared, list_of, object_of, or_null, ref
 
@@ -33,7 +32,7 @@ SHARED: Shared = {
     "value": (VALUE, value_of),
     "cell": ({**or_null(ref("value")), "description": "A value; null is missing."}, lambda value: value),
     "rule_column": (
-        {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "Name of a column."},
+        {"type": "string", "minLength": 1, "description": "Name of a column."},
         lambda name: name,
     ),
     "conditions": (conditions(_CELL), lambda found: found),

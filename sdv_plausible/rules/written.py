@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +56,14 @@ def rule_from_dict(entry: Any) -> Rule:
     if lacking := [part for part in kind.saved if part not in {*entry, *kind.left_out}]:
         raise Refused.saying("rules", f"rule {name!r} lacks {lacking[0]!r}")
     given = {part: value for part, value in entry.items() if part != "rule"}
+    made: type[Rule] = getattr(kinds, kind.of)
     try:
         parts = read(kind.form, _plain(given), SHARED)
     except (ValueError, RecursionError) as error:
+        with suppress(TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
+            made.from_dict(given)  # whose words are plainer, where it refuses them, too
         raise Refused.saying("rules", f"rule {name!r} cannot be read: {error}") from None
-    rule: Rule = getattr(kinds, kind.of).from_dict(parts)
-    return rule
+    return made.from_dict(parts)
 
 
 def read_rules(rules: Any) -> list[Rule]:
