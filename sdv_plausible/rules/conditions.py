@@ -149,11 +149,6 @@ class Implies(Rule):
             "then": {condition.column: condition.to_user() for condition in self.then},
         }
 
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Implies:
-        """Read what :meth:`to_dict` wrote."""
-        return cls(entry["when"], entry["then"])
-
     def __str__(self) -> str:
         return f"if {_words(self.when)}, then {_words(self.then)}"
 
@@ -199,11 +194,6 @@ class Forbidden(Rule):
     def to_dict(self) -> dict[str, Any]:
         """Plain form."""
         return {"rule": self.kind, "when": {c.column: c.to_user() for c in self.when}}
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Forbidden:
-        """Read what :meth:`to_dict` wrote."""
-        return cls(entry["when"])
 
     def __str__(self) -> str:
         return f"never {_words(self.when)}"
@@ -261,11 +251,6 @@ class Allowed(Rule):
             "columns": list(self._columns),
             "combinations": list(map(list, self.combinations)),
         }
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Allowed:
-        """Read what :meth:`to_dict` wrote."""
-        return cls(entry["columns"], entry["combinations"])
 
     def __str__(self) -> str:
         return f"{', '.join(self._columns)} is one of {len(self.combinations)} combinations"

@@ -72,11 +72,6 @@ class Equal(MakingRule):
         """Plain form."""
         return {"rule": self.kind, "column": self.column, "other": self.other}
 
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Equal:
-        """Read what :meth:`to_dict` wrote."""
-        return cls(entry["column"], entry["other"])
-
     def __str__(self) -> str:
         return f"{self.column} = {self.other}"
 
@@ -150,11 +145,6 @@ class Sum(MakingRule):
     def to_dict(self) -> dict[str, Any]:
         """Plain form."""
         return {"rule": self.kind, "total": self.total, "parts": list(self.parts)}
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Sum:
-        """Read what :meth:`to_dict` wrote."""
-        return cls(entry["total"], tuple(entry["parts"]))
 
     def __str__(self) -> str:
         return f"{self.total} = {' + '.join(self.parts)}"

@@ -199,11 +199,6 @@ class DateAndTime(MakingRule):
         """Plain form."""
         return {"rule": self.kind, "column": self.column, "resolution": self.resolution}
 
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> DateAndTime:
-        """Read what :meth:`to_dict` wrote."""
-        return cls(entry["column"], entry.get("resolution"))
-
     def __str__(self) -> str:
         shown = f" ({self.resolution})" if self.resolution else ""
         return f"{self.column} is a date and a time of day{shown}"

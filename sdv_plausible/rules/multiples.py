@@ -112,10 +112,5 @@ class Multiple(MakingRule):
         """Plain form."""
         return {"rule": self.kind, "column": self.column, "step": self.step}
 
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Multiple:
-        """Read what :meth:`to_dict` wrote."""
-        return cls(entry["column"], entry["step"])
-
     def __str__(self) -> str:
         return f"{self.column} is a multiple of {self.step:g}"

@@ -141,10 +141,5 @@ class OneHot(MakingRule):
         """Plain form."""
         return {"rule": self.kind, "columns": list(self._columns), "values": [self.off, self.on]}
 
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> OneHot:
-        """Read what :meth:`to_dict` wrote."""
-        return cls(entry["columns"], tuple(entry.get("values", (0, 1))))
-
     def __str__(self) -> str:
         return f"exactly one of {', '.join(self._columns)}"

@@ -79,7 +79,12 @@ class Rule(ABC):
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Plain form for JSON; :func:`~sdv_plausible.rules.written.rule_from_dict` reads it back."""
+        """Its kind and parts; :func:`~sdv_plausible.rules.written.written` makes JSON of them."""
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Rule:
+        """Make a rule of such parts, which are the arguments of its class."""
+        return cls(**{name: part for name, part in entry.items() if name != "rule"})
 
     @abstractmethod
     def __str__(self) -> str:

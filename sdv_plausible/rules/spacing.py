@@ -303,11 +303,6 @@ class Inequality(MakingRule):
             "most": self.most, "unit": self.unit,
         }  # fmt: skip
 
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Inequality:
-        """Read what :meth:`to_dict` wrote."""
-        return cls(**{key: value for key, value in entry.items() if key != "rule"})
-
     def __str__(self) -> str:
         return f"{self.low} {'<' if self.strict else '<='} {self.high}"
 

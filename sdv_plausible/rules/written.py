@@ -4,41 +4,41 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from importlib import resources
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 import sdv_plausible.rules as kinds
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules.rule import Rule
+from sdv_plausible.table.cells.values import write_value
 from sdv_plausible.table.declared.words import suggestion
+from sdv_plausible.utils.json_forms import read
 from sdv_plausible.utils.strict_json import strict_json
 from sdv_plausible.utils.whole_files import write_whole
 
-KINDS = {
-    "determined": "Determined",
-    "equal": "Equal",
-    "sum": "Sum",
-    "one_hot": "OneHot",
-    "inequality": "Inequality",
-    "multiple": "Multiple",
-    "date_and_time": "DateAndTime",
-    "implies": "Implies",
-    "forbidden": "Forbidden",
-    "allowed": "Allowed",
-}
-"""Class of every kind of rule, by name: none is loaded before a file holds one."""
+
+def written(rule: Rule) -> dict[str, Any]:
+    """JSON form of a rule, as files hold it."""
+    found: dict[str, Any] = _plain(rule.to_dict())
+    return found
 
 
-def rules_schema() -> dict[str, Any]:
-    """Return the published JSON schema of a file of rules (docs/how_to/rules.md)."""
-    text = resources.files("sdv_plausible.rules").joinpath("rules.schema.json").read_text(encoding="utf-8")
-    document: dict[str, Any] = json.loads(text)
-    return document
+def _plain(value: Any) -> Any:
+    """JSON form of a rule's parts; what is missing is null."""
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset, range)):
+        return [_plain(inner) for inner in value]
+    return None if pd.isna(value) is True else write_value(value)
 
 
 def rule_from_dict(entry: Any) -> Rule:
-    """Read what a rule's ``to_dict`` wrote."""
+    """Read a rule of a file, of :func:`written`, or with cells as Python has them."""
+    from sdv_plausible.rules.rule_document import KINDS, SHARED  # rules of Python need none
+
     if not isinstance(entry, Mapping):  # its kind alone is said: it may be a table that was named by mistake
         raise Refused.saying(
             "rules",
@@ -48,17 +48,22 @@ def rule_from_dict(entry: Any) -> Rule:
     if entry.get("rule") not in list(KINDS):
         hint = suggestion(str(entry.get("rule")), KINDS)
         raise Refused.saying("rules", f"rules: each must have a 'rule' among {sorted(KINDS)}{hint}")
+    name = entry["rule"]
+    kind = KINDS[name]
+    known = ["rule", *kind.saved]
+    if unknown := sorted(map(str, set(entry) - set(known))):
+        raise Refused.saying("rules", f"rule {name!r} has no {unknown}; it has {sorted(known)}")
+    if lacking := [part for part in kind.saved if part not in {*entry, *kind.left_out}]:
+        raise Refused.saying("rules", f"rule {name!r} lacks {lacking[0]!r}")
+    given = {part: value for part, value in entry.items() if part != "rule"}
+    made: type[Rule] = getattr(kinds, kind.of)
     try:
-        rule: Rule = getattr(kinds, KINDS[entry["rule"]]).from_dict(entry)
-    except KeyError as error:
-        raise Refused.saying("rules", f"rule {entry['rule']!r} lacks {error}") from None
-    except (TypeError, AttributeError, IndexError) as error:
-        raise Refused.saying("rules", f"rule {entry['rule']!r} cannot be read: {error!r}") from None
-    if unknown := sorted(set(entry) - set(rule.to_dict())):
-        raise Refused.saying(
-            "rules", f"rule {entry['rule']!r} has no {unknown}; it has {sorted(rule.to_dict())}"
-        )
-    return rule
+        parts = read(kind.form, _plain(given), SHARED)
+    except (ValueError, RecursionError) as error:
+        with suppress(TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
+            made.from_dict(given)  # whose words are plainer, where it refuses them, too
+        raise Refused.saying("rules", f"rule {name!r} cannot be read: {error}") from None
+    return made.from_dict(parts)
 
 
 def read_rules(rules: Any) -> list[Rule]:
@@ -75,4 +80,4 @@ def read_rules(rules: Any) -> list[Rule]:
 
 def save_rules(rules: Iterable[Rule], path: str | Path) -> None:
     """Write rules as JSON, whole or not at all; ``rules=path`` reads them."""
-    write_whole(path, json.dumps([rule.to_dict() for rule in rules], indent=1))
+    write_whole(path, json.dumps([written(rule) for rule in rules], indent=1))

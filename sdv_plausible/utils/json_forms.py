@@ -142,13 +142,15 @@ def _check_text(form: Form, value: str, place: str) -> None:
 
 
 def _items(form: Form, value: list[Any], shared: Shared, place: str) -> list[Any]:
-    least, most = form.get("minItems", 0), form.get("maxItems", math.inf)
+    first, inner = form.get("prefixItems", []), form.get("items", {})
+    most = form.get("maxItems", len(first) if inner is False else math.inf)
+    least = form.get("minItems", 0)
     if not least <= len(value) <= most:
         raise MisfitError(place, f"must have {least} to {most} items")
     if form.get("uniqueItems") and len(set(map(_identity, value))) < len(value):
         raise MisfitError(place, "must be distinct")
-    inner = form.get("items", {})
-    return [read(inner, item, shared, f"{place}[{i}]") for i, item in enumerate(value)]
+    forms = [*first, *[inner] * (len(value) - len(first))]
+    return [read(forms[i], item, shared, f"{place}[{i}]") for i, item in enumerate(value)]
 
 
 def _identity(value: Any) -> Any:
@@ -160,6 +162,8 @@ def _identity(value: Any) -> Any:
 
 def _entries(form: Form, value: dict[str, Any], shared: Shared, place: str) -> dict[str, Any]:
     known, others = form.get("properties", {}), form.get("additionalProperties", {})
+    if len(value) < form.get("minProperties", 0):
+        raise MisfitError(place, f"must have at least {form['minProperties']} entries")
     if missing := [name for name in form.get("required", ()) if name not in value]:
         names = list(form["required"])
         raise MisfitError(place, f"must have {' and '.join(names)}: no {missing[0]!r}")

@@ -14,7 +14,6 @@ import pytest
 from sdv_plausible import Budget, Domain, PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.commands.cli import main
 from sdv_plausible.commands.declare import OF_PRIVATE
-from sdv_plausible.declaring.schema import schema_document
 from sdv_plausible.fit import arguments, learned_domain
 from sdv_plausible.fit.earlier import Earlier, earlier_losses
 from sdv_plausible.fit.learned_domain import learned_file
@@ -29,6 +28,7 @@ from sdv_plausible.release.file.release import Release
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, read_domain_file
 from tests.flat import values
+from tests.schemas import DOMAIN_FILE
 
 ROWS = 4000
 FIVE = Neighbours.parse("add_remove", Person("id", rows=5))
@@ -75,7 +75,7 @@ def test_what_the_file_holds(learned):
     assert document["learned"]["charge"] is None
     import jsonschema
 
-    jsonschema.Draft202012Validator(schema_document()).validate(document)
+    jsonschema.Draft202012Validator(DOMAIN_FILE).validate(document)
 
 
 def test_the_noise_is_of_the_operating_systems_entropy(monkeypatch):

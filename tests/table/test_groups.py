@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sdv_plausible.release.file.domain import read_column
-from sdv_plausible.release.file.parts import Part
+from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribute
 from sdv_plausible.table.declared.specifications import groups_of
 
@@ -73,4 +73,4 @@ def test_they_survive_in_a_domain_and_in_a_release(groups, tmp_path):
     assert Domain.load(tmp_path / "d.json")["code"] == attribute
     written = json.loads(json.dumps(write_attribute(attribute)))
     assert ("groups" in written) == (groups is not None)  # releases without groups are written as before
-    assert read_column(Part(written, "a")) == attribute
+    assert read_column(Placed(written, "a")) == attribute

@@ -13,18 +13,15 @@ from sdv_plausible.release.file.domain import read_column
 from sdv_plausible.release.file.parts import Placed, check_writable
 from sdv_plausible.rules.rule import MakingRule, Rule, attribute_words, date_formats
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
-from sdv_plausible.rules.written import KINDS, rule_from_dict
-from sdv_plausible.table.cells.values import write_value
+from sdv_plausible.rules.written import rule_from_dict, written
 from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribute
-
-_VALUES = ({"date"}, {"decimal"}, {"moment", "time_zone"})
 
 
 def write_rules(rules: FittedRules) -> list[dict[str, Any]]:
     """Section of the rules, in the order in which columns are made."""
     return [
         {
-            "rule": _write(rule.to_dict()),
+            "rule": written(rule),
             "made": [write_attribute(rules.made[name]) for name in getattr(rule, "made", ())],
         }
         for rule in rules.rule_set.rules
@@ -70,39 +67,14 @@ def _check(rule: Rule, known: Mapping[str, Attribute], made: Mapping[str, Attrib
     rule.holds(none, date_formats(attribute_words({name: columns[name] for name in rule.columns})))
 
 
-def _write(value: Any) -> Any:
-    """JSON form of a rule's parts."""
-    if isinstance(value, Mapping):
-        return {name: _write(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_write(inner) for inner in value]
-    return None if value is None else write_value(value)
-
-
 def check_written(rules: RuleSet) -> None:
     """Refuse rules that no release file can hold, before a fit is paid."""
     for rule in rules.rules:
-        check_writable("rules", f"rule '{rule}'", partial(_write, rule.to_dict()), _read_rule)
+        check_writable("rules", f"rule '{rule}'", partial(written, rule), _read_rule)
 
 
 def _read_rule(part: Placed) -> Rule:
-    if "rule" not in part.entries():
-        raise part.refuse(f"must have a 'rule' among {', '.join(sorted(KINDS))}")
-    part.entries()["rule"].choice(KINDS)
-    plain = _read(part)
-    rule: Rule = part.checked(lambda: rule_from_dict(plain))
-    if dumps(_write(rule.to_dict()), sort_keys=True) != dumps(part.value, sort_keys=True):
+    rule: Rule = part.checked(lambda: rule_from_dict(part.value))
+    if dumps(written(rule), sort_keys=True) != dumps(part.value, sort_keys=True):
         raise part.refuse("must be written as a rule is saved")
     return rule
-
-
-def _read(part: Placed) -> Any:
-    value = part.value
-    if value is None:
-        return None
-    if isinstance(value, list):
-        return [_read(item) for item in part.items(1_000_000)]
-    texts = isinstance(value, dict) and all(isinstance(inner, (str, type(None))) for inner in value.values())
-    if not isinstance(value, dict) or (texts and set(value) in _VALUES):
-        return part.cell()
-    return {name: _read(inner) for name, inner in part.entries().items()}

@@ -32,14 +32,14 @@ from sdv_plausible.release.drawing.mechanism import TooFewReleasedError
 from sdv_plausible.release.file import ledger, parts, rules, seeds
 from sdv_plausible.release.file.arrays import decode, encode
 from sdv_plausible.release.file.parts import Placed
-from sdv_plausible.release.file.published import schema_document
+from tests.schemas import RELEASE_FILE
 
 # Of damaged types, as if an older version had taken them from rows.
 pytestmark = pytest.mark.filterwarnings("ignore:this file was made by a version:UserWarning")
 
 LONGEST, EXCERPT = 500, 60
 MANY, FEW, PARTS = 10_000, 40, 10
-VALIDATOR = Draft202012Validator(schema_document())
+VALIDATOR = Draft202012Validator(RELEASE_FILE)
 
 
 @cache

@@ -21,11 +21,11 @@ from sentences import NO_CLAIM, total
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.release.file import documents
-from sdv_plausible.release.file.published import schema_document
 from sdv_plausible.release.file.release import Release as _Release
 from sdv_plausible.release.file.sampling import sample_table
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.codec import Codec
+from tests.schemas import RELEASE_FILE
 
 MODELLED = list(DECLARED)
 
@@ -51,7 +51,7 @@ def test_what_is_read_is_what_was_written(case: str, readable: bool, tmp_path: A
 
 @pytest.mark.parametrize(("case", "readable"), each_once(CASES, [True, False]))
 def test_files_are_of_the_published_schema(case: str, readable: bool) -> None:
-    schema = schema_document()
+    schema = RELEASE_FILE
     Draft202012Validator.check_schema(schema)
     document = json.loads(shared(case).release().to_bytes(readable=readable))
     Draft202012Validator(schema).validate(document)

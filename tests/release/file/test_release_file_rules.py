@@ -15,9 +15,9 @@ from jsonschema import Draft202012Validator
 
 from sdv_plausible import Release, fit_source
 from sdv_plausible.fit.budget import Budget
-from sdv_plausible.release.file.published import schema_document
 from sdv_plausible.rules import Implies, Inequality, OneHot
-from sdv_plausible.rules.written import KINDS
+from sdv_plausible.rules.rule_document import KINDS
+from tests.schemas import RELEASE_FILE
 
 
 def document() -> dict[str, Any]:
@@ -32,7 +32,7 @@ def read(changed: dict[str, Any]) -> Release:
 def test_files_with_rules_are_of_the_published_schema_and_come_back() -> None:
     whole = document()
     assert {item["rule"]["rule"] for item in whole["rules"]} == set(KINDS)
-    Draft202012Validator(schema_document()).validate(whole)
+    Draft202012Validator(RELEASE_FILE).validate(whole)
     release = read(whole)
     assert release.to_bytes() == ruled.fitted().release().to_bytes()
     assert [str(rule) for rule in release.rules.rule_set.rules] == [
@@ -134,7 +134,7 @@ def test_what_is_paid_for_can_be_written_and_read(case: str) -> None:
     again = Release.from_bytes(release.to_bytes())
     assert again.to_bytes() == release.to_bytes()
     assert len(again.sample(20)) == 20
-    Draft202012Validator(schema_document()).validate(json.loads(release.to_bytes()))
+    Draft202012Validator(RELEASE_FILE).validate(json.loads(release.to_bytes()))
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["refused", "planted: not tried"])

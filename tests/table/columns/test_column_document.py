@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from sdv_plausible.declaring.schema import schema_document
 from sdv_plausible.table.columns.column_document import ATTRIBUTE, SHARED, WORDS, attribute_form
 from sdv_plausible.table.columns.domain import Attribute, Domain, read_attribute, write_attribute
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import read_declarations
 from sdv_plausible.table.declared.domain_file import SCHEMA
+from tests.schemas import DOMAIN_FILE
 
 NUMBER = 5_000
 BASES: list[dict[str, Any]] = [
@@ -152,7 +152,7 @@ def compared(schema: dict[str, Any], number: int = NUMBER) -> Counter[str]:
 
 
 def test_schema_and_program_accept_the_same_declarations() -> None:
-    found = compared(schema_document())
+    found = compared(DOMAIN_FILE)
     assert set(found) == {*UNSAYABLE, "accepted by both", "refused by both"}
     assert min(found["accepted by both"], found["refused by both"]) > NUMBER / 10
 
@@ -171,7 +171,7 @@ def any_word(column: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("planted", [more_digits, no_null, any_word])
 def test_a_contradiction_is_seen(planted: Callable[[dict[str, Any]], None]) -> None:
-    schema = copy.deepcopy(schema_document())
+    schema = copy.deepcopy(DOMAIN_FILE)
     planted(schema["$defs"]["column"])
     with pytest.raises(AssertionError, match="alone refuses"):
         compared(schema)

@@ -1,12 +1,14 @@
-"""The published JSON schema of the release file: columns as they are stated in the table room, and the rest.
+"""Write the published JSON schemas: of release files, of domain files and of files of rules.
 
-``python -m sdv_plausible.release.file.published > release.schema.json``, in this folder, writes it anew.
+    python docs/write_schemas.py
+
+What the program reads by is taken from it; what it checks by hand is stated here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, get_args
+from pathlib import Path
+from typing import get_args
 
 from sdv_plausible.privacy.entries import Part
 from sdv_plausible.privacy.neighbours import RELATIONS
@@ -15,11 +17,17 @@ from sdv_plausible.release.file.answers import PARTS
 from sdv_plausible.release.file.documents import FORMAT, write
 from sdv_plausible.release.file.domain import REQUIRED
 from sdv_plausible.release.file.settings import Types
+from sdv_plausible.rules import rule_document
+from sdv_plausible.rules.rule_document import KINDS, conditions
 from sdv_plausible.table.cells.forms import LONGEST_NAME, LONGEST_TEXT
-from sdv_plausible.table.columns.column_document import SHARED, attribute_form
+from sdv_plausible.table.columns import column_document
+from sdv_plausible.table.columns.column_document import ATTRIBUTE, attribute_form, declaration_form
 from sdv_plausible.table.declared.declarations import Undeclared
-from sdv_plausible.utils.json_forms import Form, list_of, object_of, or_null, ref
+from sdv_plausible.table.declared.domain_file import SCHEMA
+from sdv_plausible.utils.json_forms import Form, Shared, list_of, object_of, or_null, ref
 
+ROOT = Path(__file__).parents[1]
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _STRING: Form = {"type": "string"}
 _NAME: Form = {**_STRING, "maxLength": LONGEST_NAME}
 _TEXT: Form = {**_STRING, "maxLength": LONGEST_TEXT}
@@ -31,19 +39,30 @@ _DTYPE: Form = {"enum": ["uint8", "int16", "int32", "int64", "float64"]}
 _SHAPE = list_of(_WHOLE, maxItems=8)
 _RELATION: Form = {"enum": list(RELATIONS)}
 _PARTS_OF_COST = list(get_args(Part))
-_COLUMNS = list_of(ref("rule_column"), minItems=2, uniqueItems=True)
 
 
 def _said(description: str, form: Form) -> Form:
     return {**form, "description": description}
 
 
-def _rule(kind: str, parts: Mapping[str, Form], **more: Any) -> Form:
-    return object_of({"rule": {"const": kind}, **parts}, **more)
+def _shared(forms: Shared) -> dict[str, Form]:
+    return {name: form for name, (form, _) in forms.items()}
+
+
+def _rule(*, by_hand: bool) -> Form:
+    kinds = [
+        object_of(
+            {"rule": {"const": name}, **(kind.form["properties"] if by_hand else kind.saved)},
+            kind.left_out if by_hand else (),
+            description=kind.meaning,
+        )
+        for name, kind in KINDS.items()
+    ]
+    return {"oneOf": kinds, "description": "Something that holds in every row."}
 
 
 _DEFS: dict[str, Form] = {
-    **{name: form for name, (form, _) in SHARED.items()},
+    **_shared(column_document.SHARED),
     "attribute": attribute_form(*REQUIRED),
     "array": {
         "oneOf": [
@@ -130,96 +149,10 @@ _DEFS: dict[str, Form] = {
     "setting": {
         "anyOf": [{"type": ["string", "number", "boolean", "null"]}, list_of({}), {"type": "object"}]
     },
-    "rule_column": {"type": "string", "minLength": 1, "maxLength": 1000, "description": "Name of a column."},
-    "cell": _said("A value; null is missing.", or_null(ref("value"))),
-    "conditions": {
-        "type": "object",
-        "minProperties": 1,
-        "maxProperties": 10000,
-        "additionalProperties": {
-            "anyOf": [
-                list_of(ref("cell"), minItems=1),
-                object_of({"min": ref("cell"), "max": ref("cell")}, optional=["min", "max"], minProperties=1),
-            ]
-        },
-        "description": "By column, one of some values, or a closed range. All are met together.",
-    },
-    "rule": {
-        "oneOf": [
-            _rule(
-                "determined",
-                {
-                    "column": ref("rule_column"),
-                    "by": list_of(ref("rule_column"), minItems=1, uniqueItems=True),
-                    "otherwise": ref("cell"),
-                    "mapping": list_of(
-                        {
-                            "type": "array",
-                            "prefixItems": [list_of(ref("cell"), minItems=1), ref("cell")],
-                            "items": False,
-                            "minItems": 2,
-                        },
-                        minItems=1,
-                    ),
-                },
-                description="A column looked up from others.",
-            ),
-            _rule(
-                "equal",
-                {"column": ref("rule_column"), "other": ref("rule_column")},
-                description="A column that equals another.",
-            ),
-            _rule(
-                "sum",
-                {"total": ref("rule_column"), "parts": _COLUMNS},
-                description="A column that is the sum of others.",
-            ),
-            _rule(
-                "one_hot",
-                {"columns": _COLUMNS, "values": list_of(ref("cell"), minItems=2, maxItems=2)},
-                description="Flags of which one is set; values of an unset and of a set one.",
-            ),
-            _rule(
-                "inequality",
-                {
-                    "low": ref("rule_column"),
-                    "high": ref("rule_column"),
-                    "strict": _FLAG,
-                    "most": {"type": ["number", "null"], "minimum": 0},
-                    "unit": {"enum": ["D", "h", "min", "s", None]},
-                },
-                description="A column not below another; the model has their distance.",
-            ),
-            _rule(
-                "multiple",
-                {"column": ref("rule_column"), "step": {"type": "number", "exclusiveMinimum": 0}},
-                description="A column of multiples of a step.",
-            ),
-            _rule(
-                "date_and_time",
-                {
-                    "column": ref("rule_column"),
-                    "resolution": {"type": "string", "pattern": "^([1-9][0-9]{0,4})?(h|min|s)$"},
-                },
-                description='A date with a time of day: of the model\'s columns "<column>: date" and '
-                '"<column>: time (<resolution>)", the latter in steps of the resolution since midnight.',
-            ),
-            _rule(
-                "implies",
-                {"when": ref("conditions"), "then": ref("conditions")},
-                description="If a row meets some conditions, it meets others.",
-            ),
-            _rule(
-                "forbidden", {"when": ref("conditions")}, description="Conditions that no row meets together."
-            ),
-            _rule(
-                "allowed",
-                {"columns": _COLUMNS, "combinations": list_of(list_of(ref("cell"), minItems=1), minItems=1)},
-                description="Columns that hold one of some combinations.",
-            ),
-        ],
-        "description": "Something that holds in every row.",
-    },
+    **_shared(rule_document.SHARED),
+    "rule_column": {**rule_document.SHARED["rule_column"][0], "maxLength": LONGEST_NAME},
+    "conditions": {**conditions(), "maxProperties": 10000},
+    "rule": _rule(by_hand=False),
 }
 _SECTIONS: dict[str, Form] = {
     "format": {"const": FORMAT},
@@ -320,10 +253,10 @@ _SECTIONS: dict[str, Form] = {
 }  # fmt: skip
 
 
-def schema_document() -> dict[str, Any]:
-    """Return the published JSON schema of the file (docs/reference/release_file.md)."""
+def release_file() -> Form:
+    """Of a release file (docs/reference/release_file.md)."""
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$schema": DIALECT,
         "$id": "https://sdv-plausible/release/1",
         "title": "Release file of sdv-plausible, format 1",
         "description": "What a differentially private fit released: enough to draw rows, and to know what it "
@@ -335,10 +268,84 @@ def schema_document() -> dict[str, Any]:
     }
 
 
-def schema_text() -> str:
-    """The schema as it is published."""
-    return write(schema_document(), readable=True).decode("utf-8")
+def domain_file() -> Form:
+    """Of a domain file (docs/how_to/domain_file.md)."""
+    attribute = attribute_form("kind")
+    return {
+        "$schema": DIALECT,
+        "$id": "https://sdv-plausible/declarations/1",
+        "title": "Domain file of sdv-plausible, format 1",
+        "description": "What is declared of the columns of a table, without looking at its rows.",
+        "type": "object", "required": ["schema", "columns"], "additionalProperties": False,
+        "properties": {
+            "$schema": {"type": ["string", "null"], "description": "Where this schema is, for editors."},
+            "schema": {"const": SCHEMA},
+            "detected": {
+                "type": "boolean", "description": "All of it was read off the rows: it declares nothing.",
+            },
+            "columns": {
+                "type": "object", "propertyNames": {"pattern": r"\S", "maxLength": LONGEST_NAME},
+                "additionalProperties": {
+                    "if": {"required": ["kind"]}, "then": {"$ref": "#/$defs/attribute"},
+                    "else": {"$ref": "#/$defs/column"},
+                },
+                "description": "Column name: its declaration.",
+            },
+            "looked": {
+                "type": "object", "additionalProperties": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+                "description": "Written by the program when a column is compared with the rows: SHA-256 of "
+                "its words. Leave it as it is.",
+            },
+            "looked_rules": {
+                "type": ["array", "null"], "items": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+                "description": "Written by the program when rows that break a rule are counted: SHA-256 of "
+                "every rule. Leave it as it is.",
+            },
+            "rules_source": {
+                "type": ["string", "null"], "minLength": 1,
+                "description": "The public text that the rules are from, if they were changed after that.",
+            },
+            "learned": {
+                "type": ["object", "null"], "required": ["ledger", "charge"],
+                "description": "Written by the program when columns were learned privately: what that cost. "
+                "Leave it as it is.",
+            },
+        },
+        "$defs": {
+            **_shared(column_document.SHARED),
+            "attribute": {
+                **attribute, "description": "A value set as it was learned: bins and all.",
+                "properties": {name: form for name, form in ATTRIBUTE.items() if name != "name"},
+            },
+            "column": declaration_form(),
+        },
+    }  # fmt: skip
+
+
+def file_of_rules() -> Form:
+    """Of a file of rules (docs/how_to/rules.md)."""
+    return {
+        "$schema": DIALECT,
+        "title": "Rules of a table",
+        "description": "What holds in every row, known without the rows: the rules argument of "
+        "PlausibleDeniabilitySynthesizer, and --rules.",
+        **list_of(ref("rule")),
+        "$defs": {**_shared(rule_document.SHARED), "rule": _rule(by_hand=True)},
+    }
+
+
+SCHEMAS = {
+    "sdv_plausible/release/file/release.schema.json": release_file,
+    "sdv_plausible/rules/rules.schema.json": file_of_rules,
+    "docs/reference/declarations.schema.json": domain_file,
+}
+
+
+def text_of(schema: Form) -> str:
+    """Text of a schema as it is published."""
+    return write(schema, readable=True).decode("utf-8")
 
 
 if __name__ == "__main__":
-    print(schema_text(), end="")
+    for path, schema in SCHEMAS.items():
+        (ROOT / path).write_text(text_of(schema()), encoding="utf-8")

@@ -8,22 +8,16 @@ import jsonschema
 import pytest
 
 from benchmarks.raw_codebooks import read_codebook
-from sdv_plausible.declaring.schema import schema_document, schema_text
 from sdv_plausible.table.columns.column_document import WORDS
 from sdv_plausible.table.declared.domain_file import SCHEMA, DomainFile, digest
+from tests.schemas import DOMAIN_FILE
 
-ROOT = Path(__file__).parents[2]
-VALIDATOR = jsonschema.Draft202012Validator(schema_document())
-
-
-def test_the_published_file_is_this_one():
-    published = ROOT / "docs/reference/declarations.schema.json"
-    assert published.read_text() == schema_text(), "python -m sdv_plausible.declaring.schema > that file"
+ROOT = Path(__file__).parents[3]
+VALIDATOR = jsonschema.Draft202012Validator(DOMAIN_FILE)
 
 
 def test_every_word_is_in_the_schema():
-    assert set(schema_document()["$defs"]["column"]["properties"]) == set(WORDS)
-    jsonschema.Draft202012Validator.check_schema(schema_document())
+    assert set(DOMAIN_FILE["$defs"]["column"]["properties"]) == set(WORDS)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "benchmarks/domains").glob("*.json")), ids=lambda p: p.stem)

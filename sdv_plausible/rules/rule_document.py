@@ -1,0 +1,115 @@
+"""What a document says of a rule, stated once.
+
+Whoever reads or publishes it takes it from here: files of rules and their schema, the rules of a release and
+its schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sdv_plausible.table.cells.values import VALUE, value_of
+from sdv_plausible.utils.json_forms import Form, Shared, list_of, object_of, or_null, ref
+
+_COLUMN, _CELL, _CONDITIONS = ref("rule_column"), ref("cell"), ref("conditions")
+_COLUMNS = list_of(_COLUMN, minItems=2, uniqueItems=True)
+_CELLS = list_of(_CELL, minItems=1)
+
+
+def conditions(*by_hand: Form) -> Form:
+    """Form of conditions as they are saved, and as people may write them, too."""
+    ends = object_of({"min": _CELL, "max": _CELL}, ("min", "max"), minProperties=1)
+    return {
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": {"anyOf": [*by_hand, _CELLS, ends]},
+        "description": "By column, one of some values, or a closed range. All are met together.",
+    }
+
+
+SHARED: Shared = {
+    "value": (VALUE, value_of),
+    "cell": ({**or_null(ref("value")), "description": "A value; null is missing."}, lambda value: value),
+    "rule_column": (
+        {"type": "string", "minLength": 1, "description": "Name of a column."},
+        lambda name: name,
+    ),
+    "conditions": (conditions(_CELL), lambda found: found),
+}
+"""Forms that rules name."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a document says of a rule of one kind."""
+
+    of: str  # the class
+    meaning: str
+    saved: Mapping[str, Form]  # its parts, all of which are there
+    by_hand: Mapping[str, Form] = field(default_factory=dict)  # what people may write instead
+    left_out: tuple[str, ...] = ()  # what they need not write
+
+    @property
+    def form(self) -> Form:
+        """Form of its parts in a file of rules."""
+        also = {name: {"anyOf": [form, self.saved[name]]} for name, form in self.by_hand.items()}
+        return object_of({**self.saved, **also}, self.left_out)
+
+
+KINDS: dict[str, Kind] = {
+    "determined": Kind(
+        "Determined", "A column looked up from others.",
+        {
+            "column": _COLUMN, "by": list_of(_COLUMN, minItems=1, uniqueItems=True), "otherwise": _CELL,
+            "mapping": list_of(
+                {"type": "array", "prefixItems": [_CELLS, _CELL], "items": False, "minItems": 2}, minItems=1,
+            ),
+        },
+        {
+            "by": _COLUMN,
+            "mapping": {"type": "object", "minProperties": 1, "additionalProperties": _CELL},
+        },
+        left_out=("otherwise",),
+    ),
+    "equal": Kind("Equal", "A column that equals another.", {"column": _COLUMN, "other": _COLUMN}),
+    "sum": Kind("Sum", "A column that is the sum of others.", {"total": _COLUMN, "parts": _COLUMNS}),
+    "one_hot": Kind(
+        "OneHot", "Flags of which one is set; values of an unset and of a set one.",
+        {"columns": _COLUMNS, "values": list_of(_CELL, minItems=2, maxItems=2)}, left_out=("values",),
+    ),
+    "inequality": Kind(
+        "Inequality", "A column not below another; the model has their distance.",
+        {
+            "low": _COLUMN, "high": _COLUMN, "strict": {"type": "boolean"},
+            "most": {"type": ["number", "null"], "minimum": 0},
+            "unit": {"enum": ["D", "h", "min", "s", None]},
+        },
+        left_out=("strict", "most", "unit"),
+    ),
+    "multiple": Kind(
+        "Multiple", "A column of multiples of a step.",
+        {"column": _COLUMN, "step": {"type": "number", "exclusiveMinimum": 0}},
+    ),
+    "date_and_time": Kind(
+        "DateAndTime",
+        'A date with a time of day: of the model\'s columns "<column>: date" and '
+        '"<column>: time (<resolution>)", the latter in steps of the resolution since midnight.',
+        {
+            "column": _COLUMN,
+            "resolution": {"type": "string", "pattern": "^([1-9][0-9]{0,4})?(h|min|s)$"},
+        },
+        {"resolution": {"type": "null", "description": "What the column's format shows."}},
+        left_out=("resolution",),
+    ),
+    "implies": Kind(
+        "Implies", "If a row meets some conditions, it meets others.",
+        {"when": _CONDITIONS, "then": _CONDITIONS},
+    ),
+    "forbidden": Kind("Forbidden", "Conditions that no row meets together.", {"when": _CONDITIONS}),
+    "allowed": Kind(
+        "Allowed", "Columns that hold one of some combinations.",
+        {"columns": _COLUMNS, "combinations": list_of(_CELLS, minItems=1)},
+    ),
+}  # fmt: skip
+"""Every kind of rule, by name: no class is loaded before a file holds one."""
