@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sdv_plausible.models.base import ModelBudget, SeedModel
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.cleaning import clean_counts, clean_margin, dirichlet_table
 from sdv_plausible.models.conditional_table import ConditionalTable
@@ -26,7 +26,7 @@ Node = tuple[Axis, Axes]
 
 
 @dataclass(frozen=True, kw_only=True)
-class GreedyBayes:
+class GreedyBayes(Learner):
     """DataSynthesizer's correlated attribute mode: a Bayesian network by GreedyBayes, all of it private.
 
     Parameters

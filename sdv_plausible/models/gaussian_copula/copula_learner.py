@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sdv_plausible.models.base import ModelBudget, SeedModel
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.cleaning import clean_margin
 from sdv_plausible.models.gaussian_copula.correlations import factors, latent_scores, polychoric
@@ -29,7 +29,7 @@ MARGINS = 0.5  # share of mu**2 for one-way counts; the pairs get the rest
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianCopula:
+class GaussianCopula(Learner):
     """Margins and polychoric correlations from noisy counts.
 
     Parameters

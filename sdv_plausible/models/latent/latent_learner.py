@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sdv_plausible.models.base import ModelBudget, SeedModel
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.cleaning import clean_margin
 from sdv_plausible.models.latent.model import LatentModel
@@ -31,7 +31,7 @@ _PARTS: tuple[Part, ...] = ("structure", "parameters")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Latent:
+class Latent(Learner):
     """Encoder and decoder by private gradient descent; nothing here depends on the rows.
 
     Parameters

@@ -14,11 +14,14 @@ import numpy as np
 
 from sdv_plausible.models.base import NO_NOISE, ModelBudget
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID, Entropies
-from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss, InfiniteLoss, Loss, PureDP
-from sdv_plausible.privacy.accounting.paper_formulas import (
-    PaperShares,
-    paper_entropy_sensitivity,
-    paper_shares,
+from sdv_plausible.privacy.accounting import paper_formulas as printed
+from sdv_plausible.privacy.accounting.losses import (
+    ApproxDP,
+    DiscreteLaplaceLoss,
+    EpsilonDelta,
+    InfiniteLoss,
+    Loss,
+    PureDP,
 )
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry, Part
@@ -27,13 +30,18 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.counts import CountTable, NumberOfRows
 
 SIZE_FAILURE = 0.01  # share of delta for the event that the noisy n is far above n
+MISSED = (
+    "that the entropies' sensitivity is for replacing a row and twice what adding one needs, and that it is "
+    "divided by a noisy number of rows; no claim rests on it"
+)
+SAME_ROWS = "that structure and tables were learned from the same rows here, "
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrintedPlan:
     """Scales as printed, from the budget alone: epsilon for the structure, and again for the tables."""
 
-    shares: PaperShares | None  # loss of every noisy number; None for no noise
+    shares: printed.PaperShares | None  # loss of every noisy number; None for no noise
     num_attributes: int  # the number m of attributes
     learns_structure: bool  # whether entropies are asked for
     size_failure: float  # probability that the noisy number of rows is too high for Lemma 1 to hold at it
@@ -43,7 +51,7 @@ class PrintedPlan:
         """Decide the noise. The printed noise is for tables with a row more or less alone."""
         check_printed(budget.neighbours)
         shares = (
-            paper_shares(num_attributes, budget.epsilon, budget.delta)
+            printed.paper_shares(num_attributes, budget.epsilon, budget.delta)
             if math.isfinite(budget.epsilon) and num_attributes
             else None
         )
@@ -66,6 +74,22 @@ class PrintedPlan:
         if self.shares is None:
             return 1
         return 2 * math.ceil(-math.log(self.size_failure) / self.shares.size) + 2
+
+    def as_printed(self, delta: float, split: tuple[float, float, float] | None) -> str:
+        """What the formulas of section 3.5 give for the model."""
+        m, shares = self.num_attributes, self.shares
+        if shares is None:
+            return "no epsilon for the model"
+        structure = EpsilonDelta(0.0, 0.0)
+        if self.learns_structure:
+            structure = printed.paper_structure_loss(m, shares.entropy, delta, shares.size)
+        loss = printed.paper_model_loss(structure, printed.paper_parameter_loss(m, shares.counts, delta))
+        how = "Theorems 2, 3, the larger of structure and tables"
+        if split is not None:
+            share = max(split[:2])
+            loss = printed.paper_sampling_amplification(*loss, share)
+            how += f", Theorem 4 with p = {share:.3g}"
+        return f"epsilon {rounded_up(loss.epsilon)} at delta {rounded_up(loss.delta)} for the model ({how})"
 
     def entries(self) -> list[LedgerEntry]:
         """Ledger entries, with losses that are proved for this noise."""
@@ -115,7 +139,7 @@ class PrintedEntropies(Entropies):
 
     def l1(self, neighbours: Neighbours) -> int:  # noqa: ARG002
         """Lemma 1 for each of them, in steps; a step more for rounding to the grid."""
-        steps = math.ceil(paper_entropy_sensitivity(self.least_rows) / ENTROPY_GRID) + 1
+        steps = math.ceil(printed.paper_entropy_sensitivity(self.least_rows) / ENTROPY_GRID) + 1
         m = len(self.cardinalities)
         return steps * m * (m + 1)
 
