@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from sdv_plausible.models.stages import WHOLE_MODEL, stage_entry
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
-from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, Loss
-from sdv_plausible.privacy.entries import LedgerEntry, Part
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, Loss
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from sdv_plausible.models.forecast import Forecast
 
 SCAN_BLOCK = 256  # candidates whose likelihoods under thousands of records are held at once
-WHOLE_MODEL: tuple[Part, ...] = ("structure", "parameters")
-NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,14 +68,7 @@ class ModelBudget:
         """Ledger entry of a learner that spends all of it on one Gaussian budget."""
         mu = self.gaussian()
         if math.isinf(mu):
-            return LedgerEntry(
-                name="model",
-                mechanism=f"{what}, no noise",
-                losses=(InfiniteLoss(),),
-                scope="the model",
-                note=NO_NOISE,
-                parts=WHOLE_MODEL,
-            )
+            return stage_entry("model", what, WHOLE_MODEL, (), "")
         return LedgerEntry(
             name="model",
             mechanism=f"{what}; discrete Gaussian noise on every cell, mu {rounded_up(mu)} in all",

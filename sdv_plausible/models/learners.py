@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sdv_plausible.models.base import WHOLE_MODEL, Learner, ModelBudget, PrefixModel, SeedModel
+from sdv_plausible.models.base import Learner, ModelBudget, PrefixModel, SeedModel
+from sdv_plausible.models.stages import WHOLE_MODEL
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry

@@ -12,17 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_plausible.models.base import NO_NOISE, ModelBudget
+from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID, Entropies
+from sdv_plausible.models.stages import stage_entry
 from sdv_plausible.privacy.accounting import paper_formulas as printed
-from sdv_plausible.privacy.accounting.losses import (
-    ApproxDP,
-    DiscreteLaplaceLoss,
-    EpsilonDelta,
-    InfiniteLoss,
-    Loss,
-    PureDP,
-)
+from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss, EpsilonDelta, Loss, PureDP
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger_record import rounded_up
@@ -30,6 +24,11 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.counts import CountTable, NumberOfRows
 
 SIZE_FAILURE = 0.01  # share of delta for the event that the noisy n is far above n
+STAGES: dict[str, tuple[str, Part]] = {
+    "size": ("number of rows ([PD] Eq. 10)", "structure"),
+    "structure": ("entropies, scale from Lemma 1 ([PD] Eq. 8, 9)", "structure"),
+    "tables": ("counts of the tables ([PD] Eq. 14)", "parameters"),
+}
 MISSED = (
     "that the entropies' sensitivity is for replacing a row and twice what adding one needs, and that it is "
     "divided by a noisy number of rows; no claim rests on it"
@@ -93,35 +92,22 @@ class PrintedPlan:
 
     def entries(self) -> list[LedgerEntry]:
         """Ledger entries, with losses that are proved for this noise."""
-        m, shares = self.num_attributes, self.shares
-        stages: list[tuple[str, str, Part, tuple[Loss, ...]]] = []
-        if self.learns_structure:
-            size = entropies = tuple[Loss, ...]()
-            if shares is not None:
-                failure = ApproxDP(epsilon=0.0, delta=self.size_failure)
-                size = (DiscreteLaplaceLoss(epsilon=shares.size), failure)
-                entropies = (PureDP(epsilon=shares.entropy, count=self.entropies),)
-            stages = [
-                ("size", "number of rows ([PD] Eq. 10)", "structure", size),
-                ("structure", "entropies, scale from Lemma 1 ([PD] Eq. 8, 9)", "structure", entropies),
-            ]
-        tables = () if shares is None else (DiscreteLaplaceLoss(epsilon=shares.counts, count=m),)
-        stages.append(("tables", "counts of the tables ([PD] Eq. 14)", "parameters", tables))
-        each = {"size": "size", "structure": "entropy", "tables": "counts"}
-        found = []
-        for name, text, part, losses in stages:
-            noise = ", no noise"
-            if shares is not None:
-                noise = (
-                    f", Laplace noise as printed, epsilon {rounded_up(getattr(shares, each[name]), 4)} each"
-                )
-            found.append(
-                LedgerEntry(
-                    name=name, mechanism=text + noise, losses=losses or (InfiniteLoss(),), scope="the model",
-                    note="" if losses else NO_NOISE, parts=(part,),
-                )
-            )  # fmt: skip
-        return found
+        found: dict[str, tuple[float, tuple[Loss, ...]]] = {}
+        if (shares := self.shares) is not None:
+            failure = ApproxDP(epsilon=0.0, delta=self.size_failure)
+            tables = DiscreteLaplaceLoss(epsilon=shares.counts, count=self.num_attributes)
+            found = {
+                "size": (shares.size, (DiscreteLaplaceLoss(epsilon=shares.size), failure)),
+                "structure": (shares.entropy, (PureDP(epsilon=shares.entropy, count=self.entropies),)),
+                "tables": (shares.counts, (tables,)),
+            }
+        entries = []
+        for name, (what, part) in STAGES.items():
+            if name == "tables" or self.learns_structure:
+                each, losses = found.get(name, (math.inf, ()))
+                noise = f"Laplace noise as printed, epsilon {rounded_up(each, 4)} each"
+                entries.append(stage_entry(name, what, (part,), losses, noise))
+        return entries
 
 
 @dataclass(frozen=True)
