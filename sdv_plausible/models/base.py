@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from sdv_plausible.models.stages import WHOLE_MODEL, stage_entry
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, Loss
-from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
@@ -68,6 +67,8 @@ class ModelBudget:
         """Ledger entry of a learner that spends all of it on one Gaussian budget."""
         mu = self.gaussian()
         if math.isinf(mu):
+            from sdv_plausible.models.stages import stage_entry  # seldom: no claim
+
             return stage_entry("model", what, WHOLE_MODEL, (), "")
         return LedgerEntry(
             name="model",

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sdv_plausible.models.base import Learner, ModelBudget, PrefixModel, SeedModel
-from sdv_plausible.models.stages import WHOLE_MODEL
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 MOST_COLUMNS = (

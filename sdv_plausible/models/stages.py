@@ -11,7 +11,6 @@ from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Infi
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger_record import rounded_up
 
-WHOLE_MODEL: tuple[Part, ...] = ("structure", "parameters")
 NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
 
 Told = Mapping[str, tuple[str, tuple[Part, ...]]]

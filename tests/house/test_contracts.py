@@ -20,6 +20,7 @@ CORE = "The privacy core imports no other room"
 APART = "Accounting draws nothing, noise accounts for nothing"
 JUDGE = "Evaluation judges tables: it knows no mechanism"
 AUDIT = "Audits stand beside what they audit: models, the door and the privacy core"
+LEARNERS = "No room names one learner: what it must know of any, the base says"
 FACE = "What meets SDV asks nothing of rows"
 JUDGED_BY = "Evaluation is imported by the command line, the app and, for plots, by the synthesizer"
 SIMULATED = "Simulated tables are for the demo"
@@ -90,6 +91,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (AUDIT, "audit/planted.py", TYPES, "from sdv_plausible.table.columns import domain"),
     (AUDIT, "audit/attacks/planted.py", PLAIN, "from sdv_plausible.release import plan"),
     (AUDIT, "audit/attacks/white_box.py", LAZY, "from sdv_plausible.table.columns.domain import Domain"),
+    (LEARNERS, "release/planted.py", LAZY, "from sdv_plausible.models.paper import paper_network"),
     (FACE, "sdv/copula.py", TYPES, "from sdv_plausible.questions.queryable import Queryable"),
     (WITHIN, "evaluation/page/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
     (WITHIN, "evaluation/planted.py", PLAIN, '"""A module without a floor of its own."""'),

@@ -10,8 +10,9 @@ from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.checks import domain_of
 from sdv_plausible.models.gaussian_copula.copula_learner import CopulaPlan
-from sdv_plausible.models.stages import WHOLE_MODEL, counts_entry
+from sdv_plausible.models.stages import counts_entry
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss
+from sdv_plausible.privacy.entries import WHOLE_MODEL
 from sdv_plausible.table.columns.domain import Domain
 
 BUDGET = ModelBudget(epsilon=1.0, delta=1e-6)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.stages import WHOLE_MODEL, Stages, Told, stage_entry
+from sdv_plausible.models.stages import Stages, Told, stage_entry
 from sdv_plausible.privacy.accounting.losses import BoundedRangeLoss
-from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.table.columns.domain import Domain
 

@@ -15,9 +15,9 @@ from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.cleaning import clean_margin
 from sdv_plausible.models.gaussian_copula.correlations import factors, latent_scores, polychoric
 from sdv_plausible.models.gaussian_copula.model import CopulaModel
-from sdv_plausible.models.stages import WHOLE_MODEL, Stages, Told
+from sdv_plausible.models.stages import Stages, Told
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.questions.queryable import Queryable

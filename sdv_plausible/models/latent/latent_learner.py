@@ -14,10 +14,10 @@ from sdv_plausible.models.cleaning import clean_margin
 from sdv_plausible.models.latent.model import LatentModel
 from sdv_plausible.models.latent.network import MOST_BUCKETS, MOST_HIDDEN, MOST_LATENT, check_floor
 from sdv_plausible.models.latent.training import Training, untrained
-from sdv_plausible.models.stages import WHOLE_MODEL, counts_entry, stage_entry
+from sdv_plausible.models.stages import counts_entry, stage_entry
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.sampled_gaussian import calibrate_sampled
-from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
