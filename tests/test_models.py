@@ -27,6 +27,12 @@ def test_learners_by_name():
     for model in ("tree", 3, Uniform):
         with pytest.raises(ValueError, match="model"):
             make_learner(model)
+
+    class Alike:  # has the methods, and says nothing of the rest
+        plan, fit = Uniform.plan, Uniform.fit
+
+    with pytest.raises(ValueError, match=r"derive your own from sdv_plausible\.models\.base\.Learner"):
+        make_learner(Alike())
     for model, options in (("uniform", {"max_cost": 3}), ("bayesian_network", {"depth": 3})):
         with pytest.raises(ValueError, match="model"):
             named_learner(model, options)
@@ -87,13 +93,5 @@ def test_words_of_earlier_files_are_read():
 
 def test_learners_that_look_at_all_pairs_of_columns_say_so():
     """They refuse a thousand columns before anything costs (tests/models/test_base.py)."""
-    looks = {
-        name: getattr(learner, "looks_at_pairs", False) for name, learner in guarded.learners({}).items()
-    }
-    assert {name for name, pairs in looks.items() if pairs} == {
-        "adaptive",
-        "cfs",
-        "normal",
-        "as printed",
-        "copula",
-    }
+    looks = {name for name, learner in guarded.learners({}).items() if learner.looks_at_pairs}
+    assert looks == {"adaptive", "cfs", "normal", "as printed", "copula"}

@@ -11,7 +11,7 @@ from sdv_plausible.commands.shared_fit import allow_no_claim, check_claim, kept_
 from sdv_plausible.commands.speaking import say
 from sdv_plausible.commands.undeclared import columns_of, spelling
 from sdv_plausible.fit.options import default_of
-from sdv_plausible.models.datasynthesizer.greedy_bayes import GreedyBayes
+from sdv_plausible.models import named_learner
 from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.column_types import check_released
@@ -45,7 +45,8 @@ def run(options: argparse.Namespace) -> None:
         )
     check_released(options.metadata)
     given_domain, columns = options.domain, columns_of(options)
-    model = GreedyBayes(max_parents=options.max_parents) if options.mode == "correlated" else options.mode
+    parameters = {"max_parents": options.max_parents} if options.mode == "correlated" else {}
+    model = named_learner(options.mode, parameters)
     synth = PlausibleDeniabilitySynthesizer(
         columns.metadata,
         epsilon=options.epsilon,

@@ -110,7 +110,7 @@ def _claimed(options: argparse.Namespace, ledger: Any) -> bool:
 
 def _guarantee(options: argparse.Namespace) -> tuple[Any, Any]:
     """Ledger and network of what was released."""
-    from sdv_plausible.models.base import HasStructure
+    from sdv_plausible.models.bayesian_network import HasStructure
     from sdv_plausible.release.file.release import Release
 
     if options.release is not None:

@@ -15,7 +15,6 @@ from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.side_entries import check_types
 from sdv_plausible.fit.told import Told
 from sdv_plausible.models import make_learner
-from sdv_plausible.models.bayesian_network import names_columns
 from sdv_plausible.models.learners import check_number_of_columns
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
@@ -118,7 +117,7 @@ class Arguments:
             domain=told,
             max_bins=max_bins,
             undeclared=undeclared,
-            split_dates=not names_columns(self.learner),
+            split_dates=not self.learner.names_columns,
             open=open_,
             spelling=spelling,
         )

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sdv_plausible.fit.options import TYPES_SHARE
-from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.bayesian_network import given_structure
+from sdv_plausible.models.base import Learner, ModelBudget
 from sdv_plausible.models.learners import planned_entries
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.filters import gaussian_cost
@@ -24,7 +23,7 @@ EARLIER_SHARE = 0.5  # of delta, for a domain that was learned before the vote
 
 def envelope_entry(
     s: Settings,
-    learner: Any,
+    learner: Learner,
     domains: Iterable[Domain],
     earlier: tuple[Loss, ...],
     vote: tuple[Loss, ...],
@@ -59,7 +58,7 @@ def envelope_entry(
     )
 
 
-def _trial(s: Settings, learner: Any, domain: Domain) -> list[Loss]:
+def _trial(s: Settings, learner: Learner, domain: Domain) -> list[Loss]:
     """What a learner would plan if it had the whole budget."""
     trial = ModelBudget(epsilon=s.epsilon, delta=s.model_delta, neighbours=s.neighbours)
     return [loss for entry in planned_entries(learner, domain, trial) for loss in entry.losses]
@@ -93,12 +92,12 @@ def learned_domains(domain: Domain) -> Iterator[Domain]:
         )
 
 
-def check_even(s: Settings, learner: Any, domain: Domain) -> None:
+def check_even(s: Settings, learner: Learner, domain: Domain) -> None:
     """Refuse a learner whose cost is of one kind for few columns and of another for many.
 
     How many an earlier vote left is an answer of the rows, which would choose what stands for it.
     """
-    arcs = given_structure(learner) or {}
+    arcs = learner.arcs or {}
     named = {*arcs, *(parent for parents in arcs.values() for parent in parents)}
     declared = Domain(tuple(a for a in domain if a.provenance != "private" or a.name in named))
     domains = [with_more(declared, n) for n in (*range(3, 13), 17, 33, 65)]
@@ -112,7 +111,9 @@ def check_even(s: Settings, learner: Any, domain: Domain) -> None:
         )
 
 
-def _gaussian_costs(s: Settings, learner: Any, domains: Iterable[Domain]) -> list[tuple[float, float]] | None:
+def _gaussian_costs(
+    s: Settings, learner: Learner, domains: Iterable[Domain]
+) -> list[tuple[float, float]] | None:
     """Squares and failures of what a learner plans for each domain; None if it is not all Gaussian noise."""
     costs = [gaussian_cost(_trial(s, learner, domain)) for domain in domains]
     found = [cost for cost in costs if cost is not None]

@@ -99,7 +99,7 @@ def refuse_whole(test: PrivacyTest, model: Any) -> None:
             "bytes for each modelled cell): read the whole table, and fit a synthesizer to it",
         )
     learner = make_learner(model)
-    if getattr(learner, "looks_at_records", False):
+    if learner.looks_at_records:
         raise Refused.saying(
             "model",
             f"model ({type(learner).__name__}) learns from records, which are not in memory here: use one "

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdv_plausible.fit.said import sentences
-from sdv_plausible.models.forecast import Forecast, Forecaster, looks_numeric, rows_needed
+from sdv_plausible.models.forecast import Forecast, looks_numeric, rows_needed
 from sdv_plausible.models.learners import far_share, makes, planned_entries, plausible_gamma
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.crossing import largest_within
@@ -100,7 +100,7 @@ def plan(
     ledger.charge(*planned_entries(learner, domain, budget))
     ledger.charge(*sentences(settings, learner, domain))
     forecast, needed = None, None
-    if isinstance(learner, Forecaster) and len(domain):
+    if len(domain):
         share = sum(settings.split[:2]) if settings.split else 1.0  # of the rows goes into learning
 
         def foresee(rows: int) -> Forecast | None:

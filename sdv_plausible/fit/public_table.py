@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.public import PublicCodes
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -98,7 +97,7 @@ def check_public(
         raise Refused.saying(
             "public", f"public: column {nested[0]!r} holds lists, dicts or the like: leave it out"
         )
-    if not isinstance(learner, AdaptiveNetwork):
+    if not learner.takes_public:
         raise Refused.saying(
             "public",
             f"public goes with the default learner, not with {type(learner).__name__}: leave it out, or take "

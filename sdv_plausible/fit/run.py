@@ -31,7 +31,7 @@ from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.fit.told import CATEGORY, MOMENTS, Told
 from sdv_plausible.models import is_ours
-from sdv_plausible.models.bayesian_network import given_structure, names_columns
+from sdv_plausible.models.base import Learner
 from sdv_plausible.models.learners import planned_entries
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry, Part
@@ -88,7 +88,7 @@ class Fit:
     rules: RuleSet
     specs: Specs  # columns that the model sees, in order
     settings: Settings
-    learner: Any
+    learner: Learner
     side: tuple[LedgerEntry, ...] = ()  # what stands beside the mechanism, and the rules
     said: Mapping[str, Any] = field(default_factory=dict)  # settings, as a release file will have them
     earlier: Earlier = field(default_factory=Earlier)  # what the domain cost when it was learned
@@ -155,10 +155,7 @@ class Fit:
 
     def _check_names(self, domain: Domain) -> None:
         """Refuse what cannot be fitted to these columns, before anything is charged for it."""
-        if (structure := given_structure(self.learner)) is not None:  # seldom: the paper's network
-            from sdv_plausible.models.paper.structure import check_structure, check_tables
-
-            check_tables(check_structure(structure, domain), domain)
+        self.learner.check_domain(domain)
         if (omega := self.settings.test.omega) is not None and len(domain):
             omega.among(len(domain))
 
@@ -190,7 +187,7 @@ class Fit:
             domains += [one._planned() for one in (self._all(MOMENTS[0]), self._read_as(self.told.fewest))]
         elif not self.earlier.voted or math.isinf(settings.epsilon):
             return []
-        elif not (is_ours(self.learner) and names_columns(self.learner)):
+        elif not (is_ours(self.learner) and self.learner.names_columns):
             domains = [with_more(domain) for domain in domains]
         parts: tuple[Part, ...] = ("structure", "parameters")
         if self.told.open or self.earlier.anew:
@@ -319,7 +316,7 @@ class Fit:
         sampler = fit_release(codes, domain, self.settings, learner, ledger, coins, transcript)
         teller.tell_of_strangers(self.declared, self.rules, self.specs, rows)
         teller.tell_of_domain(domain)
-        teller.tell_of_structure(given_structure(self.learner), sampler.model, domain)
+        teller.tell_of_structure(self.learner.arcs, sampler.model, domain)
         return Found(
             domain=domain, rules=rules, sampler=sampler, ledger=opened.closed(), charge=opened.charge
         )

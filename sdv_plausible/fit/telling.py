@@ -14,7 +14,7 @@ import pandas as pd
 
 from sdv_plausible.fit.public_table import starts
 from sdv_plausible.fit.rows import LOOKED_AT, Rows
-from sdv_plausible.models.base import HasStructure
+from sdv_plausible.models.bayesian_network import HasStructure
 from sdv_plausible.rules.checking import check_rows
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.checking import Check, mostly_outside, often_missing

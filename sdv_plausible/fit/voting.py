@@ -9,7 +9,7 @@ from typing import Any
 
 from sdv_plausible.fit.options import VOTE_TAKES
 from sdv_plausible.fit.told import CATEGORY, Told
-from sdv_plausible.models.bayesian_network import given_structure
+from sdv_plausible.models.base import Learner
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.rules.rule import Rule
@@ -53,7 +53,7 @@ def without_blanks(file: DomainFile) -> DomainFile:
     return file if len(told) == len(file.columns) else replace(file, columns=told)
 
 
-def check_vote(told: Told, s: Settings, learner: Any) -> None:
+def check_vote(told: Told, s: Settings, learner: Learner) -> None:
     """Refuse what names columns whose types nobody knows yet, and a vote without noise."""
     if not math.isfinite(s.epsilon):
         raise Refused.saying(
@@ -61,13 +61,13 @@ def check_vote(told: Told, s: Settings, learner: Any) -> None:
             f'types ("voted") needs a finite epsilon, as the vote takes {VOTE_TAKES}: give one, or say '
             'types="detected"',
         )
-    if getattr(learner, "fitted", None) is not None:
+    if learner.names_columns and learner.arcs is None:
         raise Refused.saying(
             "model",
             f"model ({type(learner).__name__}) names its columns, and the types of {listed(told.open)} are "
             "to be voted for: declare them (domain=...)",
         )
-    arcs = given_structure(learner) or {}
+    arcs = learner.arcs or {}
     structure = {*arcs, *(parent for parents in arcs.values() for parent in parents)}
     rules = {n for rule in read_rules(told.rules) if isinstance(rule, Rule) for n in rule.columns}
     for what, named in (("rules", rules), ("structure", structure)):

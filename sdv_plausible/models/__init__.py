@@ -27,17 +27,15 @@ def make_learner(model: Any) -> Any:
     """Build the learner of a model from its name, or pass a learner through."""
     # ``"bayesian_network"``, ``"independent"`` (the paper's marginals baseline), ``"correlated"``
     # (DataSynthesizer's GreedyBayes), ``"gaussian_copula"``, ``"latent"`` (an autoencoder), ``"random"`` or
-    # ``"uniform"`` (nothing is learned), or an object with the methods of
-    # :class:`sdv_plausible.models.base.Learner`.
+    # ``"uniform"`` (nothing is learned), or a :class:`sdv_plausible.models.base.Learner`.
     from sdv_plausible.models.base import Learner
 
     if isinstance(model, str):
         return named_learner(model)
-    if isinstance(model, type) or not isinstance(model, Learner):
-        raise Refused(
-            "model", model, "must be a name or an object with the methods plan and fit of a Learner"
-        )
-    if getattr(model, "public", None) is not None:
+    if not isinstance(model, Learner):
+        rule = "must be a name or a learner: derive your own from sdv_plausible.models.base.Learner"
+        raise Refused("model", model, rule)
+    if model.public is not None:
         raise Refused.saying(
             "public",
             "public must be no parameter of the learner: give the table as public= to the synthesizer, whose "

@@ -10,13 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
-from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, Loss
-from sdv_plausible.privacy.entries import LedgerEntry, Part
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, Loss
+from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
@@ -24,9 +24,10 @@ from sdv_plausible.privacy.plausible_seeds import PrefixGroups, scan_plausible_s
 from sdv_plausible.questions.queryable import Queryable, SeedRecords
 from sdv_plausible.table.columns.domain import Domain
 
+if TYPE_CHECKING:
+    from sdv_plausible.models.forecast import Forecast
+
 SCAN_BLOCK = 256  # candidates whose likelihoods under thousands of records are held at once
-WHOLE_MODEL: tuple[Part, ...] = ("structure", "parameters")
-NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,14 +67,9 @@ class ModelBudget:
         """Ledger entry of a learner that spends all of it on one Gaussian budget."""
         mu = self.gaussian()
         if math.isinf(mu):
-            return LedgerEntry(
-                name="model",
-                mechanism=f"{what}, no noise",
-                losses=(InfiniteLoss(),),
-                scope="the model",
-                note=NO_NOISE,
-                parts=WHOLE_MODEL,
-            )
+            from sdv_plausible.models.stages import stage_entry  # seldom: no claim
+
+            return stage_entry("model", what, WHOLE_MODEL, (), "")
         return LedgerEntry(
             name="model",
             mechanism=f"{what}; discrete Gaussian noise on every cell, mu {rounded_up(mu)} in all",
@@ -81,25 +77,6 @@ class ModelBudget:
             scope="the model",
             parts=WHOLE_MODEL,
         )
-
-
-@runtime_checkable
-class Learner(Protocol):
-    """Makes a :class:`SeedModel` from noisy answers, within a budget.
-
-    More is asked of it if it has it: ``makes``, the class of its models (a :class:`PrefixModel` makes the
-    release test and its exact accounting available), and ``forecast``
-    (:class:`~sdv_plausible.models.forecast.Forecaster`). One whose questions need records, and not counts
-    alone, says so by ``looks_at_records``: it is refused where a table stays in parts. One that cannot
-    protect everybody has a ``check_neighbours(neighbours)`` that raises: it is called before a domain costs.
-    One that wants other rows for structure, parameters and seeds says so by ``split``, three shares.
-    """
-
-    def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
-        """Ledger entries of learning, from the domain and the budget alone."""
-
-    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> SeedModel:
-        """Learn from what can be asked for the charged entries of :meth:`plan`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,25 +291,57 @@ class PrefixModel(SeedModel):
         return found
 
 
-@runtime_checkable
-class HasStructure(Protocol):
-    """A model with a network of columns."""
+class Learner(ABC):
+    """Makes a :class:`SeedModel` from noisy answers, within a budget: what every learner derives from.
 
-    def structure(self) -> Sequence[tuple[int, tuple[int, ...]]]:
-        """Every column with its parents, in the resampling order."""
-
-
-def named_structure(model: Any, names: Sequence[str]) -> dict[str, list[str]]:
-    """Parents of every column by name, in the resampling order.
-
-    Raises
-    ------
-    ValueError
-        If the model tells none.
+    Two methods make one. What it says besides has a default here, and nothing else is asked of it.
     """
-    if not isinstance(model, HasStructure):
-        raise ValueError(
-            f"the model ({type(model).__name__}) tells no structure: give it a method structure() that lists "
-            "every column with its parents, or use model='bayesian_network'"
-        )
-    return {names[child]: [names[parent] for parent in parents] for child, parents in model.structure()}
+
+    makes: ClassVar[type] = SeedModel
+    """Class of its models: a :class:`PrefixModel` has the release test, and its exact accounting."""
+    split: tuple[float, float, float] | None = None
+    """Shares of the rows for structure, parameters and seeds; None: every row serves all three."""
+    parts_apart: ClassVar[bool] = False
+    """Whether each entry pays for the rows of its own part alone: believed of the package's learners only."""
+    looks_at_records: ClassVar[bool] = False
+    """Whether it needs records, and not counts alone: it is refused where a table stays in parts."""
+    takes_public: ClassVar[bool] = False
+    """Whether it is a dataclass with ``public``, codes of a published table, for a fit to fill in."""
+    public: Any = None
+
+    @abstractmethod
+    def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
+        """Ledger entries of learning, from the domain and the budget alone."""
+
+    @abstractmethod
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> SeedModel:
+        """Learn from what can be asked for the charged entries of :meth:`plan`."""
+
+    @property
+    def looks_at_pairs(self) -> bool:
+        """Whether all pairs of columns are looked at, so that there may not be too many."""
+        return False
+
+    @property
+    def arcs(self) -> Mapping[str, Sequence[str]] | None:
+        """Parents of columns that it was given, by name; None if it finds its own."""
+        return None
+
+    @property
+    def names_columns(self) -> bool:
+        """Whether it names the columns of its model, so that none may be split or left out."""
+        return self.arcs is not None
+
+    def check_neighbours(self, neighbours: Neighbours) -> None:  # noqa: B027
+        """Raise ValueError for whom it cannot protect: before a domain costs."""
+
+    def check_domain(self, domain: Domain) -> None:  # noqa: B027
+        """Raise ValueError for columns that it cannot take, as far as they are declared."""
+
+    def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:  # noqa: ARG002
+        """How noise will show on a table of about so many rows; None if that is not known."""
+        return None
+
+    def as_printed(self, domain: Domain, budget: ModelBudget) -> tuple[str, str] | None:  # noqa: ARG002
+        """What a paper's formulas give and miss, said beside the total: of the package's learners only."""
+        return None

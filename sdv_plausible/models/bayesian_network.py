@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -146,12 +146,25 @@ def topological_order(parents: Parents, cardinalities: Sequence[int]) -> tuple[i
     return tuple(order)
 
 
-def names_columns(learner: Any) -> bool:
-    """Whether a learner names the columns of its model, so that none may be split or left out."""
-    return given_structure(learner) is not None or getattr(learner, "fitted", None) is not None
+@runtime_checkable
+class HasStructure(Protocol):
+    """A model with a network of columns."""
+
+    def structure(self) -> Sequence[tuple[int, tuple[int, ...]]]:
+        """Every column with its parents, in the resampling order."""
 
 
-def given_structure(learner: Any) -> Mapping[str, Sequence[str]] | None:
-    """Arcs that a learner was given, by names of columns; None if it finds its own."""
-    structure = getattr(learner, "structure", None)
-    return structure if isinstance(structure, Mapping) else None
+def named_structure(model: Any, names: Sequence[str]) -> dict[str, list[str]]:
+    """Parents of every column by name, in the resampling order.
+
+    Raises
+    ------
+    ValueError
+        If the model tells none.
+    """
+    if not isinstance(model, HasStructure):
+        raise ValueError(
+            f"the model ({type(model).__name__}) tells no structure: give it a method structure() that lists "
+            "every column with its parents, or use model='bayesian_network'"
+        )
+    return {names[child]: [names[parent] for parent in parents] for child, parents in model.structure()}

@@ -94,16 +94,14 @@ def check_learner(learner: Learner) -> None:
     Parameters
     ----------
     learner : Learner
-        With ``plan`` and ``fit``; ``makes`` and ``forecast`` if it has them.
+        Of the package, or your own.
 
     Raises
     ------
     AssertionError
         If a rule is broken; the text says which.
     """
-    assert isinstance(learner, Learner), (
-        "a learner needs the methods plan(domain, budget) and fit(rows, domain, budget, coins)"
-    )
+    assert isinstance(learner, Learner), f"a learner must derive from Learner, not {type(learner).__name__}"
     for budget in BUDGETS:
         check_model(_fitted(learner, TINY, budget, 2000), TINY)
     for cardinalities in AWKWARD:
@@ -118,14 +116,19 @@ def check_learner(learner: Learner) -> None:
     check_model(_fitted(learner, TINY, free, 2000), TINY)
 
 
-def _fitted(learner: Learner, cardinalities: Sequence[int], budget: ModelBudget, num_rows: int) -> SeedModel:
-    """Fit as a release does, and check what that did to the ledger."""
-    domain = Domain(
+def domain_of(cardinalities: Sequence[int]) -> Domain:
+    """Columns c0, c1, ... with so many codes each, which are declared."""
+    return Domain(
         tuple(
             Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c)))
             for j, c in enumerate(cardinalities)
         )
     )
+
+
+def _fitted(learner: Learner, cardinalities: Sequence[int], budget: ModelBudget, num_rows: int) -> SeedModel:
+    """Fit as a release does, and check what that did to the ledger."""
+    domain = domain_of(cardinalities)
     coins = Coins.from_seed(num_rows)
     codes = np.stack([coins.integers(c, num_rows) for c in cardinalities], axis=1).astype(np.int32)
     planned = planned_entries(learner, domain, budget)

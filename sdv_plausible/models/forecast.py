@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
-from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.conditional_table import project_to_simplex
 from sdv_plausible.table.columns.domain import Domain
 
@@ -97,14 +96,6 @@ class Forecast:
                 f"from {2 * GOOD:.2g} on), raise epsilon, or have more rows"
             )
         return found
-
-
-@runtime_checkable
-class Forecaster(Protocol):
-    """A learner that can say beforehand how its noise will show."""
-
-    def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
-        """Forecast for a table of about so many rows; None without noise."""
 
 
 def noise_distance(cardinality: int, sigma: float, rows: float) -> float:

@@ -6,12 +6,11 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from sdv_plausible.models.base import WHOLE_MODEL, Learner, ModelBudget, PrefixModel, SeedModel
+from sdv_plausible.models.base import Learner, ModelBudget, PrefixModel, SeedModel
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 MOST_COLUMNS = (
@@ -24,13 +23,9 @@ FAR = (
 GRID_EXCESS = 1 + 1e-6  # of gamma, where logarithms of likelihoods are on a grid
 
 
-def check_number_of_columns(learner: Any, number: int) -> None:
-    """Refuse more modelled columns than a learner can take in, before anything is asked or charged.
-
-    One that looks at all pairs of columns says so by ``looks_at_pairs``: more than ``MANY_COLUMNS`` are
-    warned of then.
-    """
-    if number <= MANY_COLUMNS or not getattr(learner, "looks_at_pairs", False):
+def check_number_of_columns(learner: Learner, number: int) -> None:
+    """Refuse more modelled columns than a learner can take in, before anything is asked or charged."""
+    if number <= MANY_COLUMNS or not learner.looks_at_pairs:
         return
     pairs = number * (number - 1) // 2
     found = f"{number:,} modelled columns have {pairs:,} pairs, and this model looks at all of them"
@@ -40,9 +35,9 @@ def check_number_of_columns(learner: Any, number: int) -> None:
     warnings.warn(f"{found}: fitting takes minutes; to be faster, {way_out}", stacklevel=3)
 
 
-def makes(learner: Any) -> type[SeedModel]:
-    """Class of a learner's models, as far as it tells."""
-    told = getattr(learner, "makes", SeedModel)
+def makes(learner: Learner) -> type[SeedModel]:
+    """Class of a learner's models, where it tells one."""
+    told = learner.makes
     return told if isinstance(told, type) and issubclass(told, SeedModel) else SeedModel
 
 
@@ -110,7 +105,7 @@ def _entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[Ledg
     ]
 
 
-def plausible_gamma(learner: Any, gamma: float) -> float:
+def plausible_gamma(learner: Learner, gamma: float) -> float:
     """Factor between likelihoods among the plausible seeds, for Privacy Test 2's accounting."""
     # The plausible seeds of a :class:`PrefixModel` are prefix groups, with equal likelihoods: 1. Any other
     # model may use the whole partition: the test's gamma (docs/explanation/proofs/seed_test.md, Theorem 2),
@@ -121,6 +116,6 @@ def plausible_gamma(learner: Any, gamma: float) -> float:
     return 1.0 if issubclass(made, PrefixModel) else gamma
 
 
-def far_share(learner: Any, gamma: float) -> float:
+def far_share(learner: Learner, gamma: float) -> float:
     """Probability, of each proposal, that a counted seed could not have made it (latent_test.md, Lemma 3)."""
     return gamma * GRID_EXCESS * FAR if makes(learner).in_latent_space else 0.0

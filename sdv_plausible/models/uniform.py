@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sdv_plausible.models.base import ModelBudget, SeedModel
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork, topological_order
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -17,7 +17,7 @@ from sdv_plausible.table.columns.domain import Domain
 
 
 @dataclass(frozen=True)
-class Uniform:
+class Uniform(Learner):
     """Every value of the domain equally likely, independently."""
 
     makes: ClassVar[type[SeedModel]] = BayesianNetwork

@@ -19,6 +19,7 @@ from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss
 Status = Literal["charged", "declared", "no claim"]
 Part = Literal["domain", "structure", "parameters", "seeds"]
 """What of a release an entry may pay for."""
+WHOLE_MODEL: tuple[Part, ...] = ("structure", "parameters")
 TOLERANCE = 1e-6
 """Relative: so far may two accounts of the same losses differ, by the machine and the libraries."""
 ROUNDING = 1e-9  # relative: of sums of the same losses

@@ -11,14 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.models.base import ModelBudget, SeedModel
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.gaussian_copula.correlations import factors
 from sdv_plausible.models.gaussian_copula.model import CopulaModel
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sdv.versions import from_native, sdv_bases, to_native
 from sdv_plausible.table.codec import Codec
@@ -43,7 +42,7 @@ NOTE = (
 )
 
 
-class SDVCopula:
+class SDVCopula(Learner):
     """SDV's Gaussian copula, fitted to binned rows without noise, or fitted before.
 
     Parameters
@@ -82,6 +81,11 @@ class SDVCopula:
         unfitted = not isinstance(given, type) and self.fitted is None
         self.arguments = dict(given.get_parameters()) if unfitted else arguments
 
+    @property
+    def names_columns(self) -> bool:
+        """Whether it was fitted to columns before."""
+        return self.fitted is not None
+
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:  # noqa: ARG002
         """One entry: an infinite loss."""
         how = "fitted before" if self.fitted is not None else "fitted to the binned rows"
@@ -96,7 +100,7 @@ class SDVCopula:
             )
         ]
 
-    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> CopulaModel:  # noqa: ARG002
+    def fit(self, rows: Any, domain: Domain, budget: ModelBudget, coins: Coins) -> CopulaModel:  # noqa: ARG002
         """Fit SDV's model to rows of which only the bins are known, and take its parameters."""
         fitted = self.fitted
         if fitted is None:

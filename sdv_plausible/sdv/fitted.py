@@ -15,7 +15,7 @@ from sdv.errors import SamplingError
 
 from sdv_plausible.fit.earlier import with_charges, with_looks
 from sdv_plausible.fit.run import Found
-from sdv_plausible.models.base import named_structure
+from sdv_plausible.models.bayesian_network import named_structure
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.release.file.release import Release

@@ -13,7 +13,7 @@ from doors import fit_codes
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.fit.plan import HARDLY_ANY, TRIED_EPSILONS, epsilon_for, plan
 from sdv_plausible.models import make_learner
-from sdv_plausible.models.base import SeedModel
+from sdv_plausible.models.base import Learner, SeedModel
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
@@ -109,7 +109,7 @@ def test_of_a_split_the_rows_that_learn_are_forecast():
 
 
 def test_a_learner_that_foresees_nothing_and_one_of_the_wrong_model():
-    class Plain:
+    class Plain(Learner):
         makes = SeedModel
 
         def plan(self, domain, budget):

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from sdv_plausible.fit.learning import fit_release, split_rows
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.models.base import ModelBudget, SeedModel
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.learners import planned_entries
 from sdv_plausible.models.uniform import Uniform
@@ -165,7 +165,7 @@ def test_the_budget_of_the_model_leaves_room_for_what_was_charged():
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 
-class Liar:
+class Liar(Learner):
     """A learner that says it makes one kind of model and gives another."""
 
     makes = BayesianNetwork

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from sdv_plausible.fit.plan import plan
-from sdv_plausible.fit.said import as_printed, deniability, sentences
+from sdv_plausible.fit.said import deniability, sentences
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.table.columns.domain import Attribute, Domain
@@ -25,6 +26,10 @@ def settings(**given: Any) -> Settings:
         "test": "release", "row_cap": 1000, "seed_free_share": 0.5,
     }  # fmt: skip
     return settings_of(**{**usual, **given})
+
+
+def as_printed(made: Settings) -> str:
+    return sentences(made, replace(PAPER, split=made.split), DOMAIN)[1].mechanism
 
 
 @pytest.mark.parametrize(
@@ -51,27 +56,38 @@ def test_which_deniability_holds(given: dict[str, Any], said: str) -> None:
 
 def test_printed_total_stands_beside_the_proved_one() -> None:
     made = settings(epsilon=2.32, split=SPLIT)
-    text = as_printed(made, PAPER, DOMAIN)
+    text = as_printed(made)
     assert "epsilon 1 at delta 1.75e-10 for the model" in text
     assert "p = 0.187" in text
     assert "twice" in text
-    ledger = plan(made, PAPER, DOMAIN).ledger
+    ledger = plan(made, replace(PAPER, split=SPLIT), DOMAIN).ledger
     assert text in ledger.said("as printed")
     assert 0.5 < ledger.total() < 1.0  # proved, and here below what is printed
     same_rows = settings(epsilon=2.32)
-    assert "the same rows" in as_printed(same_rows, PAPER, DOMAIN)
+    assert "the same rows" in as_printed(same_rows)
     assert plan(same_rows, PAPER, DOMAIN).ledger.total() > 2.32
 
 
 def test_printed_rows() -> None:
     made = settings(epsilon=2.32, split=SPLIT, test="randomized", omega=3)
-    assert "for each candidate (Theorem 1" in as_printed(made, PAPER, DOMAIN)
+    assert "for each candidate (Theorem 1" in as_printed(made)
     high = settings(test="randomized", omega=3, epsilon0=0.01, k=400, row_cap=1)
-    assert "no epsilon for candidates" in as_printed(high, PAPER, DOMAIN)
-    assert "no epsilon for the model" in as_printed(settings(epsilon=math.inf), PAPER, DOMAIN)
+    assert "no epsilon for candidates" in as_printed(high)
+    assert "no epsilon for the model" in as_printed(settings(epsilon=math.inf))
 
 
 def test_the_papers_accounting_needs_its_noise() -> None:
     with pytest.raises(ValueError, match="noise"):
         PaperNetwork(accounting="paper")
     assert len(sentences(settings(), PaperNetwork(), DOMAIN)) == 1
+
+
+def test_what_others_say_of_a_papers_formulas_is_not_repeated() -> None:
+    """A learner of one's own could put any number beside the total. Control: the paper's, which it derives from."""
+
+    class Mine(PaperNetwork):
+        def as_printed(self, *_: Any) -> tuple[str, str]:
+            return "epsilon 0.001", "nothing"
+
+    own = Mine(noise="paper", accounting="paper")
+    assert [len(sentences(settings(), learner, DOMAIN)) for learner in (PAPER, own)] == [2, 1]

@@ -39,6 +39,7 @@ from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.fit.told import CATEGORY, MOMENTS
 from sdv_plausible.fit.voting import left_open
 from sdv_plausible.models import NAMES, make_learner
+from sdv_plausible.models.base import Learner
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.accounting.filters import FILTERS, gaussian_cost
@@ -491,10 +492,12 @@ def test_planted_losses_of_the_columns_that_were_found_make_totals_that_hang_on_
         assert len({later_total(model, outcome) for outcome in VOTED}) > 1
 
 
-class ByColumns:
+class ByColumns(Learner):
     """A learner of somebody's own: noise of another kind for few columns than for many."""
 
     makes = BayesianNetwork
+    arcs: Any = None
+    names_columns: Any = False
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -514,7 +517,7 @@ def test_a_learner_that_plans_by_the_number_of_columns_is_refused_after_a_vote(
     most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for outcome in VOTED:
-        named = [{"structure": {}}, {"structure": {"sex": []}}, {"fitted": True}]
+        named = [{"names_columns": True, **arcs} for arcs in ({}, {"arcs": {}}, {"arcs": {"sex": []}})]
         for said in ({}, *(named if outcome != "moment" else ())):
             model = ByColumns(most)
             vars(model).update(said)  # as if it named columns, which nobody had to check before

@@ -15,7 +15,8 @@ from networks import FALSE_ALARM, UNIVERSE, network, p_value
 
 from sdv_plausible.models import base
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.models.base import HasStructure, ModelBudget, PrefixModel, Proposals, SeedModel
+from sdv_plausible.models.base import Learner, ModelBudget, PrefixModel, Proposals, SeedModel
+from sdv_plausible.models.bayesian_network import HasStructure
 from sdv_plausible.models.learners import makes, planned_entries, plausible_gamma
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.composition import compose
@@ -62,8 +63,10 @@ def test_the_entry_of_a_budget_says_what_it_costs():
     assert "no noise" in free.entry("one-way counts").mechanism
 
 
-class Silent:
+class Silent(Learner):
     """A learner that plans nothing."""
+
+    fit = Uniform.fit
 
     def plan(self, domain, budget):
         return []

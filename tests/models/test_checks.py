@@ -15,7 +15,7 @@ import pytest
 
 from sdv_plausible import check_learner, check_model
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.models.base import PrefixModel, Proposals, SeedModel
+from sdv_plausible.models.base import Learner, PrefixModel, Proposals, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.models.paper.paper_network import PaperNetwork
@@ -145,7 +145,7 @@ def test_too_many_candidates_to_enumerate() -> None:
 
 
 @dataclass(frozen=True)
-class Margins:
+class Margins(Learner):
     """A right learner, of which the mistakes below are made."""
 
     makes = BayesianNetwork

@@ -15,7 +15,7 @@ from doors import door, learn
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.base import Learner, ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID, count_entropies
 from sdv_plausible.models.paper.paper_network import PaperNetwork
@@ -274,7 +274,7 @@ def test_a_domain_from_the_largest_value_is_caught(monkeypatch) -> None:
 
 
 @dataclass(frozen=True)
-class Thief:
+class Thief(Learner):
     """Looks at the rows without noise and tells the ledger nothing."""
 
     def plan(self, domain, budget):

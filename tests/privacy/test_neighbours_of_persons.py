@@ -197,7 +197,7 @@ def test_the_bound_from_above_holds_for_the_larger_table(rows: int) -> None:
     bound = partial(
         asked_with, bound=lambda door: _most_rows(door, plan), rows=smaller, neighbours=neighbours, plan=plan
     )
-    sigma = neighbours.histogram_l2 / (plan.mu * math.sqrt(plan.share_each("size")))
+    sigma = neighbours.histogram_l2 / plan.mu_each("size")
     tail = math.sqrt(-2 * math.log(plan.size_failure)) * sigma
     found = [bound(-z) for z in range(math.floor(tail) - 5, math.floor(tail) + 1)]
     assert size + rows <= min(found) < size + rows + 3

@@ -19,15 +19,15 @@ import numpy as np
 from sdv_plausible.audit.attacks.bounds import AttackBounds, attack_bounds, provable
 from sdv_plausible.audit.listening import ListeningRows, check_heard
 from sdv_plausible.audit.membership import FloatArray
-from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
+from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import Learner, ModelBudget
+from sdv_plausible.models.checks import domain_of
 from sdv_plausible.models.learners import planned_entries
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.table.columns.domain import Attribute, Domain
 
 ALL = 1 - 1e-9  # share of the budget from which on nothing can be asked any more
 
@@ -175,9 +175,9 @@ def white_box_of_default(
     false_alarm : float
         For each bound.
     """
-    domain = Domain(tuple(Attribute(name=n, kind="categorical", values=(0, 1)) for n in ("x", "y")))
-    budget = ModelBudget(epsilon=epsilon, delta=delta)
-    return white_box(AdaptiveNetwork(), domain, budget, *worst_tables(), runs=runs, false_alarm=false_alarm)
+    learner, budget = make_learner("bayesian_network"), ModelBudget(epsilon=epsilon, delta=delta)
+    tables = worst_tables()
+    return white_box(learner, domain_of((2, 2)), budget, *tables, runs=runs, false_alarm=false_alarm)
 
 
 def worst_tables(cardinality: int = 2, rows: int = 1000) -> tuple[np.ndarray, np.ndarray]:

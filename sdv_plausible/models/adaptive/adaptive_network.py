@@ -26,7 +26,7 @@ from sdv_plausible.models.adaptive.maximum_entropy import fit_network
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.public import PublicCodes
 from sdv_plausible.models.adaptive.schedule import SIZE_SHARE, Schedule, forecast
-from sdv_plausible.models.base import ModelBudget, SeedModel
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.forecast import Forecast
 from sdv_plausible.privacy import checks as check
@@ -42,7 +42,7 @@ NUM_SIMULATED = 60_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptiveNetwork:
+class AdaptiveNetwork(Learner):
     """The default learner: adaptive measurement, then a maximum-entropy Bayesian network.
 
     Parameters
@@ -57,6 +57,7 @@ class AdaptiveNetwork:
     max_cost: int = 300_000
     public: PublicCodes | None = None
     makes: ClassVar[type[SeedModel]] = BayesianNetwork
+    takes_public: ClassVar[bool] = True
     looks_at_pairs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sdv_plausible.models.base import ModelBudget, SeedModel
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.cleaning import clean_counts, clean_margin, dirichlet_table
 from sdv_plausible.models.conditional_table import ConditionalTable
@@ -26,7 +26,7 @@ Node = tuple[Axis, Axes]
 
 
 @dataclass(frozen=True, kw_only=True)
-class GreedyBayes:
+class GreedyBayes(Learner):
     """DataSynthesizer's correlated attribute mode: a Bayesian network by GreedyBayes, all of it private.
 
     Parameters
@@ -63,7 +63,7 @@ class GreedyBayes:
         plan = GreedyPlan.make(domain, budget)
         counted, m = rows.part("parameters"), len(domain)
         codes = [Axis.of_codes(j, c) for j, c in enumerate(domain.cardinalities)]
-        answers = counted.ask_tables([[axis] for axis in codes], [plan.share_each("margins")] * m)
+        answers = counted.ask_tables([[axis] for axis in codes], plan.each("margins"))
         total = float(np.mean([answer.values.sum() for answer in answers]))
         margins = [clean_margin(answer.values, total) for answer in answers]
         if m < 2:
@@ -74,7 +74,7 @@ class GreedyBayes:
         nodes = self._network(chosen, levels, most_rows, m, coins)
         linked = [node for node in nodes if node[1]]
         sets = [[*parents, child] for child, parents in linked]
-        tables = counted.ask_tables(sets, [plan.share_each("tables")] * len(sets))
+        tables = counted.ask_tables(sets, plan.each("tables")[: len(sets)])
         found = {
             child.column: _table(child, parents, answer.values, answer.sigma, margins, total)
             for (child, parents), answer in zip(linked, tables, strict=True)
@@ -85,7 +85,7 @@ class GreedyBayes:
 
     def _most_cells(self, total: float, rows: Queryable, plan: GreedyPlan) -> float:
         """Bound on the cells of a table: theta-usefulness of PrivBayes, with the noise that it will get."""
-        sigma = rows.sigma(plan.share_each("tables"))
+        sigma = rows.sigma(plan.each("tables")[0])
         noise = self.usefulness * sigma
         return float(self.max_cells) if not noise else min(self.max_cells, max(total, 1.0) / noise)
 
@@ -109,7 +109,7 @@ class GreedyBayes:
 
 def _most_rows(rows: Queryable, plan: GreedyPlan) -> int:
     """Upper bound on the larger neighbour's rows (docs/explanation/proofs/greedy_bayes.md, Theorem 3)."""
-    number = rows.ask(NumberOfRows(), plan.share_each("size"), plan.size_failure)
+    number = rows.ask(NumberOfRows(), plan.shares["size"], plan.size_failure)
     # The discrete Gaussian is sub-Gaussian: Pr[z <= -t sigma] <= exp(-t**2 / 2).
     tail = math.sqrt(-2 * math.log(plan.size_failure)) * number.sigma if plan.size_failure else 0.0
     return max(1, int(number.values[0]) + math.ceil(tail) + rows.neighbours.rows)

@@ -10,15 +10,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from sdv_plausible.models.base import ModelBudget, SeedModel
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.cleaning import clean_margin
 from sdv_plausible.models.gaussian_copula.correlations import factors, latent_scores, polychoric
 from sdv_plausible.models.gaussian_copula.model import CopulaModel
+from sdv_plausible.models.stages import Stages, Told
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.accounting.losses import GaussianLoss
-from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.questions.queryable import Queryable
@@ -28,8 +27,28 @@ Tables = Mapping[tuple[int, int], np.ndarray]
 MARGINS = 0.5  # share of mu**2 for one-way counts; the pairs get the rest
 
 
+class CopulaPlan(Stages):
+    """Without pairs, margins take all of the budget."""
+
+    told: ClassVar[Told] = {
+        "margins": ("one-way counts", WHOLE_MODEL),
+        "pairs": ("counts of pairs of buckets", WHOLE_MODEL),
+    }
+
+    @classmethod
+    def make(cls, domain: Domain, budget: ModelBudget) -> CopulaPlan:
+        """Share out the budget."""
+        shares = {"margins": MARGINS, "pairs": 1 - MARGINS} if len(domain) > 1 else {"margins": 1.0}
+        return cls(mu=budget.gaussian(), shares=shares, num_attributes=len(domain))
+
+    def releases(self, stage: str) -> int:
+        """Tables of all pairs."""
+        m = self.num_attributes
+        return m * (m - 1) // 2 if stage == "pairs" else super().releases(stage)
+
+
 @dataclass(frozen=True, kw_only=True)
-class GaussianCopula:
+class GaussianCopula(Learner):
     """Margins and polychoric correlations from noisy counts.
 
     Parameters
@@ -47,18 +66,16 @@ class GaussianCopula:
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
         """Ledger entries of learning: one for the margins and one for the pairs."""
-        mu = budget.gaussian()
-        if math.isinf(mu):
+        plan = CopulaPlan.make(domain, budget)
+        if math.isinf(plan.mu):
             return [budget.entry("counts of columns and of pairs of buckets")]
-        m = len(domain)
-        asked = [("margins", "one-way counts", m), ("pairs", "counts of pairs of buckets", m * (m - 1) // 2)]
-        return [_entry(name, what, mu, _share(name, m), count) for name, what, count in asked if count]
+        return plan.counted()
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> CopulaModel:  # noqa: ARG002
         """Ask for margins, then for pairs of buckets made from them."""
-        m = len(domain)
+        m, plan = len(domain), CopulaPlan.make(domain, budget)
         codes = [[Axis.of_codes(j, c)] for j, c in enumerate(domain.cardinalities)]
-        answers = rows.ask_tables(codes, [_share("margins", m)] * m)
+        answers = rows.ask_tables(codes, plan.each("margins"))
         total = float(np.mean([answer.values.sum() for answer in answers]))
         margins = [clean_margin(answer.values, total) for answer in answers]
         buckets = [
@@ -67,7 +84,7 @@ class GaussianCopula:
         ]
         pairs = list(itertools.combinations(range(m), 2))
         asked = [[Axis(i, buckets[i]), Axis(j, buckets[j])] for i, j in pairs]
-        found = rows.ask_tables(asked, [_share("pairs", m)] * len(pairs)) if pairs else []
+        found = rows.ask_tables(asked, plan.each("pairs")) if pairs else []
         sigma = found[0].sigma if found else 0.0
         tables = {pair: np.asarray(answer.values, float) for pair, answer in zip(pairs, found, strict=True)}
         masses = [np.bincount(bucket, margin) for bucket, margin in zip(buckets, margins, strict=True)]
@@ -84,24 +101,6 @@ def _ranks(domain: Domain, tables: Tables, masses: Sequence[np.ndarray], noise: 
         np.arange(len(score)) if known else np.argsort(score, kind="stable")
         for score, known in zip(scores, ordered, strict=True)
     ]
-
-
-def _share(name: str, m: int) -> float:
-    """Share of mu**2 of each table: without pairs, margins take all of it."""
-    if m < 2:
-        return 1.0 / m
-    return MARGINS / m if name == "margins" else (1 - MARGINS) / (m * (m - 1) // 2)
-
-
-def _entry(name: str, what: str, mu: float, share: float, count: int) -> LedgerEntry:
-    each = mu * math.sqrt(share)
-    return LedgerEntry(
-        name=name,
-        mechanism=f"{what}, discrete Gaussian noise on every cell, mu {rounded_up(each)} each",
-        losses=(GaussianLoss(sensitivity_over_sigma=each, count=count),),
-        scope="the model",
-        parts=("structure", "parameters"),
-    )
 
 
 def _correlations(

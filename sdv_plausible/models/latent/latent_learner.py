@@ -8,16 +8,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from sdv_plausible.models.base import ModelBudget, SeedModel
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.cleaning import clean_margin
 from sdv_plausible.models.latent.model import LatentModel
 from sdv_plausible.models.latent.network import MOST_BUCKETS, MOST_HIDDEN, MOST_LATENT, check_floor
 from sdv_plausible.models.latent.training import Training, untrained
+from sdv_plausible.models.stages import counts_entry, stage_entry
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.accounting.sampled_gaussian import calibrate_sampled
-from sdv_plausible.privacy.entries import LedgerEntry, Part
+from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
@@ -27,11 +27,10 @@ from sdv_plausible.table.columns.domain import Domain
 
 MARGINS = 0.2  # share of mu**2 for one-way counts; training gets what they leave
 _MOST_AIMED_AT = MOST_BUCKETS // 4  # runs of an ordered column may be more than are aimed at
-_PARTS: tuple[Part, ...] = ("structure", "parameters")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Latent:
+class Latent(Learner):
     """Encoder and decoder by private gradient descent; nothing here depends on the rows.
 
     Parameters
@@ -96,30 +95,15 @@ class Latent:
             return [budget.entry("one-way counts and gradients")]
         m = len(domain)
         each = budget.gaussian() * math.sqrt(MARGINS / m)
-        margins = GaussianLoss(sensitivity_over_sigma=each, count=m)
-        spent = (*budget.spent, margins)
+        margins = counts_entry("margins", "one-way counts", WHOLE_MODEL, each, m)
+        spent = (*budget.spent, *margins.losses)
         training = calibrate_sampled(budget.epsilon, budget.delta, self.sample, self.steps, spent)
-        return [
-            LedgerEntry(
-                name="margins",
-                mechanism=f"one-way counts, discrete Gaussian noise on every cell, mu {rounded_up(each)} "
-                "each",
-                losses=(margins,),
-                scope="the model",
-                parts=_PARTS,
-            ),
-            LedgerEntry(
-                name="training",
-                mechanism=(
-                    f"{self.steps} sums of clipped gradients, each of a fresh sample that a row is in with "
-                    f"probability {rounded_up(self.sample)}, discrete Gaussian noise, mu "
-                    f"{rounded_up(training.sensitivity_over_sigma)} each"
-                ),
-                losses=(training,),
-                scope="the model",
-                parts=_PARTS,
-            ),
-        ]
+        noise = (
+            f"each of a fresh sample that a row is in with probability {rounded_up(self.sample)}, discrete "
+            f"Gaussian noise, mu {rounded_up(training.sensitivity_over_sigma)} each"
+        )
+        sums = f"{self.steps} sums of clipped gradients"
+        return [margins, stage_entry("training", sums, WHOLE_MODEL, (training,), noise)]
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> LatentModel:  # noqa: ARG002
         """Ask for margins, then train."""

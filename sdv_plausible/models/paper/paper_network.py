@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sdv_plausible.models.base import ModelBudget, SeedModel
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Parents, topological_order
 from sdv_plausible.models.buckets import MAX_BUCKETS, default_buckets
 from sdv_plausible.models.cleaning import ParameterDraw, clean_counts, clean_margin, dirichlet_table
@@ -18,6 +18,8 @@ from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared
 from sdv_plausible.models.paper.entropies import Entropies
 from sdv_plausible.models.paper.normal import normal_rows
 from sdv_plausible.models.paper.printed import (
+    MISSED,
+    SAME_ROWS,
     PrintedCounts,
     PrintedEntropies,
     PrintedPlan,
@@ -27,7 +29,12 @@ from sdv_plausible.models.paper.printed import (
     uniform_prior,
 )
 from sdv_plausible.models.paper.shares import LearningPlan, Structure
-from sdv_plausible.models.paper.structure import check_structure, correlation_feature_selection, within_memory
+from sdv_plausible.models.paper.structure import (
+    check_structure,
+    check_tables,
+    correlation_feature_selection,
+    within_memory,
+)
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.split import check_split
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -41,7 +48,7 @@ Accounting = Literal["proved", "paper"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaperNetwork:
+class PaperNetwork(Learner):
     """Learns structure and parameters of a Bayesian network, with or without noise.
 
     Parameters
@@ -81,11 +88,17 @@ class PaperNetwork:
     split: tuple[float, float, float] | None = None
     accounting: Accounting = "proved"
     makes: ClassVar[type[SeedModel]] = BayesianNetwork
+    parts_apart: ClassVar[bool] = True
 
     @property
     def looks_at_pairs(self) -> bool:
         """Whether all pairs of columns are looked at."""
         return self.structure == "cfs"
+
+    @property
+    def arcs(self) -> Mapping[str, Sequence[str]] | None:
+        """Parents of columns that it was given."""
+        return None if isinstance(self.structure, str) else self.structure
 
     def __post_init__(self) -> None:
         if isinstance(self.structure, str) and self.structure not in ("cfs", "independent"):
@@ -125,6 +138,18 @@ class PaperNetwork:
         """Raise ValueError if the noise as printed is to protect people or replaced rows."""
         if self.noise == "paper":
             check_printed(neighbours)
+
+    def check_domain(self, domain: Domain) -> None:
+        """Raise ValueError for arcs of other columns, or whose tables would not fit into memory."""
+        if self.arcs is not None:
+            check_tables(check_structure(self.arcs, domain), domain)
+
+    def as_printed(self, domain: Domain, budget: ModelBudget) -> tuple[str, str] | None:
+        """What section 3.5 gives for the model, and what it misses."""
+        if self.accounting != "paper":
+            return None
+        missed = MISSED if self.split else SAME_ROWS + MISSED
+        return self.printed_plan(domain, budget).as_printed(budget.delta, self.split), missed
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
         """Ledger entries of learning."""

@@ -12,14 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_plausible.models.base import NO_NOISE, ModelBudget
+from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID, Entropies
-from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss, InfiniteLoss, Loss, PureDP
-from sdv_plausible.privacy.accounting.paper_formulas import (
-    PaperShares,
-    paper_entropy_sensitivity,
-    paper_shares,
-)
+from sdv_plausible.models.stages import stage_entry
+from sdv_plausible.privacy.accounting import paper_formulas as printed
+from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss, EpsilonDelta, Loss, PureDP
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger_record import rounded_up
@@ -27,13 +24,23 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.counts import CountTable, NumberOfRows
 
 SIZE_FAILURE = 0.01  # share of delta for the event that the noisy n is far above n
+STAGES: dict[str, tuple[str, Part]] = {
+    "size": ("number of rows ([PD] Eq. 10)", "structure"),
+    "structure": ("entropies, scale from Lemma 1 ([PD] Eq. 8, 9)", "structure"),
+    "tables": ("counts of the tables ([PD] Eq. 14)", "parameters"),
+}
+MISSED = (
+    "that the entropies' sensitivity is for replacing a row and twice what adding one needs, and that it is "
+    "divided by a noisy number of rows; no claim rests on it"
+)
+SAME_ROWS = "that structure and tables were learned from the same rows here, "
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrintedPlan:
     """Scales as printed, from the budget alone: epsilon for the structure, and again for the tables."""
 
-    shares: PaperShares | None  # loss of every noisy number; None for no noise
+    shares: printed.PaperShares | None  # loss of every noisy number; None for no noise
     num_attributes: int  # the number m of attributes
     learns_structure: bool  # whether entropies are asked for
     size_failure: float  # probability that the noisy number of rows is too high for Lemma 1 to hold at it
@@ -43,7 +50,7 @@ class PrintedPlan:
         """Decide the noise. The printed noise is for tables with a row more or less alone."""
         check_printed(budget.neighbours)
         shares = (
-            paper_shares(num_attributes, budget.epsilon, budget.delta)
+            printed.paper_shares(num_attributes, budget.epsilon, budget.delta)
             if math.isfinite(budget.epsilon) and num_attributes
             else None
         )
@@ -67,37 +74,40 @@ class PrintedPlan:
             return 1
         return 2 * math.ceil(-math.log(self.size_failure) / self.shares.size) + 2
 
+    def as_printed(self, delta: float, split: tuple[float, float, float] | None) -> str:
+        """What the formulas of section 3.5 give for the model."""
+        m, shares = self.num_attributes, self.shares
+        if shares is None:
+            return "no epsilon for the model"
+        structure = EpsilonDelta(0.0, 0.0)
+        if self.learns_structure:
+            structure = printed.paper_structure_loss(m, shares.entropy, delta, shares.size)
+        loss = printed.paper_model_loss(structure, printed.paper_parameter_loss(m, shares.counts, delta))
+        how = "Theorems 2, 3, the larger of structure and tables"
+        if split is not None:
+            share = max(split[:2])
+            loss = printed.paper_sampling_amplification(*loss, share)
+            how += f", Theorem 4 with p = {share:.3g}"
+        return f"epsilon {rounded_up(loss.epsilon)} at delta {rounded_up(loss.delta)} for the model ({how})"
+
     def entries(self) -> list[LedgerEntry]:
         """Ledger entries, with losses that are proved for this noise."""
-        m, shares = self.num_attributes, self.shares
-        stages: list[tuple[str, str, Part, tuple[Loss, ...]]] = []
-        if self.learns_structure:
-            size = entropies = tuple[Loss, ...]()
-            if shares is not None:
-                failure = ApproxDP(epsilon=0.0, delta=self.size_failure)
-                size = (DiscreteLaplaceLoss(epsilon=shares.size), failure)
-                entropies = (PureDP(epsilon=shares.entropy, count=self.entropies),)
-            stages = [
-                ("size", "number of rows ([PD] Eq. 10)", "structure", size),
-                ("structure", "entropies, scale from Lemma 1 ([PD] Eq. 8, 9)", "structure", entropies),
-            ]
-        tables = () if shares is None else (DiscreteLaplaceLoss(epsilon=shares.counts, count=m),)
-        stages.append(("tables", "counts of the tables ([PD] Eq. 14)", "parameters", tables))
-        each = {"size": "size", "structure": "entropy", "tables": "counts"}
-        found = []
-        for name, text, part, losses in stages:
-            noise = ", no noise"
-            if shares is not None:
-                noise = (
-                    f", Laplace noise as printed, epsilon {rounded_up(getattr(shares, each[name]), 4)} each"
-                )
-            found.append(
-                LedgerEntry(
-                    name=name, mechanism=text + noise, losses=losses or (InfiniteLoss(),), scope="the model",
-                    note="" if losses else NO_NOISE, parts=(part,),
-                )
-            )  # fmt: skip
-        return found
+        found: dict[str, tuple[float, tuple[Loss, ...]]] = {}
+        if (shares := self.shares) is not None:
+            failure = ApproxDP(epsilon=0.0, delta=self.size_failure)
+            tables = DiscreteLaplaceLoss(epsilon=shares.counts, count=self.num_attributes)
+            found = {
+                "size": (shares.size, (DiscreteLaplaceLoss(epsilon=shares.size), failure)),
+                "structure": (shares.entropy, (PureDP(epsilon=shares.entropy, count=self.entropies),)),
+                "tables": (shares.counts, (tables,)),
+            }
+        entries = []
+        for name, (what, part) in STAGES.items():
+            if name == "tables" or self.learns_structure:
+                each, losses = found.get(name, (math.inf, ()))
+                noise = f"Laplace noise as printed, epsilon {rounded_up(each, 4)} each"
+                entries.append(stage_entry(name, what, (part,), losses, noise))
+        return entries
 
 
 @dataclass(frozen=True)
@@ -115,7 +125,7 @@ class PrintedEntropies(Entropies):
 
     def l1(self, neighbours: Neighbours) -> int:  # noqa: ARG002
         """Lemma 1 for each of them, in steps; a step more for rounding to the grid."""
-        steps = math.ceil(paper_entropy_sensitivity(self.least_rows) / ENTROPY_GRID) + 1
+        steps = math.ceil(printed.paper_entropy_sensitivity(self.least_rows) / ENTROPY_GRID) + 1
         m = len(self.cardinalities)
         return steps * m * (m + 1)
 

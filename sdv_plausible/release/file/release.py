@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from sdv_plausible.models import learner_of
-from sdv_plausible.models.base import PrefixModel, named_structure
+from sdv_plausible.models.base import PrefixModel
+from sdv_plausible.models.bayesian_network import named_structure
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins

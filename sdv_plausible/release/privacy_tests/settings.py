@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from sdv_plausible.models.base import ModelBudget, SeedModel
+from sdv_plausible.models import is_ours
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.learners import makes
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import squares
@@ -61,10 +62,13 @@ class Settings:
         object.__setattr__(self, "test", test)
 
     @classmethod
-    def of(cls, epsilon: float, delta: float, test: Any, neighbours: Neighbours, learner: Any) -> Settings:
+    def of(
+        cls, epsilon: float, delta: float, test: Any, neighbours: Neighbours, learner: Learner
+    ) -> Settings:
         """Those of a door's arguments, with the learner's split of the rows."""
-        split = getattr(learner, "split", None)
-        found = cls(epsilon=epsilon, delta=delta, test=read_test(test), neighbours=neighbours, split=split)
+        found = cls(
+            epsilon=epsilon, delta=delta, test=read_test(test), neighbours=neighbours, split=learner.split
+        )
         found.check_learner(learner)
         return found
 
@@ -80,14 +84,12 @@ class Settings:
                 "leave omega out, or use test='release'",
             )
 
-    def check_learner(self, learner: Any) -> None:
+    def check_learner(self, learner: Learner) -> None:
         """Raise ValueError for a learner that cannot be, before a row is looked at."""
         # A domain that is learned privately comes before the learner's plan: what the plan would refuse then
         # has cost that already.
         self.check_model(makes(learner))
-        check_neighbours = getattr(learner, "check_neighbours", None)
-        if check_neighbours is not None:
-            check_neighbours(self.neighbours)
+        learner.check_neighbours(self.neighbours)
 
     def omega_for(self, model: SeedModel, cardinalities: Sequence[int]) -> Omega:
         """Return the omega of a release: the user's, or the test's choice for these columns."""
@@ -148,11 +150,8 @@ class Settings:
             epsilon=self.epsilon, delta=self.model_delta, spent=spent, neighbours=who, left=left
         )
 
-    def random_split(self, learner: Any) -> RandomSplit | None:
+    def random_split(self, learner: Learner) -> RandomSplit | None:
         """How the split lowers the total, for single rows; which parts a learner asks must be known."""
         if self.split is None or self.neighbours != ONE_ROW:
             return None
-        from sdv_plausible.models.paper.paper_network import PaperNetwork  # whose option the split is
-
-        # Each entry of the paper's learner pays for one part's rows alone; of others that is not known.
-        return RandomSplit.of(self.split, apart=type(learner) is PaperNetwork)
+        return RandomSplit.of(self.split, apart=is_ours(learner) and learner.parts_apart)

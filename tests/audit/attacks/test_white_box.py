@@ -14,7 +14,7 @@ import pytest
 
 from sdv_plausible.audit.attacks.white_box import _overheard, _score, white_box, worst_tables
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.base import Learner, ModelBudget
 from sdv_plausible.models.gaussian_copula.copula_learner import GaussianCopula
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.models.uniform import Uniform
@@ -87,7 +87,7 @@ def three_columns() -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass
-class OnlyScores:
+class OnlyScores(Learner):
     """Spends all on scores, as the adaptive learner spends 5 %."""
 
     def plan(self, domain, budget):
@@ -107,7 +107,7 @@ def test_scores_as_they_are_stay_within_the_claim() -> None:
 
 
 @dataclass
-class CountsRows:
+class CountsRows(Learner):
     """Claims a loss, and counts rows by discrete Laplace noise, or asks for nothing."""
 
     epsilon: float = 0.0
@@ -151,7 +151,7 @@ def test_noise_as_printed_is_attacked(monkeypatch) -> None:
 
 
 @dataclass
-class Both:
+class Both(Learner):
     """Spends all of mu on the number of rows, and then an epsilon."""
 
     def plan(self, domain, budget):

@@ -15,7 +15,7 @@ from sdv_plausible.audit import listening
 from sdv_plausible.audit.disclosure.learning import FINE, _gaussian, _loss_law, compare_learner
 from sdv_plausible.audit.disclosure.small_universe import tables_of_sizes
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.base import Learner, ModelBudget
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
@@ -43,7 +43,7 @@ def budget(neighbours: Neighbours = ONE_ROW, delta: float = 1e-4) -> ModelBudget
 
 
 @dataclass
-class OneTable:
+class OneTable(Learner):
     """A learner of a user that asks for one table of counts, all columns, with mu 1."""
 
     def plan(self, domain, budget):

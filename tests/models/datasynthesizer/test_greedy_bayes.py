@@ -151,7 +151,7 @@ def most_rows(found: float, sigma: float, neighbours: Neighbours = ONE_ROW, plan
         return Answer(values=np.array([found]), sigma=sigma)
 
     bound = learning._most_rows(SimpleNamespace(ask=ask, neighbours=neighbours), plan)
-    assert asked == [(plan.share_each("size"), plan.size_failure)]
+    assert asked == [(plan.shares["size"], plan.size_failure)]
     return bound
 
 
@@ -179,7 +179,7 @@ def test_the_bound_on_the_rows_is_a_row_at_least():
 
 def test_a_table_has_rows_enough_for_its_cells():
     """So many per cell on average, in deviations of its noise."""
-    rows = SimpleNamespace(sigma=lambda share: 5.0 if share == PLAN.share_each("tables") else math.nan)
+    rows = SimpleNamespace(sigma=lambda share: 5.0 if share == PLAN.each("tables")[0] else math.nan)
     for learner, total, cells in (
         (GreedyBayes(usefulness=4.0), 1000.0, 50.0),
         (GreedyBayes(usefulness=4.0), -3.0, 1 / 20),

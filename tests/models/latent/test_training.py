@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from sdv_plausible.models.base import NO_NOISE
 from sdv_plausible.models.latent.gradients import LARGEST_NORM
 from sdv_plausible.models.latent.network import WEIGHTS
 from sdv_plausible.models.latent.training import Training, untrained, with_weights
+from sdv_plausible.models.stages import NO_NOISE
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry

@@ -19,7 +19,7 @@ from sdv_plausible import (
     register_model_type,
 )
 from sdv_plausible.models import NAMES, make_learner, registered
-from sdv_plausible.models.base import PrefixModel, SeedModel
+from sdv_plausible.models.base import Learner, PrefixModel, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.learners import makes
 from sdv_plausible.questions.counts import Axis
@@ -58,7 +58,7 @@ class Shares(PrefixModel):
 
 
 @dataclass(frozen=True)
-class SharesLearner:
+class SharesLearner(Learner):
     makes = Shares
 
     def plan(self, domain: Any, budget: Any) -> Any:

@@ -10,6 +10,7 @@ import pytest
 
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.paper.paper_network import PaperNetwork
+from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.release.drawing.omega import Omega
 from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
@@ -125,21 +126,30 @@ def test_a_split_lowers_the_total_of_single_rows_alone(neighbours):
     Control: for one row added or removed the same split does lower it.
     """
     split = (0.25, 0.25, 0.5)
-    assert made(split=split, neighbours=neighbours).random_split(object()) is None
-    assert made(split=split, neighbours=ONE_ROW).random_split(object()) is not None
-    assert made(split=None).random_split(object()) is None
+    assert made(split=split, neighbours=neighbours).random_split(Uniform()) is None
+    assert made(split=split, neighbours=ONE_ROW).random_split(Uniform()) is not None
+    assert made(split=None).random_split(Uniform()) is None
 
 
 def test_structure_and_parameters_are_apart_for_the_papers_learner_alone():
-    """A learner derived from it may ask whichever rows it likes: its two parts count as one."""
+    """Any other may ask whichever rows it likes, whatever it says: its two parts count as one."""
 
     class Derived(PaperNetwork):
         pass
 
+    class Says(Uniform):
+        parts_apart = True
+
     split = (0.25, 0.25, 0.5)
     parts = {
-        learner: made(split=split).random_split(learner()).parts for learner in (PaperNetwork, Derived, AdaptiveNetwork)
+        learner: made(split=split).random_split(learner()).parts
+        for learner in (PaperNetwork, Derived, Says, AdaptiveNetwork)
     }  # fmt: skip
     structure, parameters, seeds = ({"structure"}, {"parameters"}, {"seeds"})
     assert parts[PaperNetwork] == ((0.25, structure), (0.25, parameters), (0.5, seeds))
-    assert parts[Derived] == parts[AdaptiveNetwork] == ((0.5, structure | parameters), (0.5, seeds))
+    assert (
+        parts[Derived]
+        == parts[Says]
+        == parts[AdaptiveNetwork]
+        == ((0.5, structure | parameters), (0.5, seeds))
+    )
