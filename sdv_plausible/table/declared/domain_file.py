@@ -211,9 +211,11 @@ def _whole(value: Any) -> Any:
     return value.tolist() if isinstance(value, (np.ndarray, np.generic, pd.Series, pd.Index)) else str(value)
 
 
-def is_blank(words: Mapping[str, Any]) -> bool:
+def is_blank(words: Any) -> bool:
     """Whether a column of a template was not filled in."""
-    return "sdtype" in words and words["sdtype"] is None and told_sdtype(words) is None
+    if not isinstance(words, Mapping) or "sdtype" not in words:
+        return False
+    return words["sdtype"] is None and told_sdtype(words) is None
 
 
 def _provenance(words: Any) -> str | None:
@@ -239,10 +241,17 @@ BLANK: Mapping[str, Any] = {"sdtype": None}
 """Of a column of which nothing is known but its name: a type read off the cells would be the rows'."""
 
 
-def drafted(names: Sequence[str], said: Mapping[str, Mapping[str, Any]] | None = None) -> DomainFile:
+def drafted(
+    names: Sequence[str],
+    said: Mapping[str, Mapping[str, Any]] | None = None,
+    start: DomainFile | None = None,
+) -> DomainFile:
     """Draft a domain file of a table's columns, from its header alone, with what public sources say."""
-    known = said or {}
-    return DomainFile(columns={name: dict(known.get(name, BLANK)) for name in names})
+    # What ``start`` declares stays; what it leaves blank is as the sources say.
+    known, start = said or {}, start or DomainFile(columns={})
+    draft = {name: dict(known.get(name, BLANK)) for name in names}
+    kept = {n: words for n, words in start.columns.items() if n not in known or not is_blank(words)}
+    return replace(start, columns={**draft, **kept})
 
 
 def blanks(file: DomainFile) -> list[str]:
