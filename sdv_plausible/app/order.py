@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.declaring.review import Table
@@ -97,7 +97,7 @@ class Order:
     def types(self) -> dict[str, ColumnType]:
         """What the columns are, in the table's order; those to be voted on are texts."""
         open_ = {name: {"sdtype": "categorical"} for name in self.open_columns}
-        known = {**column_types(self.document), **column_types(open_)}
+        known = {**column_types(self.declared, person=self.person), **column_types(open_)}
         names = dict.fromkeys([*(name for name in self.table.names if name in known), *known])
         return {name: known[name] for name in names}
 
@@ -107,15 +107,9 @@ class Order:
         return self.table.files.spelling
 
     @property
-    def document(self) -> dict[str, Any]:
+    def declared(self) -> DomainFile:
         """The domain file without its blanks."""
-        file, left = self.file, blanks(self.file)
-        columns = {name: words for name, words in file.columns.items() if name not in left}
-        looked = dict(file.looked)
-        if self.person is not None and self.person in left:
-            columns[self.person] = {"sdtype": "id"}  # follows from the choice: it repeats nothing of a look
-            looked.pop(self.person, None)
-        return replace(file, columns=columns, looked=looked).to_dict()
+        return self.file.without_blanks()
 
     @property
     def rule_digests(self) -> tuple[str, ...]:
@@ -147,7 +141,7 @@ class Order:
             refuse_whole(made(), self.choices["model"])
         test = made(**{option: value for option, value in options.items() if option in option_names(made)})
         synth = PlausibleDeniabilitySynthesizer(
-            metadata_of(self.types), domain=self.document, rules=list(self.rules), epsilon=numbers["epsilon"],
+            metadata_of(self.types), domain=self.declared, rules=list(self.rules), epsilon=numbers["epsilon"],
             person=person_of(self.person, numbers["rows_per_person"]), delta=numbers["delta"], test=test,
             model=self.choices["model"], types="voted" if self.open_columns else "declared",
         )  # fmt: skip

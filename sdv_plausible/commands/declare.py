@@ -233,11 +233,10 @@ def _learned(options: argparse.Namespace, file: DomainFile, table: Table) -> Dom
     if options.output.exists():
         with locked(options.output.resolve()):  # whoever may not is told before anything is paid
             pass
-    document = file.to_dict()
     budget = opened_budget(options)
-    column_types(document)  # complains before a row is read
+    types = column_types(file, person=options.person)  # complains before a row is read
     options.rows_were_read = True
-    rows = read_file(table.files, document)
+    rows = read_file(table.files, types)
     neighbours = Neighbours.parse("add_remove", person_of(options.person, options.rows_per_person))
     return learned_file(
         rows,

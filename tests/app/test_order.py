@@ -70,7 +70,7 @@ def test_columns_left_blank(read):
     assert voted.plan().ledger.total() <= 1 + 1e-9
     left, _ = read(some, blank="leave")
     assert left.open_columns == ()
-    assert "age" not in left.document["columns"]
+    assert "age" not in left.declared.columns
     none, _ = read({}, blank="leave")
     with pytest.raises(ValueError, match="every column is left out"):
         none.plan()

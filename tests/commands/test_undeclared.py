@@ -172,6 +172,20 @@ def test_blanks_of_a_template_are_voted_on_and_columns_keep_their_order(people, 
     assert rows.columns.tolist() == ["age", "town"]
 
 
+def test_a_person_that_was_left_blank_is_not_edited_by_being_named(people, tmp_path, capsys):
+    """Beside metadata its words counted as written after the look. Control: those of a column that was."""
+    (tmp_path / "m.json").write_text(json.dumps({"columns": {"pets": {"sdtype": "numerical"}}}))
+    table = pd.read_csv(people).assign(pets=1, home=range(ROWS))
+    table.to_csv(people, index=False)
+    blank = DomainFile(columns={"home": {"sdtype": None}})
+    for looked, claims in (["home"], True), (["home", "pets"], False):
+        blank.looked_at(looked).save(tmp_path / "d.json")
+        words = ["--metadata", str(tmp_path / "m.json"), "--domain", str(tmp_path / "d.json")]
+        _, said, _ = synthesized(people, capsys, *words, "--person", "home", "--epsilon", "8")
+        assert said["types_voted"].keys() == {"age", "town"}
+        assert claimed(said) is claims
+
+
 @pytest.mark.parametrize(
     "words",
     [

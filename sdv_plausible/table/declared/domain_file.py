@@ -69,6 +69,21 @@ class DomainFile:
             and not (isinstance(words, Mapping) and words.get("source"))
         )
 
+    def without_blanks(self) -> DomainFile:
+        """What is declared, without the columns that a template left blank."""
+        told = {name: words for name, words in self.columns.items() if not is_blank(words)}
+        return replace(self, columns=told)
+
+    def with_types(self, words: Mapping[str, Mapping[str, Any]]) -> DomainFile:
+        """The file with types that metadata says; what was looked at as it is here counts as it then is."""
+        columns = {
+            name: {**types, **own} if isinstance(own := self.columns.get(name, {}), Mapping) else own
+            for name, types in words.items()
+        }
+        same = {name for name, own in self.columns.items() if self.looked.get(name) == digest(own)}
+        looked = {name: digest(columns[name]) if name in same else one for name, one in self.looked.items()}
+        return replace(self, columns=columns, looked=looked)
+
     def declarations(self) -> dict[str, Any]:
         """Words by column as the synthesizer takes them, each with what ends its claim."""
         edited, found = self.edited, {}
@@ -242,9 +257,7 @@ BLANK: Mapping[str, Any] = {"sdtype": None}
 
 
 def drafted(
-    names: Sequence[str],
-    said: Mapping[str, Mapping[str, Any]] | None = None,
-    start: DomainFile | None = None,
+    names: Sequence[str], said: Mapping[str, Mapping[str, Any]] | None = None, start: DomainFile | None = None
 ) -> DomainFile:
     """Draft a domain file of a table's columns, from its header alone, with what public sources say."""
     # What ``start`` declares stays; what it leaves blank is as the sources say.
