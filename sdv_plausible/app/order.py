@@ -20,7 +20,6 @@ from sdv_plausible.release.settings import TESTS as TESTS_MADE
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.determined import Determined
 from sdv_plausible.rules.making import Sum
-from sdv_plausible.rules.rule import limits_rows
 from sdv_plausible.rules.spacing import Inequality
 from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
@@ -48,11 +47,11 @@ def _typed(default: float | int | str) -> str:
 
 USUAL = {
     **{name: _typed(default_of(name)) for name in _FIELDS},
-    "rows": "10000", "table_rows": "", "blank": "vote", "reading": "whole", "person": "", "rules": "",
+    "rows": "10000", "table_rows": "", "row_cap": "", "blank": "vote", "reading": "whole", "person": "", "rules": "",
 }  # fmt: skip
 MOST_ROWS = 10**7  # that the app makes at once, in memory
 _NUMBERS = ("epsilon", "delta", "epsilon0")
-_WHOLE = ("rows", "table_rows", "k", "rows_per_person")
+_WHOLE = ("rows", "table_rows", "row_cap", "k", "rows_per_person")
 _CHOICES: Mapping[str, Mapping[str, str]] = {
     "model": MODELS,
     "test": TESTS,
@@ -118,6 +117,7 @@ class Order:
 
     def synthesizer(self) -> PlausibleDeniabilitySynthesizer:
         """Return an unfitted synthesizer with the declarations."""
+        from sdv_plausible.fit.arguments import rows_to_pay
         from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
         from sdv_plausible.sdv.versions import metadata_of
 
@@ -125,18 +125,9 @@ class Order:
             raise Refused.saying("blank", "blank: every column is left out: say what at least one of them is")
         numbers: Any = self.numbers
         name = self.choices["test"]
-        if name != "release" and limits_rows(read_rules(list(self.rules))):
-            raise Refused.saying(
-                "test",
-                f"test ({name!r}) pays for every row, and rows that break a rule are drawn again: "
-                'choose "release", or leave these rules out',
-            )
-        options = {
-            "k": numbers["k"],
-            "epsilon0": numbers["epsilon0"],
-            "row_cap": max(int(numbers["rows"]), 1),
-        }
-        made = TESTS_MADE[name]
+        options, made = {"k": numbers["k"], "epsilon0": numbers["epsilon0"]}, TESTS_MADE[name]
+        if "row_cap" in option_names(made):
+            options["row_cap"] = rows_to_pay(numbers["rows"], list(self.rules), numbers["row_cap"])
         if self.in_parts:
             refuse_whole(made(), self.choices["model"])
         test = made(**{option: value for option, value in options.items() if option in option_names(made)})
@@ -181,7 +172,7 @@ def read_order(table: Table, file: DomainFile, texts: Texts) -> tuple[Order | No
 
 def read_number(name: str, text: str) -> float | int | None:
     """A figure of a form."""
-    if name == "table_rows" and not text:
+    if not text and name in _WHOLE and not USUAL[name]:
         return None
     try:
         value = float(text.replace(",", "")) if name in _WHOLE else float(text)

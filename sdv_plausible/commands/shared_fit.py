@@ -46,24 +46,12 @@ def add_fitting(command: argparse.ArgumentParser) -> None:
 
 
 def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
-    """Rows that are paid for where every row costs: those that are asked for, and no other ones are drawn."""
+    """Rows that are paid for where every row costs; nothing under the other test."""
     if rows is None or getattr(options, "test", None) not in ROW_BY_ROW:
         return {}
-    from sdv_plausible.rules.rule import limits_rows
-    from sdv_plausible.rules.written import read_rules
+    from sdv_plausible.fit.arguments import rows_to_pay
 
-    if hasattr(options, "row_cap"):
-        if options.row_cap < rows:
-            raise on_disk.UsageError(
-                f"--row-cap ({options.row_cap}) must be at least --rows ({rows}), each of which is paid for"
-            )
-        return {}
-    if limits_rows(read_rules(options.rules or ())):
-        raise on_disk.UsageError(
-            "--rules: rows that break one are drawn again, and each of them is paid for: say how many with "
-            f"--row-cap, such as {2 * rows}"
-        )
-    return {"row_cap": max(rows, 1)}
+    return {"row_cap": rows_to_pay(rows, options.rules or (), getattr(options, "row_cap", None))}
 
 
 def synthesizer(options: argparse.Namespace, metadata: Any, **known: Any) -> PlausibleDeniabilitySynthesizer:
