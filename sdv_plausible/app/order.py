@@ -47,7 +47,8 @@ def _typed(default: float | int | str) -> str:
 
 USUAL = {
     **{name: _typed(default_of(name)) for name in _FIELDS},
-    "rows": "10000", "table_rows": "", "row_cap": "", "blank": "vote", "reading": "whole", "person": "", "rules": "",
+    "rows": "10000", "table_rows": "", "row_cap": "", "blank": "vote", "reading": "whole", "person": "",
+    "rules": "",
 }  # fmt: skip
 MOST_ROWS = 10**7  # that the app makes at once, in memory
 _NUMBERS = ("epsilon", "delta", "epsilon0")

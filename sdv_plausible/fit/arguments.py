@@ -142,7 +142,7 @@ def rows_to_pay(rows: int, rules: Any, row_cap: int | None) -> int:
         raise Refused.saying(
             "test",
             "test: a row-by-row test pays for every row, and rows that break a rule are drawn again: take "
-            f'"release", leave these rules out, or say how many may be drawn with row_cap, such as {2 * rows}',
+            f'"release", leave these rules out, or say how many may be drawn by row_cap, such as {2 * rows}',
         )
     if row_cap is not None and row_cap < rows:
         rule = f"must be at least the rows that are asked for ({rows}), each of which is paid for"

@@ -40,7 +40,7 @@ def test_where_every_row_costs_the_rows_asked_for_are_planned(holder, capsys):
     rules = holder / "rules.json"
     rules.write_text('[{"rule": "forbidden", "when": {"sex": "Male", "age": {"max": 20}}}]')
     assert main([*options, "-n", "300", "--rules", str(rules)]) == 2
-    assert "say how many may be drawn with row_cap, such as 600" in capsys.readouterr().err
+    assert "say how many may be drawn by row_cap, such as 600" in capsys.readouterr().err
     assert main([*options, "-n", "300", "--rules", str(rules), "--row-cap", "600"]) == 0
     assert "the first 600 rows" in json.loads(capsys.readouterr().out)["ledger"]["headline"]
 
