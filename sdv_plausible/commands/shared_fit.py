@@ -13,7 +13,7 @@ from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.looking import recorder
 from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
 from sdv_plausible.commands.speaking import say, steps, to_holder
-from sdv_plausible.commands.undeclared import Undeclared, columns_of, spelling
+from sdv_plausible.commands.undeclared import FoundTypes, columns_of, spelling
 from sdv_plausible.fit.options import NAMED, OPTIONS
 from sdv_plausible.table.files.writing import write_table
 from sdv_plausible.utils.errors import one_line
@@ -149,7 +149,7 @@ def fitted(
     begin: Callable[[], None],
     check: Callable[[PlausibleDeniabilitySynthesizer], object] | None = None,
     known: Mapping[str, Any] | None = None,
-) -> tuple[PlausibleDeniabilitySynthesizer, Undeclared]:
+) -> tuple[PlausibleDeniabilitySynthesizer, FoundTypes]:
     """The synthesizer, fitted to the table, and the types that nobody declared."""
     # ``begin`` is told when a step begins; ``check`` is shown the synthesizer before the rows are read, and
     # may refuse; ``known`` are arguments that the command knows itself.

@@ -25,7 +25,7 @@ from sdv_plausible.table.declared.domain_file import DomainFile, blanks
 
 
 @dataclass(frozen=True)
-class Undeclared:
+class FoundTypes:
     """Types by column, of those that nobody declared."""
 
     # found by a vote over the cells, which the ledger charges
@@ -67,10 +67,10 @@ class Columns:
     open: Sequence[str] = ()  # columns that nobody declared, to be voted on
     detected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # and those that were detected
 
-    def found(self, synth: Any) -> Undeclared:
+    def found(self, synth: Any) -> FoundTypes:
         """The types of the columns that had none, of a fitted synthesizer."""
         known = metadata_columns(synth.metadata)
-        return Undeclared(voted={name: known[name] for name in self.open}, detected=self.detected)
+        return FoundTypes(voted={name: known[name] for name in self.open}, detected=self.detected)
 
 
 def columns_of(options: argparse.Namespace) -> Columns:

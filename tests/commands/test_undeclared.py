@@ -13,7 +13,7 @@ from sentences import total
 
 from sdv_plausible import Budget, metadata_of
 from sdv_plausible.cli import main
-from sdv_plausible.commands.undeclared import Undeclared
+from sdv_plausible.commands.undeclared import FoundTypes
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.learned import type_votes
 
@@ -120,7 +120,7 @@ def test_spelling_counts_in_the_vote_and_after_it(tmp_path, capsys):
 
 
 def test_copied_types_are_not_called_public():
-    said = Undeclared(voted={"age": {"sdtype": "numerical"}}).hint()
+    said = FoundTypes(voted={"age": {"sdtype": "numerical"}}).hint()
     assert "learned from the rows" in said
     assert "Declare them" not in said
 
@@ -143,13 +143,13 @@ def test_a_learned_file_is_not_voted_on_again(people, tmp_path, capsys):
 
 def test_what_was_taken_for_personal_data_is_said():
     detected = {"city": {"sdtype": "city", "pii": True}, "age": {"sdtype": "numerical"}}
-    said = Undeclared(detected=detected).hint()
+    said = FoundTypes(detected=detected).hint()
     assert "Types detected: city, age. Declare them" in said
     assert (
         'invented: city. If they are categories, declare them so: {"city": {"sdtype": "categorical"}}' in said
     )
-    assert "invented" not in Undeclared(detected={"age": {"sdtype": "numerical"}}).hint()
-    assert Undeclared().hint() == ""
+    assert "invented" not in FoundTypes(detected={"age": {"sdtype": "numerical"}}).hint()
+    assert FoundTypes().hint() == ""
 
 
 def test_blanks_of_a_template_are_voted_on_and_columns_keep_their_order(people, tmp_path, capsys):
