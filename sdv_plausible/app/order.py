@@ -118,7 +118,7 @@ class Order:
 
     def synthesizer(self) -> PlausibleDeniabilitySynthesizer:
         """Return an unfitted synthesizer with the declarations."""
-        from sdv_plausible.fit.arguments import rows_to_pay
+        from sdv_plausible.fit.paid_rows import rows_to_pay
         from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
         from sdv_plausible.sdv.versions import metadata_of
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.looking import note_rows_shown
 from sdv_plausible.commands.speaking import say
+from sdv_plausible.commands.undeclared import filled_in
 from sdv_plausible.evaluation.page.inspection import inspection_page
 from sdv_plausible.evaluation.tables import prepare
 from sdv_plausible.sdv.detection import detect_types
 from sdv_plausible.sdv.versions import metadata_of
 from sdv_plausible.table.columns.cell_texts import Spelling
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.declared.declarations import filled_in
 from sdv_plausible.utils.whole_files import write_whole
 
 

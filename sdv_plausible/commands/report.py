@@ -10,7 +10,7 @@ from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.looking import note_rows_shown
 from sdv_plausible.commands.shared_fit import allow_no_claim
 from sdv_plausible.commands.speaking import say, steps
-from sdv_plausible.table.declared.declarations import filled_in
+from sdv_plausible.commands.undeclared import filled_in
 from sdv_plausible.utils.strict_json import strict_json
 
 FOR_HOLDER = "NOT private: it shows real rows; for your eyes alone"

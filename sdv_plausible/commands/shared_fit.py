@@ -54,7 +54,7 @@ def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
     """Rows that are paid for where every row costs; nothing under the other test."""
     if rows is None or getattr(options, "test", None) not in ROW_BY_ROW:
         return {}
-    from sdv_plausible.fit.arguments import rows_to_pay
+    from sdv_plausible.fit.paid_rows import rows_to_pay
 
     return {"row_cap": rows_to_pay(rows, options.rules or (), getattr(options, "row_cap", None))}
 

@@ -20,7 +20,7 @@ from sdv_plausible.commands.on_disk import (
 from sdv_plausible.fit.options import VOTE_TAKES, default_of
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
-from sdv_plausible.table.declared.declarations import domain_document, filled_in, given_file
+from sdv_plausible.table.declared.declarations import domain_document, given_file
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks
 
 
@@ -139,6 +139,12 @@ def plan_blanks(options: argparse.Namespace) -> Columns | None:
     types = declared_types(options)
     open_ = [name for name in left if name not in types]
     return voted_on(options, types, open_) if open_ else None
+
+
+def filled_in(domain: Any) -> Any:
+    """A ``domain`` argument without the columns that a template left blank."""
+    file = given_file(domain)
+    return domain if file is None else file.without_blanks()
 
 
 def spelling(options: argparse.Namespace) -> Any:

@@ -23,7 +23,6 @@ from sdv_plausible.release.file.invented import check_invented
 from sdv_plausible.release.file.settings import check_locales
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.release.side_entries import Types, check_types
-from sdv_plausible.rules.rule import limits_rows
 from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.columns.cell_texts import PLAIN, Spelling
 from sdv_plausible.table.declared.column_types import check_released, metadata_columns
@@ -134,20 +133,6 @@ class Arguments:
             told=said, declared=declared, rules=rule_set, specs=specs, settings=self.settings,
             learner=self.learner, earlier=self.earlier, name=name,
         )  # fmt: skip
-
-
-def rows_to_pay(rows: int, rules: Any, row_cap: int | None) -> int:
-    """The ``row_cap`` of a row-by-row test: the rows that are asked for, unless more are said."""
-    if row_cap is None and limits_rows(read_rules(rules)):
-        raise Refused.saying(
-            "test",
-            "test: a row-by-row test pays for every row, and rows that break a rule are drawn again: take "
-            f'"release", leave these rules out, or say how many may be drawn by row_cap, such as {2 * rows}',
-        )
-    if row_cap is not None and row_cap < rows:
-        rule = f"must be at least the rows that are asked for ({rows}), each of which is paid for"
-        raise Refused("row_cap", row_cap, rule)
-    return max(rows, 1) if row_cap is None else row_cap
 
 
 def _check_not_voted(metadata: Any, domain: Any) -> None:

@@ -16,7 +16,7 @@ from sdv.errors import InvalidDataError
 
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.declared.column_types import metadata_columns, person_words
-from sdv_plausible.table.declared.declarations import given_file, says_written
+from sdv_plausible.table.declared.declarations import says_written
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES, is_invented
 
 SCHEMA_KEYS = ("sdtype", "datetime_format", "regex_format", "pii")  # of a column's metadata
@@ -51,20 +51,13 @@ def check_metadata(metadata: Any) -> None:
 
 
 def with_person(metadata: Any, name: str | None, domain: Any) -> Any:
-    """Return the metadata with the column that says whose a row is as what it is; unchanged for None.
-
-    Raises
-    ------
-    ValueError
-        If the metadata has no such column, or the domain declares it as modelled.
-    """
+    """Return the metadata in which the column that says whose a row is has its type; unchanged for None."""
     if name is None or not hasattr(metadata, "to_dict") or not hasattr(type(metadata), "load_from_dict"):
         return metadata
     columns = metadata_columns(metadata)
     if name not in columns:
         raise Refused("person", name, f"must be one of the metadata's columns: {sorted(columns)}")
-    file = given_file(domain)
-    declared = columns if says_written(domain) else {} if file is None else file.columns
+    declared = columns if says_written(domain) else {} if domain is None else domain.columns
     words, document = person_words(name, columns[name], declared), metadata.to_dict()
     if words == columns[name]:
         return metadata

@@ -10,7 +10,7 @@ from typing import Any
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.declared.declarations import domain_document, says_written
+from sdv_plausible.table.declared.declarations import given_file, says_written
 from sdv_plausible.table.declared.specifications import declared_attribute, told_sdtype
 from sdv_plausible.table.declared.words import (
     MODELLED_SDTYPES,
@@ -35,20 +35,18 @@ def column_types(
     """Types of all columns that a domain or metadata names, and of ``person``, which says whose a row is."""
     # ``domain`` as for the synthesizer, or types by column name. Of metadata the semantic types and date
     # formats count; its values only with ``domain="written"``.
-    known = metadata_columns(metadata)
-    if domain is None:
-        given: dict[str, Any] = {}
-    elif says_written(domain):
-        given = dict(known)
-    else:
-        given = domain_document(domain).declarations()
-    names = {**known, **given, **({} if person is None else {person: None})}
+    known: Mapping[str, Mapping[str, Any]] = metadata_columns(metadata)
+    file = given_file(domain)
+    given = known if says_written(domain) else {} if file is None else file.declarations()
+    names = dict.fromkeys([*known, *given, *([] if person is None else [person])])
     if person is not None:
-        known[person] = person_words(person, known.get(person), given)
+        known = {**known, person: person_words(person, known.get(person), given)}
     return {name: _column_type(name, given.get(name, {}), known.get(name, {})) for name in names}
 
 
-def person_words(person: str, known: Mapping[str, Any] | None, declared: Mapping[str, Any]) -> dict[str, Any]:
+def person_words(
+    person: str, known: Mapping[str, Any] | None, declared: Mapping[str, Any]
+) -> Mapping[str, Any]:
     """Words of the column that says whose a row is, which is its type: an id, invented and never modelled."""
     # A modelled type that metadata alone knows may have been detected, and yields; a declared one is refused.
     said = declared.get(person, {})
@@ -56,7 +54,7 @@ def person_words(person: str, known: Mapping[str, Any] | None, declared: Mapping
     if is_finished or (said.get("sdtype") or told_sdtype(said)) in MODELLED_SDTYPES:
         rule = "says whose a row is, so that it is an id and never modelled, and is declared as modelled"
         raise Refused("person", person, rule, 'give it "sdtype": "id" there, or leave it out')
-    return dict(known) if known and is_invented(known) else {"sdtype": "id"}
+    return known if known and is_invented(known) else {"sdtype": "id"}
 
 
 def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:

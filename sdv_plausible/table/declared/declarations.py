@@ -225,12 +225,6 @@ def given_file(domain: Any) -> DomainFile | None:
     return None if domain is None or says_written(domain) else domain_document(domain)
 
 
-def filled_in(domain: Any) -> Any:
-    """A ``domain`` argument without the columns that a template left blank."""
-    file = given_file(domain)
-    return domain if file is None else file.without_blanks()
-
-
 def domain_document(domain: Any) -> DomainFile:
     """The domain file that the ``domain`` argument (all but "written") is, names, or would be."""
     if isinstance(domain, DomainFile):

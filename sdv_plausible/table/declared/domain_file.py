@@ -71,8 +71,7 @@ class DomainFile:
 
     def without_blanks(self) -> DomainFile:
         """What is declared, without the columns that a template left blank."""
-        told = {name: words for name, words in self.columns.items() if not is_blank(words)}
-        return replace(self, columns=told)
+        return replace(self, columns={n: words for n, words in self.columns.items() if not is_blank(words)})
 
     def with_types(self, words: Mapping[str, Mapping[str, Any]]) -> DomainFile:
         """The file with types that metadata says; what was looked at as it is here counts as it then is."""
@@ -80,9 +79,8 @@ class DomainFile:
             name: {**types, **own} if isinstance(own := self.columns.get(name, {}), Mapping) else own
             for name, types in words.items()
         }
-        same = {name for name, own in self.columns.items() if self.looked.get(name) == digest(own)}
-        looked = {name: digest(columns[name]) if name in same else one for name, one in self.looked.items()}
-        return replace(self, columns=columns, looked=looked)
+        same = {n: digest(columns[n]) for n, own in self.columns.items() if self.looked.get(n) == digest(own)}
+        return replace(self, columns=columns, looked={**self.looked, **same})
 
     def declarations(self) -> dict[str, Any]:
         """Words by column as the synthesizer takes them, each with what ends its claim."""
@@ -228,9 +226,7 @@ def _whole(value: Any) -> Any:
 
 def is_blank(words: Any) -> bool:
     """Whether a column of a template was not filled in."""
-    if not isinstance(words, Mapping) or "sdtype" not in words:
-        return False
-    return words["sdtype"] is None and told_sdtype(words) is None
+    return isinstance(words, Mapping) and words.get("sdtype", "") is None and told_sdtype(words) is None
 
 
 def _provenance(words: Any) -> str | None:
@@ -259,12 +255,10 @@ BLANK: Mapping[str, Any] = {"sdtype": None}
 def drafted(
     names: Sequence[str], said: Mapping[str, Mapping[str, Any]] | None = None, start: DomainFile | None = None
 ) -> DomainFile:
-    """Draft a domain file of a table's columns, from its header alone, with what public sources say."""
-    # What ``start`` declares stays; what it leaves blank is as the sources say.
+    """Draft a domain file from a table's header alone: what ``start`` declares, or public sources say."""
     known, start = said or {}, start or DomainFile(columns={})
-    draft = {name: dict(known.get(name, BLANK)) for name in names}
     kept = {n: words for n, words in start.columns.items() if n not in known or not is_blank(words)}
-    return replace(start, columns={**draft, **kept})
+    return replace(start, columns={**{name: dict(known.get(name, BLANK)) for name in names}, **kept})
 
 
 def blanks(file: DomainFile) -> list[str]:
