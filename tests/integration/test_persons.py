@@ -28,6 +28,7 @@ from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv import synthesizer as _synthesizer
 from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns
+from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted
 from tests.flat import values
 
@@ -211,6 +212,8 @@ def test_a_person_column_that_is_declared_as_an_id_or_not_is_one(
 def test_a_person_column_that_metadata_is_said_to_declare_is_refused() -> None:
     with pytest.raises(ValueError, match="says whose a row is"):
         PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), domain="written", person="home")
+    words = {"home": {"sdtype": "id", "computer_representation": "Int64"}}  # no word of ours, and no matter
+    assert column_types("written", {"columns": words}, "home")["home"].sdtype == "id"
 
 
 def used_rows(monkeypatch: pytest.MonkeyPatch, frame: pd.DataFrame, **options: Any) -> pd.DataFrame:
