@@ -145,7 +145,6 @@ DOORS = {
     "fit/learning.py: learn_model": "synthesizer",
     "table/building.py: build_domain": "synthesizer",
     "commands/shared_fit.py: synthesizer": "fit",
-    "commands/describe.py: run": "describe",
     "commands/declare.py: _learned": "declare",
     "fit/learned_domain.py: learned_file": "declare",
     "web/app/order.py: Order.synthesizer": "app",

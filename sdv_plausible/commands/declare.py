@@ -6,7 +6,6 @@ import argparse
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -98,12 +97,13 @@ def run(options: argparse.Namespace) -> None:
     if options.web:
         _check_web(options)
     marks = {key: getattr(options, key) for key in on_disk.HOW_READ}
-    known = () if options.domain is None else read_domain_file(options.domain).columns
+    start = None if options.domain is None else read_domain_file(options.domain)
+    known = () if start is None else start.columns
     table = Table(options.data, on_disk.names_of(options, known), marks)
     names = table.names
     found = _found(options, names, marks)
     is_there = options.web and options.output.exists() and not options.overwrite
-    file = read_domain_file(options.output) if is_there else _drafted(options, names, found)
+    file = read_domain_file(options.output) if is_there else drafted(names, found.columns, start)
     kept, learned = list[str](), dict[str, Any]()
     if options.overwrite:
         file, kept = with_looks(file, options.output, names)
@@ -159,15 +159,6 @@ def plan_of(declarations: Mapping[str, Any], epsilon: float, delta: float, table
         metadata_of(declarations), domain=declarations, epsilon=epsilon, delta=delta
     )
     return synth.plan(table_rows=table_rows)
-
-
-def _drafted(options: argparse.Namespace, names: Sequence[str], found: Codebook) -> DomainFile:
-    """The header, what public sources say, and what an earlier file does."""
-    file = drafted(names, found.columns)
-    if options.domain is None:
-        return file
-    start = read_domain_file(options.domain)
-    return replace(start, columns={**file.columns, **start.columns})
 
 
 def _written(
@@ -246,11 +237,10 @@ def _learned(options: argparse.Namespace, file: DomainFile, table: Table) -> Dom
     if options.output.exists():
         with locked(options.output.resolve()):  # whoever may not is told before anything is paid
             pass
-    document = file.to_dict()
     budget = opened_budget(options)
-    column_types(document)  # complains before a row is read
+    types = column_types(file, person=options.person)  # complains before a row is read
     options.rows_were_read = True
-    rows = read_file(table.files, document)
+    rows = read_file(table.files, types)
     neighbours = Neighbours.parse("add_remove", person_of(options.person, options.rows_per_person))
     return learned_file(
         rows,

@@ -10,7 +10,7 @@ from pathlib import Path
 from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.looking import note_rows_shown
 from sdv_plausible.commands.speaking import say
-from sdv_plausible.commands.undeclared import without_blanks
+from sdv_plausible.commands.undeclared import filled_in
 from sdv_plausible.evaluation.page.inspection import inspection_page
 from sdv_plausible.evaluation.tables import prepare
 from sdv_plausible.sdv.detection import detect_types
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
 
 def inspected(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
     """The page, and its columns. NOT private: types are detected in the real rows, which are shown."""
-    types = column_types(without_blanks(options.domain))
+    types = column_types(filled_in(options.domain))
     names = on_disk.names_of(options, types, options.real)
     rest = [name for name in names if name not in types]
     known = {name: kind.words for name, kind in types.items()}

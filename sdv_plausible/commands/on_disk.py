@@ -177,10 +177,7 @@ def declared_types(options: argparse.Namespace) -> dict[str, ColumnType]:
     """What each declared column is."""
     from sdv_plausible.table.declared.column_types import column_types
 
-    types = column_types(options.domain, options.metadata)
-    person = getattr(options, "person", None)
-    if person is not None and person not in types:  # that it tells people apart is said, and is its type
-        types = {**types, **column_types({person: {"sdtype": "id"}})}
+    types = column_types(options.domain, options.metadata, getattr(options, "person", None))
     if options.only_declared and not types:
         raise UsageError(
             "--only-declared leaves no column: declare what each is, with --domain or --metadata"

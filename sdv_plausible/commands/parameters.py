@@ -20,7 +20,7 @@ def add_parameters(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("parameters of the synthesizer")
     add = group.add_argument
     for option in OPTIONS.values():
-        _add(group, option)
+        add_option(group, option)
     add(
         "--model-parameters",
         metavar="JSON",
@@ -44,7 +44,8 @@ def add_budget(command: Any, why: str) -> None:
     )
 
 
-def _add(group: Any, option: Option) -> None:
+def add_option(group: Any, option: Option) -> None:
+    """One of them."""
     shown = ", ".join(option.default) if option.kind is list else option.default
     default = "" if shown is None or option.kind is bool else f" (default: {shown})"
     known: dict[str, Any] = {

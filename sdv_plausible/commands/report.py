@@ -10,7 +10,7 @@ from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.looking import note_rows_shown
 from sdv_plausible.commands.shared_fit import allow_no_claim
 from sdv_plausible.commands.speaking import say, steps
-from sdv_plausible.commands.undeclared import without_blanks
+from sdv_plausible.commands.undeclared import filled_in
 from sdv_plausible.utils.strict_json import strict_json
 
 FOR_HOLDER = "NOT private: it shows real rows; for your eyes alone"
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
         begin()
         ledger, structure = _guarantee(options)
         claimed = _claimed(options, ledger)
-        noted, options.domain = options.domain, without_blanks(options.domain)
+        noted, options.domain = options.domain, filled_in(options.domain)
         types = on_disk.declared_types(options)
         shown = options.synthetic if options.publishable else None  # else one real cell decides on the page
         metadata, detected = on_disk.metadata_and_detected(options, types, shown)

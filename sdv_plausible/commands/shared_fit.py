@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.looking import recorder
 from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
-from sdv_plausible.commands.speaking import to_holder
-from sdv_plausible.commands.undeclared import Undeclared, columns_of, spelling
+from sdv_plausible.commands.speaking import say, steps, to_holder
+from sdv_plausible.commands.undeclared import FoundTypes, columns_of, spelling
 from sdv_plausible.fit.options import NAMED, OPTIONS
 from sdv_plausible.table.files.writing import write_table
 from sdv_plausible.utils.errors import one_line
@@ -29,6 +29,14 @@ ROW_BY_ROW = tuple(name for name, value in NAMED.items() if value in OPTIONS["ro
 
 def add_fitting(command: argparse.ArgumentParser) -> None:
     """What is read, how it is learned, and where the ledger goes."""
+    add_table(command)
+    command.add_argument("--ledger", type=Path, help="also write the privacy ledger as JSON")
+    add_parameters(command)
+    command.set_defaults(outputs=("output", "ledger"))
+
+
+def add_table(command: argparse.ArgumentParser) -> None:
+    """What is read, how, and whether what is there may be replaced."""
     add = command.add_argument
     on_disk.add_reading(command)
     add("--only-declared", action="store_true", help="leave out columns whose type is not declared")
@@ -39,31 +47,16 @@ def add_fitting(command: argparse.ArgumentParser) -> None:
         help="for a table larger than memory: read it in parts; the folder, on a disk of yours, holds "
         "codes of its rows, as secret as they are, until the fit is over",
     )
-    add("--ledger", type=Path, help="also write the privacy ledger as JSON")
     add("--overwrite", action="store_true", help="replace files that exist, never one that is read")
-    add_parameters(command)
-    command.set_defaults(outputs=("output", "ledger"))
 
 
 def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
-    """Rows that are paid for where every row costs: those that are asked for, and no other ones are drawn."""
+    """Rows that are paid for where every row costs; nothing under the other test."""
     if rows is None or getattr(options, "test", None) not in ROW_BY_ROW:
         return {}
-    from sdv_plausible.rules.rule import limits_rows
-    from sdv_plausible.rules.written import read_rules
+    from sdv_plausible.fit.paid_rows import rows_to_pay
 
-    if hasattr(options, "row_cap"):
-        if options.row_cap < rows:
-            raise on_disk.UsageError(
-                f"--row-cap ({options.row_cap}) must be at least --rows ({rows}), each of which is paid for"
-            )
-        return {}
-    if limits_rows(read_rules(options.rules or ())):
-        raise on_disk.UsageError(
-            "--rules: rows that break one are drawn again, and each of them is paid for: say how many with "
-            f"--row-cap, such as {2 * rows}"
-        )
-    return {"row_cap": max(rows, 1)}
+    return {"row_cap": rows_to_pay(rows, options.rules or (), getattr(options, "row_cap", None))}
 
 
 def synthesizer(options: argparse.Namespace, metadata: Any, **known: Any) -> PlausibleDeniabilitySynthesizer:
@@ -83,13 +76,38 @@ def allow_no_claim(command: argparse.ArgumentParser) -> None:
 
 
 def check_claim(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesizer) -> None:
-    """Refuse a release without a claim before anything is fitted, unless it was allowed."""
+    """Refuse what cannot be released before anything is drawn from a budget: no claim, unless allowed."""
+    from sdv_plausible.table.declared.column_types import column_types
+
+    if not any(kind.is_modelled for kind in column_types(metadata=synth.metadata).values()):
+        raise on_disk.UsageError(
+            "no column is modelled, so there is nothing to release: ids and personal data are made up anew. "
+            "Declare another column, such as {'age': {'sdtype': 'numerical'}}, or take synthesize"
+        )
     ledger = synth.plan().ledger
     if not ledger.claims_privacy and not options.allow_no_claim:
         raise on_disk.UsageError(
             f"{ledger.sentence()} The file may hold single people's values: mend that, or add "
             "--allow-no-claim. Nothing was fitted"
         )
+
+
+def write_release(options: argparse.Namespace, *, readable: bool, **known: Any) -> None:
+    """Fit, write the release with its ledger, and say so."""
+    with steps("reading", "fitting", "writing") as begin:
+        synth, found = fitted(options, begin, partial(check_claim, options), known)
+        begin()
+        ledger = synth.privacy_ledger()
+        with kept_if_lost(synth, options.output):
+            release = synth.release(allow_no_claim=options.allow_no_claim)
+            on_disk.write(options, options.output, release.to_bytes(readable=readable))
+            if options.ledger is not None:
+                on_disk.write(options, options.ledger, ledger.to_json())
+    say(
+        options,
+        f"{ledger}{found.hint()}\n\nWrote {options.output}, sha256 {release.digest}",
+        {"output": options.output, "sha256": release.digest, **found.to_dict(), "ledger": ledger.to_dict()},
+    )
 
 
 @contextmanager
@@ -131,7 +149,7 @@ def fitted(
     begin: Callable[[], None],
     check: Callable[[PlausibleDeniabilitySynthesizer], object] | None = None,
     known: Mapping[str, Any] | None = None,
-) -> tuple[PlausibleDeniabilitySynthesizer, Undeclared]:
+) -> tuple[PlausibleDeniabilitySynthesizer, FoundTypes]:
     """The synthesizer, fitted to the table, and the types that nobody declared."""
     # ``begin`` is told when a step begins; ``check`` is shown the synthesizer before the rows are read, and
     # may refuse; ``known`` are arguments that the command knows itself.

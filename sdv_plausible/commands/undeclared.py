@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from sdv_plausible.commands.on_disk import (
@@ -20,12 +20,12 @@ from sdv_plausible.commands.on_disk import (
 from sdv_plausible.fit.options import VOTE_TAKES, default_of
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
-from sdv_plausible.table.declared.declarations import domain_document
-from sdv_plausible.table.declared.domain_file import DomainFile, blanks, digest
+from sdv_plausible.table.declared.declarations import domain_document, given_file
+from sdv_plausible.table.declared.domain_file import DomainFile, blanks
 
 
 @dataclass(frozen=True)
-class Undeclared:
+class FoundTypes:
     """Types by column, of those that nobody declared."""
 
     # found by a vote over the cells, which the ledger charges
@@ -67,15 +67,15 @@ class Columns:
     open: Sequence[str] = ()  # columns that nobody declared, to be voted on
     detected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # and those that were detected
 
-    def found(self, synth: Any) -> Undeclared:
+    def found(self, synth: Any) -> FoundTypes:
         """The types of the columns that had none, of a fitted synthesizer."""
         known = metadata_columns(synth.metadata)
-        return Undeclared(voted={name: known[name] for name in self.open}, detected=self.detected)
+        return FoundTypes(voted={name: known[name] for name in self.open}, detected=self.detected)
 
 
 def columns_of(options: argparse.Namespace) -> Columns:
     """What the columns of the command's table are; some may have no type, unless all are to be declared."""
-    options.domain = without_blanks(options.domain)
+    options.domain = filled_in(options.domain)
     types = declared_types(options)
     left = [] if options.only_declared else [name for name in names_of(options, types) if name not in types]
     if left and wanted(options) == "voted":
@@ -121,18 +121,13 @@ def voted_on(options: argparse.Namespace, types: Mapping[str, ColumnType], names
 
 def _all_declared(options: argparse.Namespace, types: Mapping[str, ColumnType]) -> DomainFile:
     """All that was declared in one file, as metadata says no types where some are voted for."""
+    known = metadata_columns(options.metadata)
     if options.domain == "written":
-        return DomainFile(columns=metadata_columns(options.metadata))
-    file = DomainFile(columns={}) if options.domain is None else domain_document(options.domain)
+        return DomainFile(columns=known)
+    file = given_file(options.domain) or DomainFile(columns={})
     if options.metadata is None:
         return file
-    columns = {
-        name: {**kind.words, **words} if isinstance(words := file.columns.get(name, {}), Mapping) else words
-        for name, kind in types.items()
-    }
-    same = {name for name, words in file.columns.items() if file.looked.get(name) == digest(words)}
-    looked = {name: digest(columns[name]) if name in same else one for name, one in file.looked.items()}
-    return replace(file, columns=columns, looked=looked)
+    return file.with_types({name: types[name].words for name in {**known, **file.columns}})
 
 
 def plan_blanks(options: argparse.Namespace) -> Columns | None:
@@ -140,18 +135,16 @@ def plan_blanks(options: argparse.Namespace) -> Columns | None:
     if options.domain in (None, "written") or wanted(options) != "voted":
         return None
     left = blanks(domain_document(options.domain))
-    options.domain = without_blanks(options.domain)
-    return voted_on(options, declared_types(options), left) if left else None
+    options.domain = filled_in(options.domain)
+    types = declared_types(options)
+    open_ = [name for name in left if name not in types]
+    return voted_on(options, types, open_) if open_ else None
 
 
-def without_blanks(domain: Any) -> Any:
-    """What is declared, without the columns that a template left blank."""
-    from sdv_plausible.fit.voting import without_blanks as told
-
-    if domain in (None, "written"):
-        return domain
-    file = domain_document(domain)
-    return domain if (kept := told(file)) is file else kept
+def filled_in(domain: Any) -> Any:
+    """A ``domain`` argument without the columns that a template left blank."""
+    file = given_file(domain)
+    return domain if file is None else file.without_blanks()
 
 
 def spelling(options: argparse.Namespace) -> Any:

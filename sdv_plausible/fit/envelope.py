@@ -123,7 +123,7 @@ def _gaussian_costs(
 def with_more(domain: Domain, columns: int = 3) -> Domain:
     """A domain with columns enough to ask for pairs: an earlier vote may have left too few."""
     names = [f"more {i}" for i in range(len(domain), columns)]
-    return Domain((*domain, *(Attribute(name=name, kind="categorical", nullable=True) for name in names)))
+    return Domain((*domain, *map(Attribute.unknown, names)))
 
 
 def after_a_vote(names: Sequence[str]) -> Refused:

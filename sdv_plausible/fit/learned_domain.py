@@ -55,7 +55,7 @@ def learned_file(
         raise ValueError("columns of this file are learned already: start from a file without them")
     table = plain_cells(with_texts(table.set_axis(table.columns.astype(str), axis=1)))
     document = file.to_dict()
-    types = column_types(document)
+    types = column_types(document, person=neighbours.person)
     specs = {name: kind.words for name, kind in types.items() if kind.is_modelled}
     declared = read_declarations(document, "private", max_bins, {n: kind.words for n, kind in types.items()})
     if declared.origins:
@@ -94,10 +94,6 @@ def _check_table(table: pd.DataFrame, neighbours: Neighbours, learned: Mapping[s
     names, person = list(table.columns), neighbours.person
     if person is not None and person not in names:
         raise ValueError(f"person ({person!r}) must be a column of the table: {names}")
-    if person in learned:
-        raise ValueError(
-            f'person ({person!r}) would be a column of the model: give it "sdtype": "id" in the domain file'
-        )
     wrong = sorted(name for name in learned if names.count(name) != 1)
     if wrong:
         raise ValueError(f"data must have each declared column once: {wrong} are missing, or there twice")

@@ -29,7 +29,7 @@ from sdv_plausible.sources.source import PART_ROWS
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.columns.output_types import invented_type, output_type
-from sdv_plausible.table.declared.column_types import column_types, with_id
+from sdv_plausible.table.declared.column_types import column_types, metadata_columns
 from sdv_plausible.table.declared.declarations import says_written
 from sdv_plausible.table.declared.looks import told_of_look
 from sdv_plausible.table.declared.words import check_table_name
@@ -187,7 +187,11 @@ def _columns_of(source: Any, metadata: Any, arguments: Arguments, rows: int) -> 
                 "(domain={...}) and leave types out",
             )
         return {name: {} for name in table.names}
-    known = with_id(column_types(arguments.domain, metadata), person)
+    known = column_types(arguments.domain, metadata, person)
+    named = {*metadata_columns(metadata), *(arguments.domain.columns if arguments.domain else ())}
+    if person is not None and person not in named:
+        rule = f"must be a column that metadata or domain names: {sorted(named)}"
+        raise check.Refused("person", person, rule, f"try {{{person!r}: {{'sdtype': 'id'}}}}")
     return {name: kind.words for name, kind in known.items()}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from sdv_plausible.rules.rule import Rule
 from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import given_file, says_written
-from sdv_plausible.table.declared.domain_file import DomainFile, is_blank
+from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.learned.private_domain import listed
 
 
@@ -24,17 +24,15 @@ def left_open(
     names: Iterable[str], domain: Any, person: str | None
 ) -> tuple[dict[str, dict[str, Any]], DomainFile, tuple[str, ...]]:
     """Words of all columns of a table, in order, the declarations, and which columns have none."""
-    # Columns that a template left blank are not declared; that ``person`` says whose a row is is its type.
+    # Columns that a template left blank are not declared.
     if says_written(domain):
         raise Refused.saying(
             "types",
             'types ("voted") does not go with domain="written", which is your word for types and values '
             "alike: declare what you know in domain={...}, or leave types out",
         )
-    file = without_blanks(given_file(domain) or DomainFile(columns={}))
-    known = {name: kind.words for name, kind in column_types(file).items()}
-    if person is not None:
-        known.setdefault(person, {"sdtype": "id"})
+    file = (given_file(domain) or DomainFile(columns={})).without_blanks()
+    known = {name: kind.words for name, kind in column_types(file, person=person).items()}
     names = list(names)
     is_open = tuple(name for name in names if name not in known)
     # A type that cells vote for within the budget repeats nothing of what a look has shown, nor do the two
@@ -45,12 +43,6 @@ def left_open(
     }
     file = replace(file, looked=kept)
     return {name: dict(known.get(name, CATEGORY)) for name in names}, file, is_open
-
-
-def without_blanks(file: DomainFile) -> DomainFile:
-    """Declarations without the columns that a template left blank."""
-    told = {n: w for n, w in file.columns.items() if not (isinstance(w, Mapping) and is_blank(w))}
-    return file if len(told) == len(file.columns) else replace(file, columns=told)
 
 
 def check_vote(told: Told, s: Settings, learner: Learner) -> None:

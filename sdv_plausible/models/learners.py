@@ -64,12 +64,7 @@ def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> li
 
 def without_learned(domain: Domain) -> Domain:
     """The domain as nobody's answers tell it: of a column whose values were learned, its name alone."""
-    return Domain(
-        tuple(
-            Attribute(name=a.name, kind="categorical", nullable=True) if a.provenance == "private" else a
-            for a in domain
-        )
-    )
+    return Domain(tuple(Attribute.unknown(a.name) if a.provenance == "private" else a for a in domain))
 
 
 def _losses(entries: Sequence[LedgerEntry]) -> list[Loss]:

@@ -16,8 +16,9 @@ from sdv.errors import InvalidDataError
 
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.columns.column_document import TYPE_WORDS
-from sdv_plausible.table.declared.column_types import metadata_columns
-from sdv_plausible.table.declared.words import MODELLED_SDTYPES
+from sdv_plausible.table.declared.column_types import metadata_columns, person_words
+from sdv_plausible.table.declared.declarations import says_written
+from sdv_plausible.table.declared.words import MODELLED_SDTYPES, is_invented
 
 
 def without_details(metadata: Any) -> Any:
@@ -41,12 +42,6 @@ def schema_of(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, A
     }
 
 
-def is_invented(spec: Mapping[str, Any], is_key: bool) -> bool:
-    """Whether a column is not modelled: a key, an id or personal data."""
-    sdtype = spec.get("sdtype")
-    return is_key or sdtype in ("id", "unknown") or (sdtype not in MODELLED_SDTYPES and spec.get("pii", True))
-
-
 def check_metadata(metadata: Any) -> None:
     """Refuse what SDV would not know: it asks whatever it is given."""
     if not hasattr(metadata, "_get_single_table_name") and not hasattr(metadata, "columns"):
@@ -54,25 +49,20 @@ def check_metadata(metadata: Any) -> None:
         raise Refused("metadata", type(metadata), rule, "metadata_of(domain) makes one of declarations")
 
 
-def with_id(metadata: Any, name: str | None) -> Any:
-    """Return the metadata with one column as an id, which is invented and never modelled; unchanged for None.
-
-    Raises
-    ------
-    ValueError
-        If the metadata has no such column.
-    """
+def with_person(metadata: Any, name: str | None, domain: Any) -> Any:
+    """Return the metadata in which the column that says whose a row is has its type; unchanged for None."""
     if name is None or not hasattr(metadata, "to_dict") or not hasattr(type(metadata), "load_from_dict"):
         return metadata
     columns = metadata_columns(metadata)
     if name not in columns:
         raise Refused("person", name, f"must be one of the metadata's columns: {sorted(columns)}")
-    if is_invented(columns[name], is_key=False):
-        return metadata  # perhaps by a pattern
-    document = metadata.to_dict()
+    declared = columns if says_written(domain) else {} if domain is None else domain.columns
+    words, document = person_words(name, columns[name], declared), metadata.to_dict()
+    if words == columns[name]:
+        return metadata
     for table in document.get("tables", {"table": document}).values():
         if name in table.get("columns", {}):
-            table["columns"][name] = {"sdtype": "id"}
+            table["columns"][name] = words
     return type(metadata).load_from_dict(document)
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.sdv.schema import is_invented
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.columns.output_types import invented_type, output_type
+from sdv_plausible.table.declared.words import is_invented
 
 Specs = Mapping[str, Mapping[str, Any]]
 NUM_ROWS = 3

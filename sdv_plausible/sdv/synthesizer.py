@@ -23,7 +23,7 @@ from sdv_plausible.sdv import shown
 from sdv_plausible.sdv.fitting import FittingSynthesizer
 from sdv_plausible.sdv.parameters import fixed_parameters, learner_of
 from sdv_plausible.sdv.releasing import rebuilt
-from sdv_plausible.sdv.schema import check_metadata, with_id, with_types
+from sdv_plausible.sdv.schema import check_metadata, with_person, with_types
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.column_types import metadata_columns
 from sdv_plausible.table.declared.declarations import Undeclared
@@ -142,7 +142,7 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         check_metadata(metadata)
         published, file = PublicTable.read(public), arguments.domain
         self._public_given = None if published is None else published.frame
-        metadata = with_id(metadata, arguments.settings.neighbours.person)
+        metadata = with_person(metadata, arguments.settings.neighbours.person, file)
         if isinstance(rules := self.rules, (list, tuple)) and rules:
             from sdv_plausible.sdv.constraints import as_rules
 

@@ -35,6 +35,14 @@ def test_where_every_row_costs_the_rows_asked_for_are_planned(holder, capsys):
         if not costs[1:]:
             assert "the first 300 rows" in document["ledger"]["headline"]
     assert costs[0] < 60 < costs[1] < costs[2]
+    assert main([*options, "-n", "300", "--row-cap", "299"]) == 2
+    assert "row_cap (299) must be at least the rows that are asked for (300)" in capsys.readouterr().err
+    rules = holder / "rules.json"
+    rules.write_text('[{"rule": "forbidden", "when": {"sex": "Male", "age": {"max": 20}}}]')
+    assert main([*options, "-n", "300", "--rules", str(rules)]) == 2
+    assert "say how many may be drawn by row_cap, such as 600" in capsys.readouterr().err
+    assert main([*options, "-n", "300", "--rules", str(rules), "--row-cap", "600"]) == 0
+    assert "the first 600 rows" in json.loads(capsys.readouterr().out)["ledger"]["headline"]
 
 
 def test_an_advantage(holder, capsys):

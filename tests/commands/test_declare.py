@@ -63,6 +63,11 @@ def test_public_sources(table, tmp_path, capsys):
     assert "confidential" in said
     assert "left out: other" in said
     assert "a tenth of the budget: id" in said
+    start = tmp_path / "start.json"
+    start.write_text(json.dumps({"sex": {"sdtype": None}, "age": {"sdtype": "id"}}))
+    more, _ = declared(table, capsys, "--from-codebook", book, "--domain", start)
+    assert more["sex"] == columns["sex"]
+    assert more["age"] == {"sdtype": "id"}
 
 
 def test_the_table_itself_is_not_published(table, tmp_path, capsys):

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from sentences import NO_CLAIM, total
 
+from sdv_plausible import Budget
 from sdv_plausible.commands.cli import main
 from sdv_plausible.privacy.noise import mechanisms
 from sdv_plausible.release.file.release import Release
@@ -69,6 +70,22 @@ def test_what_is_declared_is_not_voted_on(tmp_path, capsys):
     assert "vote" not in capsys.readouterr().out
     assert main(arguments) == 2  # it is there
     assert "exists" in capsys.readouterr().err
+
+
+def test_people_a_budget_and_a_table_in_parts(tmp_path, capsys):
+    """It fits as ``fit`` does: what it could not be told it takes."""
+    data, domain, budget = table(tmp_path), tmp_path / "domain.json", tmp_path / "people.budget"
+    domain.write_text(json.dumps({"b": {"range_values": list("pqrs")}, "name": {"sdtype": "id"}}))
+    words = ["describe", data, "-o", str(tmp_path / "d.json"), "--domain", str(domain), "--epsilon", "2"]
+    given = ["--person", "name", "--rows-per-person", "2", "--budget", str(budget), "3", "1e-8"]
+    assert main([*words, *given, "--scratch", str(tmp_path)]) == 0
+    release = Release.load(tmp_path / "d.json")
+    assert (release.ledger.neighbours.person, release.ledger.neighbours.rows) == ("name", 2)
+    assert release.ledger.claims_privacy
+    assert [column.name for column in release.schema.columns] == ["a", "b", "name"]
+    assert 1.9 < Budget(3, 1e-8, budget).charged()["epsilon"] <= 2
+    assert main([*words, *given, "--overwrite"]) == 2
+    assert "would exceed it" in capsys.readouterr().err
 
 
 def metadata_file(folder, **columns):

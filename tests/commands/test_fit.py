@@ -220,7 +220,6 @@ def test_an_output_that_came_meanwhile_stays_and_the_fit_is_kept(
         came.write_text("of another")
         return read(*given)
 
-    monkeypatch.setattr("sdv_plausible.commands.describe.read", meanwhile)
     monkeypatch.setattr(on_disk, "read", meanwhile)
     words = ["fit" if command == "ledger" else command, str(holder / "people.csv"), "-o", str(output)]
     words += ["--domain", str(holder / "domain.json")]

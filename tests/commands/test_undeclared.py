@@ -13,7 +13,7 @@ from sentences import total
 
 from sdv_plausible import Budget, metadata_of
 from sdv_plausible.commands.cli import main
-from sdv_plausible.commands.undeclared import Undeclared
+from sdv_plausible.commands.undeclared import FoundTypes
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.learned import type_votes
 
@@ -120,7 +120,7 @@ def test_spelling_counts_in_the_vote_and_after_it(tmp_path, capsys):
 
 
 def test_copied_types_are_not_called_public():
-    said = Undeclared(voted={"age": {"sdtype": "numerical"}}).hint()
+    said = FoundTypes(voted={"age": {"sdtype": "numerical"}}).hint()
     assert "learned from the rows" in said
     assert "Declare them" not in said
 
@@ -143,13 +143,13 @@ def test_a_learned_file_is_not_voted_on_again(people, tmp_path, capsys):
 
 def test_what_was_taken_for_personal_data_is_said():
     detected = {"city": {"sdtype": "city", "pii": True}, "age": {"sdtype": "numerical"}}
-    said = Undeclared(detected=detected).hint()
+    said = FoundTypes(detected=detected).hint()
     assert "Types detected: city, age. Declare them" in said
     assert (
         'invented: city. If they are categories, declare them so: {"city": {"sdtype": "categorical"}}' in said
     )
-    assert "invented" not in Undeclared(detected={"age": {"sdtype": "numerical"}}).hint()
-    assert Undeclared().hint() == ""
+    assert "invented" not in FoundTypes(detected={"age": {"sdtype": "numerical"}}).hint()
+    assert FoundTypes().hint() == ""
 
 
 def test_blanks_of_a_template_are_voted_on_and_columns_keep_their_order(people, tmp_path, capsys):
@@ -170,6 +170,20 @@ def test_blanks_of_a_template_are_voted_on_and_columns_keep_their_order(people, 
     types.write_text(json.dumps({"town": {"sdtype": "categorical"}}))
     _, _, rows = synthesized(people, capsys, "--domain", str(types), "--random-state", "1")
     assert rows.columns.tolist() == ["age", "town"]
+
+
+def test_a_person_that_was_left_blank_is_not_edited_by_being_named(people, tmp_path, capsys):
+    """Beside metadata its words counted as written after the look. Control: those of a column that was."""
+    (tmp_path / "m.json").write_text(json.dumps({"columns": {"pets": {"sdtype": "numerical"}}}))
+    table = pd.read_csv(people).assign(pets=1, home=range(ROWS))
+    table.to_csv(people, index=False)
+    blank = DomainFile(columns={"home": {"sdtype": None}})
+    for looked, claims in (["home"], True), (["home", "pets"], False):
+        blank.looked_at(looked).save(tmp_path / "d.json")
+        words = ["--metadata", str(tmp_path / "m.json"), "--domain", str(tmp_path / "d.json")]
+        _, said, _ = synthesized(people, capsys, *words, "--person", "home", "--epsilon", "8")
+        assert said["types_voted"].keys() == {"age", "town"}
+        assert claimed(said) is claims
 
 
 @pytest.mark.parametrize(

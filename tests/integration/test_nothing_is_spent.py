@@ -510,7 +510,7 @@ def test_rules_whose_rows_are_drawn_again_ask_for_a_cap(tmp_path, capsys):
     wanted = synthesize(tmp_path, "-n", "5", "--test", "randomized")
     wanted += ["--rules", str(tmp_path / "r.json"), "--budget", str(tmp_path / "b"), "2", "1e-8"]
     assert main(wanted) == 2
-    assert "--row-cap" in capsys.readouterr().err
+    assert "row_cap, such as 10" in capsys.readouterr().err
     assert not (tmp_path / "b").exists()
 
 
@@ -556,7 +556,7 @@ def test_a_cap_below_the_rows_asked_for_costs_nothing(tmp_path, capsys):
     words = synthesize(tmp_path, "--domain", str(tmp_path / "d.json"), "--test", "randomized")
     more = ["--rows", "300", "--row-cap", "100", "--budget", str(tmp_path / "b"), "2", "1e-8"]
     assert main([*words, *more]) == 2
-    assert "--row-cap (100) must be at least --rows (300)" in capsys.readouterr().err
+    assert "row_cap (100) must be at least the rows that are asked for (300)" in capsys.readouterr().err
     assert not (tmp_path / "b").exists()
 
 

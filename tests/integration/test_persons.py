@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
+import json
 import pickle
 import re
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +17,9 @@ import pandas as pd
 import pytest
 from cases import each_once, fast_and_slow
 
-from sdv_plausible import Person, PlausibleDeniabilitySynthesizer
+from sdv_plausible import Person, PlausibleDeniabilitySynthesizer, fit_source
+from sdv_plausible.commands.cli import main
+from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit import rows as _rows
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -21,6 +27,9 @@ from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv import synthesizer as _synthesizer
 from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.declared.domain_file import DomainFile, drafted
+from sdv_plausible.web.app.order import read_order
 from tests.flat import values
 
 COLUMNS: dict[str, dict[str, Any]] = {
@@ -88,7 +97,7 @@ def test_planted_without_a_person_two_hundred_rows_are_two_hundred_people() -> N
 
 
 def test_planted_the_person_column_modelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_synthesizer, "with_id", lambda metadata, name: metadata)
+    monkeypatch.setattr(_synthesizer, "with_person", lambda metadata, *_: metadata)
     frame = table().assign(home=lambda t: "home-" + (t["age"] // 34).astype(str))  # few homes of many rows
     domain = {**DECLARED, "home": {"range_values": sorted(frame["home"].unique())}}
     shown = everything(fitted(frame, person="home", rows_per_person=2000, domain=domain))
@@ -111,6 +120,100 @@ def test_the_person_column_is_invented_whatever_it_was() -> None:
         assert not set(rows[person].astype(str)) & set(frame[person].astype(str)) or person == "ticket"
         assert synth.get_metadata().tables["table"].columns[person]["sdtype"] == "id"
     assert rows["ticket"].str.fullmatch(r"T\d{6}").all()  # its own pattern
+
+
+# ---- one rule at every door: whose a row is, is an id --------------------------------------------------------
+
+
+def at_synthesizer(domain: Any, types: str, folder: Path) -> None:
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_from_columns(COLUMNS),
+        domain=domain,
+        types=types,
+        person="home",
+        epsilon=8.0,  # type: ignore[arg-type]
+    )
+    assert synth.get_metadata().tables["table"].columns["home"]["sdtype"] == "id"
+    synth.plan()
+
+
+def at_source(domain: Any, types: str, folder: Path) -> None:
+    release = fit_source(
+        table(600), None if types == "voted" else COLUMNS, domain, types=types, person="home", epsilon=8.0,  # type: ignore[arg-type]
+        model="independent", scratch=folder, allow_no_claim=True,
+    )  # fmt: skip
+    assert "home" not in release.domain.names
+
+
+def at_command(domain: Any, types: str, folder: Path, *words: str) -> None:
+    table(600).to_csv(folder / "t.csv", index=False)
+    (folder / "m.json").write_text(json.dumps({"columns": COLUMNS}))
+    DomainFile(columns=domain).save(folder / "d.json")
+    given = ["--metadata", "m.json", "--domain", "d.json", "--person", "home"]
+    words = words or ("plan", *given, "--types", types)
+    with contextlib.chdir(folder), contextlib.redirect_stderr(said := io.StringIO()):
+        code = main(list(words))
+    if code:
+        raise ValueError(said.getvalue().removeprefix("sdv-plausible: error: "))
+
+
+def at_private(domain: Any, types: str, folder: Path) -> None:
+    rest = {name: words for name, words in COLUMNS.items() if name != "home"}
+    given = ["--domain", "d.json", "--person", "home", "--private", "8"]
+    at_command({**rest, **domain}, types, folder, "declare", "t.csv", "-o", "out.json", *given)
+
+
+def at_app(domain: Any, types: str, folder: Path) -> None:
+    rest = {} if types == "voted" else {name: words for name, words in COLUMNS.items() if name != "home"}
+    table(600).to_csv(folder / "t.csv", index=False)
+    file = drafted([*COLUMNS], {**rest, **domain})
+    order, _ = read_order(Table(folder / "t.csv", tuple(COLUMNS), {}), file, {"person": "home"})
+    assert order is not None
+    assert order.types["home"].sdtype == "id"
+    order.plan()
+
+
+AT = (at_synthesizer, at_source, at_command, at_private, at_app)
+MODELLED = {
+    "a type": {"sdtype": "categorical"},
+    "values": {"range_values": ["a", "b"]},
+    "finished": {"kind": "categorical", "values": ["a", "b"], "nullable": False},
+}
+
+
+@pytest.mark.parametrize(
+    ("door", "types", "said"),
+    fast_and_slow(
+        itertools.product(AT, ("declared", "voted", "detected"), MODELLED),
+        lambda door, types, said: (types, said) in (("declared", "a type"), ("voted", "values")),
+    ),
+)
+def test_a_person_column_that_is_declared_as_modelled_is_refused_at_every_door(
+    door: Any, types: str, said: str, tmp_path: Path
+) -> None:
+    """Some modelled it, and its values came out; others spoke of metadata."""
+    with pytest.raises(ValueError, match=r"^person \('home'\) says whose a row is.* give it .sdtype.: .id."):
+        door({"home": MODELLED[said]}, types, tmp_path)
+
+
+@pytest.mark.parametrize("said", [{"home": {"sdtype": "id"}}, {}], ids=["an id", "nothing"])
+@pytest.mark.parametrize(
+    ("door", "types"),
+    fast_and_slow(itertools.product(AT, ("declared", "voted")), lambda door, types: types == "voted"),
+)
+def test_a_person_column_that_is_declared_as_an_id_or_not_is_one(
+    door: Any, types: str, said: Any, tmp_path: Path
+) -> None:
+    """Whatever metadata has detected; where nothing may be left open but to be learned, it is to be said."""
+    with pytest.raises(ValueError, match="fill in") if door is at_private and not said else nullcontext():
+        door(said, types, tmp_path)
+
+
+def test_a_person_column_that_metadata_is_said_to_declare_is_refused() -> None:
+    with pytest.raises(ValueError, match="says whose a row is"):
+        PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), domain="written", person="home")
+    words = {"home": {"sdtype": "id", "computer_representation": "Int64"}}  # no word of ours, and no matter
+    assert column_types("written", {"columns": words}, "home")["home"].sdtype == "id"
 
 
 def used_rows(monkeypatch: pytest.MonkeyPatch, frame: pd.DataFrame, **options: Any) -> pd.DataFrame:
@@ -258,8 +361,6 @@ def test_errors_name_the_column_and_the_way_out() -> None:
         PlausibleDeniabilitySynthesizer(metadata, person="house")
     with pytest.raises(ValueError, match=r"person \(None\) must name the column"):
         PlausibleDeniabilitySynthesizer(metadata, person=Person(None, rows=4))
-    with pytest.raises(ValueError, match=r"domain of column 'home' .* is invented, not modelled"):
-        PlausibleDeniabilitySynthesizer(metadata, person="home", domain={"home": {"range_values": ["a"]}})
     synth = PlausibleDeniabilitySynthesizer(metadata, domain=DECLARED, person="home")
     with pytest.raises(Exception, match=r"columns \['home'\] of the metadata are not in the data"):
         synth.fit(table().drop(columns="home"))

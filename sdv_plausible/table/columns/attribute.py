@@ -112,6 +112,11 @@ class Attribute:
 
         self._check_groups()
 
+    @classmethod
+    def unknown(cls, name: str, provenance: Provenance = "declared") -> Attribute:
+        """A column of which only the name is known: every cell has one code."""
+        return cls(name=name, kind="categorical", nullable=True, provenance=provenance)
+
     def _check_groups(self) -> None:
         if self.groups is None:
             return

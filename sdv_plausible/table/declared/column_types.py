@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,15 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.column_document import TYPE_WORDS
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.declared.declarations import domain_document, says_written
+from sdv_plausible.table.declared.declarations import given_file, says_written
 from sdv_plausible.table.declared.specifications import declared_attribute, told_sdtype
 from sdv_plausible.table.declared.words import (
+    MODELLED_SDTYPES,
     check_agreement,
     check_keys,
     check_names,
     check_words,
+    is_invented,
     sdtype_of,
 )
 from sdv_plausible.utils.strict_json import strict_json
@@ -28,29 +29,32 @@ _RELEASED = (
 )  # fmt: skip  # of a table's metadata
 
 
-def column_types(domain: Any = None, metadata: Any = None) -> dict[str, ColumnType]:
-    """Types of all columns that a domain or metadata names."""
+def column_types(
+    domain: Any = None, metadata: Any = None, person: str | None = None
+) -> dict[str, ColumnType]:
+    """Types of all columns that a domain or metadata names, and of ``person``, which says whose a row is."""
     # ``domain`` as for the synthesizer, or types by column name. Of metadata the semantic types and date
     # formats count; its values only with ``domain="written"``.
-    known = metadata_columns(metadata)
-    if domain is None:
-        given: dict[str, Any] = {}
-    elif says_written(domain):
-        given = dict(known)
-    else:
-        given = domain_document(domain).declarations()
-    return {name: _column_type(name, given.get(name, {}), known.get(name, {})) for name in {**known, **given}}
+    known: Mapping[str, Mapping[str, Any]] = metadata_columns(metadata)
+    file = given_file(domain)
+    given = known if says_written(domain) else {} if file is None else file.declarations()
+    names = dict.fromkeys([*known, *given, *([] if person is None else [person])])
+    if person is not None:
+        known = {**known, person: person_words(person, known.get(person), given)}
+    return {name: _column_type(name, given.get(name, {}), known.get(name, {})) for name in names}
 
 
-def with_id(types: Mapping[str, ColumnType], name: str | None) -> dict[str, ColumnType]:
-    """Types of which one column is an id, which is invented and never modelled; unchanged for None."""
-    if name is None:
-        return dict(types)
-    if name not in types:
-        rule = f"must be a column that metadata or domain names: {sorted(types)}"
-        raise Refused("person", name, rule, f"try {{{name!r}: {{'sdtype': 'id'}}}}")
-    column = types[name]
-    return {**types, name: replace(column, sdtype="id") if column.is_modelled else column}
+def person_words(
+    person: str, known: Mapping[str, Any] | None, declared: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Words of the column that says whose a row is, which is its type: an id, invented and never modelled."""
+    # A modelled type that metadata alone knows may have been detected, and yields; a declared one is refused.
+    said = declared.get(person, {})
+    is_finished = not isinstance(said, Mapping) or "kind" in said
+    if is_finished or (said.get("sdtype") or told_sdtype(said)) in MODELLED_SDTYPES:
+        rule = "says whose a row is, so that it is an id and never modelled, and is declared as modelled"
+        raise Refused("person", person, rule, 'give it "sdtype": "id" there, or leave it out')
+    return known if known and is_invented(known) else {"sdtype": "id"}
 
 
 def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:

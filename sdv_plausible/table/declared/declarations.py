@@ -85,9 +85,7 @@ class Declarations:
     def _planned(self, name: str, private: bool) -> Attribute:
         if name in self.bounds and private:
             return replace(self.bounds[name].plain, provenance="private")
-        return self.known(name) or Attribute(
-            name=name, kind="categorical", nullable=True, provenance="private" if private else "inferred"
-        )
+        return self.known(name) or Attribute.unknown(name, "private" if private else "inferred")
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -69,6 +69,19 @@ class DomainFile:
             and not (isinstance(words, Mapping) and words.get("source"))
         )
 
+    def without_blanks(self) -> DomainFile:
+        """What is declared, without the columns that a template left blank."""
+        return replace(self, columns={n: words for n, words in self.columns.items() if not is_blank(words)})
+
+    def with_types(self, words: Mapping[str, Mapping[str, Any]]) -> DomainFile:
+        """The file with types that metadata says; what was looked at as it is here counts as it then is."""
+        columns = {
+            name: {**types, **own} if isinstance(own := self.columns.get(name, {}), Mapping) else own
+            for name, types in words.items()
+        }
+        same = {n: digest(columns[n]) for n, own in self.columns.items() if self.looked.get(n) == digest(own)}
+        return replace(self, columns=columns, looked={**self.looked, **same})
+
     def declarations(self) -> dict[str, Any]:
         """Words by column as the synthesizer takes them, each with what ends its claim."""
         edited, found = self.edited, {}
@@ -211,9 +224,9 @@ def _whole(value: Any) -> Any:
     return value.tolist() if isinstance(value, (np.ndarray, np.generic, pd.Series, pd.Index)) else str(value)
 
 
-def is_blank(words: Mapping[str, Any]) -> bool:
+def is_blank(words: Any) -> bool:
     """Whether a column of a template was not filled in."""
-    return "sdtype" in words and words["sdtype"] is None and told_sdtype(words) is None
+    return isinstance(words, Mapping) and words.get("sdtype", "") is None and told_sdtype(words) is None
 
 
 def _provenance(words: Any) -> str | None:
@@ -239,10 +252,13 @@ BLANK: Mapping[str, Any] = {"sdtype": None}
 """Of a column of which nothing is known but its name: a type read off the cells would be the rows'."""
 
 
-def drafted(names: Sequence[str], said: Mapping[str, Mapping[str, Any]] | None = None) -> DomainFile:
-    """Draft a domain file of a table's columns, from its header alone, with what public sources say."""
-    known = said or {}
-    return DomainFile(columns={name: dict(known.get(name, BLANK)) for name in names})
+def drafted(
+    names: Sequence[str], said: Mapping[str, Mapping[str, Any]] | None = None, start: DomainFile | None = None
+) -> DomainFile:
+    """Draft a domain file from a table's header alone: what ``start`` declares, or public sources say."""
+    known, start = said or {}, start or DomainFile(columns={})
+    kept = {n: words for n, words in start.columns.items() if n not in known or not is_blank(words)}
+    return replace(start, columns={**{name: dict(known.get(name, BLANK)) for name in names}, **kept})
 
 
 def blanks(file: DomainFile) -> list[str]:

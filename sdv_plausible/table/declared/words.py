@@ -154,6 +154,12 @@ def _is_mixed(spec: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
     return texts and spec.get("sdtype") == "numerical" and known.get("sdtype") == "categorical"
 
 
+def is_invented(spec: Mapping[str, Any], is_key: bool = False) -> bool:
+    """Whether a column is not modelled: a key, an id or personal data."""
+    sdtype = spec.get("sdtype")
+    return is_key or sdtype in ("id", "unknown") or (sdtype not in MODELLED_SDTYPES and spec.get("pii", True))
+
+
 def sdtype_of(attribute: Attribute) -> str:
     """SDV's semantic type of an attribute."""
     if set(map(type, attribute.values)) == {bool}:

@@ -203,10 +203,7 @@ def _declared(
     book = sent.keep("codebook", work / "codebook")
     found = Codebook(columns={}) if book is None else read_codebook(book).of_table(table.names)
     messages = tuple(message.replace(str(book), book.name if book else "") for message in found.messages)
-    file = drafted(table.names, found.columns)
-    if given is None:
-        return file, messages
-    return DomainFile.of({**given.to_dict(), "columns": {**file.columns, **given.columns}}), messages
+    return drafted(table.names, found.columns, given), messages
 
 
 def _no_planner(*_: Any) -> object:

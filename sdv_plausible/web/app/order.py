@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.declaring.review import Table
@@ -19,7 +19,6 @@ from sdv_plausible.release.privacy_tests.settings import TESTS_BY_NAME
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.determined import Determined
 from sdv_plausible.rules.making import Sum
-from sdv_plausible.rules.rule import limits_rows
 from sdv_plausible.rules.spacing import Inequality
 from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
@@ -43,10 +42,11 @@ BLANKS = {"vote": f"find their types by a vote, for {VOTE_TAKES}", "leave": "lea
 
 USUAL = {
     **{name: typed_default(name) for name in _FIELDS},
-    "rows": ROWS, "table_rows": "", "blank": "vote", "reading": "whole", "person": "", "rules": "",
+    "rows": ROWS, "table_rows": "", "row_cap": "", "blank": "vote", "reading": "whole", "person": "",
+    "rules": "",
 }  # fmt: skip
 MOST_ROWS = 10**7  # that the app makes at once, in memory
-_NUMBERS = ("epsilon", "delta", "epsilon0", "rows", "table_rows", "k", "rows_per_person")
+_NUMBERS = ("epsilon", "delta", "epsilon0", "rows", "table_rows", "row_cap", "k", "rows_per_person")
 _CHOICES: Mapping[str, Mapping[str, str]] = {
     "model": MODELS,
     "test": TESTS,
@@ -90,7 +90,7 @@ class Order:
     def types(self) -> dict[str, ColumnType]:
         """What the columns are, in the table's order; those to be voted on are texts."""
         open_ = {name: {"sdtype": "categorical"} for name in self.open_columns}
-        known = {**column_types(self.document), **column_types(open_)}
+        known = {**column_types(self.declared, person=self.person), **column_types(open_)}
         names = dict.fromkeys([*(name for name in self.table.names if name in known), *known])
         return {name: known[name] for name in names}
 
@@ -100,15 +100,9 @@ class Order:
         return self.table.files.spelling
 
     @property
-    def document(self) -> dict[str, Any]:
+    def declared(self) -> DomainFile:
         """The domain file without its blanks."""
-        file, left = self.file, blanks(self.file)
-        columns = {name: words for name, words in file.columns.items() if name not in left}
-        looked = dict(file.looked)
-        if self.person is not None and self.person in left:
-            columns[self.person] = {"sdtype": "id"}  # follows from the choice: it repeats nothing of a look
-            looked.pop(self.person, None)
-        return replace(file, columns=columns, looked=looked).to_dict()
+        return self.file.without_blanks()
 
     @property
     def rule_digests(self) -> tuple[str, ...]:
@@ -117,6 +111,7 @@ class Order:
 
     def synthesizer(self) -> PlausibleDeniabilitySynthesizer:
         """Return an unfitted synthesizer with the declarations."""
+        from sdv_plausible.fit.paid_rows import rows_to_pay
         from sdv_plausible.sdv.metadata import metadata_of
         from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
@@ -124,23 +119,14 @@ class Order:
             raise Refused.saying("blank", "blank: every column is left out: say what at least one of them is")
         numbers: Any = self.numbers
         name = self.choices["test"]
-        if name != "release" and limits_rows(read_rules(list(self.rules))):
-            raise Refused.saying(
-                "test",
-                f"test ({name!r}) pays for every row, and rows that break a rule are drawn again: "
-                'choose "release", or leave these rules out',
-            )
-        options = {
-            "k": numbers["k"],
-            "epsilon0": numbers["epsilon0"],
-            "row_cap": max(int(numbers["rows"]), 1),
-        }
-        made = TESTS_BY_NAME[name]
+        options, made = {"k": numbers["k"], "epsilon0": numbers["epsilon0"]}, TESTS_BY_NAME[name]
+        if "row_cap" in option_names(made):
+            options["row_cap"] = rows_to_pay(numbers["rows"], list(self.rules), numbers["row_cap"])
         if self.in_parts:
             refuse_whole(made(), self.choices["model"])
         test = made(**{option: value for option, value in options.items() if option in option_names(made)})
         synth = PlausibleDeniabilitySynthesizer(
-            metadata_of(self.types), domain=self.document, rules=list(self.rules), epsilon=numbers["epsilon"],
+            metadata_of(self.types), domain=self.declared, rules=list(self.rules), epsilon=numbers["epsilon"],
             person=person_of(self.person, numbers["rows_per_person"]), delta=numbers["delta"], test=test,
             model=self.choices["model"], types="voted" if self.open_columns else "declared",
         )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sdv_plausible.table.declared.domain_file import blanks, drafted
+from sdv_plausible.table.declared.domain_file import DomainFile, blanks, digest, drafted
 
 
 def test_names_and_blanks():
@@ -11,3 +11,20 @@ def test_names_and_blanks():
     assert blanks(found) == ["a"]
     assert not found.detected
     assert blanks(drafted(["a"], {"a": {"sdtype": None, "range_min": 0}})) == ["a"]
+
+
+def test_a_blank_of_the_file_to_start_from_declares_nothing():
+    """It stood against what a code book says of the column."""
+    start = DomainFile(
+        columns={"a": {"sdtype": None}, "b": {"sdtype": "id"}, "c": {"sdtype": None, "source": "x"}},
+        looked={"a": digest({})},
+    )
+    said = {"a": {"sdtype": "numerical", "source": "book"}, "b": {"sdtype": "categorical"}}
+    found = drafted(["a", "b", "c", "d"], said, start)
+    assert found.columns == {
+        "a": said["a"],
+        "b": start.columns["b"],
+        "c": start.columns["c"],
+        "d": {"sdtype": None},
+    }
+    assert found.looked == start.looked  # also of what it left blank

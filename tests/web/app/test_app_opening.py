@@ -101,6 +101,10 @@ def test_a_code_book_is_read(place):
     assert answer.status_code == 200
     assert browser.session.review.file.columns["town"]["range_values"] == [1, 2]
     assert "book.sps" in browser.get("columns/").text
+    blank = json.dumps({"town": {"sdtype": None}, "age": {"sdtype": "id"}}).encode()
+    browser.open(content=b"town,age\n1,31\n", codebook=("book.sps", syntax), domain=("d.json", blank))
+    assert browser.session.review.file.columns["town"]["range_values"] == [1, 2]
+    assert browser.session.review.file.columns["age"] == {"sdtype": "id"}
 
 
 def test_what_others_say_of_an_uploaded_file_is_not_shown(place, monkeypatch):

@@ -63,7 +63,7 @@ def test_columns_left_blank(read):
     assert voted.plan().ledger.total() <= 1 + 1e-9
     left, _ = read(some, blank="leave")
     assert left.open_columns == ()
-    assert "age" not in left.document["columns"]
+    assert "age" not in left.declared.columns
     none, _ = read({}, blank="leave")
     with pytest.raises(ValueError, match="every column is left out"):
         none.plan()
@@ -95,6 +95,26 @@ def test_the_rows_that_a_row_by_row_test_charges_are_those_to_make(read):
     few, _ = read(test="randomized", rows="10")
     many, _ = read(test="randomized", rows="1000")
     assert few.plan().ledger.total() < many.plan().ledger.total()
+    paid, _ = read(test="randomized", rows="10", row_cap="1000")
+    assert paid.plan().ledger.total() == many.plan().ledger.total()
+    low, _ = read(test="randomized", rows="10", row_cap="9")
+    with pytest.raises(
+        ValueError, match=r"row_cap \(9\) must be at least the rows that are asked for \(10\)"
+    ) as refused:
+        low.plan()
+    assert place_of(refused.value, USUAL) == "row_cap"
+
+
+def test_rows_that_are_drawn_again_are_paid_for_if_it_is_said_how_many(read):
+    """At this door there was no way out."""
+    rules = '[{"rule": "forbidden", "when": {"sex": "1", "town": "Bern"}}]'
+    order, refusals = read(test="randomized", rows="10", rules=rules)
+    assert refusals == {}
+    with pytest.raises(ValueError, match="drawn again: .* row_cap, such as 20") as refused:
+        order.plan()
+    assert place_of(refused.value, USUAL) == "test"
+    paid, _ = read(test="randomized", rows="10", rules=rules, row_cap="20")
+    assert "first 20 rows" in paid.plan().ledger.sentence()
 
 
 def test_rules(read):
