@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.fit.budget import check_budget
-from sdv_plausible.fit.earlier import Earlier, earlier_losses
+from sdv_plausible.fit.earlier import Earlier, earlier_losses, type_words
 from sdv_plausible.fit.public_table import check_public
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.side_entries import check_types
@@ -78,7 +78,7 @@ class Arguments:
         check_released(metadata)
         told = domain if says_written(domain) else given_file(domain)
         earlier = earlier_losses(told, unit)
-        if types == "declared" and not earlier.voted:
+        if types == "declared":
             _check_not_voted(metadata, told)
         return cls(
             settings=settings, learner=learner, domain=told, types=types, locales=known_locales,
@@ -138,8 +138,13 @@ def _check_not_voted(metadata: Any, domain: Any) -> None:
     """Refuse types that an earlier fit's vote found, and paid for, as if they were public."""
     if not getattr(metadata, VOTED, False):
         return
-    known = domain.columns if isinstance(domain, DomainFile) else {}
-    if names := [name for name in metadata_columns(metadata) if name not in known]:
+    file = domain if isinstance(domain, DomainFile) else DomainFile(columns={})
+    paid = (file.learned or {}).get("types") or {}
+    if names := [
+        name
+        for name, words in metadata_columns(metadata).items()
+        if name not in file.columns and type_words(words) != paid.get(name)
+    ]:
         raise Refused.saying(
             "types",
             f'types ("declared"): those of {listed(names)} were voted for by an earlier fit, and its ledger '

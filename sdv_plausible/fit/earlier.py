@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from sdv_plausible.fit.budget import Budget
@@ -17,10 +18,10 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.release.file.ledger import read_ledger, write_ledger
 from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.table.cells.forms import LONGEST_NAME
-from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.columns.column_document import TYPE_WORDS
+from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import given_file, looked_at
-from sdv_plausible.table.declared.domain_file import DomainFile
+from sdv_plausible.table.declared.domain_file import DomainFile, digest
 from sdv_plausible.table.learned.private_domain import Whole, listed
 
 EARLIER = "learned earlier"
@@ -50,29 +51,39 @@ class Earlier:
 
 
 def write_learned(
-    ledger: PrivacyLedger, columns: Iterable[str], charge: Mapping[str, str] | None = None
+    ledger: PrivacyLedger, domain: Iterable[Attribute], charge: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """What learning a domain cost, as a domain file and a saved Domain hold it."""
-    # ``columns`` are those that it paid for; ``charge``: ``when`` and ``what`` of the one in the budget.
-    return {"charge": charge, "columns": sorted(columns), "ledger": write_ledger(ledger)}
+    # ``columns``: what it paid for; ``charge``: ``when`` and ``what`` of the one in the budget.
+    paid = {attribute.name: digest(attribute) for attribute in domain if attribute.provenance == "private"}
+    return {"charge": charge, "columns": paid, "ledger": write_ledger(ledger)}
 
 
-def with_charges(domain: Domain, ledger: PrivacyLedger, charge: Mapping[str, str] | None = None) -> Domain:
-    """The domain of a fit with what learning it cost, for the next fit that is given it."""
+def with_charges(
+    domain: Domain,
+    ledger: PrivacyLedger,
+    charge: Mapping[str, str] | None = None,
+    others: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+) -> Domain:
+    """The domain of a fit with what learning it cost, for the next fit that is given it.
+
+    ``others`` are words of the columns that are not modelled: after a vote, answers of the rows.
+    """
     # What ended the fit's claim ends that of the domain, if anything of it was learned or its rules were
     # changed after a look: columns that stand in for others are of these rules. ``charge``: ``when`` and
     # ``what`` of the one in the budget that paid for the fit.
     charged = (e for e in counted(ledger.entries) if "domain" in e.parts and e.status == "charged")
     paid = [_of_domain(entry) for entry in charged]
     marked = any(e.name == "rules" and e.status == "no claim" for e in ledger.entries)
-    learned = paid or any(a.provenance == "private" for a in domain)
-    if domain.learned is not None or not (learned or marked):
+    if not (paid or marked or any(a.provenance == "private" for a in domain)):
         return domain
     ended = (replace(e, losses=(InfiniteLoss(),)) for e in ledger.entries if e.status == "no claim")
     cost = PrivacyLedger(delta=ledger.delta, covers="the domain", neighbours=ledger.neighbours)
     cost.charge(*paid, *ended)
-    names = (attribute.name for attribute in domain if attribute.provenance == "private")
-    return replace(domain, learned=write_learned(cost, names, charge))
+    learned = write_learned(cost, domain, charge)
+    if any(entry.name == "types" for entry in paid):
+        learned["types"] = {name: type_words(words) for name, words in others.items()}
+    return replace(domain, learned=learned)
 
 
 def with_looks(domain: Domain, looks: DomainFile, rules: RuleSet, digests: Collection[str]) -> Domain:
@@ -115,12 +126,14 @@ def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
     learned = file.learned
     place = str(Path(domain)) if isinstance(domain, (str, os.PathLike)) else "domain"
     parts = Placed(learned, f"{place}: learned").entries()
-    if set(parts) - {"columns"} != {"charge", "ledger"}:
+    if set(parts) - {"columns", "types"} != {"charge", "ledger"}:
         raise Placed(learned, f"{place}: learned").refuse("must have the entries charge, columns and ledger")
     if "columns" in parts:  # version 0.1 named none
-        paid = [one.text(LONGEST_NAME) for one in parts["columns"].items()]
-        if strange := [name for name in file.private if name not in paid]:
-            raise strangers(place, strange, paid)
+        paid = {name: one.text() for name, one in parts["columns"].entries().items()}
+        known = file.declarations()
+        learned_here = (name for name in file.private if name not in file.edited)  # which end the claim
+        if strange := [name for name in learned_here if paid.get(name) != digest(known[name])]:
+            raise strangers(place, strange, sorted(paid))
     ledger, _ = read_ledger(parts["ledger"])
     if not any(entry.losses for entry in ledger.entries):
         raise parts["ledger"].refuse("must have a loss: learn the domain anew (declare --private)")
@@ -142,10 +155,15 @@ def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
 def strangers(place: str, names: Sequence[str], paid: Sequence[str]) -> ValueError:
     """Say that columns were learned by another fit than the record tells of."""
     return ValueError(
-        f"{place}: what learning {listed(names)} cost is not with it ('learned' is of "
+        f"{place}: what learning {listed(names)} as it is here cost is not with it ('learned' is of "
         f"{listed(paid) if paid else 'no column'}): two learned domains cannot be made one; give one whole, "
-        "or learn the columns together"
+        "as it was learned, learn the columns together, or declare them"
     )
+
+
+def type_words(words: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a column's words says what it is."""
+    return {word: words[word] for word in TYPE_WORDS if words.get(word) is not None}
 
 
 def _carried(entry: LedgerEntry, at: str) -> LedgerEntry:

@@ -108,5 +108,5 @@ def _with(
         if attribute.provenance == "private":
             found[attribute.name] = write_attribute(attribute)
             del found[attribute.name]["name"]
-    after = replace(file, columns={**file.columns, **found}, learned=write_learned(ledger, found, charge))
+    after = replace(file, columns={**file.columns, **found}, learned=write_learned(ledger, domain, charge))
     return after.paid_for(found)

@@ -32,7 +32,7 @@ from sdv_plausible.fit.telling import Teller
 from sdv_plausible.fit.told import CATEGORY, MOMENTS, Told
 from sdv_plausible.models import is_ours
 from sdv_plausible.models.base import Learner
-from sdv_plausible.models.learners import planned_entries
+from sdv_plausible.models.learners import check_blind
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -145,11 +145,11 @@ class Fit:
         """Refuse a learner whose cost would hang on answers, before anything is paid."""
         if is_ours(self.learner):
             return
-        if self._to_learn and math.isfinite(settings.epsilon):
+        if math.isfinite(settings.epsilon) and any(a.provenance == "private" for a in domain):
             before = settings.empty_ledger()
             before.charge(*extra)
-            for learned in learned_domains(domain):  # and once more of what was learned
-                planned_entries(self.learner, learned, settings.model_budget(before))
+            for learned in (domain, *learned_domains(domain)):
+                check_blind(self.learner, learned, settings.model_budget(before))
         if self.earlier.voted:
             check_even(settings, self.learner, domain)
 
@@ -184,7 +184,12 @@ class Fit:
             raise after_a_vote(list(dict.fromkeys([*self.told.open, *self._to_learn])))
         domains = [self._planned()]
         if self.told.open:
-            domains += [one._planned() for one in (self._all(MOMENTS[0]), self._read_as(self.told.fewest))]
+            most, fewest = (
+                one._planned() for one in (self._all(MOMENTS[0]), self._read_as(self.told.fewest))
+            )
+            domains += [most, fewest]
+            if not is_ours(self.learner):  # which may plan another kind of noise for some number in between
+                domains += [with_more(fewest, columns) for columns in range(len(fewest) + 1, len(most))]
         elif not self.earlier.voted or math.isinf(settings.epsilon):
             return []
         elif not (is_ours(self.learner) and self.learner.names_columns):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -44,22 +43,22 @@ def makes(learner: Learner) -> type[SeedModel]:
 def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
     """Ledger entries of a learner; one that plans none may have learned elsewhere, and ends the claim.
 
-    Raises
-    ------
-    ValueError
-        If its losses hang on value sets that were learned from the rows: a total that their answers choose
-        bounds nothing. With this very budget, since a plan may hang on how much is left.
+    It is asked with what nobody's answers tell: of a column whose values were learned, the name alone.
     """
-    planned, blind = _entries(learner, domain, budget), without_learned(domain)
-    if blind == domain or math.isinf(budget.epsilon):
-        return planned
-    if _losses(planned) != _losses(_entries(learner, blind, budget)):
+    return _entries(learner, without_learned(domain), budget)
+
+
+def check_blind(learner: Learner, domain: Domain, budget: ModelBudget) -> None:
+    """Refuse a learner that would plan otherwise if it were asked with the value sets that were learned.
+
+    What it asks would not be what it planned.
+    """
+    if _losses(_entries(learner, domain, budget)) != _losses(planned_entries(learner, domain, budget)):
         raise Refused.saying(
             "model",
             f"model ({type(learner).__name__}) plans by value sets that were learned from the rows, so that "
             "their answers would choose what it costs: declare them, or plan by the number of columns alone",
         )
-    return planned
 
 
 def without_learned(domain: Domain) -> Domain:
@@ -79,6 +78,12 @@ def _entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[Ledg
         for entry in learner.plan(domain, budget) or ()
     ]
     for entry in planned:
+        if entry.envelope:
+            raise Refused.saying(
+                "model",
+                f"model ({type(learner).__name__}): its entry {entry.name!r} is an envelope, which stands "
+                "for others: a learner charges what it asks, once",
+            )
         if entry.losses and not {*entry.parts} <= {*WHOLE_MODEL}:
             raise Refused.saying(
                 "model",

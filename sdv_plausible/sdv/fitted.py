@@ -92,7 +92,9 @@ class FittedSynthesizer(SamplingSynthesizer):
         """
         self._fitted_sampler()
         assert self._ledger is not None
-        domain = with_charges(self._codec.domain, self._ledger, self._charge)
+        fitted = self._codec.domain
+        others = {n: words for n, words in self._column_specs().items() if n not in fitted.names}
+        domain = with_charges(fitted, self._ledger, self._charge, others)
         return with_looks(domain, self._looked, self._fitted_rules.rule_set, self._rules.digests)
 
     def get_structure(self) -> dict[str, list[str]]:

@@ -11,7 +11,7 @@ from sdv_plausible.fit.envelope import check_even, envelope_entry, with_more
 from sdv_plausible.fit.options import TYPES_SHARE
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.learners import planned_entries
+from sdv_plausible.models.learners import check_blind
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss, PureDP
@@ -90,9 +90,9 @@ def test_what_was_learned_of_numbers_and_moments_may_not_choose_a_plan_either(ki
         budget = ModelBudget(epsilon=1.0, delta=1e-6)
         if provenance == "private":
             with pytest.raises(ValueError, match="plans by value sets that were learned"):
-                planned_entries(odd, domain, budget)
+                check_blind(odd, domain, budget)
         else:
-            planned_entries(odd, domain, budget)
+            check_blind(odd, domain, budget)
 
 
 def test_of_two_outcomes_failures_the_larger_is_in_the_envelope() -> None:

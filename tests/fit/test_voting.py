@@ -42,6 +42,7 @@ from sdv_plausible.models import NAMES, make_learner
 from sdv_plausible.models.base import Learner
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.paper.paper_network import PaperNetwork
+from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.filters import FILTERS, gaussian_cost
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, PureDP
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -675,6 +676,57 @@ def test_a_fit_anew_of_a_release_after_a_vote_costs_the_same_whatever_was_found(
     assert len(found) == 1
 
 
+def test_types_of_another_vote_are_not_paid_for() -> None:
+    """Patterns of ids are answers of it, too. Control: those of the domain's own vote, and what is declared."""
+    own, domain = voted_before("id")
+    other = deepcopy(own)
+    other.update_column(column_name="a", sdtype="id", regex_format="[a-z]{3}")
+    for metadata_ in (other, voted_before("categorical")[0]):
+        with pytest.raises(ValueError, match="were voted for by an earlier fit"):
+            PlausibleDeniabilitySynthesizer(metadata_, domain=domain, epsilon=7.0, delta=1e-6)
+    later = PlausibleDeniabilitySynthesizer(own, domain=domain, epsilon=7.0, delta=1e-6)
+    assert later.plan().ledger.claims_privacy
+    assert domain.learned["types"]["a"] == {"sdtype": "id", "regex_format": words(own)["a"]["regex_format"]}
+
+
+def words(metadata_: Any) -> dict[str, Any]:
+    (found,) = metadata_.to_dict()["tables"].values()
+    return found["columns"]
+
+
+class ForTwo(Uniform):
+    """Laplace noise for two columns, Gaussian for any other number: how many there are is an answer."""
+
+    def plan(self, domain: Domain, budget: Any) -> list[LedgerEntry]:
+        if len(domain) != 2:
+            return [budget.entry("counts")]
+        return [
+            LedgerEntry(
+                name="model", mechanism="m", scope="model", losses=(PureDP(epsilon=0.2 * budget.epsilon),)
+            )
+        ]
+
+
+@pytest.mark.parametrize("fault", [False, True])
+def test_no_number_of_columns_in_between_ends_a_fit_that_has_paid(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, fault: bool
+) -> None:
+    """Of three whose types are open one is an id. Planted: the fewest and the most alone are planned."""
+    frame = table(2000)[["sex", "sure", "name"]]
+    if fault:
+        monkeypatch.setattr(run_module, "is_ours", lambda learner: isinstance(learner, ForTwo))
+    budget = Budget(20.0, 1e-6, tmp_path / "b")
+    synth = made(frame, epsilon=4.0, model=ForTwo(), budget=budget)
+    if fault:
+        with pytest.raises(ValueError, match="'learning' must stand for all"):
+            synth.fit(frame)
+        assert budget.charged()["epsilon"] > 0
+        return
+    synth.fit(frame)
+    assert [types_of(synth)[name] for name in frame] == ["categorical", "boolean", "id"]
+    assert synth.privacy_ledger().claims_privacy
+
+
 def test_columns_of_another_learned_domain_are_not_paid_for(tmp_path: Any) -> None:
     frame = pd.DataFrame({name: ["x", "y", "z"] * 500 for name in "abcd"})
 
@@ -685,16 +737,23 @@ def test_columns_of_another_learned_domain_are_not_paid_for(tmp_path: Any) -> No
 
     first, second = learned("ab", 1.0), learned("cd", 8.0)
     assert first.learned is not None
-    assert first.learned["columns"] == ["a", "b"]
+    assert [*first.learned["columns"]] == ["a", "b"]
     both = run_module.replace(first, attributes=(*first, *second))
     both.save(tmp_path / "both.json")
     for domain in (both, tmp_path / "both.json"):
-        with pytest.raises(ValueError, match="what learning c, d cost is not with it"):
+        with pytest.raises(ValueError, match="what learning c, d as it is here cost is not with it"):
             made(frame, types="declared", domain=domain, epsilon=2.0)
+    dearer = learned("ab", 8.0)  # of the same names, by another fit
+    other = [run_module.replace(one, values=("x", "y", "w")) for one in dearer]
+    mixed = run_module.replace(first, attributes=(first["a"], other[1]))
+    mixed.save(tmp_path / "mixed.json")
+    for domain in (mixed, tmp_path / "mixed.json"):
+        with pytest.raises(ValueError, match="what learning b as it is here cost is not with it"):
+            made(frame[["a", "b"]], types="declared", domain=domain, epsilon=9.0)
     declared = {"b": {"range_values": ["x", "y", "z"]}}
     synth = made(frame[["a", "b"]], types="declared", domain=declared)
     synth.fit(frame[["a", "b"]])
-    assert synth.get_domain().learned["columns"] == ["a"]  # another's "b" would be no column of this fit
+    assert [*synth.get_domain().learned["columns"]] == ["a"]  # another's "b" would be no column of this fit
     few = run_module.replace(first, attributes=tuple(first)[:1])
     assert made(frame[["a"]], types="declared", domain=few, epsilon=9.0).plan().ledger.claims_privacy
 
