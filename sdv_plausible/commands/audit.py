@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,10 @@ def synthesizer_class(words: str) -> Any:
 def claim(options: argparse.Namespace) -> tuple[Any, float]:
     """Epsilon, if any, and delta that are claimed: this package claims its defaults."""
     epsilon, delta = options.epsilon, options.delta
+    if epsilon is not None and not math.isfinite(epsilon):
+        raise ValueError(
+            f"--epsilon ({epsilon:g}) claims nothing that could be held against an attack: leave it out"
+        )
     if options.synthesizer is not None:
         return epsilon, delta or 0.0
     epsilon = default_of("epsilon") if epsilon is None else epsilon

@@ -23,7 +23,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--mode", choices=MODES, default=MODES[0], help="default: correlated")
     add("--epsilon", type=float, default=0.1, help="total privacy budget, types included (default: 0.1)")
     add("--delta", type=float, default=default_of("delta"), help="failure probability (default: %(default)s)")
-    add("--max-parents", type=int, default=4, help="of --mode correlated (default: 4)")
+    add("--max-parents", type=int, help="of --mode correlated (default: 4)")
     add("--bins", type=int, default=MAX_BINS, help=f"of numbers and dates, at most (default: {MAX_BINS})")
     for name in ("person", "rows_per_person", "neighbours"):
         add_option(command, OPTIONS[name])
@@ -40,6 +40,9 @@ def run(options: argparse.Namespace) -> None:
             "--domain written: describe takes types from --metadata, and ranges from a domain file alone: "
             "declare them there (--domain domain.json), or use fit"
         )
-    parameters = {"max_parents": options.max_parents} if options.mode == "correlated" else {}
-    model = named_learner(options.mode, parameters)
+    if options.max_parents is not None and options.mode != "correlated":
+        raise UsageError(f"--max-parents plays no part in --mode {options.mode}: leave it out")
+    model = named_learner(
+        options.mode, {} if options.max_parents is None else {"max_parents": options.max_parents}
+    )
     write_release(options, readable=True, model=model, max_bins=options.bins)

@@ -318,6 +318,7 @@ class Fit:
         learner = self.learner
         if self.public is not None:
             learner = with_public(learner, self.public, domain, self.rules)
+            teller.tell_of_unread(self.public, learner.public.codes, domain)
         sampler = fit_release(codes, domain, self.settings, learner, ledger, coins, transcript)
         teller.tell_of_strangers(self.declared, self.rules, self.specs, rows)
         teller.tell_of_domain(domain)

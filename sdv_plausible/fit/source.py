@@ -114,6 +114,8 @@ def fit_source(
     refuse_moved("fit_source", moved)
     check.whole("rows", rows, 1, f"try {PART_ROWS}")
     check_table_name(table_name)
+    check.truth("progress", progress)
+    check.truth("allow_no_claim", allow_no_claim)
     if says_written(domain):
         raise check.Refused.saying(
             "domain", 'domain ("written") must be the declarations themselves: give the mapping as domain'

@@ -65,6 +65,15 @@ class Teller:
                     "them then, whatever the ledger says. Leave it out"
                 )
 
+    def tell_of_unread(self, public: pd.DataFrame, codes: np.ndarray, domain: Domain) -> None:
+        """Warn of columns of a published table that say nothing: it is public, and the domain an answer."""
+        known = zip(domain.names, codes.T, strict=True)
+        if names := [name for name, column in known if name in public and (column < 0).mean() > 0.5]:
+            self.told.append(
+                f"public: most cells of {', '.join(names)} are no values of these columns, and say nothing: "
+                "write them as the table's are, or leave them out"
+            )
+
     def tell_of_persons(self, person: str | None, rows: Rows) -> None:
         """Warn that rows are nobody's, as what is in the persons' column can be no name."""
         if rows.unnamed:

@@ -71,6 +71,24 @@ def test_stages_of_an_earlier_audit_are_taken_up_when_asked_alone(table, tmp_pat
     assert main([*words, "--resume"]) == 0, capsys.readouterr().err
 
 
+def test_an_endless_claim_is_refused(table, tmp_path, capsys) -> None:
+    """Its file would not be read again: no JSON has such a number."""
+    out = tmp_path / "audit"
+    words = [
+        "audit",
+        str(table),
+        "--domain",
+        str(tmp_path / "domain.json"),
+        "-o",
+        str(out),
+        "--epsilon",
+        "inf",
+    ]
+    assert main(words) == 2
+    assert "--epsilon (inf) claims nothing" in capsys.readouterr().err
+    assert not out.exists()
+
+
 def test_names_that_lead_nowhere_are_refused() -> None:
     for words in ("nothing", "no_such_module:Class", "sdv.single_table:NoSuchClass"):
         with pytest.raises(ValueError, match="--synthesizer"):

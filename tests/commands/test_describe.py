@@ -47,6 +47,15 @@ def test_any_file_without_configuration(tmp_path, capsys, mode):
         assert (rows["b"] == rows["a"].map(dict(enumerate("pqrs")))).mean() > 0.8
 
 
+@pytest.mark.parametrize("mode", ["random", "independent"])
+def test_parents_play_no_part_without_links(tmp_path, capsys, mode):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    words = ["describe", str(tmp_path / "t.csv"), "--mode", mode, "-o", str(tmp_path / "d.json")]
+    assert main([*words, "--max-parents", "4"]) == 2
+    assert f"--max-parents plays no part in --mode {mode}" in capsys.readouterr().err
+    assert not (tmp_path / "d.json").exists()
+
+
 def test_a_look_is_written_down_in_the_file_that_was_given(tmp_path, capsys):
     """What the vote makes of it is another document."""
     declared, data = tmp_path / "domain.json", table(tmp_path, 600)

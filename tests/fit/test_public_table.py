@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -231,3 +232,15 @@ def test_a_column_of_one_value_loses_no_fit(values_of, tmp_path):
     )
     synth.fit(table(0))
     assert (synth.sample(50)["country"] == "CH").all()
+
+
+def test_a_column_that_says_nothing_is_named():
+    """Its cells are not as the table's are. Control: as they are, and a column that is not there."""
+    public = people(200, 1)
+    for given, told in (
+        (public.assign(ward=public["ward"].str.lower()), True), (public, False), (public.drop(columns="ward"), False),
+    ):  # fmt: skip
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            made(public=given).fit(people(2000, 0))
+        assert any("most cells of ward are no values" in str(warning.message) for warning in caught) == told

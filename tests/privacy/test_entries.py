@@ -12,6 +12,7 @@ from scipy.special import log_ndtr
 from scipy.stats import norm
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
+from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu
 from sdv_plausible.privacy.accounting.losses import (
     ApproxDP,
     BoundedRangeLoss,
@@ -82,6 +83,17 @@ def test_an_envelope_that_is_too_small_is_refused(case: str) -> None:
     assert ledger.entries == (VOTE, LEARNING)
     with pytest.raises(ValueError, match="one envelope"):
         ledger.charge(LEARNING)
+
+
+def test_many_pieces_within_one_large_one_may_cost_more_in_concentrated_terms() -> None:
+    """Their squares of mu add up to less than one discrete Gaussian's, and their rho to more."""
+    large = entry("learning", noise(1.2), parts=("domain",), envelope=True)
+    each = discrete_gaussian_mu(1 / 1.2) / 20 * (1 - 3e-4)
+    pieces = noise(each, 400)
+    assert 400 * pieces.mu**2 <= noise(1.2).mu ** 2
+    with pytest.raises(ValueError, match="must stand for all"):
+        ledger_of(large, entry("domain", pieces))
+    ledger_of(large, entry("domain", noise(1.2 / 20, 400)))
 
 
 def test_an_envelope_for_anything() -> None:

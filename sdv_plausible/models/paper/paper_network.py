@@ -249,9 +249,8 @@ class PaperNetwork(Learner):
         if noisy_rows < plan.least_noisy_rows:  # Lemma 1 may not hold at so few noisy rows
             return nothing
         question = PrintedEntropies(domain.cardinalities, buckets, noisy_rows)
-        steps = rows.ask_laplace(
-            question, plan.entropies * shares.entropy if shares else 0.0, parts=plan.entropies
-        )
+        epsilon = plan.entropies * shares.entropy if shares else 0.0
+        steps = rows.ask_laplace(question, epsilon, parts=plan.entropies)
         correlation = question.table(steps.values).correlation()
         return correlation_feature_selection(correlation, buckets, self.max_cost, self.max_parents)
 
