@@ -25,6 +25,7 @@ from sdv_plausible.privacy.accounting.losses import (
 from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import BudgetExceededError
+from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
 
 _ROUNDING = 1e-9  # relative: shares that add up to the whole may miss it by rounding
@@ -218,4 +219,6 @@ def _taken(pieces: dict[float, int], epsilon: float, parts: int) -> dict[float, 
 
 
 def _beyond(what: str, cost: float, left: float) -> BudgetExceededError:
-    return BudgetExceededError(f"{what} ({cost:.4g}) of the budget exceeds what is left ({left:.4g})")
+    return BudgetExceededError(
+        f"{what} ({rounded_up(cost, 4)}) of the budget exceeds what is left ({left:.4g})"
+    )

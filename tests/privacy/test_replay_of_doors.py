@@ -25,7 +25,8 @@ from engines import HELD, held
 from replaying import check_same, recorded
 from test_replay import ARCS, COLUMNS, DECLARED, broken_rules, first_table, fit, other_table, shown
 
-from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, cli, fit_source
+from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, fit_source
+from sdv_plausible.commands import cli
 from sdv_plausible.commands import on_disk as commands_files
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit import learned_domain, parts
