@@ -13,6 +13,7 @@ import pandas as pd
 from sdv_plausible.fit.budget import Budget, check_budget, draw_all
 from sdv_plausible.fit.earlier import write_learned
 from sdv_plausible.fit.rows import TableRows
+from sdv_plausible.fit.run import Opened, chosen
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -76,17 +77,15 @@ def learned_file(
         table, {n: declared.date_format(n, specs[n]) for n, t in plan.columns.items() if t == "datetime"}
     )
     coins = Coins.from_os_entropy()
-    charge = draw_all(ledger, planned, budget, f"the domain of {what}, epsilon {rounded_up(epsilon)}")
-    persons = None if neighbours.person is None else table[neighbours.person]
+    what = f"the domain of {what}, epsilon {rounded_up(epsilon)}"
+    opened, teller = Opened(ledger=ledger, charge=draw_all(ledger, planned, budget, what)), Teller()
     names = [name for name in table.columns if name in specs]
-    rows = TableRows(table[names], RuleSet(), persons).of_persons(neighbours, coins.spawn("persons"))
+    persons = None if neighbours.person is None else table[neighbours.person]
+    rows = chosen(TableRows(table[names], RuleSet(), persons), neighbours, coins, teller)
     domain = build_domain(rows.folded(names), declared, specs, max_bins, plan, ledger, coins.spawn("domain"))
-    teller = Teller()
-    teller.tell_of_persons(neighbours.person, rows)
     teller.warn()
-    ledger.__dict__.pop("before_charge")
-    ledger.charge(*person_entry(neighbours))
-    return _with(file, domain, ledger, charge)
+    opened.closed().charge(*person_entry(neighbours))
+    return _with(file, domain, opened)
 
 
 def _check_table(table: pd.DataFrame, neighbours: Neighbours, learned: Mapping[str, str]) -> None:
@@ -100,13 +99,11 @@ def _check_table(table: pd.DataFrame, neighbours: Neighbours, learned: Mapping[s
     check_storage(table, learned if person is None else {**learned, person: PERSON})
 
 
-def _with(
-    file: DomainFile, domain: Domain, ledger: PrivacyLedger, charge: Mapping[str, str] | None
-) -> DomainFile:
+def _with(file: DomainFile, domain: Domain, opened: Opened) -> DomainFile:
     found = {}
     for attribute in domain:
         if attribute.provenance == "private":
             found[attribute.name] = write_attribute(attribute)
             del found[attribute.name]["name"]
-    after = replace(file, columns={**file.columns, **found}, learned=write_learned(ledger, domain, charge))
-    return after.paid_for(found)
+    learned = write_learned(opened.ledger, domain, opened.charge)
+    return replace(file, columns={**file.columns, **found}, learned=learned).paid_for(found)

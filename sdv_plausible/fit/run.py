@@ -37,6 +37,7 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
@@ -77,6 +78,13 @@ class Opened:
         for name in ("before_charge", "after_charge"):
             self.ledger.__dict__.pop(name, None)
         return self.ledger
+
+
+def chosen(rows: Rows, neighbours: Neighbours, coins: Coins, teller: Teller) -> Rows:
+    """Of every person at most as many rows as the unit has: the first look, once all is paid for."""
+    rows = rows.of_persons(neighbours, coins.spawn("persons"))
+    teller.tell_of_persons(neighbours.person, rows)
+    return rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -271,8 +279,7 @@ class Fit:
             there is no claim.
         """
         teller.tell_of_public(self.public, rows)
-        rows = rows.of_persons(self.settings.neighbours, coins.spawn("persons"))
-        teller.tell_of_persons(self.settings.neighbours.person, rows)
+        rows = chosen(rows, self.settings.neighbours, coins, teller)
         if isinstance(rows, TableRows) and (errors := self.settings.test.complaints(len(rows))):
             raise ValueError(" ".join(errors))
         if self.earlier.entries:

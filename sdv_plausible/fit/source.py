@@ -136,13 +136,12 @@ def fit_source(
         raise ValueError(
             "metadata and domain declare no column that is modelled: try {'age': {'sdtype': 'numerical'}}"
         )
-    words = {
-        "max_bins": max_bins, "types": types, "locales": arguments.locales, "enforce_min_max_values": True,
-        "enforce_rounding": True, "undeclared": "private", "returns_tables": False,
-        **({"voted": list(fit.told.open)} if fit.told.open else {}),
-    }  # fmt: skip
+    words = said(
+        settings, model, fit.told.open, max_bins=max_bins, types=types, locales=arguments.locales,
+        enforce_min_max_values=True, enforce_rounding=True, undeclared="private", returns_tables=False,
+    )  # fmt: skip
     side = side_entries(random_state, has_constraints=False, types=types)
-    fit = replace(fit, said=said(settings, model) | words, side=(*person_entry(settings.neighbours), *side))
+    fit = replace(fit, said=words, side=(*person_entry(settings.neighbours), *side))
     coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
     teller = Teller(partial(told_of_look, domain))
     with shown_in_parts(

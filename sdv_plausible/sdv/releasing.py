@@ -23,7 +23,6 @@ from sdv_plausible.release.file.schema import Column, TableSchema
 from sdv_plausible.release.file.settings import (
     KNOWN,
     OTHERS,
-    as_json,
     check_locales,
     privacy_test_of,
     said,
@@ -119,14 +118,12 @@ def _key(key: Any) -> str | tuple[str, ...] | None:
 
 def settings_of(synth: Any) -> dict[str, Any]:
     """The parameters as far as they are plain; a seed would tell the noise, and a budget is the holder's."""
-    plain = {name: as_json(getattr(synth, name)) for name in OTHERS if name != "returns_tables"}
+    others = {name: getattr(synth, name) for name in OTHERS if name != "returns_tables"}
+    others |= {"locales": check_locales(synth.locales), "returns_tables": synth._returns_dict}
+    found = said(synth._settings, synth.model, synth._told.open, **others)
     rows, source = synth._public_said
-    if rows is not None:  # the table itself is in no file
-        plain |= {"public_rows": rows, "public_source": source}
-    if synth._told.open:
-        plain |= {"voted": list(synth._told.open)}
-    more = {"locales": check_locales(synth.locales), "returns_tables": synth._returns_dict}
-    return plain | said(synth._settings, synth.model) | more
+    # the table itself is in no file
+    return found if rows is None else found | {"public_rows": rows, "public_source": source}
 
 
 def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal, get_args
@@ -69,19 +69,23 @@ def check_locales(locales: Any) -> list[str]:
     return list(found)
 
 
-def said(settings: Settings, model: Any) -> dict[str, Any]:
-    """Privacy parameters and model in plain words, option by option; what is not plain is left out."""
+def said(settings: Settings, model: Any, voted: Sequence[str], **others: Any) -> dict[str, Any]:
+    """Settings of a release: privacy parameters and model in plain words, option by option, and ``OTHERS``.
+
+    What is not plain of the former is left out; ``voted`` are the columns whose types were voted for.
+    """
+    if {*others} != {*OTHERS}:
+        raise TypeError(f"settings of a release are {OTHERS}, and these are {sorted(others)}")
+    plain = {name: as_json(value) for name, value in others.items()}
     who, test = settings.neighbours, settings.test
     unit = ("replace_one" if who.replace else "add_remove", who.person, who.rows)
     found = {name: getattr(RandomizedTest(), name) for name in option_names(RandomizedTest)}
     found |= {name: getattr(test, name) for name in option_names(type(test))}
     found |= {"epsilon": settings.epsilon, "delta": settings.delta, "privacy_test": test.name}
     found |= {"omega": test.user_omega, "split": settings.split, **dict(zip(UNIT, unit, strict=True))}
-    return {
-        name: plain
-        for name, value in {**words_of(model), **found}.items()
-        if is_plain(plain := as_json(value))
-    }
+    words = {name: as_json(value) for name, value in {**words_of(model), **found}.items()}
+    words = {name: value for name, value in words.items() if is_plain(value)}
+    return {**words, **plain, **({"voted": list(voted)} if voted else {})}
 
 
 def as_json(value: Any) -> Any:
