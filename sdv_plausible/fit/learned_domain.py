@@ -83,6 +83,7 @@ def learned_file(
     persons = None if neighbours.person is None else table[neighbours.person]
     rows = chosen(TableRows(table[names], RuleSet(), persons), neighbours, coins, teller)
     domain = build_domain(rows.folded(names), declared, specs, max_bins, plan, ledger, coins.spawn("domain"))
+    teller.tell_of_domain(domain)
     teller.warn()
     opened.closed().charge(*person_entry(neighbours))
     return _with(file, domain, opened)

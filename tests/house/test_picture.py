@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import runpy
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from pages import ROOT
@@ -40,3 +43,27 @@ def test_every_room_of_the_package_is_read(script):
     assert {"privacy", "models", "commands"} <= set(lines)
     assert imports["models", "privacy"] > 1
     assert not any(room.startswith("_") for room in lines)
+
+
+def largest(kind: type[ast.AST], path: Path) -> int:
+    tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return max((node.end_lineno - node.lineno + 1 for node in tree if isinstance(node, kind)), default=0)
+
+
+def test_the_page_tells_the_figures_as_they_are(script):
+    """No figure is smaller than what is there, nor larger by more than a fiftieth."""
+    imports, lines = script["read_imports"](ROOT / "sdv_plausible")
+    files = sorted((ROOT / "sdv_plausible").rglob("*.py"))
+    counts = [len(path.read_text(encoding="utf-8").splitlines()) for path in files]
+    found = {
+        "rooms, arrows": (len(lines), len(imports)), "modules, lines": (len(files), sum(counts)),
+        "largest class": (max(largest(ast.ClassDef, path) for path in files), max(counts)),
+    }  # fmt: skip
+    page = (ROOT / "docs/explanation/architecture.md").read_text(encoding="utf-8")
+    for row, known in found.items():
+        cells = re.search(rf"^\| {row}[^|]*\|[^|]*\|([^|]*)\|", page, re.MULTILINE)[1]
+        told = [int(figure.replace(",", "")) for figure in re.findall(r"[\d,]*\d", cells)]
+        assert all(true <= said <= 1.02 * true + 1 for said, true in zip(told, known, strict=True)), (
+            row,
+            known,
+        )
