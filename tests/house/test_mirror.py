@@ -83,7 +83,8 @@ def without_tests(modules: dict[str, str], tests: dict[str, str], elsewhere: dic
 def test_every_module_has_its_test_file():
     modules = {path.relative_to(PACKAGE).as_posix(): path.read_text() for path in PACKAGE.rglob("*.py")}
     tests = {path.relative_to(TESTS).as_posix(): path.read_text() for path in TESTS.rglob("test_*.py")}
-    assert without_tests(modules, tests, ELSEWHERE) == []
+    lacking = without_tests(modules, tests, ELSEWHERE)
+    assert not lacking, f"tests/<room>/test_<module>.py for each of {', '.join(lacking)}"
 
 
 def test_a_module_without_tests_is_caught():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from sdv_plausible.rules.rule_document import KINDS
 from sdv_plausible.sources.opening import ENGINES, Engine, engine_of
 from tests.flat import values
 
+PAGE = Path(__file__).parents[2] / "docs/how_to/command_line.md"
 # Parameters, and values of them, that no case of replay gives.
 NO_CLAIM = ("random_state", "types='detected'", "undeclared='infer'", "test='deterministic'")
 OWN_TEST = ("rules", "budget")
@@ -33,7 +35,7 @@ NO_CASE = ("moved",)  # of 0.1, which is refused
 
 
 def test_every_model_has_a_case() -> None:
-    assert guarded.models_without_a_case() == []
+    assert guarded.models_without_a_case() == [], "each needs a case in models() of tests/guarded.py"
     assert guarded.models_without_a_case((*NAMES, "tree")) == ["tree"]
 
 
@@ -47,7 +49,7 @@ def test_every_value_of_a_learners_closed_parameters_has_a_case(monkeypatch: pyt
 
 
 def test_every_unit_has_a_case() -> None:
-    assert guarded.units_without_a_case() == []
+    assert guarded.units_without_a_case() == [], "each needs a case in UNITS of tests/guarded.py"
     assert len(guarded.units_without_a_case((*RELATIONS, "swap"))) == 2
 
     @dataclass
@@ -62,7 +64,8 @@ def test_every_unit_has_a_case() -> None:
 
 def test_every_door_has_a_case() -> None:
     """Doors of the harnesses are doors; that replay goes through the functions that they stand for is seen there."""
-    assert guarded.unequal(guarded.doors(), {*guarded.DOORS, *guarded.NO_DOORS}) == []
+    known = {*guarded.DOORS, *guarded.NO_DOORS}
+    assert guarded.unequal(guarded.doors(), known) == [], "DOORS or NO_DOORS of tests/guarded.py"
     assert {*guarded.DOORS.values(), *guarded.COMMANDS.values()} == {*RUNS}
     planted = "class Side:\n    def look(self, rows):\n        return Queryable(rows, ledger, [], coins)\n"
     assert {*guarded.doors({"sdv/side.py": planted})} - {*guarded.DOORS} == {"sdv/side.py: Side.look"}
@@ -70,8 +73,10 @@ def test_every_door_has_a_case() -> None:
 
 def test_every_command_has_a_case() -> None:
     cases = {*guarded.COMMANDS, *guarded.NO_COMMANDS}
-    assert guarded.unequal(cli.COMMANDS, cases) == []
+    assert guarded.unequal(cli.COMMANDS, cases) == [], "COMMANDS or NO_COMMANDS of tests/guarded.py"
     assert guarded.unequal({*cli.COMMANDS, "refit"}, cases) == ["refit"]
+    table = re.search(r"\| command \|.*?\n\n", PAGE.read_text(encoding="utf-8"), re.DOTALL)[0]
+    assert [name for name in cli.COMMANDS if f"`{name}`" not in table] == [], PAGE
 
 
 def test_every_engine_has_a_case(tmp_path: Path) -> None:
@@ -82,7 +87,7 @@ def test_every_engine_has_a_case(tmp_path: Path) -> None:
     for name in HELD:
         (tmp_path / name).mkdir()
         met.add(engine_of(held(name, first_table(9), tmp_path / name))[0].name)
-    assert lacking(ENGINES) == []
+    assert lacking(ENGINES) == [], "each needs a table in HELD of tests/engines.py"
     spark = Engine("Spark", lambda data: False, lambda *_: None)  # type: ignore[arg-type, return-value]
     assert lacking((*ENGINES, spark)) == ["Spark"]
 
@@ -99,7 +104,7 @@ def test_every_parameter_of_a_fit_has_a_case() -> None:
 
 
 def test_every_option_of_a_value_has_a_case() -> None:
-    assert options_without_a_case(every_case()) == []
+    assert options_without_a_case(every_case()) == [], "OPTIONS or ROW_BY_ROW of tests/privacy/test_replay.py"
     without = [{name: value for name, value in case.items() if name != "row_cap"} for case in every_case()]
     assert options_without_a_case(without) == ["row_cap"]
 

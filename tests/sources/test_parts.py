@@ -219,4 +219,6 @@ def test_who_promises_an_order_is_known(tmp_path: Path) -> None:
         data = held(name, FRAME, folder)
         found[engine_of(data)[0].name].add(open_source(data, column_types(None, COLUMNS)).in_order)
     assert found == {name: {promised} for name, promised in IN_ORDER.items()}
-    assert unequal([engine.name for engine in ENGINES], IN_ORDER) == []
+    assert unequal([engine.name for engine in ENGINES], IN_ORDER) == [], (
+        "IN_ORDER says of each whether its rows keep places"
+    )
