@@ -177,10 +177,9 @@ def watched(answers: list[Any] | None = None) -> Iterator[list[Asked]]:
     def asked_of(name: str, paid: Callable[[Queryable, tuple[Any, ...]], float]) -> Callable[..., Any]:
         """Watch a way of asking whose first argument is the question."""
 
-        def asking(self: Queryable, question: Any, *how: Any, parts: int = 1) -> Any:
-            together = {} if parts == 1 else {"parts": parts}  # the same noise, charged one by one
+        def asking(self: Queryable, question: Any, *how: Any) -> Any:
             with record_calls() as calls:
-                drawn = honest[name](self, question, *how, **together)
+                drawn = honest[name](self, question, *how)
             exact = lambda rows: by_cell(question.exact(rows))  # noqa: E731
             return note(self, type(question).__name__, (question, *how), exact, paid(self, how), calls, drawn)
 

@@ -127,8 +127,7 @@ class Study:
         rows = Queryable(codes, PrivacyLedger(delta=DELTA), plan.entries("cfs"), coins.spawn("structure"))
         buckets = [default_buckets(attribute) for attribute in domain]
         question = Entropies(domain.cardinalities, buckets, least_rows(rows, plan))
-        asked = rows.ask(question, shares["structure"], parts=plan.releases("structure"))
-        entropies = question.table(asked.values)
+        entropies = question.table(rows.ask(question, shares["structure"]).values)
         parents = search(entropies.correlation(), buckets, PaperNetwork.max_cost)
         return {domain.names[j]: [domain.names[p] for p in chosen] for j, chosen in enumerate(parents)}
 

@@ -59,10 +59,10 @@ class ListeningRows(Queryable):
         self.heard: list[Heard] = []
         self.raw: list[str] = []  # why rows were handed out
 
-    def ask(self, question: Question[Any], share: float, failure: float = 0.0, *, parts: int = 1) -> Answer:
+    def ask(self, question: Question[Any], share: float, failure: float = 0.0) -> Answer:
         """Ask, and hear."""
         with record_calls() as calls:
-            answer = super().ask(question, share, failure, parts=parts)
+            answer = super().ask(question, share, failure)
         self.hear([question], [answer], "discrete gaussian", calls)
         return answer
 
@@ -77,10 +77,10 @@ class ListeningRows(Queryable):
         self.hear([CountTable(axes) for axes in sets], answers, "discrete gaussian", drawn)
         return answers
 
-    def ask_laplace(self, question: Any, epsilon: float, failure: float = 0.0, *, parts: int = 1) -> Answer:
+    def ask_laplace(self, question: Any, epsilon: float, failure: float = 0.0) -> Answer:
         """Ask for an epsilon, and hear."""
         with record_calls() as calls:
-            answer = super().ask_laplace(question, epsilon, failure, parts=parts)
+            answer = super().ask_laplace(question, epsilon, failure)
         self.hear([question], [answer], "discrete laplace", calls)
         return answer
 

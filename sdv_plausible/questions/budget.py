@@ -31,6 +31,9 @@ from sdv_plausible.privacy.neighbours import Neighbours
 _ROUNDING = 1e-9  # relative: shares that add up to the whole may miss it by rounding
 
 
+Pieces = Mapping[float, int]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Allowance:
     """What questions may cost together."""
@@ -38,11 +41,13 @@ class Allowance:
     # Gaussian privacy parameter of all Gaussian noise together, >= 0; infinity answers without noise
     mu: float
     epsilon: float = 0.0  # sum of the epsilons of discrete Laplace noise
-    # What was charged in pieces stays in pieces: shares of mu^2 and epsilons, and how many of each; empty
-    # where one piece is all of it (docs/explanation/proofs/composition.md, Lemma 2)
-    shares: Mapping[float, int] = field(default_factory=dict)
-    epsilons: Mapping[float, int] = field(default_factory=dict)
     failure: float = 0.0  # sum of the failure probabilities of thresholds and bounds
+    # What was charged in pieces stays in pieces: shares of mu^2, epsilons and failures, and how many of each;
+    # empty where one piece is all of it (docs/explanation/proofs/composition.md, Lemma 2)
+    shares: Pieces = field(default_factory=dict)
+    epsilons: Pieces = field(default_factory=dict)
+    failures: Pieces = field(default_factory=dict)
+    releases: tuple[ReleaseLoss, ...] = ()  # of sizes of groups
     choices: int = 0
     choice: float = math.inf  # epsilon of each of them; infinity without noise
     # Sums over samples: how many, at which rate and with how much noise each
@@ -51,14 +56,12 @@ class Allowance:
     @classmethod
     def of(cls, entries: Iterable[LedgerEntry]) -> Allowance:
         """Return what ledger entries have paid for."""
-        squares, epsilons, failure = Counter[float](), Counter[float](), 0.0
         losses = [loss for entry in entries for loss in entry.losses]
+        squares, epsilons, failures = found = Counter[float](), Counter[float](), Counter[float]()
         for loss in losses:
-            square, epsilon, more = _paid_for(loss)
-            squares[square] += loss.count
-            epsilons[epsilon] += loss.count
-            failure += loss.count * more
-        whole = math.fsum(size * count for size, count in squares.items())
+            for pieces, size in zip(found, _paid_for(loss), strict=True):
+                pieces[size] += loss.count
+        whole = _sum(squares)
         chosen = [loss for loss in losses if isinstance(loss, BoundedRangeLoss)]
         sampled = [loss for loss in losses if isinstance(loss, SampledGaussianLoss)]
         if len(sampled) > 1:
@@ -68,10 +71,12 @@ class Allowance:
             )
         return cls(
             mu=math.sqrt(whole),
-            epsilon=math.fsum(size * count for size, count in epsilons.items()),
+            epsilon=_sum(epsilons),
+            failure=_sum(failures),
             shares=_pieces(squares, whole),
-            epsilons=_pieces(epsilons, 1.0),
-            failure=failure,
+            epsilons=_pieces(epsilons),
+            failures=_pieces(failures),
+            releases=tuple(loss for loss in losses if isinstance(loss, ReleaseLoss)),
             choices=sum(loss.count for loss in chosen),
             choice=min((loss.epsilon for loss in chosen), default=math.inf),  # the least pays for any of them
             sampled=sampled[0] if sampled else None,
@@ -91,7 +96,11 @@ class Allowance:
         return sensitivity / (self.mu * math.sqrt(share)) if self.is_private else 0.0
 
 
-def _pieces(sizes: Counter[float], whole: float) -> dict[float, int]:
+def _sum(pieces: Pieces) -> float:
+    return math.fsum(size * count for size, count in pieces.items())
+
+
+def _pieces(sizes: Pieces, whole: float = 1.0) -> dict[float, int]:
     """Sizes that are apart, relative to a whole; nothing where there is one, or no noise."""
     found = {size / whole: count for size, count in sizes.items() if size > 0}
     return found if sum(found.values()) > 1 and all(map(math.isfinite, found)) else {}
@@ -106,10 +115,10 @@ def _paid_for(loss: Loss) -> tuple[float, float, float]:
             return loss.sensitivity_over_sigma**2, 0.0, 0.0
         case ApproxDP():
             return 0.0, loss.epsilon, loss.delta
-        case PureDP() | DiscreteLaplaceLoss():
+        case PureDP():
             return 0.0, loss.epsilon, 0.0
-        case ReleaseLoss():
-            return 0.0, loss.epsilon0, loss.delta
+        case DiscreteLaplaceLoss() if loss.sensitivity == 1:  # of more it costs less than epsilon-DP may
+            return 0.0, loss.epsilon, 0.0
         case _:  # a loss that no kind of question draws on
             return 0.0, 0.0, 0.0
 
@@ -125,7 +134,8 @@ class Meter:
     def __init__(self, allowance: Allowance) -> None:
         self.allowance = allowance
         self._shares: list[float] = []  # of single answers
-        self._left = dict(allowance.epsilons)
+        self._epsilons, self._failures = dict(allowance.epsilons), dict(allowance.failures)
+        self._releases = list(allowance.releases)
         self.share = self.epsilon = self.failure = 0.0  # spent so far
         self.choices = self.sums = 0
         self._answers = 0
@@ -158,6 +168,19 @@ class Meter:
                 )
         self.sums += 1
 
+    def spend_release(self, loss: ReleaseLoss) -> None:
+        """Spend a release of sizes of groups before it is made: of the sensitivity that was charged."""
+        if not self.allowance.is_private:
+            return
+        paid = [
+            one
+            for one in self._releases
+            if one.l1 == loss.l1 and loss.epsilon0 <= one.epsilon0 and loss.delta <= one.delta
+        ]
+        if not paid:
+            raise BudgetExceededError(f"the release of groups exceeds the budget: {loss} was not charged")
+        self._releases.remove(paid[0])
+
     def spend(
         self,
         *,
@@ -186,7 +209,9 @@ class Meter:
             shares = sorted([*self._shares, *shares], reverse=True)
             _check_even(shares, allowed.shares)
             self._shares = shares
-        self._left = _taken(self._left, epsilon / parts, parts)
+        epsilons = _taken("epsilon", self._epsilons, epsilon / parts, parts)
+        self._failures = _taken("failure", self._failures, failure)
+        self._epsilons = epsilons
         for what, cost in wanted.items():
             setattr(self, what, getattr(self, what) + cost)
 
@@ -202,19 +227,19 @@ def _check_even(shares: Sequence[float], charged: Mapping[float, int]) -> None:
         raise _beyond("share", shares[at], max(0.0, float(most[at]) - math.fsum(shares[:at])))
 
 
-def _taken(pieces: dict[float, int], epsilon: float, parts: int) -> dict[float, int]:
+def _taken(what: str, pieces: dict[float, int], cost: float, parts: int = 1) -> dict[float, int]:
     """Charged pieces that are left, where every part is taken from the smallest that holds it."""
     left = Counter(pieces)
-    for _ in range(parts if pieces and epsilon else 0):
-        holds = [size for size in left if epsilon <= size * (1 + _ROUNDING)]
+    for _ in range(parts if pieces and cost else 0):
+        holds = [size for size in left if cost <= size * (1 + _ROUNDING)]
         if not holds:
-            raise _beyond("epsilon", epsilon, max(left, default=0.0))
+            raise _beyond(what, cost, max(left, default=0.0))
         size = min(holds)
         left[size] -= 1
         if not left[size]:
             del left[size]
-        if size - epsilon > _ROUNDING * size:
-            left[size - epsilon] += 1
+        if size - cost > _ROUNDING * size:
+            left[size - cost] += 1
     return left
 
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 
@@ -144,6 +145,14 @@ class Question(Protocol[Rows_contra]):
 
     def sensitivity(self, neighbours: Neighbours) -> float:
         """L2 distance of the exact answers of two neighbours, at most."""
+
+
+def numbers_apart(question: Any) -> int:
+    """How many numbers an answer is charged as: 1, or what a question states as ``apart``.
+
+    Then each of so many is moved by at most an equal part of its sensitivity (of the square, in L2).
+    """
+    return check.whole("apart", getattr(question, "apart", 1), 1)
 
 
 @dataclass(frozen=True)

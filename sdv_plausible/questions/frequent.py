@@ -40,6 +40,10 @@ class GroupRelease(Protocol):
     """A mechanism that releases noisy sizes of large groups, such as the release-level privacy test."""
 
     @property
+    def neighbours(self) -> Neighbours:
+        """Whom its noise protects."""
+
+    @property
     def least_seeds(self) -> int:
         """Rows that a group must have to be looked at."""
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss, ReleaseLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise import mechanisms as noise
-from sdv_plausible.questions.counts import Axes, CountTable, NumberOfRows, Question
+from sdv_plausible.questions.counts import Axes, CountTable, NumberOfRows, Question, numbers_apart
 from sdv_plausible.questions.door import MANY_TABLES, Answer, Door, noise_groups
 from sdv_plausible.questions.frequent import LEAST_HOLDERS, Frequent, GroupRelease, Occurring, threshold
 from sdv_plausible.questions.transcript import describe
@@ -74,7 +74,7 @@ class Queryable(Door):
 
     # --- asking -----------------------------------------------------------------------------------
 
-    def ask(self, question: Question[Any], share: float, failure: float = 0.0, *, parts: int = 1) -> Answer:
+    def ask(self, question: Question[Any], share: float, failure: float = 0.0) -> Answer:
         """Ask for a share of mu^2: discrete Gaussian noise on every entry of the exact answer.
 
         Parameters
@@ -85,15 +85,13 @@ class Queryable(Door):
             Share of mu^2, > 0.
         failure : float
             Probability, charged as well, that what is made of the answer fails, such as a bound.
-        parts : int
-            Numbers of the answer that were charged one by one, each for an equal part of the share.
 
         Raises
         ------
         BudgetExceededError
             If less than the share is left. Nothing is looked at then.
         """
-        self._meter.spend(share=share, failure=failure, parts=parts)
+        self._meter.spend(share=share, failure=failure, parts=numbers_apart(question))
         answer = self._noisy(question.exact(self._rows), question.sensitivity(self.neighbours), share)
         return self._give(describe(question), answer)
 
@@ -201,7 +199,7 @@ class Queryable(Door):
             )
         return int(self._give(question.asked(), Answer(values=found, sigma=b), "discrete laplace").values[0])
 
-    def ask_laplace(self, question: Any, epsilon: float, failure: float = 0.0, *, parts: int = 1) -> Answer:
+    def ask_laplace(self, question: Any, epsilon: float, failure: float = 0.0) -> Answer:
         """Ask for an epsilon: discrete Laplace noise on every entry of the exact answer.
 
         Parameters
@@ -212,11 +210,8 @@ class Queryable(Door):
             Loss of the whole answer.
         failure : float
             Probability, charged as well, that what is made of the answer fails.
-        parts : int
-            Numbers of the answer that were charged one by one, each moved by at most an equal part of that
-            sensitivity.
         """
-        self._meter.spend(epsilon=epsilon, failure=failure, parts=parts)
+        self._meter.spend(epsilon=epsilon, failure=failure, parts=numbers_apart(question))
         found, scale = np.asarray(question.exact(self._rows)), 0.0
         if self.allowance.is_private:
             moved = question.l1(self.neighbours)
@@ -284,7 +279,13 @@ class Queryable(Door):
         list of (ndarray of int, ndarray of int64)
             For each set the released combinations, (g, columns), and their noisy sizes, (g,).
         """
-        self._meter.spend(epsilon=test.epsilon0, failure=test.delta)
+        if test.neighbours != self.neighbours:
+            raise ValueError(
+                f"test: its noise is for the {test.neighbours.relation}, and the ledger protects the "
+                f"{self.neighbours.relation}: bind it to the same"
+            )
+        l1 = self.neighbours.histogram_l1
+        self._meter.spend_release(ReleaseLoss(epsilon0=test.epsilon0, delta=test.delta, l1=l1))
         released = []
         for i, columns in enumerate(sets):
             if not columns:
@@ -311,9 +312,11 @@ class Queryable(Door):
         ValueError
             If there is no such entry.
         """
-        if paid_for not in {entry.name for entry in self._ledger.entries if entry.losses}:
+        charged = {entry.name for entry in self._ledger.entries if entry.losses and entry.parts == ("seeds",)}
+        if paid_for not in charged:
             raise ValueError(
-                f"the ledger has no entry {paid_for!r} with a loss: charge it before records are handed out"
+                f"the ledger has no entry {paid_for!r} of a privacy test (parts seeds) with a loss: charge "
+                "it before records are handed out"
             )
         return SeedRecords(self._rows.records())
 

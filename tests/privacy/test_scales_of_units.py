@@ -15,7 +15,7 @@ import guarded
 import numpy as np
 import pytest
 
-from sdv_plausible.privacy.accounting.losses import ApproxDP, BoundedRangeLoss, GaussianLoss
+from sdv_plausible.privacy.accounting.losses import ApproxDP, BoundedRangeLoss, GaussianLoss, ReleaseLoss
 from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -104,7 +104,8 @@ ONE_ROW_ALONE = ("ask_sampled",)
 
 def scales(method: str, unit: Neighbours, kind: type[Queryable] = Queryable) -> list[float]:
     """Scales of all noise that one answer is given."""
-    entry = LedgerEntry(name="model", mechanism="test", losses=PAID, scope="test")
+    sizes = (ReleaseLoss(epsilon0=EPSILON, delta=0.01, l1=l1) for l1 in range(1, 5))  # of any unit
+    entry = LedgerEntry(name="model", mechanism="test", losses=(*PAID, *sizes), scope="test")
     ledger = PrivacyLedger(delta=1e-6, neighbours=unit)
     rows = kind(CodeArray(CODES, CARDS), ledger, [entry], Coins.from_os_entropy())
     with record_calls() as calls:

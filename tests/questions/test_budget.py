@@ -43,8 +43,12 @@ def allowed(*losses) -> Allowance:
         ((GaussianLoss(sensitivity_over_sigma=0.5, count=4),), Allowance(mu=1.0)),
         ((PureDP(epsilon=0.2, count=3),), Allowance(mu=0.0, epsilon=0.6)),
         ((ApproxDP(epsilon=0.2, delta=0.01, count=3),), Allowance(mu=0.0, epsilon=0.6, failure=0.03)),
-        ((DiscreteLaplaceLoss(epsilon=0.25, sensitivity=2, count=2),), Allowance(mu=0.0, epsilon=0.5)),
-        ((ReleaseLoss(epsilon0=1.0, delta=1e-6),), Allowance(mu=0.0, epsilon=1.0, failure=1e-6)),
+        ((DiscreteLaplaceLoss(epsilon=0.25, count=2),), Allowance(mu=0.0, epsilon=0.5)),
+        (
+            (DiscreteLaplaceLoss(epsilon=0.25, sensitivity=2, count=2),),
+            Allowance(mu=0.0),
+        ),  # less than any such
+        ((ReleaseLoss(epsilon0=1.0, delta=1e-6),), Allowance(mu=0.0)),  # groups alone
     ],
 )
 def test_what_each_loss_pays_for(losses, expected):
@@ -151,6 +155,57 @@ def test_an_epsilon_is_taken_from_one_piece_that_holds_it():
     with pytest.raises(BudgetExceededError, match=r"^epsilon \(0\.051\)"):
         meter.spend(epsilon=0.051)
     meter.spend(epsilon=0.04)
+
+
+def test_a_release_of_groups_is_paid_for_by_its_own_loss():
+    """Once, of the sensitivity that was charged: for a larger one as much epsilon is charged less."""
+    meter = Meter(allowed(ReleaseLoss(epsilon0=1.0, delta=1e-6, l1=2), PureDP(epsilon=9.0)))
+    for odd in ({"l1": 1}, {"l1": 3}, {"epsilon0": 1.1}, {"delta": 2e-6}):
+        with pytest.raises(BudgetExceededError, match="the release of groups exceeds"):
+            meter.spend_release(ReleaseLoss(**{"epsilon0": 1.0, "delta": 1e-6, "l1": 2, **odd}))
+    meter.spend_release(ReleaseLoss(epsilon0=0.9, delta=1e-6, l1=2))
+    with pytest.raises(BudgetExceededError, match="the release of groups exceeds"):
+        meter.spend_release(ReleaseLoss(epsilon0=0.1, delta=1e-9, l1=2))
+    Meter(allowed(InfiniteLoss())).spend_release(ReleaseLoss(epsilon0=1.0, delta=1e-6))
+
+
+def test_what_overstates_its_sensitivity_is_charged_less_than_epsilon_may_cost():
+    """So that such a charge pays for nothing: the planted total, and the true delta of what it bought."""
+    charged = compose([DiscreteLaplaceLoss(epsilon=0.5, count=40, sensitivity=1000)], 1e-9)
+    assert compose_delta([PureDP(epsilon=0.5, count=40)], charged) > 6e-8
+
+
+def test_failures_are_taken_from_pieces_too():
+    """Two of .0049 compose to less than one of .0098."""
+    meter = Meter(allowed(ApproxDP(epsilon=0.0, delta=0.0049, count=2)))
+    with pytest.raises(BudgetExceededError, match="^failure "):
+        meter.spend(failure=0.0098)
+    meter.spend(failure=0.0049)
+    meter.spend(failure=0.0049)
+
+
+KINDS = {
+    "share": lambda sizes: [GaussianLoss(sensitivity_over_sigma=size**0.5) for size in sizes],
+    "epsilon": lambda sizes: [PureDP(epsilon=size) for size in sizes],
+}
+
+
+@pytest.mark.parametrize(
+    ("what", "charged", "first", "beyond"),
+    [
+        ("share", (0.4, 0.2, 0.2, 0.2), 0.4, 0.4),
+        ("epsilon", (2, 1, 1), 2, 2),
+        ("epsilon", (1, 1), None, 2),
+        ("epsilon", (2, 1, 1, 1), 1.5, 1.5),
+    ],
+)
+def test_what_is_spent_is_gone(what, charged, first, beyond):
+    """Of lines that could be lost: earlier answers, pieces that were taken, and that shrink."""
+    meter = Meter(allowed(*KINDS[what](charged)))
+    if first is not None:
+        meter.spend(**{what: first})
+    with pytest.raises(BudgetExceededError, match=f"^{what} "):
+        meter.spend(**{what: beyond})
 
 
 def test_more_even_epsilons_may_cost_more():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,10 @@ CARDS = (3, 2, 4)
 CODES = np.random.default_rng(0).integers(0, CARDS, (90, 3))
 FIRST, SECOND = Axis.of_codes(0, 3), Axis.of_codes(1, 2)
 TEST = bound(ReleaseTest, k=5, epsilon0=0.5, delta=0.01)
-PAID = (GaussianLoss(sensitivity_over_sigma=0.5), ApproxDP(epsilon=0.5, delta=0.02))
+PAID = (
+    GaussianLoss(sensitivity_over_sigma=0.5), ApproxDP(epsilon=0.5, delta=0.02),
+    ReleaseLoss(epsilon0=0.5, delta=0.01),
+)  # fmt: skip
 
 
 class LookedAtError(Exception):
@@ -356,10 +360,21 @@ class Everything:
 
     def __init__(self, k: int = 1) -> None:
         self.least_seeds, self.epsilon0, self.delta, self.given = k, 1e-9, 1e-9, []
+        self.neighbours = ONE_ROW
 
     def release(self, sizes, coins):
         self.given.append((sizes.copy(), coins))
         return np.arange(len(sizes)), sizes
+
+
+def test_groups_for_others_than_the_ledger_protects_are_refused():
+    """Their noise would be a row's, where a person has five. Control: bound to the same."""
+    who = Neighbours(rows=5)
+    rows = door(ReleaseLoss(epsilon0=0.5, delta=0.01, l1=5), rows=Untouchable(), neighbours=who)
+    with pytest.raises(ValueError, match="^test: its noise is for the addition or removal of any one row"):
+        rows.release_groups([[0]], TEST)
+    with pytest.raises(LookedAtError):
+        rows.release_groups([[0]], TEST.bound(0.01, who))
 
 
 def test_every_row_serves_one_set_of_columns():
@@ -427,15 +442,21 @@ def test_seed_records_need_an_entry_that_was_charged():
     ledger = PrivacyLedger(delta=1e-6)
     opened = door(PureDP(epsilon=0.5), rows=Untouchable(), ledger=ledger)
     for name in ("rows", "model ", ""):
-        with pytest.raises(ValueError, match=f"no entry '{name}' with a loss"):
+        with pytest.raises(ValueError, match=f"no entry '{name}' of a privacy test"):
             opened.seed_records(name)
     ledger.charge(entry(name="rows"))  # declared: it costs nothing, and pays for nothing
     with pytest.raises(ValueError, match="no entry 'rows'"):
         opened.seed_records("rows")
-    ledger.charge(entry(InfiniteLoss(), name="rows"))
+    ledger.charge(entry(InfiniteLoss(), name="rows"))  # a learner's
+    with pytest.raises(ValueError, match="no entry 'rows'"):
+        opened.seed_records("rows")
+    seeds = replace(entry(InfiniteLoss(), name="rows"), parts=("seeds",))
+    ledger.charge(seeds)
     with pytest.raises(LookedAtError):
         opened.seed_records("rows")
-    records = door(PureDP(epsilon=0.5)).seed_records("model")
+    of_test = PrivacyLedger(delta=1e-6)
+    of_test.charge(seeds)
+    records = door(PureDP(epsilon=0.5), ledger=of_test).seed_records("rows")
     assert records.codes.tolist() == CODES.tolist()
     assert len(records) == 90
 

@@ -83,12 +83,16 @@ class Entropies:
         bits = count_entropies(rows, self.cardinalities, self.buckets).flatten()
         return np.rint(bits / ENTROPY_GRID).astype(np.int64)
 
+    @property
+    def apart(self) -> int:
+        """All of them: each has the same sensitivity."""
+        return len(self.cardinalities) * (len(self.cardinalities) + 1)
+
     def sensitivity(self, neighbours: Neighbours) -> float:
         """Each number moves by the entropy's exact sensitivity; what replaces a unit joins all other rows."""
         others = max(1, self.least_rows - neighbours.rows) if neighbours.replace else self.least_rows
         steps = entropy_sensitivity_in_steps(others, ENTROPY_GRID, neighbours.rows)
-        m = len(self.cardinalities)
-        return steps * math.sqrt(m * (m + 1))
+        return steps * math.sqrt(self.apart)
 
     def table(self, steps: np.ndarray) -> EntropyTable:
         """Return noisy steps as entropies in bits."""

@@ -249,8 +249,7 @@ class PaperNetwork(Learner):
         if noisy_rows < plan.least_noisy_rows:  # Lemma 1 may not hold at so few noisy rows
             return nothing
         question = PrintedEntropies(domain.cardinalities, buckets, noisy_rows)
-        epsilon = plan.entropies * shares.entropy if shares else 0.0
-        steps = rows.ask_laplace(question, epsilon, parts=plan.entropies)
+        steps = rows.ask_laplace(question, plan.entropies * shares.entropy if shares else 0.0)
         correlation = question.table(steps.values).correlation()
         return correlation_feature_selection(correlation, buckets, self.max_cost, self.max_parents)
 
@@ -262,8 +261,7 @@ class PaperNetwork(Learner):
         if self.structure == "independent":
             return ((),) * len(domain)
         question = Entropies(domain.cardinalities, buckets, least_rows(rows, plan))
-        asked = rows.ask(question, plan.shares["structure"], parts=plan.releases("structure"))
-        entropies = question.table(asked.values)
+        entropies = question.table(rows.ask(question, plan.shares["structure"]).values)
         return correlation_feature_selection(
             entropies.correlation(), buckets, self.max_cost, self.max_parents
         )

@@ -126,8 +126,7 @@ class PrintedEntropies(Entropies):
     def l1(self, neighbours: Neighbours) -> int:  # noqa: ARG002
         """Lemma 1 for each of them, in steps; a step more for rounding to the grid."""
         steps = math.ceil(printed.paper_entropy_sensitivity(self.least_rows) / ENTROPY_GRID) + 1
-        m = len(self.cardinalities)
-        return steps * m * (m + 1)
+        return steps * self.apart
 
 
 class PrintedCounts(CountTable):

@@ -84,6 +84,7 @@ def test_a_record_in_a_small_group_leaves_no_trace_at_all():
         least_seeds=1,
         epsilon0=TEST.epsilon0,
         delta=TEST.delta,
+        neighbours=TEST.neighbours,
     )
 
     def kept(seeds: np.ndarray, test: Any) -> bytes:
