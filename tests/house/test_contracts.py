@@ -114,7 +114,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (WITHIN, "evaluation/page/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
     (WITHIN, "evaluation/planted.py", PLAIN, '"""A module without a floor of its own."""'),
     (JUDGED_BY, "release/planted.py", LAZY, "import sdv_plausible.evaluation.page"),
-    (JUDGED_BY, "audit/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
+    (JUDGED_BY, "audit/results.py", LAZY, "from sdv_plausible.evaluation.page import pages"),
     (SIMULATED, "evaluation/planted.py", LAZY, "import sdv_plausible.datasets"),
     (SDV, "privacy/planted.py", PLAIN, "import sdv"),
     (SDV, "commands/cli.py", LAZY, "from sdv.metadata import Metadata"),
