@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from sdv_plausible.evaluation.page.rendering import Page, Section
+from sdv_plausible.utils.page import Page, Section
 from sdv_plausible.utils.whole_files import write_whole
 
 
@@ -142,6 +142,7 @@ class AuditResult:
         """
         stages = tuple((stage.threat, stage.verdict, stage.confidence, stage.words) for stage in self.stages)
         page = Page(
+            rooms=("sdv_plausible.audit",),
             title="Audit of synthetic data",
             heading=f"Audit of {self.synthesizer}",
             date=day or date.today().isoformat(),

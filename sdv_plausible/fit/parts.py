@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +17,13 @@ from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.bounded import check_person
 from sdv_plausible.sources.coded import check_places
 from sdv_plausible.sources.found_files import CsvSource
-from sdv_plausible.sources.kept import check_scratch, codes_folder
 from sdv_plausible.sources.opening import open_source
-from sdv_plausible.sources.source import PART_ROWS, Source
+from sdv_plausible.sources.source import PART_ROWS, LocalSource, Source
 from sdv_plausible.sources.source_rows import SourceRows
 from sdv_plausible.table.cells.dates import check_dates
 from sdv_plausible.table.columns.cell_texts import PLAIN, ColumnType, Spelling
 from sdv_plausible.table.files.text_files import Files
+from sdv_plausible.utils.whole_files import part_folder, remove_leftovers
 
 
 class Parts(NamedTuple):
@@ -75,13 +76,39 @@ def shown_in_parts(
     dates = [name for name, kind in types.items() if kind.sdtype == "datetime"]
     check_dates(table.empty(dates), {name: types[name].datetime_format for name in dates})
     check_person(table, settings.neighbours, scratch)
-    check_scratch(table, scratch)
+    _check_scratch(table, scratch)
     if settings.parts_rows and scratch is None:  # codes that are made once keep their places
         check_places(table)
     if is_paid and isinstance(table, CsvSource):
         table.check_form()
-    with codes_folder(scratch) as folder:
+    with nullcontext() if scratch is None else part_folder(Path(scratch)) as folder:  # gone when the fit ends
         yield Parts(table, folder, spelling_of(source), source)
+
+
+def _check_scratch(source: Source, scratch: str | Path | None) -> None:
+    """Refuse a folder that cannot be used, before a budget has paid for the fit.
+
+    What killed fits left in one that can goes, though the budget should refuse this fit.
+
+    Raises
+    ------
+    ValueError
+        If the rows are read by other machines, or there is no such folder.
+    """
+    if scratch is None:
+        return
+    if not isinstance(source, LocalSource):
+        raise ValueError(
+            f"scratch ({str(scratch)!r}) must be None for a Dask DataFrame, whose rows stay where they are: "
+            "use its persist()"
+        )
+    if (
+        not isinstance(scratch, (str, os.PathLike))
+        or not Path(scratch).is_dir()
+        or not os.access(scratch, os.W_OK)
+    ):
+        raise Refused("scratch", scratch, "must be a folder that can be written to", "make it first")
+    remove_leftovers(Path(scratch))
 
 
 def refuse_whole(test: PrivacyTest, model: Any) -> None:

@@ -18,6 +18,7 @@ from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sdv.versions import from_native, sdv_bases, to_native
 from sdv_plausible.table.codec import Codec
@@ -100,7 +101,7 @@ class SDVCopula(Learner):
             )
         ]
 
-    def fit(self, rows: Any, domain: Domain, budget: ModelBudget, coins: Coins) -> CopulaModel:  # noqa: ARG002
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> CopulaModel:  # noqa: ARG002
         """Fit SDV's model to rows of which only the bins are known, and take its parameters."""
         fitted = self.fitted
         if fitted is None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.source import LocalSource, Source
 from sdv_plausible.sources.unchanged import Fingerprint
-from sdv_plausible.utils.whole_files import part_folder, remove_leftovers
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,37 +62,6 @@ class Kept(Coder):
     def coded(self, part: Any, number: int) -> tuple[np.ndarray, Fingerprint]:  # noqa: ARG002
         """Return the codes as they are; the files are this fit's own, so their number of rows will do."""
         return np.asarray(part), np.array([len(part), 0], dtype=np.uint64)
-
-
-def check_scratch(source: Source, scratch: str | Path | None) -> None:
-    """Refuse a folder that cannot be used, before a budget has paid for the fit.
-
-    What killed fits left in one that can goes, though the budget should refuse this fit.
-
-    Raises
-    ------
-    ValueError
-        If the rows are read by other machines, or there is no such folder.
-    """
-    if scratch is None:
-        return
-    if not isinstance(source, LocalSource):
-        raise ValueError(
-            f"scratch ({str(scratch)!r}) must be None for a Dask DataFrame, whose rows stay where they are: "
-            "use its persist()"
-        )
-    if (
-        not isinstance(scratch, (str, os.PathLike))
-        or not Path(scratch).is_dir()
-        or not os.access(scratch, os.W_OK)
-    ):
-        raise Refused("scratch", scratch, "must be a folder that can be written to", "make it first")
-    remove_leftovers(Path(scratch))
-
-
-def codes_folder(scratch: str | Path | None) -> AbstractContextManager[Path | None]:
-    """Return a folder of one fit's own in a checked one, gone when the fit ends; None where none is given."""
-    return nullcontext() if scratch is None else part_folder(Path(scratch))
 
 
 def keep_codes(source: Source, coder: Coder, names: Sequence[str], folder: Path) -> SourceCounts:

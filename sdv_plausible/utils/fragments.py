@@ -1,13 +1,33 @@
-"""Templates to HTML, all words escaped; and what a notebook shows of an object: its text form as HTML."""
+"""Templates to HTML, all words escaped; and what a notebook shows of an object: its text form as HTML.
+
+Every value is escaped, whatever it is, except the pictures of the report. No filter marks text as safe, and a
+test forbids the tag that switches escaping off.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+def percent(share: float) -> str:
+    """Return 0.25 as "25.0%", NaN as "n/a"."""
+    return "n/a" if math.isnan(share) else f"{100 * share:.1f}%"
+
+
+def count(number: int) -> str:
+    """Return 1500 as "1,500"."""
+    return f"{number:,d}"
+
+
+def decimals(value: float) -> str:
+    """Return 0.25 as "0.250", NaN as "n/a"."""
+    return "n/a" if math.isnan(value) else f"{value:.3f}"
 
 
 @cache
@@ -24,6 +44,7 @@ def environment(*rooms: str, **options: Any) -> Environment:
         **options,
     )
     del made.filters["safe"]  # no filter marks text as safe
+    made.filters.update({filter_.__name__: filter_ for filter_ in (percent, count, decimals)})
     return made
 
 

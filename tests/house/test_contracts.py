@@ -25,7 +25,7 @@ TWO_AUDITS = (
     "Audits: attacks on real tables and exact disclosure of small mechanisms know nothing of each other"
 )
 LEARNERS = "No room names one learner: what it must know of any, the base says"
-FACE = "What meets SDV asks nothing of rows"
+FACE = "What meets SDV asks nothing of rows: its copula alone, a learner, is handed their door by the fit"
 JUDGED_BY = "Evaluation is imported by the command line, the app and, for plots, by the synthesizer"
 SIMULATED = "Simulated tables are for the demo"
 SDV = "SDV is imported in the sdv room alone"
@@ -110,11 +110,12 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (TWO_AUDITS, "audit/planted.py", PLAIN, '"""A module without a floor of its own."""'),
     (AUDIT, "audit/attacks/white_box.py", LAZY, "from sdv_plausible.table.columns.domain import Domain"),
     (LEARNERS, "release/planted.py", LAZY, "from sdv_plausible.models.paper import paper_network"),
-    (FACE, "sdv/copula.py", TYPES, "from sdv_plausible.questions.queryable import Queryable"),
+    (FACE, "sdv/planted.py", TYPES, "from sdv_plausible.questions.queryable import Queryable"),
+    (FACE, "sdv/copula.py", LAZY, "from sdv_plausible.questions import door"),
     (WITHIN, "evaluation/page/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
     (WITHIN, "evaluation/planted.py", PLAIN, '"""A module without a floor of its own."""'),
     (JUDGED_BY, "release/planted.py", LAZY, "import sdv_plausible.evaluation.page"),
-    (JUDGED_BY, "audit/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
+    (JUDGED_BY, "audit/results.py", LAZY, "from sdv_plausible.evaluation.page import pages"),
     (SIMULATED, "evaluation/planted.py", LAZY, "import sdv_plausible.datasets"),
     (SDV, "privacy/planted.py", PLAIN, "import sdv"),
     (SDV, "commands/cli.py", LAZY, "from sdv.metadata import Metadata"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from html import unescape
 from re import sub
 
-from sdv_plausible.utils.fragments import fragment, text
+from sdv_plausible.utils.fragments import count, decimals, fragment, percent, text
 
 HOSTILE = "<script>alert(1)</script> & co"
 
@@ -23,3 +24,9 @@ def test_text_is_aligned():
     assert text("t", [("a", "b"), ("ccc", "d")], ["n"]) == "t\n  a    b\n  ccc  d\n  n"
     assert text("t") == "t"
     assert "<table" not in fragment("t", notes=["n"])
+
+
+def test_numbers_are_written_once():
+    assert [percent(share) for share in (0.25, 1, math.nan)] == ["25.0%", "100.0%", "n/a"]
+    assert count(1234567) == "1,234,567"
+    assert decimals(0.25) == "0.250"

@@ -1,5 +1,4 @@
 from . import guarantee as guarantee
 from . import pages as pages
-from . import rendering as rendering
 from . import sections as sections
 from . import summary as summary

@@ -10,12 +10,13 @@ from markupsafe import Markup
 
 from sdv_plausible.evaluation.network_layout import Structure
 from sdv_plausible.evaluation.page.charts import horizontal_bars, vertical_bars
+from sdv_plausible.evaluation.page.drawing import Figure
 from sdv_plausible.evaluation.page.heatmaps import heatmap
 from sdv_plausible.evaluation.page.histograms import Histogram
 from sdv_plausible.evaluation.page.network import network_graph, network_tree
-from sdv_plausible.evaluation.page.rendering import Figure, Section
 from sdv_plausible.evaluation.page.summary import ComparisonSummary
 from sdv_plausible.evaluation.tables import Floats
+from sdv_plausible.utils.page import Section
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -19,6 +20,17 @@ REAL, SYNTHETIC, REFERENCE, OTHER = "#0072B2", "#E69F00", "#7A7A7A", "#009E73"
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7A7A7A")
 INK, GRID = "#333333", "#DDDDDD"
 CHARACTER = 6.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A picture, what it is of, and the same in a table for whoever does not see it."""
+
+    caption: str
+    picture: Markup
+    head: tuple[str, ...] = ()  # names of the table's columns; no table if there are none
+    # what the bars or dots are, and their shares in [0, 1]
+    rows: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
 
 class Drawing:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.evaluation.page.rendering import Section
+from sdv_plausible.utils.page import Section
 
 NO_GUARANTEE = "No privacy guarantee is documented for this release: the report was given no privacy ledger."
 _BLANK: dict[str, Any] = {

@@ -14,12 +14,12 @@ from scipy.stats.contingency import association, crosstab
 from sdv_plausible.evaluation import distances
 from sdv_plausible.evaluation.coding import Codes, encode_pair
 from sdv_plausible.evaluation.page.column_sections import Columns, Dependence
-from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC
+from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC, Figure
 from sdv_plausible.evaluation.page.heatmaps import heatmap
 from sdv_plausible.evaluation.page.histograms import pictures_of
 from sdv_plausible.evaluation.page.network import network_graph
-from sdv_plausible.evaluation.page.rendering import Figure, Page, Section
 from sdv_plausible.evaluation.tables import Floats, TablePair, as_numbers
+from sdv_plausible.utils.page import Page, Section
 
 _NOT_PUBLIC = (
     "NOT private: real rows and figures of real rows are shown. For the holder of the data alone; do not "
@@ -145,6 +145,7 @@ def inspection_page(pair: TablePair, date: str) -> str:
         for j, name in enumerate(coded.columns)
     )
     return Page(
+        rooms=("sdv_plausible.evaluation.page",),
         title="Inspection (private)",
         heading="A table before and after",
         date=date,

@@ -16,9 +16,11 @@ from sdv_plausible.evaluation.page import sections
 from sdv_plausible.evaluation.page.column_sections import Columns, Dependence, Network, strengths_of
 from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC
 from sdv_plausible.evaluation.page.guarantee import Guarantee, Intervals
-from sdv_plausible.evaluation.page.rendering import Page, Section, count
 from sdv_plausible.evaluation.page.summary import ComparisonSummary, RelativeScore, ReleaseSummary, Scores
+from sdv_plausible.utils.fragments import count
+from sdv_plausible.utils.page import Page, Section
 
+_ROOMS = ("sdv_plausible.evaluation.page", "sdv_plausible.privacy")  # where the template of a ledger is
 _PUBLIC = (
     "Apart from the guarantee, everything here is computed from the synthetic table alone, or from the model "
     "and the noisy answers where the guarantee covers them: this page tells no more than they do. No figure "
@@ -57,6 +59,7 @@ def public_page(
     # ``structure`` and ``margins`` are those that the guarantee covers, or empty.
     tables = [section for name, release in releases.items() for section in _released(name, release)]
     return Page(
+        rooms=_ROOMS,
         title="Synthetic data",
         heading="Synthetic data: what it is and what protects it",
         date=date,
@@ -87,6 +90,7 @@ def private_page(
         for name, details in failed.items()
     ]
     return Page(
+        rooms=_ROOMS,
         title="Synthetic data report (private)",
         heading="Synthetic data: how good it is and what protects it",
         date=date,

@@ -15,10 +15,10 @@ import pandas as pd
 
 from sdv_plausible.evaluation.page import charts
 from sdv_plausible.evaluation.page.charts import horizontal_bars
-from sdv_plausible.evaluation.page.drawing import OTHER, REAL, REFERENCE, SYNTHETIC
-from sdv_plausible.evaluation.page.rendering import Figure, Section
+from sdv_plausible.evaluation.page.drawing import OTHER, REAL, REFERENCE, SYNTHETIC, Figure
 from sdv_plausible.evaluation.page.summary import ComparisonSummary
 from sdv_plausible.evaluation.tables import Floats
+from sdv_plausible.utils.page import Section
 
 _PARTS = ("plausible_seeds", "pass_rates")
 

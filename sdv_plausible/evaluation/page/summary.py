@@ -19,8 +19,8 @@ import pandas as pd
 from sdv_plausible.evaluation import distances
 from sdv_plausible.evaluation.coding import encode, sample_positions
 from sdv_plausible.evaluation.page.histograms import Histogram, pictures_of
-from sdv_plausible.evaluation.page.rendering import Section
 from sdv_plausible.evaluation.tables import Floats, Kind, TablePair
+from sdv_plausible.utils.page import Section
 
 
 @dataclass(frozen=True, kw_only=True)

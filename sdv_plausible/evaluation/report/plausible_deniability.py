@@ -249,14 +249,13 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             return []
         shares = self.get_properties().itertuples(index=False)
         return [
-            (str(name), *(page.rendering.percent(float(value)) for value in values))
-            for name, *values in shares
+            (str(name), *(fragments.percent(float(value)) for value in values)) for name, *values in shares
         ]
 
     def _said(self) -> list[str]:
         if not self.is_generated:
             return ["not generated"]
-        return [f"Overall {page.rendering.percent(self.get_score())}", self._guarantee.sentence]
+        return [f"Overall {fragments.percent(self.get_score())}", self._guarantee.sentence]
 
     def _print_results(self, verbose: bool) -> None:
         """Print nothing yet: the overall score needs what :meth:`generate` computes after the properties."""

@@ -13,10 +13,10 @@ from report_cases import DIAGNOSTICS, QUICK, SENTENCE, STRUCTURE, Ledger, html_o
 from sentences import total
 
 from sdv_plausible.evaluation import PlausibleDeniabilityReport
-from sdv_plausible.evaluation.page import rendering
 from sdv_plausible.evaluation.page.guarantee import NO_GUARANTEE
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.utils import fragments
 
 
 @pytest.mark.parametrize("publishable", [False, True])
@@ -164,8 +164,12 @@ def test_hostile_names_are_words(tmp_path, monkeypatch):
         for name in HOSTILE:
             assert f"Table {name}" in found.words  # whole, and not evaluated
             assert found.words.count(name) > 10
-    trusting = rendering.environment().overlay(autoescape=False, cache_size=0)  # planted bug
-    monkeypatch.setattr(rendering, "environment", lambda: trusting)
+    made = fragments.environment
+
+    def trusting(*rooms, **options):  # planted bug
+        return made(*rooms, **options).overlay(autoescape=False, cache_size=0)
+
+    monkeypatch.setattr(fragments, "environment", trusting)
     found = Parsed(html_of(report, tmp_path))
     assert {"script", "img"} <= found.tags
     assert ATTRIBUTES & found.attributes

@@ -6,8 +6,8 @@ Every ``{{ ... }}`` of every template is planted unescaped, one after the other:
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
+from functools import partial
 from pathlib import Path
 from typing import get_args, get_origin, get_type_hints
 
@@ -18,14 +18,17 @@ from markupsafe import Markup, escape
 import sdv_plausible
 import sdv_plausible.audit.results
 import sdv_plausible.evaluation.page.inspection
-from sdv_plausible.evaluation.page import rendering
 from sdv_plausible.evaluation.page.drawing import Drawing
 from sdv_plausible.evaluation.page.guarantee import Guarantee
-from sdv_plausible.evaluation.page.rendering import Page, Section, environment
 from sdv_plausible.evaluation.page.sections import Distances
+from sdv_plausible.utils import fragments
+from sdv_plausible.utils.page import Page, Section
 
 HOSTILE = "\"'><planted on=1>&amp;{{ 1 // 0 }}{% endfor %}</script>"
-TEMPLATES = [name for name in environment().list_templates() if name.endswith(".html")]
+ROOMS = ("sdv_plausible.evaluation.page", "sdv_plausible.privacy", "sdv_plausible.audit")
+environment = partial(fragments.environment, *ROOMS, "sdv_plausible", keep_trailing_newline=True)
+NOTEBOOKS = "fragment.html"
+TEMPLATES = [n for n in environment().list_templates() if n.endswith(".html") and n != NOTEBOOKS]
 NO_TEXT = re.compile(
     r"""
     .*\|(percent|count|decimals)                  # a number, written by a filter
@@ -69,11 +72,13 @@ def sections():
 def page(templates=None):
     """The page of all sections, from the package's templates or from others."""
     shown = Page(
-        title=HOSTILE, heading=HOSTILE, date=HOSTILE, kind=HOSTILE, banner=HOSTILE, sections=sections()
+        rooms=ROOMS,
+        **dict.fromkeys(("title", "heading", "date", "kind", "banner"), HOSTILE),
+        sections=sections(),
     )
     with pytest.MonkeyPatch.context() as patch:
         if templates is not None:
-            patch.setattr(rendering, "environment", lambda: templates)
+            patch.setattr(fragments, "environment", lambda *_, **__: templates)
         return shown.html()
 
 
@@ -140,9 +145,3 @@ def test_markup_is_made_in_one_module():
 def test_a_forgotten_value_is_an_error():
     with pytest.raises(UndefinedError, match="'section' is undefined"):
         environment().get_template("heading.html").render()
-
-
-def test_numbers_are_written_once():
-    assert [rendering.percent(share) for share in (0.25, 1, math.nan)] == ["25.0%", "100.0%", "n/a"]
-    assert rendering.count(1234567) == "1,234,567"
-    assert rendering.decimals(0.25) == "0.250"
