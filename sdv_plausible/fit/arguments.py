@@ -16,7 +16,7 @@ from sdv_plausible.fit.side_entries import check_types
 from sdv_plausible.fit.told import Told
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.learners import check_number_of_columns
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, listed
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.file.invented import check_invented
@@ -27,7 +27,6 @@ from sdv_plausible.table.columns.cell_texts import PLAIN, Spelling
 from sdv_plausible.table.declared.column_types import check_released, metadata_columns
 from sdv_plausible.table.declared.declarations import Undeclared, given_file, says_written
 from sdv_plausible.table.declared.domain_file import DomainFile
-from sdv_plausible.table.learned.private_domain import listed
 
 VOTED = "_types_were_voted_for"
 """Of metadata in the words of an earlier fit's vote: an attribute, which no file keeps."""

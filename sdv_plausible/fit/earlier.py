@@ -11,6 +11,7 @@ from typing import Any
 
 from sdv_plausible.fit.budget import Budget
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.checks import listed
 from sdv_plausible.privacy.entries import LedgerEntry, counted
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
@@ -22,7 +23,7 @@ from sdv_plausible.table.columns.column_document import TYPE_WORDS
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import given_file, looked_at
 from sdv_plausible.table.declared.domain_file import DomainFile, digest
-from sdv_plausible.table.learned.private_domain import Whole, listed
+from sdv_plausible.table.learned.private_domain import Whole
 
 EARLIER = "learned earlier"
 
