@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.sdv.metadata import detect_metadata
+from sdv_plausible.sdv.schema import schema_of
 from sdv_plausible.table.columns.cell_texts import Spelling
-from sdv_plausible.table.columns.column_document import TYPE_WORDS
 
 _LEADING_ZERO = re.compile(r"\s*[+-]?0[0-9]")  # a code, not a number
 
@@ -26,10 +26,7 @@ def detect_types(table: pd.DataFrame, spelling: Spelling) -> dict[str, dict[str,
     """
     guessed = pd.DataFrame({name: _guessed(table[name], spelling) for name in table.columns})
     columns = next(iter(detect_metadata(guessed).to_dict()["tables"].values()))["columns"]
-    return {
-        name: {key: value for key, value in spec.items() if key in TYPE_WORDS}
-        for name, spec in columns.items()
-    }
+    return schema_of(columns)
 
 
 def _guessed(column: pd.Series[Any], spelling: Spelling) -> pd.Series[Any]:

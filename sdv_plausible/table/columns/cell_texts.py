@@ -21,7 +21,7 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.cells.dates import as_nanoseconds
 from sdv_plausible.table.cells.distinct import distinct_values
 from sdv_plausible.table.cells.forms import canonical, has_form
-from sdv_plausible.table.columns.column_document import MODELLED_SDTYPES, TYPE_WORDS
+from sdv_plausible.table.columns.column_document import MODELLED_SDTYPES, type_words
 
 FORMATS = (
     "%Y-%m-%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
@@ -60,8 +60,7 @@ class ColumnType:
     @property
     def words(self) -> dict[str, Any]:
         """The type in the words of SDV's metadata."""
-        words = {word: getattr(self, word) for word in TYPE_WORDS}
-        return {word: value for word, value in words.items() if value is not None}
+        return type_words(vars(self))
 
 
 @dataclass(frozen=True, kw_only=True)
