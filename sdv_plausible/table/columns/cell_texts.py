@@ -31,6 +31,7 @@ FORMATS = (
 TRUE_VALUES = ("true", "t", "yes", "y", "1", "1.0")
 FALSE_VALUES = ("false", "f", "no", "n", "0", "0.0")
 FIRST_YEAR = 1000  # earlier ones are written with fewer digits
+_LEADING_ZERO = re.compile(r"[+-]?0[0-9]")  # a code, not a number
 _NO_DATE = np.iinfo(np.int64).min
 
 
@@ -144,6 +145,28 @@ def _fold(text: str) -> str:
 
 
 PLAIN = Spelling()
+
+
+def kind_of(text: str, spelling: Spelling) -> str:
+    """Kind of a cell, by its own text and by nothing else."""
+    stripped = text.strip()
+    if spelling.is_missing(text):
+        return "missing"
+    if stripped.casefold() in ("true", "false"):
+        return "truth"
+    if not math.isnan(spelling.number(text)) and not _LEADING_ZERO.match(stripped):
+        return "number"
+    return next((form for form in FORMATS if _is_date(stripped, form)), "text")
+
+
+def _is_date(text: str, form: str) -> bool:
+    if not text[:1].isdigit():
+        return False
+    try:
+        dt.datetime.strptime(text, form)
+    except ValueError:
+        return False
+    return True
 
 
 class CellReader:
