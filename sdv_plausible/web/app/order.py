@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit.options import MODELS as ALL_MODELS
 from sdv_plausible.fit.options import TESTS, VOTE_TAKES, typed_default
 from sdv_plausible.fit.parts import refuse_whole
@@ -26,6 +25,7 @@ from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks
 from sdv_plausible.utils.strict_json import strict_json
 from sdv_plausible.web.forms import ROWS, Texts, read_numbers
+from sdv_plausible.web.review.review import Table
 
 if TYPE_CHECKING:
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer

@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sdv_plausible.declaring.review import Review
 from sdv_plausible.rules.declared import rule_digests
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.utils.whole_files import part_folder
 from sdv_plausible.web.app.columns import ColumnsPage
 from sdv_plausible.web.app.ordered_fit import LookedAt
 from sdv_plausible.web.app.running import RunningFit
+from sdv_plausible.web.review.review import Review
 from sdv_plausible.web.serving.guard import Keys, is_same
 
 MOST = 8  # browsers at once: each may hold a table on disk
