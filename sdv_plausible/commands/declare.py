@@ -16,7 +16,6 @@ from sdv_plausible.commands.speaking import say, to_holder
 from sdv_plausible.declaring.codebook import Codebook
 from sdv_plausible.declaring.public import WARNING, words_of_table
 from sdv_plausible.declaring.readers import READERS, read_codebook
-from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.fit.options import VOTE_TAKES, default_of, typed_default
 from sdv_plausible.fit.plan import Plan
@@ -27,6 +26,7 @@ from sdv_plausible.table.declared.looks import replace_file, with_looks
 from sdv_plausible.table.files.one_file import columns_of, read_file
 from sdv_plausible.table.files.text_files import Files
 from sdv_plausible.utils.whole_files import locked
+from sdv_plausible.web.review.review import Review, Table
 
 OF_PRIVATE = {
     "delta": default_of("delta"), "budget": None, "budget_filter": None, "person": None,

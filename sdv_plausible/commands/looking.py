@@ -20,10 +20,9 @@ def recorder(domain: Any) -> Callable[[Collection[str], Collection[str] | None],
 def note_rows_shown(domain: str | Path | None, rules: Path | None, names: Collection[str]) -> list[str]:
     """Write down that a page is about to show rows of these columns, and return what the holder is told."""
     # If the domain file cannot be written (OSError) nothing should be shown.
-    from sdv_plausible.rules.written import read_rules
-    from sdv_plausible.table.declared.domain_file import digest
+    from sdv_plausible.rules.declared import rule_digests
     from sdv_plausible.table.declared.looks import note_look
 
     if domain in (None, "written"):
         return [f"{NO_RECORD} what you declare from now on may repeat single people's values"]
-    return note_look(domain, names, [digest(rule.to_dict()) for rule in read_rules(rules or ())])
+    return note_look(domain, names, rule_digests(rules or ()))

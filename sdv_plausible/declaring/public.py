@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pandas as pd
 
 from sdv_plausible.declaring.codebook import Codebook, categories, number, plain
+from sdv_plausible.table.columns.cell_texts import FORMATS, PLAIN, kind_of
 from sdv_plausible.table.columns.column_document import MOST_DIGITS
 
-DATE_FORMATS = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S")
 MOST_VALUES = 1000  # of a category: a longer list is names, or an id
 WARNING = (
     "A published table is one that everybody may see. A table that is confidential, also an older one of the "
@@ -39,35 +40,31 @@ def _words(cells: Sequence[str]) -> dict[str, Any] | None:
     values = list(dict.fromkeys(cells))
     if not values:
         return None
-    if {value.strip().casefold() for value in values} <= {"true", "false"}:
+    kinds = {kind_of(value, PLAIN) for value in values}
+    if kinds == {"truth"}:
         return {"sdtype": "boolean", "range_values": [False, True]}
-    numbers = [number(value) for value in values if not _is_code(value)]
-    found = [value for value in numbers if value is not None]
-    if len(found) == len(values):
-        return _numbers(values, found)
-    for form in DATE_FORMATS:
-        if all(_is_date(value, form) for value in values):  # such texts have the order of time
-            ends = {"range_min": min(values), "range_max": max(values)}
+    if kinds == {"number"}:
+        return _numbers([value.strip().removeprefix("+") for value in values])
+    for form in kinds & {*FORMATS}:  # one at most is the format of all
+        if dates := _dates(values, form):
+            ends = {"range_min": dates[0], "range_max": dates[-1]}
             return {"sdtype": "datetime", "datetime_format": form, **ends}
     return categories(sorted(plain(values))) if len(values) <= MOST_VALUES else None
 
 
-def _numbers(texts: Sequence[str], values: Sequence[float]) -> dict[str, Any]:
+def _numbers(texts: Sequence[str]) -> dict[str, Any]:
+    values = [value for text in texts if (value := number(text)) is not None]
     words: dict[str, Any] = {"sdtype": "numerical", "range_min": min(values), "range_max": max(values)}
     if not any("e" in text.casefold() for text in texts):
-        digits = max(len(text.strip().partition(".")[2]) for text in texts)
+        digits = max(len(text.partition(".")[2]) for text in texts)
         words["decimal_places"] = min(digits, MOST_DIGITS)
     return words
 
 
-def _is_code(text: str) -> bool:
-    """Whether a text of digits is a name, as 01 is, and no number."""
-    digits = text.strip().lstrip("-")
-    return len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
-
-
-def _is_date(text: str, form: str) -> bool:
-    try:
-        return dt.datetime.strptime(text, form).strftime(form) == text
-    except ValueError:
-        return False
+def _dates(texts: Sequence[str], form: str) -> list[str]:
+    """The texts in the order of time; none unless all are as the format writes them."""
+    with suppress(ValueError):
+        found = {text.strip(): dt.datetime.strptime(text.strip(), form) for text in texts}
+        if all(moment.strftime(form) == text for text, moment in found.items()):
+            return sorted(found, key=found.__getitem__)
+    return []

@@ -9,14 +9,14 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.fit.budget import check_budget
-from sdv_plausible.fit.earlier import Earlier, earlier_losses, type_words
+from sdv_plausible.fit.earlier import Earlier, earlier_losses
 from sdv_plausible.fit.public_table import check_public
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.side_entries import check_types
 from sdv_plausible.fit.told import Told
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.learners import check_number_of_columns
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, listed
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.file.invented import check_invented
@@ -24,10 +24,10 @@ from sdv_plausible.release.file.settings import Types, check_locales
 from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.columns.cell_texts import PLAIN, Spelling
+from sdv_plausible.table.columns.column_document import type_words
 from sdv_plausible.table.declared.column_types import check_released, metadata_columns
 from sdv_plausible.table.declared.declarations import Undeclared, given_file, says_written
 from sdv_plausible.table.declared.domain_file import DomainFile
-from sdv_plausible.table.learned.private_domain import listed
 
 VOTED = "_types_were_voted_for"
 """Of metadata in the words of an earlier fit's vote: an attribute, which no file keeps."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from sdv_plausible.fit.budget import Budget
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.checks import listed
 from sdv_plausible.privacy.entries import LedgerEntry, counted
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
@@ -18,11 +19,11 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.release.file.ledger import read_ledger, write_ledger
 from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.table.columns.column_document import TYPE_WORDS
+from sdv_plausible.table.columns.column_document import type_words
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import given_file, looked_at
 from sdv_plausible.table.declared.domain_file import DomainFile, digest
-from sdv_plausible.table.learned.private_domain import Whole, listed
+from sdv_plausible.table.learned.private_domain import Whole
 
 EARLIER = "learned earlier"
 
@@ -159,11 +160,6 @@ def strangers(place: str, names: Sequence[str], paid: Sequence[str]) -> ValueErr
         f"{listed(paid) if paid else 'no column'}): two learned domains cannot be made one; give one whole, "
         "as it was learned, learn the columns together, or declare them"
     )
-
-
-def type_words(words: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a column's words says what it is."""
-    return {word: words[word] for word in TYPE_WORDS if words.get(word) is not None}
 
 
 def _carried(entry: LedgerEntry, at: str) -> LedgerEntry:

@@ -12,11 +12,11 @@ from sdv_plausible.models.learners import planned_entries
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.filters import gaussian_cost
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, listed
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.learned.private_domain import FAILURE_SHARE, listed
+from sdv_plausible.table.learned.private_domain import FAILURE_SHARE
 
 EARLIER_SHARE = 0.5  # of delta, for a domain that was learned before the vote
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sdv_plausible.fit.options import TYPES_SHARE
+from sdv_plausible.privacy.checks import listed
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.privacy_tests.settings import Settings
@@ -21,7 +22,6 @@ from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import Declarations, Specs, Undeclared, read_declarations
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES
-from sdv_plausible.table.learned.private_domain import listed
 
 CATEGORY = {"sdtype": "categorical"}
 # Each becomes two columns, which are called after the finest that the format shows.

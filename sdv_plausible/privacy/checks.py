@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -57,6 +57,11 @@ def shown(value: Any) -> str:
     """A value as an error shows it: a text, a number or a few of them; of anything else, its type alone."""
     value = value if _is_plain(value) else type(value)
     return value.__name__ if isinstance(value, type) else f"{value!r:.200}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names, the first six of them."""
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
 def _is_plain(value: Any) -> bool:

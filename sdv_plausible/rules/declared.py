@@ -70,9 +70,14 @@ def rules_with_declarations(
     return domain, model_columns, rule_set
 
 
+def rule_digests(rules: Any) -> tuple[str, ...]:
+    """What tells rules, as ``rules`` takes them, from others, for the record of looks."""
+    return tuple(digest(rule.to_dict()) for rule in read_rules(rules))
+
+
 def _history(rules: Sequence[Any], file: DomainFile) -> dict[str, Any]:
     """Digests of the rules, and whether they were changed after they were compared with the rows."""
-    digests = tuple(digest(rule.to_dict()) for rule in rules if isinstance(rule, Rule))
+    digests = rule_digests(rules)
     edited = file.has_other_rules(digests) and file.rules_source is None
     return {"digests": digests, "edited": edited, "source": file.rules_source}
 

@@ -11,7 +11,6 @@ import pandas as pd
 from sdv_plausible.privacy.checks import Refused, shown
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import (
-    SDTYPES,
     Columns,
     Formats,
     MakingRule,
@@ -23,6 +22,7 @@ from sdv_plausible.rules.rule import (
 from sdv_plausible.table.cells.dates import format_unit
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.specifications import says_missing
+from sdv_plausible.table.declared.words import CATEGORIES, sdtype_of
 
 
 class Determined(MakingRule):
@@ -131,7 +131,7 @@ class Determined(MakingRule):
     def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
         """Look the column up."""
         found, attribute = self._looked_up(table, formats), made[self.column]
-        if attribute.kind not in SDTYPES:
+        if sdtype_of(attribute) in CATEGORIES:
             return {self.column: found.infer_objects()}
         there = found.notna().to_numpy()
         number = np.float64 if attribute.kind == "float" else np.int64

@@ -12,14 +12,13 @@ import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused, shown
 from sdv_plausible.table.columns.domain import Attribute
+from sdv_plausible.table.declared.words import sdtype_of
 
 Formats = Mapping[str, str | None]
 """Of the columns that hold dates: the strftime format of their text, or None."""
 Words = dict[str, Any]
 """A column's declaration, in the words of the ``domain`` argument."""
 Columns = dict[str, "pd.Series[Any]"]
-
-SDTYPES = {"integer": "numerical", "float": "numerical", "datetime": "datetime"}
 
 
 def check_sdtypes(rule: Rule, words: Mapping[str, Words], *allowed: str) -> None:
@@ -191,7 +190,7 @@ def attribute_words(attributes: Mapping[str, Attribute]) -> dict[str, Words]:
     """What is known of columns of which the value sets are: sdtype, format, digits."""
     found: dict[str, Words] = {}
     for name, attribute in attributes.items():
-        found[name] = {"sdtype": SDTYPES.get(attribute.kind, "categorical")}
+        found[name] = {"sdtype": sdtype_of(attribute)}
         if attribute.kind == "datetime":
             found[name]["datetime_format"] = attribute.datetime_format
         elif attribute.kind == "integer" or attribute.decimals is not None:

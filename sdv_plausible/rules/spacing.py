@@ -14,7 +14,6 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.checks import shown
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import (
-    SDTYPES,
     Columns,
     Formats,
     MakingRule,
@@ -26,6 +25,7 @@ from sdv_plausible.rules.rule import (
 from sdv_plausible.table.cells.dates import NANOSECONDS, format_unit
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.specifications import date_ends
+from sdv_plausible.table.declared.words import CATEGORIES, sdtype_of
 
 UNITS = {"D": "days", "h": "hours", "min": "minutes", "s": "seconds"}
 LAST = pd.Timestamp.max.value
@@ -279,7 +279,7 @@ class Inequality(MakingRule):
         if (
             not super().fits(known, widest)
             or len(mine.lower) != 1
-            or (low.kind in SDTYPES) != (apart.kind in SDTYPES)
+            or (sdtype_of(low) in CATEGORIES) != (sdtype_of(apart) in CATEGORIES)
         ):
             return False
         if not low.lower or not apart.lower:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pandas as pd
 
 from sdv_plausible.sdv.metadata import detect_metadata
-from sdv_plausible.table.columns.cell_texts import Spelling
-from sdv_plausible.table.columns.column_document import TYPE_WORDS
-
-_LEADING_ZERO = re.compile(r"\s*[+-]?0[0-9]")  # a code, not a number
+from sdv_plausible.sdv.schema import schema_of
+from sdv_plausible.table.columns.cell_texts import FORMATS, Spelling, kind_of
 
 
 def detect_types(table: pd.DataFrame, spelling: Spelling) -> dict[str, dict[str, Any]]:
@@ -26,19 +23,16 @@ def detect_types(table: pd.DataFrame, spelling: Spelling) -> dict[str, dict[str,
     """
     guessed = pd.DataFrame({name: _guessed(table[name], spelling) for name in table.columns})
     columns = next(iter(detect_metadata(guessed).to_dict()["tables"].values()))["columns"]
-    return {
-        name: {key: value for key, value in spec.items() if key in TYPE_WORDS}
-        for name, spec in columns.items()
-    }
+    return schema_of(columns)
 
 
 def _guessed(column: pd.Series[Any], spelling: Spelling) -> pd.Series[Any]:
     texts = [value for value in column.dropna().unique() if isinstance(value, str)]
     if column.dtype != object or not texts:
         return column
-    if {text.strip().casefold() for text in texts} <= {"true", "false"}:
+    kinds = {kind_of(text, spelling) for text in texts}
+    if kinds == {"truth"}:
         return column.map({text: spelling.truth(text) for text in texts})
-    numbers = {text: spelling.number(text) for text in texts if not _LEADING_ZERO.match(text)}
-    if len(numbers) < len(texts) or any(number != number for number in numbers.values()):  # noqa: PLR0124  NaN
-        return column
-    return pd.to_numeric(column.map(numbers))
+    if kinds == {"number"}:
+        return pd.to_numeric(column.map({text: spelling.number(text) for text in texts}))
+    return column.str.strip() if kinds <= {*FORMATS} else column  # of dates SDV tells the format

@@ -30,7 +30,7 @@ from sdv_plausible.release.file.settings import (
 )
 from sdv_plausible.release.privacy_tests.settings import read_test
 from sdv_plausible.sdv.metadata import metadata_from_table
-from sdv_plausible.table.columns.column_document import TYPE_WORDS
+from sdv_plausible.table.columns.column_document import type_words
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import check_released
 from sdv_plausible.table.declared.domain_file import DomainFile
@@ -91,7 +91,7 @@ def _schema(synth: Any) -> TableSchema:
         Column(
             name=str(name),
             label=_plain_label(labels.get(str(name), name)),
-            spec={key: spec[key] for key in TYPE_WORDS if spec.get(key) is not None},
+            spec=type_words(spec),
             dtype=types[name],
         )
         for name, spec in table["columns"].items()

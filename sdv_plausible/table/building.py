@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.checks import listed
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -17,7 +18,7 @@ from sdv_plausible.table.cells.dates import date_style
 from sdv_plausible.table.columns.column_document import Provenance
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import Declarations, Specs
-from sdv_plausible.table.learned.private_domain import DomainPlan, listed
+from sdv_plausible.table.learned.private_domain import DomainPlan
 from sdv_plausible.table.learned.raw_counts import ExactColumns, FrameColumns
 
 

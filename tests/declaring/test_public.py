@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
 
 from sdv_plausible.declaring.public import MOST_VALUES, words_of_table
+from sdv_plausible.sdv.detection import detect_types
+from sdv_plausible.table.columns.cell_texts import FORMATS, PLAIN, kind_of
 
 
 def words(*cells):
@@ -25,6 +28,34 @@ def test_each_kind():
     assert words("2020-02-01", "2019-12-31")["range_max"] == "2020-02-01"
     assert words("2020-02-01T10:00:00")["datetime_format"] == "%Y-%m-%dT%H:%M:%S"
     assert words("2020-02-01", "2020-2-1")["sdtype"] == "categorical"
+    assert words("2020-2-1", "2020-02-01")["sdtype"] == "categorical"
+    assert words("31.12.2019", "01.02.2020") == {
+        "sdtype": "datetime", "datetime_format": "%d.%m.%Y", "range_min": "31.12.2019", "range_max": "01.02.2020",
+        "range_is_nullable": False,
+    }  # fmt: skip
+    assert words("03/04/2020", "31/12/2020")["datetime_format"] == "%d/%m/%Y"
+    assert words("+10", "-2.5")["range_max"] == 10
+
+
+@pytest.mark.filterwarnings("ignore:Parsing dates")
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ("31.12.2020", "13.02.2020"), ("12/31/2020", "01/30/2020"), ("31/12/2020", "13/02/2020"),
+        ("2020/12/31", "2020/01/01"), ("12/31/2020 10:11", "01/30/2020 10:12"), (" 2020-01-01", "2020-01-02 "),
+        ("2020-01-02 03:04:05", "2021-01-02 03:04:05"), ("2020-01-02T03:04:05", "2021-01-02T03:04:05"),
+        ("+1", "+2.5"), ("1.", "-.5e1"), ("007", "010"), ("1e400", "2e400"), ("false ", " TRUE"), ("yes", "no"),
+    ],
+)  # fmt: skip
+def test_the_same_texts_are_the_same_kind_for_a_vote_for_a_detection_and_in_public(cells):
+    (kind,) = {kind_of(cell, PLAIN) for cell in cells}
+    detected = detect_types(pd.DataFrame({"x": [*cells] * 20}, dtype=object), PLAIN)
+    sdtype = {"number": "numerical", "truth": "boolean", "text": "categorical"}.get(kind, "datetime")
+    form = kind if kind in FORMATS else None
+    assert (words(*cells)["sdtype"], words(*cells).get("datetime_format")) == (sdtype, form)
+    of_sdv = {"boolean": {"boolean", "categorical"}, "numerical": {"numerical", "ordinal"}}  # by its version
+    assert detected["x"]["sdtype"] in of_sdv.get(sdtype, {sdtype})
+    assert detected["x"].get("datetime_format") == form
 
 
 def test_what_cannot_be_listed_is_named():

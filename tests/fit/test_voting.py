@@ -55,11 +55,11 @@ from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.rules import Inequality
 from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns, metadata_from_table
-from sdv_plausible.table.columns.cell_texts import Spelling, read_again, text_of
+from sdv_plausible.table.columns.cell_texts import Spelling, kind_of, read_again, text_of
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
 from sdv_plausible.table.declared.domain_file import DomainFile, digest
 from sdv_plausible.table.learned import type_votes
-from sdv_plausible.table.learned.type_votes import CellKinds, kind_of
+from sdv_plausible.table.learned.type_votes import CellKinds
 
 pytestmark = pytest.mark.filterwarnings("ignore:of .* one value or range was learned")
 N = 4000

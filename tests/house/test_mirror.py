@@ -39,7 +39,7 @@ ELSEWHERE = {
     "table/columns/cell_texts.py": "cells of files: tests/table/files/test_csv_files.py",
     "table/columns/id_formats.py": "ids: tests/integration/test_id_formats.py, at every door",
     "utils/json_forms.py": "forms: test_column_document.py, against jsonschema",
-    "table/files/one_file.py": "a face: tests/integration/test_cli.py, and tests/declaring/test_review.py",
+    "table/files/one_file.py": "a face: tests/integration/test_cli.py, and tests/web/review/test_review.py",
     "table/files/parquet.py": "tests/integration/test_mixed_columns.py, and tests/sources/test_found_files.py",
     "table/cells/values.py": "values of cells: test_domain.py, and tests/release/file/test_release.py",
 }

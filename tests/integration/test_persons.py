@@ -19,7 +19,6 @@ from cases import each_once, fast_and_slow
 
 from sdv_plausible import Person, PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.commands.cli import main
-from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit import rows as _rows
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -30,6 +29,7 @@ from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted
 from sdv_plausible.web.app.order import read_order
+from sdv_plausible.web.review.review import Table
 from tests.flat import values
 
 COLUMNS: dict[str, dict[str, Any]] = {

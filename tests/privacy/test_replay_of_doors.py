@@ -28,7 +28,6 @@ from test_replay import ARCS, COLUMNS, DECLARED, broken_rules, first_table, fit,
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.commands import cli
 from sdv_plausible.commands import on_disk as commands_files
-from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit import learned_domain, parts
 from sdv_plausible.fit import source as fit_source_module
 from sdv_plausible.questions.queryable import Queryable
@@ -38,6 +37,7 @@ from sdv_plausible.table.declared.domain_file import DomainFile, drafted
 from sdv_plausible.table.learned import type_votes
 from sdv_plausible.web.app import ordered_fit
 from sdv_plausible.web.app.order import read_order
+from sdv_plausible.web.review.review import Table
 from tests.flat import values
 
 pytestmark = pytest.mark.filterwarnings("ignore:(most )?cells of:UserWarning")

@@ -41,10 +41,11 @@ def test_words_of_attributes() -> None:
         "d": Attribute(name="d", kind="datetime", lower=(0,), upper=(1,), datetime_format="%Y"),
         "n": Attribute(name="n", kind="float", decimals=2, lower=(0.0,), upper=(1.0,)),
         "c": Attribute(name="c", kind="ordinal", values=("a",)),
+        "b": Attribute(name="b", kind="categorical", values=(False, True)),
     }
     words = attribute_words(known)
     assert words == {
         "d": {"sdtype": "datetime", "datetime_format": "%Y"}, "n": {"sdtype": "numerical", "decimal_places": 2},
-        "c": {"sdtype": "categorical"},
+        "c": {"sdtype": "ordinal"}, "b": {"sdtype": "boolean"},
     }  # fmt: skip
     assert date_formats(words) == {"d": "%Y"}

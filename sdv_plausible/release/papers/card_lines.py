@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sdv_plausible.privacy.checks import listed
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
 from sdv_plausible.release.papers.conformance import conformance_items
 from sdv_plausible.release.papers.privacy_card import KNOWN, PrivacyCard
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
 from sdv_plausible.table.declared.declarations import domain_document, read_declarations
-from sdv_plausible.table.learned.private_domain import listed
 
 LONGEST = 2000  # characters of what a person says
 PROVENANCE = {

@@ -21,7 +21,7 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.cells.dates import as_nanoseconds
 from sdv_plausible.table.cells.distinct import distinct_values
 from sdv_plausible.table.cells.forms import canonical, has_form
-from sdv_plausible.table.columns.column_document import MODELLED_SDTYPES, TYPE_WORDS
+from sdv_plausible.table.columns.column_document import MODELLED_SDTYPES, type_words
 
 FORMATS = (
     "%Y-%m-%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
@@ -31,6 +31,7 @@ FORMATS = (
 TRUE_VALUES = ("true", "t", "yes", "y", "1", "1.0")
 FALSE_VALUES = ("false", "f", "no", "n", "0", "0.0")
 FIRST_YEAR = 1000  # earlier ones are written with fewer digits
+_LEADING_ZERO = re.compile(r"[+-]?0[0-9]")  # a code, not a number
 _NO_DATE = np.iinfo(np.int64).min
 
 
@@ -60,8 +61,7 @@ class ColumnType:
     @property
     def words(self) -> dict[str, Any]:
         """The type in the words of SDV's metadata."""
-        words = {word: getattr(self, word) for word in TYPE_WORDS}
-        return {word: value for word, value in words.items() if value is not None}
+        return type_words(vars(self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +145,28 @@ def _fold(text: str) -> str:
 
 
 PLAIN = Spelling()
+
+
+def kind_of(text: str, spelling: Spelling) -> str:
+    """Kind of a cell, by its own text and by nothing else."""
+    stripped = text.strip()
+    if spelling.is_missing(text):
+        return "missing"
+    if stripped.casefold() in ("true", "false"):
+        return "truth"
+    if not math.isnan(spelling.number(text)) and not _LEADING_ZERO.match(stripped):
+        return "number"
+    return next((form for form in FORMATS if _is_date(stripped, form)), "text")
+
+
+def _is_date(text: str, form: str) -> bool:
+    if not text[:1].isdigit():
+        return False
+    try:
+        dt.datetime.strptime(text, form)
+    except ValueError:
+        return False
+    return True
 
 
 class CellReader:

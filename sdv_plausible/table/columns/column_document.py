@@ -197,6 +197,11 @@ TYPE_WORDS = words_about("type")
 """Words that say what a column is; the others say which values it may hold."""
 
 
+def type_words(words: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a column's words says what it is."""
+    return {word: words[word] for word in TYPE_WORDS if words.get(word) is not None}
+
+
 ATTRIBUTE: dict[str, Form] = {
     "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
     "kind": {"enum": list(get_args(Kind))},

@@ -28,10 +28,10 @@ from sdv_plausible.table.columns.cell_texts import (
     CellReader,
     ColumnType,
     Spelling,
+    kind_of,
 )
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.files.text_files import DAMAGED, open_text
-from sdv_plausible.table.learned.type_votes import kind_of
 
 LONGEST_CELL = 2**31 - 1  # letters
 MARKS = ("encoding", "separator", "quote")  # how a file is written, not its cells

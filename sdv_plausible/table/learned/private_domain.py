@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss, squares
+from sdv_plausible.privacy.checks import listed
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -170,8 +171,3 @@ def _thresholded(columns: Names, bounds: Mapping[str, Bounds]) -> int:
         sdtype != "boolean" and (name not in bounds or bounds[name].may_be_long)
         for name, sdtype in columns.items()
     )
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names, the first six of them."""
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

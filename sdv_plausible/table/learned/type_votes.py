@@ -8,9 +8,6 @@ frequent, it is a category too: the values are learned later, with more of the b
 
 from __future__ import annotations
 
-import datetime as dt
-import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +21,7 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Asked
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.columns.cell_texts import FORMATS, Spelling
+from sdv_plausible.table.columns.cell_texts import FORMATS, Spelling, kind_of
 from sdv_plausible.table.learned.raw_counts import ExactColumns, FrequentValues
 
 KINDS = ("missing", "number", "truth", "text", *FORMATS)
@@ -37,30 +34,7 @@ COMMON = 0.1  # share of the cells: where noise hides values so frequent, there 
 CLEAR = 4.0  # deviations of the noise that a count must have to be seen
 FAILURE_SHARE = 0.1  # of delta: thresholds of frequent values
 _PROOF = "docs/explanation/proofs/type_votes.md"
-_LEADING_ZERO = re.compile(r"[+-]?0[0-9]")  # a code, not a number
 Words = dict[str, Any]
-
-
-def kind_of(text: str, spelling: Spelling) -> str:
-    """Kind of a cell, by its own text and by nothing else."""
-    stripped = text.strip()
-    if spelling.is_missing(text):
-        return "missing"
-    if stripped.casefold() in ("true", "false"):
-        return "truth"
-    if not math.isnan(spelling.number(text)) and not _LEADING_ZERO.match(stripped):
-        return "number"
-    return next((form for form in FORMATS if _is_date(stripped, form)), "text")
-
-
-def _is_date(text: str, form: str) -> bool:
-    if not text[:1].isdigit():
-        return False
-    try:
-        dt.datetime.strptime(text, form)
-    except ValueError:
-        return False
-    return True
 
 
 @dataclass(frozen=True)

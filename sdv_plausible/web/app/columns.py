@@ -7,12 +7,12 @@ from typing import Any
 
 from starlette.responses import RedirectResponse, Response
 
-from sdv_plausible.declaring.review import Review
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.web.app.running import RunningFit
 from sdv_plausible.web.app.steps import ROOMS, steps
 from sdv_plausible.web.forms import Texts
 from sdv_plausible.web.review.pages import Answer, Columns, Pages
+from sdv_plausible.web.review.review import Review
 from sdv_plausible.web.serving.guard import Keys
 
 

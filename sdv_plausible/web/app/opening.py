@@ -20,13 +20,13 @@ from starlette.types import Message
 
 from sdv_plausible.declaring.codebook import Codebook
 from sdv_plausible.declaring.readers import read_codebook
-from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted, read_domain_file
 from sdv_plausible.table.declared.looks import with_earlier
 from sdv_plausible.table.files.csv_files import BLOCK, MARKS, csv_blocks, csv_columns
 from sdv_plausible.table.files.parquet import parquet_columns
 from sdv_plausible.table.files.text_files import is_parquet
+from sdv_plausible.web.review.review import Review, Table
 
 MEGABYTE = 1_000_000
 MOST_TEXT = MEGABYTE  # of a field that is no file

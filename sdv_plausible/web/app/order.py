@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit.options import MODELS as ALL_MODELS
 from sdv_plausible.fit.options import TESTS, VOTE_TAKES, typed_default
 from sdv_plausible.fit.parts import refuse_whole
@@ -23,9 +22,10 @@ from sdv_plausible.rules.spacing import Inequality
 from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.declared.domain_file import DomainFile, blanks, digest
+from sdv_plausible.table.declared.domain_file import DomainFile, blanks
 from sdv_plausible.utils.strict_json import strict_json
 from sdv_plausible.web.forms import ROWS, Texts, read_numbers
+from sdv_plausible.web.review.review import Table
 
 if TYPE_CHECKING:
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
@@ -103,11 +103,6 @@ class Order:
     def declared(self) -> DomainFile:
         """The domain file without its blanks."""
         return self.file.without_blanks()
-
-    @property
-    def rule_digests(self) -> tuple[str, ...]:
-        """What tells these rules from others, for the record of looks."""
-        return tuple(digest(rule.to_dict()) for rule in read_rules(list(self.rules)))
 
     def synthesizer(self) -> PlausibleDeniabilitySynthesizer:
         """Return an unfitted synthesizer with the declarations."""

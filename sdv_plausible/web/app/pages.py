@@ -22,7 +22,6 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from sdv_plausible.declaring.review import version
 from sdv_plausible.fit.options import TESTS
 from sdv_plausible.fit.plan import Plan
 from sdv_plausible.table.declared.domain_file import blanks
@@ -38,6 +37,7 @@ from sdv_plausible.web.app.sessions import Session, Sessions
 from sdv_plausible.web.app.steps import steps, templates
 from sdv_plausible.web.forms import place_of
 from sdv_plausible.web.review import pages as review_pages
+from sdv_plausible.web.review.review import version
 
 TEMPLATES = Path(__file__).parent / "templates"
 SHOWN_ROWS = 10

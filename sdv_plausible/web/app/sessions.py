@@ -15,12 +15,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sdv_plausible.declaring.review import Review
+from sdv_plausible.rules.declared import rule_digests
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.utils.whole_files import part_folder
 from sdv_plausible.web.app.columns import ColumnsPage
 from sdv_plausible.web.app.ordered_fit import LookedAt
 from sdv_plausible.web.app.running import RunningFit
+from sdv_plausible.web.review.review import Review
 from sdv_plausible.web.serving.guard import Keys, is_same
 
 MOST = 8  # browsers at once: each may hold a table on disk
@@ -81,7 +82,7 @@ class Session:
         with self.lock:
             if self.review is not None and self.fit is not None:
                 order = self.fit.order
-                self.review.note_look(*(look or (order.file.columns, order.rule_digests)))
+                self.review.note_look(*(look or (order.file.columns, rule_digests(order.rules))))
 
     def spent(self, *, but: RunningFit | None = None) -> list[str]:
         """What fits have charged, but for one: another browser's table is not named."""

@@ -13,13 +13,13 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from sdv_plausible.declaring.review import Look, Review, version
 from sdv_plausible.fit.options import typed_default
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.utils.errors import one_line
 from sdv_plausible.utils.fragments import environment
 from sdv_plausible.web import forms
 from sdv_plausible.web.forms import Texts
+from sdv_plausible.web.review.review import Look, Review, version
 from sdv_plausible.web.serving.guard import Keys, form_fields
 
 TEMPLATES = Path(__file__).parent / "templates"

@@ -16,7 +16,6 @@ from sdv import cag as sdv_constraints
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
 from sdv_plausible.commands.cli import main
-from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.rules import Inequality
 from sdv_plausible.rules.written import save_rules
 from sdv_plausible.sdv.metadata import detect_metadata
@@ -25,6 +24,7 @@ from sdv_plausible.table.declared import looks
 from sdv_plausible.table.declared.declarations import domain_document, looked_at
 from sdv_plausible.table.declared.domain_file import SCHEMA, DomainFile, read_domain_file
 from sdv_plausible.table.declared.looks import note_look, record_look
+from sdv_plausible.web.review.review import Review, Table
 
 COLUMNS = {
     "age": {"sdtype": "numerical", "range_min": 0, "range_max": 90},

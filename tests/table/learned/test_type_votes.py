@@ -13,9 +13,9 @@ from voting import held_vote
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.table.columns.cell_texts import Spelling
+from sdv_plausible.table.columns.cell_texts import Spelling, kind_of
 from sdv_plausible.table.learned.raw_counts import FrameColumns
-from sdv_plausible.table.learned.type_votes import FORMATS, KINDS, CellKinds, kind_of, length_range
+from sdv_plausible.table.learned.type_votes import FORMATS, KINDS, CellKinds, length_range
 
 SPELLING = Spelling()
 COINS = Coins.from_seed(1)

@@ -13,7 +13,6 @@ from apps import HOME, Place
 from reviewing import COLUMNS, write_people
 from sentences import NO_CLAIM, total
 
-from sdv_plausible.declaring.review import version
 from sdv_plausible.rules.multiples import Multiple
 from sdv_plausible.table.declared.domain_file import digest
 from sdv_plausible.web.app import ordered_fit
@@ -21,6 +20,7 @@ from sdv_plausible.web.app.ordered_fit import FILES
 from sdv_plausible.web.app.pages import INSIDE
 from sdv_plausible.web.app.running import RunningFit
 from sdv_plausible.web.app.steps import steps
+from sdv_plausible.web.review.review import version
 
 
 @pytest.fixture

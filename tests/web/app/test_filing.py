@@ -8,10 +8,10 @@ import re
 import pytest
 from reviewing import COLUMNS, write_people
 
-from sdv_plausible.declaring.review import version
 from sdv_plausible.web.app import ordered_fit
 from sdv_plausible.web.app.filing import MOST
 from sdv_plausible.web.app.running import RunningFit
+from sdv_plausible.web.review.review import version
 
 
 @pytest.fixture

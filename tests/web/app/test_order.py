@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from reviewing import COLUMNS, write_people
 
-from sdv_plausible.declaring.review import Table
 from sdv_plausible.table.declared.domain_file import drafted
 from sdv_plausible.web.app.order import EXAMPLES, USUAL, in_lines, parse_rules, read_order, with_inequality
 from sdv_plausible.web.forms import place_of
+from sdv_plausible.web.review.review import Table
 
 
 @pytest.fixture

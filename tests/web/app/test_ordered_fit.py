@@ -9,7 +9,6 @@ from killing import READY, SIGNALS, ended, waiting
 from reviewing import COLUMNS, write_people
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
-from sdv_plausible.declaring.review import Table
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.table.declared.domain_file import drafted
@@ -17,6 +16,7 @@ from sdv_plausible.table.learned import type_votes
 from sdv_plausible.web.app import ordered_fit
 from sdv_plausible.web.app.order import read_order
 from sdv_plausible.web.app.ordered_fit import FILES, run
+from sdv_plausible.web.review.review import Table
 
 
 class Heard(list):

@@ -11,12 +11,12 @@ from reviewing import COLUMNS, HOST, write_people
 from starlette.testclient import TestClient
 
 from sdv_plausible.commands.declare import plan_of
-from sdv_plausible.declaring import review as review_module
-from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted, read_domain_file
 from sdv_plausible.utils.fragments import environment
 from sdv_plausible.web.forms import field_texts
+from sdv_plausible.web.review import review as review_module
 from sdv_plausible.web.review.pages import Pages
+from sdv_plausible.web.review.review import Review, Table
 from sdv_plausible.web.serving.guard import COOKIE, Guard, Keys
 
 KEYS = Keys("k")

@@ -9,9 +9,9 @@ from reviewing import COLUMNS, HOST, write_people
 from starlette.testclient import TestClient
 
 from sdv_plausible.commands.declare import plan_of
-from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.table.declared.domain_file import drafted, read_domain_file
 from sdv_plausible.web.review.pages import Pages
+from sdv_plausible.web.review.review import Review, Table
 from sdv_plausible.web.serving import guard as module
 from sdv_plausible.web.serving.guard import HEADERS, MOST_BYTES, Guard, Keys, form_fields, is_same
 

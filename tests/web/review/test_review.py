@@ -11,12 +11,12 @@ from reviewing import COLUMNS, write_people
 
 from sdv_plausible.commands.cli import main
 from sdv_plausible.commands.declare import plan_of
-from sdv_plausible.declaring import review as module
-from sdv_plausible.declaring.review import Review, Table, version
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted, read_domain_file
 from sdv_plausible.table.declared.looks import record_look
 from sdv_plausible.table.files.one_file import read_file, unreadable
 from sdv_plausible.table.files.text_files import Files
+from sdv_plausible.web.review import review as module
+from sdv_plausible.web.review.review import Review, Table, version
 
 MARKS = {"encoding": "utf-8", "separator": ",", "quote": '"'}
 
