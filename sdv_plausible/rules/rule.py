@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused, shown
 from sdv_plausible.table.columns.domain import Attribute
+
+if TYPE_CHECKING:  # those are rules themselves
+    from sdv_plausible.rules.conditions import Condition
 
 Formats = Mapping[str, str | None]
 """Of the columns that hold dates: the strftime format of their text, or None."""
@@ -45,6 +48,16 @@ class Rule(ABC):
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """Columns that the rule is about."""
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        """Columns that follow from others by it, which the model does not see: most rules make none."""
+        return ()
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Conditions of cells that it is made of, if any."""
+        return ()
 
     @abstractmethod
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
