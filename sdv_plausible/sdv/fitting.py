@@ -24,7 +24,6 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.file.settings import Types
 from sdv_plausible.rules.declared import rule_entries
 from sdv_plausible.sdv.fitted import FittedSynthesizer
 from sdv_plausible.sdv.frames import split_input
@@ -44,7 +43,7 @@ from sdv_plausible.table.cells.dates import check_dates
 from sdv_plausible.table.cells.series import numbers_alone
 from sdv_plausible.table.checking import Check
 from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
-from sdv_plausible.table.declared.declarations import Declarations, says_written
+from sdv_plausible.table.declared.declarations import Declarations, Types, says_written
 from sdv_plausible.table.declared.looks import told_of_look
 from sdv_plausible.table.files.storage import PERSON, check_storage
 from sdv_plausible.table.files.text_files import is_in_parts

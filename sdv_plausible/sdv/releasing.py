@@ -18,16 +18,10 @@ from sdv_plausible.privacy.neighbours import person_of
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.drawing.sampler import PrefixSampler
 from sdv_plausible.release.file.answers import Answers
+from sdv_plausible.release.file.invented import check_locales
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.schema import Column, TableSchema
-from sdv_plausible.release.file.settings import (
-    KNOWN,
-    OTHERS,
-    check_locales,
-    privacy_test_of,
-    said,
-    versions_of,
-)
+from sdv_plausible.release.file.settings import KNOWN, OTHERS, privacy_test_of, said, versions_of
 from sdv_plausible.release.privacy_tests.settings import read_test
 from sdv_plausible.sdv.metadata import metadata_from_table
 from sdv_plausible.table.columns.column_document import TYPE_WORDS
@@ -177,7 +171,7 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
             )
         given["domain"] = _with_types(given["domain"], release, voted)
         # moments that were voted for are split again if they are found again
-        given["rules"] = [rule for rule in given["rules"] if not {*voted} & {*getattr(rule, "columns", ())}]
+        given["rules"] = [rule for rule in given["rules"] if not {*voted} & {*rule.columns}]
     given |= parameters
     metadata = _metadata(release)
     synth = made(metadata, **given)
