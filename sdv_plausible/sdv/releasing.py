@@ -45,9 +45,8 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
         )
     if not isinstance(sampler, PrefixSampler):
         raise ValueError(
-            f"test={synth._settings.test.name!r} keeps seed records, and a release file holds none: fit "
-            "with "
-            "test='release', or hand over sampled rows"
+            f"test={synth._known.settings.test.name!r} keeps seed records, and a release file holds none: "
+            "fit with test='release', or hand over sampled rows"
         )
     if synth._sdv_sees_rows:
         raise ValueError(
@@ -114,7 +113,7 @@ def settings_of(synth: Any) -> dict[str, Any]:
     """The parameters as far as they are plain; a seed would tell the noise, and a budget is the holder's."""
     others = {name: getattr(synth, name) for name in OTHERS if name != "returns_tables"}
     others |= {"locales": check_locales(synth.locales), "returns_tables": synth._returns_dict}
-    found = said(synth._settings, synth.model, synth._told.open, **others)
+    found = said(synth._known.settings, synth.model, synth._known.told.open, **others)
     rows, source = synth._public_said
     # the table itself is in no file
     return found if rows is None else found | {"public_rows": rows, "public_source": source}
@@ -175,8 +174,8 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     given |= parameters
     metadata = _metadata(release)
     synth = made(metadata, **given)
-    if synth._earlier.entries:
-        synth._earlier = replace(synth._earlier, anew=True)
+    if (earlier := synth._known.earlier).entries:
+        synth._known = replace(synth._known, earlier=replace(earlier, anew=True))
     if voted:
         synth._begin_anew(metadata)
     sampler = PrefixSampler(

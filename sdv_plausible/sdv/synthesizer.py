@@ -157,12 +157,10 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
             metadata = with_types(metadata, fit.told.columns)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
         check_table_name(self._table_name)
-        self._settings, self._learner = fit.settings, fit.learner
-        self._declared, self._rules, self._earlier = fit.declared, fit.rules, fit.earlier
         self._read_as = fit.told.types
         if fit.earlier.voted:
             self._mark_voted()
-        self._keep(fit.told)
+        self._keep(fit)
         if isinstance(file, DomainFile):  # also of columns whose types are open
             self._looked = self._looked.looked_at(file.looked, file.looked_rules)
             if isinstance(domain, (str, os.PathLike)):
