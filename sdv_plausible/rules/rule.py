@@ -5,16 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused, shown
 from sdv_plausible.table.columns.domain import Attribute
-
-if TYPE_CHECKING:  # those are rules themselves
-    from sdv_plausible.rules.conditions import Condition
 
 Formats = Mapping[str, str | None]
 """Of the columns that hold dates: the strftime format of their text, or None."""
@@ -55,7 +52,7 @@ class Rule(ABC):
         return ()
 
     @property
-    def conditions(self) -> tuple[Condition, ...]:
+    def conditions(self) -> tuple[Any, ...]:
         """Conditions of cells that it is made of, if any."""
         return ()
 
