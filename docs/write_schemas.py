@@ -16,13 +16,12 @@ from sdv_plausible.questions.transcript import Noise
 from sdv_plausible.release.file.answers import PARTS
 from sdv_plausible.release.file.documents import FORMAT, write
 from sdv_plausible.release.file.domain import REQUIRED
-from sdv_plausible.release.file.settings import Types
 from sdv_plausible.rules import rule_document
 from sdv_plausible.rules.rule_document import KINDS, conditions
 from sdv_plausible.table.cells.forms import LONGEST_NAME, LONGEST_TEXT
 from sdv_plausible.table.columns import column_document
 from sdv_plausible.table.columns.column_document import ATTRIBUTE, attribute_form, declaration_form
-from sdv_plausible.table.declared.declarations import Undeclared
+from sdv_plausible.table.declared.declarations import Types, Undeclared
 from sdv_plausible.table.declared.domain_file import SCHEMA
 from sdv_plausible.utils.json_forms import Form, Shared, list_of, object_of, or_null, ref
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.commands.on_disk import UsageError
-from sdv_plausible.fit.options import NAMED, OPTIONS, VALUES, Option, default_of, misplaced
+from sdv_plausible.fit.options import NAMED, OPTIONS, Option, arguments_of, default_of, misplaced
 from sdv_plausible.utils.strict_json import strict_json
 
 
@@ -66,39 +66,21 @@ def add_option(group: Any, option: Option) -> None:
 def given(options: argparse.Namespace, **known: Any) -> dict[str, Any]:
     """Arguments of the constructor from the options that were given, and from them alone."""
     # ``known`` are options or arguments that the command knows itself: what was given comes first.
-    from sdv_plausible.fit.public_table import PublicTable
-    from sdv_plausible.models import named_learner
-    from sdv_plausible.privacy.neighbours import person_of
-
     found = {**known, **{name: getattr(options, name) for name in OPTIONS if hasattr(options, name)}}
-    of: dict[str, dict[str, Any]] = {argument: {} for argument in VALUES.values()}
-    for name in [name for name in found if name in OPTIONS and OPTIONS[name].of]:
-        of[VALUES[OPTIONS[name].of[0]]][name] = found.pop(name)
-    if of["test"]:
-        found["test"] = _test(found.get("test", default_of("test")), of["test"])
-    parameters = getattr(options, "model_parameters", None)
-    if of["model"] or parameters is not None:
-        if isinstance(of["model"].get("structure"), str):
-            of["model"]["structure"] = _structure(of["model"]["structure"])
-        more = None if parameters is None else _object(parameters)
-        found["model"] = named_learner(found.get("model", default_of("model")), more, **of["model"])
-    if of["person"]:
-        found["person"] = person_of(found.get("person"), *of["person"].values())
-    if of["public"] and ("public" in found or getattr(options, "public", None) is None):
-        found["public"] = PublicTable(found.get("public"), *of["public"].values())  # type: ignore[arg-type]
-    return found
-
-
-def _test(name: str, given: Mapping[str, Any]) -> Any:
-    from sdv_plausible.release.privacy_tests.settings import TESTS_BY_NAME
-
-    if (odd := misplaced(name, given)) is not None:
-        tests = " or ".join(test for test, value in NAMED.items() if value in OPTIONS[odd].of)
+    test = found.get("test", default_of("test"))
+    if (odd := misplaced(test, found)) is not None:
+        tests = " or ".join(name for name, value in NAMED.items() if value in OPTIONS[odd].of)
         raise UsageError(
-            f"{OPTIONS[odd].flag} ({given[odd]}) plays no part under --test {name}: leave it out, or take "
+            f"{OPTIONS[odd].flag} ({found[odd]}) plays no part under --test {test}: leave it out, or take "
             f"--test {tests}"
         )
-    return TESTS_BY_NAME[name](**given)
+    if isinstance(found.get("structure"), str):
+        found["structure"] = _structure(found["structure"])
+    if "public" not in found and getattr(options, "public", None) is not None:
+        found.pop("public_source", None)  # of a table that is not read yet
+    if hasattr(options, "model_parameters"):
+        found["model_parameters"] = _object(options.model_parameters)
+    return arguments_of(found)
 
 
 def opened_budget(options: argparse.Namespace) -> Any:

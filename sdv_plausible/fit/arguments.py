@@ -19,14 +19,13 @@ from sdv_plausible.models.learners import check_number_of_columns
 from sdv_plausible.privacy.checks import Refused, listed
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.file.invented import check_invented
-from sdv_plausible.release.file.settings import Types, check_locales
+from sdv_plausible.release.file.invented import check_invented, check_locales
 from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.columns.cell_texts import PLAIN, Spelling
 from sdv_plausible.table.columns.column_document import type_words
 from sdv_plausible.table.declared.column_types import check_released, metadata_columns
-from sdv_plausible.table.declared.declarations import Undeclared, given_file, says_written
+from sdv_plausible.table.declared.declarations import Types, Undeclared, given_file, says_written
 from sdv_plausible.table.declared.domain_file import DomainFile
 
 VOTED = "_types_were_voted_for"

@@ -7,7 +7,7 @@ a published table. On the command line and in release files they are flat. Nothi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,9 +174,36 @@ def refuse_moved(where: str, given: Mapping[str, Any]) -> None:
         raise TypeError(f"{where}() has no argument {name!r}" if way is None else f"{name}: {way}")
 
 
-def misplaced(test: str, given: Mapping[str, Any]) -> str | None:
+def misplaced(test: str, given: Iterable[str]) -> str | None:
     """The first of some flat options that plays no part in a test; None if there is none."""
-    tests = {
-        name: OPTIONS[name].of for name in given if VALUES.get(next(iter(OPTIONS[name].of), "")) == "test"
-    }
-    return next((name for name, of in tests.items() if NAMED[test] not in of), None)
+    tests = {name: OPTIONS[name].of for name in given if _argument(name) == "test"}
+    return next((name for name, of in tests.items() if name != "test" and NAMED[test] not in of), None)
+
+
+def arguments_of(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of the constructor from flat options and "model_parameters": a value's become the value."""
+    from sdv_plausible.fit.public_table import PublicTable
+    from sdv_plausible.models import named_learner
+    from sdv_plausible.privacy.neighbours import person_of
+    from sdv_plausible.release.privacy_tests.settings import TESTS_BY_NAME
+
+    found: dict[str, Any] = {}
+    of: dict[str, dict[str, Any]] = {argument: {} for argument in VALUES.values()}
+    for name, value in flat.items():
+        (found if _argument(name) == name else of[_argument(name)])[name] = value
+    more = found.pop("model_parameters", None)
+    if of["test"]:
+        found["test"] = TESTS_BY_NAME[found.get("test", default_of("test"))](**of["test"])
+    if of["model"] or more is not None:
+        found["model"] = named_learner(found.get("model", default_of("model")), more, **of["model"])
+    if of["person"]:
+        found["person"] = person_of(found.get("person"), *of["person"].values())
+    if of["public"]:
+        found["public"] = PublicTable(found.get("public"), *of["public"].values())  # type: ignore[arg-type]
+    return found
+
+
+def _argument(name: str) -> str:
+    """The constructor's argument that takes a flat option: itself where it is no value's."""
+    of = OPTIONS[name].of if name in OPTIONS else ()
+    return VALUES[of[0]] if of else name

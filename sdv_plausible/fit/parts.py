@@ -16,7 +16,6 @@ from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.bounded import check_person
 from sdv_plausible.sources.coded import check_places
-from sdv_plausible.sources.found_files import CsvSource
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import PART_ROWS, LocalSource, Source
 from sdv_plausible.sources.source_rows import SourceRows
@@ -79,7 +78,7 @@ def shown_in_parts(
     _check_scratch(table, scratch)
     if settings.parts_rows and scratch is None:  # codes that are made once keep their places
         check_places(table)
-    if is_paid and isinstance(table, CsvSource):
+    if is_paid:
         table.check_form()
     with nullcontext() if scratch is None else part_folder(Path(scratch)) as folder:  # gone when the fit ends
         yield Parts(table, folder, spelling_of(source), source)

@@ -11,7 +11,7 @@ from typing import Any, get_args
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.release.file.settings import Types
+from sdv_plausible.table.declared.declarations import Types
 
 
 def check_types(types: Any) -> None:

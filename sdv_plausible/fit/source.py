@@ -23,14 +23,14 @@ from sdv_plausible.release.drawing.sampler import PrefixSampler
 from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.schema import Column, TableSchema
-from sdv_plausible.release.file.settings import Types, said, versions_of
+from sdv_plausible.release.file.settings import said, versions_of
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import PART_ROWS
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.columns.output_types import invented_type, output_type
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
-from sdv_plausible.table.declared.declarations import says_written
+from sdv_plausible.table.declared.declarations import Types, says_written
 from sdv_plausible.table.declared.looks import told_of_look
 from sdv_plausible.table.declared.words import check_table_name
 from sdv_plausible.table.persons import person_entry
@@ -180,7 +180,7 @@ def _columns_of(source: Any, metadata: Any, arguments: Arguments, rows: int) -> 
         words, file, _ = left_open(() if person is None else (person,), arguments.domain, person)
         # what is declared tells a header line from a record
         table = open_source(source, column_types(words) | column_types(file), rows)
-        if odd := getattr(table, "uneven", ()):
+        if odd := table.uneven:
             raise check.Refused.saying(
                 "types",
                 f'types ("voted"): all columns are taken, and {", ".join(odd)} are not in every file (or are '

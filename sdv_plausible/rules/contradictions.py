@@ -11,7 +11,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules import cells
-from sdv_plausible.rules.conditions import Allowed, Condition, Forbidden, Implies, all_met
+from sdv_plausible.rules.conditions import Allowed, Forbidden, Implies, all_met
 from sdv_plausible.rules.determined import Determined
 from sdv_plausible.rules.one_hot import OneHot
 from sdv_plausible.rules.rule import Formats, Rule, Words, date_formats
@@ -103,8 +103,7 @@ def _check_group(group: Sequence[Rule], possible: pd.DataFrame | None, formats: 
 
 def _check_values(rule: Rule, values: Mapping[str, pd.Series[Any]], formats: Formats) -> None:
     """Refuse a condition that no declared value of its column meets."""
-    conditions: Sequence[Condition] = getattr(rule, "conditions", ())
-    for condition in conditions:
+    for condition in rule.conditions:
         table = pd.DataFrame({condition.column: values[condition.column]})
         if not condition.meets(table, formats).any():
             raise Refused.saying(
@@ -136,7 +135,7 @@ def named_values(name: str, rules: Sequence[Rule]) -> list[Any]:
     named: list[Any] = []
     for rule in rules:
         named += [value for column, value in rule.named if column == name and not pd.isna(value)]
-        named += [p for c in getattr(rule, "conditions", ()) if c.column == name for p in c.points]
+        named += [p for c in rule.conditions if c.column == name for p in c.points]
     return named
 
 

@@ -45,6 +45,16 @@ class Rule(ABC):
     def columns(self) -> tuple[str, ...]:
         """Columns that the rule is about."""
 
+    @property
+    def made(self) -> tuple[str, ...]:
+        """Columns that follow from others by it, which the model does not see: most rules make none."""
+        return ()
+
+    @property
+    def conditions(self) -> tuple[Any, ...]:
+        """Conditions of cells that it is made of, if any."""
+        return ()
+
     @abstractmethod
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether each row keeps the rule.

@@ -19,7 +19,6 @@ from sdv_plausible.models.bayesian_network import named_structure
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sdv.releasing import released
 from sdv_plausible.sdv.requests import parents
 from sdv_plausible.sdv.sampling import SamplingSynthesizer
@@ -37,7 +36,6 @@ class FittedSynthesizer(SamplingSynthesizer):
     """
 
     _ledger: PrivacyLedger | None
-    _rules = RuleSet()
     _taken: tuple[pd.Series[Any], Found] | None = None  # only while a release is put in
     _looked = DomainFile(columns={})  # what was compared with rows, and not what came out: saved, too
     _charge: Mapping[str, str] | None = None  # in the budget, that paid for the fit
@@ -95,7 +93,7 @@ class FittedSynthesizer(SamplingSynthesizer):
         fitted = self._codec.domain
         others = {n: words for n, words in self._column_specs().items() if n not in fitted.names}
         domain = with_charges(fitted, self._ledger, self._charge, others)
-        return with_looks(domain, self._looked, self._fitted_rules.rule_set, self._rules.digests)
+        return with_looks(domain, self._looked, self._fitted_rules.rule_set, self._known.rules.digests)
 
     def get_structure(self) -> dict[str, list[str]]:
         """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""
@@ -163,9 +161,9 @@ class FittedSynthesizer(SamplingSynthesizer):
         keeps_rows = self._sampler is not None and self._sampler.holds_records
         if keeps_rows:
             warnings.warn(
-                f"the saved file holds seed records of your table (test={self._settings.test.name!r}), and "
-                "can be read by its owner alone: keep it as safe as the table itself. test='release' saves "
-                "no record",
+                f"the saved file holds seed records of your table (test={self._known.settings.test.name!r}), "
+                "and can be read by its owner alone: keep it as safe as the table itself. test='release' "
+                "saves no record",
                 stacklevel=2,
             )
         held = self._alike()  # without what never leaves

@@ -13,7 +13,6 @@ import pandas as pd
 
 import sdv_plausible.rules as kinds
 from sdv_plausible.fit.budget import Budget, check_budget
-from sdv_plausible.fit.earlier import Earlier
 from sdv_plausible.fit.public_table import PublicTable, check_there, public_entries
 from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.run import Fit, Found, Opened
@@ -24,7 +23,6 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.file.settings import Types
 from sdv_plausible.rules.declared import rule_entries
 from sdv_plausible.sdv.fitted import FittedSynthesizer
 from sdv_plausible.sdv.frames import split_input
@@ -44,7 +42,7 @@ from sdv_plausible.table.cells.dates import check_dates
 from sdv_plausible.table.cells.series import numbers_alone
 from sdv_plausible.table.checking import Check
 from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
-from sdv_plausible.table.declared.declarations import Declarations, says_written
+from sdv_plausible.table.declared.declarations import Types, says_written
 from sdv_plausible.table.declared.looks import told_of_look
 from sdv_plausible.table.files.storage import PERSON, check_storage
 from sdv_plausible.table.files.text_files import is_in_parts
@@ -61,15 +59,11 @@ class FittingSynthesizer(FittedSynthesizer):
     """How cells of text are written whose types are voted for."""
     record: Note | None = None
     """Writes looks at columns and rules down in the domain file, of whatever folder it is; never saved."""
-    _told: Told
     _read_as: dict[str, ColumnType]  # cells of a table in parts
-    _learner: Any
-    _declared: Declarations
     types: Types
     domain: Any
     public: Any
     random_state: int | None
-    _earlier = Earlier()  # what the domain cost when it was learned
     _lost_budget = False  # saved files hold no budget
     _public_given: pd.DataFrame | None = None  # only to be told from the rows; saved files hold none
 
@@ -97,7 +91,7 @@ class FittingSynthesizer(FittedSynthesizer):
             If the table lacks a declared column.
         """
         _, frame = split_input(data)
-        told, rules = self._declared, self._rules
+        told, rules = self._known.declared, self._known.rules
         found, looked, lines = compared(told, rules, self._modelled_specs(), frame.rename(columns=str))
         for line in [*lines, *self._noted(looked, rules.digests or None)]:
             show(line)
@@ -135,7 +129,7 @@ class FittingSynthesizer(FittedSynthesizer):
         call, types = call_of(self), self._read_as
         assert call is not None
         with shown_in_parts(
-            data, types, self._settings, self._learner, scratch, is_paid=self.budget is not None,
+            data, types, self._known.settings, self._known.learner, scratch, is_paid=self.budget is not None,
             infers=self._needs_rows, sdv_sees_rows=self._sdv_sees_rows,
         ) as call.parts:  # fmt: skip
             return super().fit(call.parts.source.empty(list(types)))
@@ -150,13 +144,13 @@ class FittingSynthesizer(FittedSynthesizer):
     def _fit_rows(self, table: pd.DataFrame, dtypes: pd.Series[Any]) -> None:
         if self._taken is not None:
             return self._hold(*self._taken)
-        if self._rules and self._sdv_sees_rows:
+        if self._known.rules and self._sdv_sees_rows:
             raise Refused.saying(
                 "rules",
                 "rules do not go with SDV constraints or transformers of your own, which change what the "
                 "columns are: give the constraints as rules=[...], see docs/how_to/rules.md",
             )
-        unit, fit, persons = self._settings.neighbours, self._as_fit(), None
+        unit, fit, persons = self._known.settings.neighbours, self._as_fit(), None
         if self._rows is None:
             fit = replace(fit, side=(*fit.side, *unknown_persons(unit)))
         elif unit.person is not None:
@@ -168,9 +162,9 @@ class FittingSynthesizer(FittedSynthesizer):
     def _found(self, fit: Fit, table: pd.DataFrame, persons: pd.Series[Any] | None, opened: Opened) -> Found:
         """Fit rows that are paid for, and keep what their holder is told until the fit is held."""
         teller, call = Teller(self._noted), call_of(self)
-        rows: Rows = TableRows(table, self._rules, persons)
+        rows: Rows = TableRows(table, self._known.rules, persons)
         if call is not None and call.parts is not None:
-            rows = call.parts.rows(self._rules, list(table.columns))
+            rows = call.parts.rows(self._known.rules, list(table.columns))
         found = fit.run(rows, opened, self._fit_coins(), teller)
         if call is not None:
             call.told += teller.told  # whoever makes errors of warnings keeps the fit
@@ -179,19 +173,19 @@ class FittingSynthesizer(FittedSynthesizer):
     def _fit_first(self, frame: pd.DataFrame) -> bool:
         """Fit columns whose types are voted for, and be to SDV what was found: no row is shown to it."""
         call = call_of(self)
-        if not self._told.open or call is None:
+        if not self._known.told.open or call is None:
             return False
         call.ends = True  # whoever watches the fit may not look, nor fit, meanwhile
         table = frame.set_axis(frame.columns.astype(str), axis=1)
-        fit, person = self._as_fit(), self._settings.neighbours.person
-        seen = list(modelled(self._told.columns))
+        fit, person = self._as_fit(), self._known.settings.neighbours.person
+        seen = list(modelled(self._known.told.columns))
         persons = None if person is None else table[person]
         found = self._found(fit, table[seen], persons, fit.opened(self.budget, self.watch))
         call.ends = False
-        columns = {**self._told.columns, **found.types}
+        columns = {**self._known.told.columns, **found.types}
         self._begin_anew(with_types(self.metadata, columns))
         dtypes = frame.dtypes.astype(object)
-        dtypes[dtypes.index.astype(str).isin(self._told.open)] = np.dtype(object)
+        dtypes[dtypes.index.astype(str).isin(self._known.told.open)] = np.dtype(object)
         self._take(dtypes, found)
         return True
 
@@ -199,12 +193,10 @@ class FittingSynthesizer(FittedSynthesizer):
         """What of a fit is known without the rows."""
         published = PublicTable.read(vars(self).get("public"))  # not a copy
         parts = None if (call := call_of(self)) is None else call.parts
-        told = replace(self._told, spelling=self.spelling if parts is None else parts.spelling)
-        return Fit(
-            told=told, declared=self._declared, rules=self._rules,
-            settings=self._settings, learner=self._learner, specs=self._modelled_specs(),
-            side=tuple(self._side_entries()), said=settings_of(self),
-            earlier=self._earlier, name=self._table_name, as_declared=not self._sdv_sees_rows,
+        told = replace(self._known.told, spelling=self.spelling if parts is None else parts.spelling)
+        return replace(
+            self._known, told=told, specs=self._modelled_specs(), side=tuple(self._side_entries()),
+            said=settings_of(self), name=self._table_name, as_declared=not self._sdv_sees_rows,
             rounding=self.enforce_rounding, public=None if published is None else published.frame,
         )  # fmt: skip
 
@@ -222,7 +214,7 @@ class FittingSynthesizer(FittedSynthesizer):
                 "PlausibleDeniabilitySynthesizer(metadata, ...)"
             )
         named, specs, keys = frame.rename(columns=str), self._given_specs(), self._data_processor._keys
-        person = self._settings.neighbours.person
+        person = self._known.settings.neighbours.person
         read = {name: sdtype for name, sdtype in modelled(specs, keys).items() if name in named}
         check_storage(named, read if person not in named else {**read, str(person): PERSON})
         parts = None if (call := call_of(self)) is None else call.parts
@@ -244,10 +236,10 @@ class FittingSynthesizer(FittedSynthesizer):
                 self.budget.check_claim(self.plan().ledger)  # SDV will look before anything can be drawn
             return
         check_sdtypes(specs, keys)
-        check_dates(named, self._declared.date_formats(specs, self._rules.formats, {*named}))
+        check_dates(named, self._known.declared.date_formats(specs, self._known.rules.formats, {*named}))
 
     def _check_processing(self) -> None:
-        if self._told.open:
+        if self._known.told.open:
             raise Refused.saying(
                 "types",
                 'types ("voted"): fit() alone finds what columns are, before SDV, its constraints or '
@@ -261,19 +253,19 @@ class FittingSynthesizer(FittedSynthesizer):
                 "processed_data may be what constraints or transformers of your own, which are not set any "
                 "more, have made of the rows: fit the table itself, or make a new synthesizer"
             )
-        if self.budget is not None and self._settings.neighbours.person is not None:
+        if self.budget is not None and self._known.settings.neighbours.person is not None:
             raise Refused.saying(
                 "person",
-                f"person ({self._settings.neighbours.person!r}): processed rows do not say whose they are, "
-                "and a fit without a claim cannot draw from a budget: use fit",
+                f"person ({self._known.settings.neighbours.person!r}): processed rows do not say whose they "
+                "are, and a fit without a claim cannot draw from a budget: use fit",
             )
         wanted = sorted(modelled(self._column_specs(), self._data_processor._keys))
         check_processed(frame, None if self._sdv_sees_rows else wanted, self._data_processor)
 
     @property
     def _needs_rows(self) -> bool:
-        columns = self._modelled_specs()
-        return self._declared.undeclared == "infer" and not all(map(self._declared.known, columns))
+        declared = self._known.declared
+        return declared.undeclared == "infer" and not all(map(declared.known, self._modelled_specs()))
 
     def _before_look(self) -> None:
         call = call_of(self)
@@ -291,39 +283,42 @@ class FittingSynthesizer(FittedSynthesizer):
         return (self.record or partial(told_of_look, self.domain))(names, rules)
 
     def _fit_nothing(self) -> None:
-        ledger = self._settings.empty_ledger()  # nothing is drawn: no row is looked at
-        ledger.charge(*rule_entries(self._rules), *self._side_entries())
+        ledger = self._known.settings.empty_ledger()  # nothing is drawn: no row is looked at
+        ledger.charge(*rule_entries(self._known.rules), *self._side_entries())
         self._ledger = ledger
 
     def _without_texts(self, frame: pd.DataFrame) -> pd.DataFrame:
-        known = ((name, self._declared.known(name)) for name in self._column_specs())
+        known = ((name, self._known.declared.known(name)) for name in self._column_specs())
         texts = {name: one.texts for name, one in known if one is not None and one.texts}  # of numbers
         if not texts:
             return frame
         return frame.apply(lambda c: numbers_alone(c, texts[str(c.name)]) if str(c.name) in texts else c)
 
-    def _keep(self, told: Told) -> None:
-        """Keep of what was told what is read again: of metadata its schema, as it may hold rows' values."""
-        splits = told.split_dates and any(isinstance(rule, kinds.DateAndTime) for rule in self._rules.making)
+    def _keep(self, fit: Fit) -> None:
+        """Keep of a fit what is read again: of metadata its schema, as it may hold rows' values."""
+        told = fit.told
+        splits = told.split_dates and any(isinstance(rule, kinds.DateAndTime) for rule in fit.rules.making)
         kept = told if told.open or splits else Told(columns={}, max_bins=self.max_bins, split_dates=False)
-        self._told = kept if says_written(kept.domain) else replace(kept, columns=schema_of(kept.columns))
+        if not says_written(kept.domain):
+            kept = replace(kept, columns=schema_of(kept.columns))
+        self._known = replace(fit, told=kept, specs={})
 
     def _leave_dates_whole(self) -> None:
         """Do not split dates once SDV constraints or the user's transformers change the columns first."""
-        if self._told.split_dates and self._sdv_sees_rows:
-            told = replace(self._told, split_dates=False)
-            self._declared, self._rules, _ = told.read()
-            self._keep(told)
+        if self._known.told.split_dates and self._sdv_sees_rows:
+            told = replace(self._known.told, split_dates=False)
+            declared, rules, _ = told.read()
+            self._keep(replace(self._known, told=told, declared=declared, rules=rules))
 
     def _given_specs(self) -> dict[str, dict[str, Any]]:
         """The metadata's columns before a fit: those to be voted on are categories, whatever was found."""
-        given = self._told.columns
-        return {name: dict(given[name]) for name in given} if self._told.open else self._column_specs()
+        given = self._known.told.columns
+        return {name: dict(given[name]) for name in given} if self._known.told.open else self._column_specs()
 
     def _modelled_specs(self) -> dict[str, dict[str, Any]]:
         """Those that reach the model."""
         specs = self._given_specs()
-        return self._rules.model_columns({name: specs[name] for name in modelled(specs)})
+        return self._known.rules.model_columns({name: specs[name] for name in modelled(specs)})
 
     def _fit_coins(self) -> Coins:
         """Secret coins of this fit, or reproducible ones."""
@@ -332,15 +327,15 @@ class FittingSynthesizer(FittedSynthesizer):
     def _specs_of(self, table: pd.DataFrame) -> dict[str, dict[str, Any]]:
         """Specification of every column of a table that reaches the model."""
         empty = table.iloc[:0]
-        folded = self._rules.fold(empty) if self._rules else empty
+        folded = self._known.rules.fold(empty) if self._known.rules else empty
         transformers = self._data_processor._hyper_transformer.field_transformers
-        return reaching(folded, self._rules.model_columns(self._column_specs()), transformers)
+        return reaching(folded, self._known.rules.model_columns(self._column_specs()), transformers)
 
     def _side_entries(self) -> list[LedgerEntry]:
         """Entries for what stands beside the mechanism: rows used, coins, constraints, SDV transformers."""
         return (
             public_entries(*self._public_said)
-            + person_entry(self._settings.neighbours)
+            + person_entry(self._known.settings.neighbours)
             + side_entries(
                 self.random_state,
                 has_constraints=self._has_constraints,

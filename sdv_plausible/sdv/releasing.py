@@ -18,16 +18,10 @@ from sdv_plausible.privacy.neighbours import person_of
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.drawing.sampler import PrefixSampler
 from sdv_plausible.release.file.answers import Answers
+from sdv_plausible.release.file.invented import check_locales
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.schema import Column, TableSchema
-from sdv_plausible.release.file.settings import (
-    KNOWN,
-    OTHERS,
-    check_locales,
-    privacy_test_of,
-    said,
-    versions_of,
-)
+from sdv_plausible.release.file.settings import KNOWN, OTHERS, privacy_test_of, said, versions_of
 from sdv_plausible.release.privacy_tests.settings import read_test
 from sdv_plausible.sdv.metadata import metadata_from_table
 from sdv_plausible.table.columns.column_document import type_words
@@ -51,9 +45,8 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
         )
     if not isinstance(sampler, PrefixSampler):
         raise ValueError(
-            f"test={synth._settings.test.name!r} keeps seed records, and a release file holds none: fit "
-            "with "
-            "test='release', or hand over sampled rows"
+            f"test={synth._known.settings.test.name!r} keeps seed records, and a release file holds none: "
+            "fit with test='release', or hand over sampled rows"
         )
     if synth._sdv_sees_rows:
         raise ValueError(
@@ -120,7 +113,7 @@ def settings_of(synth: Any) -> dict[str, Any]:
     """The parameters as far as they are plain; a seed would tell the noise, and a budget is the holder's."""
     others = {name: getattr(synth, name) for name in OTHERS if name != "returns_tables"}
     others |= {"locales": check_locales(synth.locales), "returns_tables": synth._returns_dict}
-    found = said(synth._settings, synth.model, synth._told.open, **others)
+    found = said(synth._known.settings, synth.model, synth._known.told.open, **others)
     rows, source = synth._public_said
     # the table itself is in no file
     return found if rows is None else found | {"public_rows": rows, "public_source": source}
@@ -177,12 +170,12 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
             )
         given["domain"] = _with_types(given["domain"], release, voted)
         # moments that were voted for are split again if they are found again
-        given["rules"] = [rule for rule in given["rules"] if not {*voted} & {*getattr(rule, "columns", ())}]
+        given["rules"] = [rule for rule in given["rules"] if not {*voted} & {*rule.columns}]
     given |= parameters
     metadata = _metadata(release)
     synth = made(metadata, **given)
-    if synth._earlier.entries:
-        synth._earlier = replace(synth._earlier, anew=True)
+    if (earlier := synth._known.earlier).entries:
+        synth._known = replace(synth._known, earlier=replace(earlier, anew=True))
     if voted:
         synth._begin_anew(metadata)
     sampler = PrefixSampler(

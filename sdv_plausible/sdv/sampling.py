@@ -19,7 +19,6 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.drawing.sampler import PrefixSampler, RecordSampler, Sampler
 from sdv_plausible.release.file.sampling import decoded
 from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.sdv.base import WholeTableSynthesizer
 from sdv_plausible.sdv.frames import in_kind
@@ -30,6 +29,7 @@ from sdv_plausible.table.columns.output_types import usual_types
 from sdv_plausible.utils.whole_files import new_folders, part_folder
 
 if TYPE_CHECKING:
+    from sdv_plausible.fit.run import Fit
     from sdv_plausible.release.drawing.redrawn import About
 
 BAR_ROWS = 100_000  # longer sampling under a row-by-row test is cut into batches, so that SDV shows its bar
@@ -48,8 +48,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
     _sampler: Sampler | None
     _codec: Codec
     _fitted_rules: FittedRules
-    _settings: Settings
-    _learner: Any
+    _known: Fit  # of the next fit, without the rows
     _public_said: tuple[int | None, str | None] = (None, None)  # its rows, and who published it
     _charged_calls: dict[tuple[Any, ...], int]  # of a row cap
     _process: int | None = None  # whose the rows of the next call are
@@ -80,7 +79,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
             check_request(super().sample, (int(num_rows), *args), kwargs)
             if num_rows == 0:
                 return self._like_fit(self._no_rows())
-            if num_rows > BAR_ROWS and self._settings.test.row_limit is not None:
+            if num_rows > BAR_ROWS and self._known.settings.test.row_limit is not None:
                 kwargs.setdefault("batch_size", BAR_ROWS)
             return self._like_fit(self._sampled(super().sample, (int(num_rows), *args), kwargs))
 
@@ -177,8 +176,9 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         sampler, domain = self._fitted_sampler(), self._codec.domain
         coins = Coins.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
         models = redrawn_models(
-            self._learner, sampler.model, sampler.answers, domain, num_tables, about, coins.spawn("models"),
-            rows_per_unit=self._ledger.neighbours.rows, is_public=self._public_said[0] is not None,
+            self._known.learner, sampler.model, sampler.answers, domain, num_tables, about,
+            coins.spawn("models"), rows_per_unit=self._ledger.neighbours.rows,
+            is_public=self._public_said[0] is not None,
         )  # fmt: skip
         if num_rows is None:
             num_rows = number_of_rows(sampler.answers, len(domain))
@@ -193,7 +193,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
 
         held = self._alike()
         held._process = os.getpid()
-        held._settings = replace(self._settings, test=ReleaseTest())
+        held._known = replace(self._known, settings=replace(self._known.settings, test=ReleaseTest()))
         held._sampler = PrefixSampler(model=model, seeds=INDEPENDENT_ROWS, coins=coins)
         return held
 
@@ -245,7 +245,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
             return table if points is None else latent_points.beside(table, points)
 
         rules, whole = self._fitted_rules, self._fitted_rules.whole(self._codec.domain)
-        table = rules.draw(num_rows, drawn, whole, spare=self._settings.test.row_limit is None)
+        table = rules.draw(num_rows, drawn, whole, spare=self._known.settings.test.row_limit is None)
         if self._points is not None:
             table, points = latent_points.apart(table)
             self._points.append(points)
@@ -253,7 +253,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
 
     def _charge_rows(self, call: tuple[Any, ...], num_rows: int) -> None:
         """Count rows towards the cap, unless the very same call is repeated: it gives the very same rows."""
-        limit = self._settings.test.row_limit
+        limit = self._known.settings.test.row_limit
         if limit is None or call in self._charged_calls:
             return
         used = sum(self._charged_calls.values())

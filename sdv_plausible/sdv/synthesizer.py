@@ -16,7 +16,6 @@ from sdv_plausible.fit.public_table import PublicTable
 from sdv_plausible.privacy.checks import truth
 from sdv_plausible.privacy.neighbours import Person, Relation
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.release.file.settings import Types
 from sdv_plausible.release.privacy_tests.base import PrivacyTest
 from sdv_plausible.release.privacy_tests.settings import TestName
 from sdv_plausible.sdv import shown
@@ -26,7 +25,7 @@ from sdv_plausible.sdv.releasing import rebuilt
 from sdv_plausible.sdv.schema import check_metadata, with_person, with_types
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.column_types import metadata_columns
-from sdv_plausible.table.declared.declarations import Undeclared
+from sdv_plausible.table.declared.declarations import Types, Undeclared
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.declared.looks import told_of_look
 from sdv_plausible.table.declared.words import check_table_name
@@ -158,12 +157,10 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
             metadata = with_types(metadata, fit.told.columns)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
         check_table_name(self._table_name)
-        self._settings, self._learner = fit.settings, fit.learner
-        self._declared, self._rules, self._earlier = fit.declared, fit.rules, fit.earlier
         self._read_as = fit.told.types
         if fit.earlier.voted:
             self._mark_voted()
-        self._keep(fit.told)
+        self._keep(fit)
         if isinstance(file, DomainFile):  # also of columns whose types are open
             self._looked = self._looked.looked_at(file.looked, file.looked_rules)
             if isinstance(domain, (str, os.PathLike)):

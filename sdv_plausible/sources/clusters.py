@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from sdv_plausible.questions.counts import SeesRows
-from sdv_plausible.sources.source import Work, quietly
+from sdv_plausible.sources.source import Source, Work, quietly
 from sdv_plausible.table.cells.series import plain_cells
 from sdv_plausible.table.files.storage import with_texts
 
@@ -17,7 +16,7 @@ RETRIES = 3
 ADDED_AT_ONCE = 8
 
 
-class DaskSource(SeesRows):
+class DaskSource(Source):
     """Partitions of a Dask DataFrame. Workers see rows; counts alone come back.
 
     Parameters

@@ -55,7 +55,6 @@ class ArrowSource(LocalSource):
         super().__init__(rows, progress=progress)
         self._schema, self._batches, self._types, self.in_order = schema, batches, types, in_order
         self._spelling = spelling
-        self.uneven: tuple[str, ...] = ()
 
     @property
     def names(self) -> Sequence[str]:

@@ -76,8 +76,7 @@ def keep_codes(source: Source, coder: Coder, names: Sequence[str], folder: Path)
     """
     files = source.total(Keep(coder, folder), names)
     kept = Kept(coder.domain, coder.rules, coder.coins)
-    shown = getattr(source, "progress", False)
-    return SourceCounts(CodeFiles(folder, files, len(coder.domain), progress=shown), kept, ())
+    return SourceCounts(CodeFiles(folder, files, len(coder.domain), progress=source.progress), kept, ())
 
 
 def _file(folder: Path, number: int) -> Path:

@@ -41,26 +41,31 @@ class Work(Protocol[T]):
         ...
 
 
-class Source(Protocol):
+class Source(SeesRows, ABC):
     """A table in parts."""
 
-    @property
-    def in_order(self) -> bool:
-        """Whether every pass has the same rows at the same places of the same parts."""
-        ...
+    in_order = True
+    """Whether every pass has the same rows at the same places of the same parts."""
+    progress = False
+    """Whether passes show how many rows they have read."""
+    uneven: tuple[str, ...] = ()
+    """Columns that not every file has, or that names of folders tell."""
 
     @property
+    @abstractmethod
     def names(self) -> Sequence[str]:
         """Column names."""
-        ...
 
+    @abstractmethod
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
         """No row of some columns, in the types of the parts."""
-        ...
 
+    @abstractmethod
     def total(self, work: Work[T], names: Sequence[str]) -> T:
         """Counts of all parts, which hold some columns: one pass."""
-        ...
+
+    def check_form(self) -> None:
+        """Raise ValueError if what a pass reads is not well formed, before anything is paid for."""
 
 
 class SourceError(ValueError):
@@ -87,7 +92,7 @@ def quietly(work: Callable[[], Any]) -> Any:
     )
 
 
-class LocalSource(SeesRows, ABC):
+class LocalSource(Source):
     """A table of which this process reads part after part.
 
     Parameters
@@ -98,24 +103,13 @@ class LocalSource(SeesRows, ABC):
         Whether passes show how many rows they have read.
     """
 
-    in_order = True
-
     def __init__(self, rows: int = PART_ROWS, *, progress: bool = False) -> None:
         self.rows, self.progress = rows, progress
         self.unchanged = Unchanged()  # by the number of rows: whoever codes them compares more
 
-    @property
-    @abstractmethod
-    def names(self) -> Sequence[str]:
-        """Column names."""
-
     @abstractmethod
     def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Parts of at most about ``rows`` rows, in order."""
-
-    @abstractmethod
-    def empty(self, names: Sequence[str]) -> pd.DataFrame:
-        """No row of some columns, in the types of the parts."""
 
     def total(self, work: Work[T], names: Sequence[str]) -> T:
         """Counts of all parts: at any time one part is in memory, and one sum.
@@ -179,12 +173,21 @@ class _Reads:
         return self.work.merge(one, other)
 
 
-class Again(SeesRows):
+class Again(Source):
     """A table some of whose columns are read as from a file, wherever its parts are."""
 
     def __init__(self, source: Source, types: Mapping[str, ColumnType], spelling: Spelling) -> None:
         self.source, self._types, self._spelling = source, types, spelling
-        self.in_order, self.names = source.in_order, source.names
+        self.in_order, self.progress, self.uneven = source.in_order, source.progress, source.uneven
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Column names."""
+        return self.source.names
+
+    def check_form(self) -> None:
+        """As the source does."""
+        self.source.check_form()
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
         """No row of some columns."""

@@ -15,6 +15,7 @@ import pytest
 
 import sdv_plausible
 from sdv_plausible import (
+    AdaptiveNetwork,
     DeterministicTest,
     PaperNetwork,
     Person,
@@ -28,7 +29,16 @@ from sdv_plausible import (
 from sdv_plausible.commands import audit, declare
 from sdv_plausible.commands.parameters import add_parameters
 from sdv_plausible.fit import options
-from sdv_plausible.fit.options import MODELS, NAMED, OPTIONS, VALUES, Option, misplaced, moved_to
+from sdv_plausible.fit.options import (
+    MODELS,
+    NAMED,
+    OPTIONS,
+    VALUES,
+    Option,
+    arguments_of,
+    misplaced,
+    moved_to,
+)
 from sdv_plausible.models import NAMES, OF_PAPER
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.release.privacy_tests.settings import TESTS_BY_NAME
@@ -174,6 +184,19 @@ def test_what_never_was_an_argument_is_no_argument():
         PlausibleDeniabilitySynthesizer(metadata_of({"age": {"sdtype": "numerical"}}), depth=3)
     assert moved_to("depth", 3) is None
     assert moved_to("epsilon", 3) is None
+
+
+def test_flat_options_become_the_values_that_hold_them():
+    plain = {"epsilon": 2.0, "person": "home", "model": "independent", "table_rows": 9}
+    assert arguments_of(plain) == plain
+    flat = {**plain, "k": 20, "rows_per_person": 3, "split": (0.2, 0.3, 0.5)}
+    assert arguments_of(flat) == {
+        **plain,
+        "test": ReleaseTest(k=20),
+        "person": Person("home", rows=3),
+        "model": PaperNetwork(structure="independent", split=(0.2, 0.3, 0.5)),
+    }
+    assert arguments_of({"model_parameters": {"max_cost": 300}}) == {"model": AdaptiveNetwork(max_cost=300)}
 
 
 def test_values_are_public_names():

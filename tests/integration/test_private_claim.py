@@ -381,7 +381,7 @@ def test_what_was_detected_in_the_rows_declares_nothing():
         )
         metadata = detect_metadata(table)
         assert "range_min" in metadata.tables["table"].columns["age"]
-        domains.append(PlausibleDeniabilitySynthesizer(metadata, domain=declared)._declared.attributes)
+        domains.append(PlausibleDeniabilitySynthesizer(metadata, domain=declared)._known.declared.attributes)
     assert domains[0] == domains[1] == domains[2]
     with pytest.raises(ValueError, match="'sex' .* fixes no values"):
         PlausibleDeniabilitySynthesizer(metadata, domain={"sex": {}})

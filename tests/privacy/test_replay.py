@@ -184,7 +184,7 @@ def told(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
 
 def in_full(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
     """All of it, in every form; what is computed from the ledger takes its time."""
-    abouts = ("table",) if synth._settings.neighbours.rows > 1 else ("table", "population")
+    abouts = ("table",) if synth._known.settings.neighbours.rows > 1 else ("table", "population")
     return {
         **shown(synth),
         "ledger": synth.privacy_ledger().to_json(),
@@ -386,7 +386,7 @@ def _check_detection(*, moment: bool) -> None:
     metadata = detected(table)
     assert "987654.32" in json.dumps(metadata.to_dict(), default=str)
     synth = fit(metadata, table, domain=DECLARED)
-    assert bool(synth._told.columns) == moment
+    assert bool(synth._known.told.columns) == moment
     held = "\n".join(content for _, content in leaves(synth))
     for secret in ("987654.32", "Zz-only-here", "u17@example.org", "range_is_nullable", "high_cardinality"):
         assert secret not in held, secret

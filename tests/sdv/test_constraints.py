@@ -61,7 +61,9 @@ def test_every_row_keeps_every_rule(storage: str) -> None:
     assert other.dtypes.astype(str).to_dict() == rows.dtypes.astype(str).to_dict()
     rebuilt = PlausibleDeniabilitySynthesizer.from_release(release)
     assert ruled.broken(rebuilt.sample(100)) == {}
-    assert [str(rule) for rule in rebuilt._rules.rules] == [str(rule) for rule in synth._rules.rules]
+    assert [str(rule) for rule in rebuilt._known.rules.rules] == [
+        str(rule) for rule in synth._known.rules.rules
+    ]
 
 
 def test_types_of_made_columns_are_the_usual_ones() -> None:

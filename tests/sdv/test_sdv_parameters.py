@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import pickle
 from collections.abc import Callable
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 from sdv_plausible import PaperNetwork, Person, PlausibleDeniabilitySynthesizer
 from sdv_plausible.fit.budget import Budget
 from sdv_plausible.fit.rows import TableRows
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.rules import Inequality
 from sdv_plausible.sdv import parameters
 from sdv_plausible.sdv.metadata import metadata_from_columns
@@ -60,6 +63,18 @@ def test_every_parameter_is_fixed(name):
         setattr(synth, name, "something else")
     assert "\n" not in str(raised.value)
     assert synth.get_parameters()[name] == before
+
+
+def test_whatever_a_fit_is_told_is_handed_on_and_no_words_of_rows_are_kept():
+    """A part of a fit that no door sets anew comes back as it was read, also from a saved object."""
+    anew = {"told", "specs", "side", "said", "name", "as_declared", "rounding", "public"}
+    synth, entry = make(), LedgerEntry(name="a", mechanism="b", losses=(), scope="c", parts=())
+    synth._known = replace(synth._known, envelope=entry)
+    for one in (synth, pickle.loads(pickle.dumps(synth))):
+        known, fit = one._known, one._as_fit()
+        assert fit.envelope == entry
+        assert {f.name for f in fields(fit) if getattr(fit, f.name) is not getattr(known, f.name)} <= anew
+        assert (known.specs, known.told.columns, known.said, known.public) == ({}, {}, {}, None)
 
 
 def test_the_cap_on_a_persons_rows_is_read_where_the_ledger_reads_it(monkeypatch):

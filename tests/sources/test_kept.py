@@ -21,7 +21,8 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.coded import Coder
 from sdv_plausible.sources.kept import keep_codes
-from sdv_plausible.sources.source import FrameSource
+from sdv_plausible.sources.source import Again, FrameSource
+from sdv_plausible.table.columns.cell_texts import PLAIN
 
 CODER = Coder(DOMAIN, RuleSet(), Coins.from_seed(1))
 
@@ -57,6 +58,17 @@ def test_nothing_is_left(fails: bool, tmp_path: Path, monkeypatch: pytest.Monkey
         )
         assert found == fit_source(FRAME, COLUMNS, DECLARED, random_state=0, allow_no_claim=True)
     assert not list(tmp_path.iterdir())
+
+
+def test_counts_from_files_show_how_far_they_are_also_of_columns_that_a_vote_read_again(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    again = Again(FrameSource(FRAME, 100, progress=True), {}, PLAIN)
+    kept = keep_codes(again, CODER, NAMES, tmp_path)
+    capfd.readouterr()
+    kept.num_rows()
+    list(kept.tables(SETS))
+    assert "rows" in capfd.readouterr().err
 
 
 def test_rows_of_other_machines_stay_there(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from sdv_plausible.models.base import ModelBudget
@@ -38,7 +38,7 @@ class GreedyPlan(Stages):
             # epsilon^2/8-zCDP for a choice against mu^2/2 for Gaussian noise
             choice = 2 * math.sqrt(STRUCTURE / (m - 1)) * budget.gaussian(failure)
             spent = (*budget.spent, BoundedRangeLoss(epsilon=choice, count=m - 1))
-            budget = ModelBudget(epsilon=budget.epsilon, delta=budget.delta, spent=spent)
+            budget = replace(budget, spent=spent)
         return cls(
             mu=budget.gaussian(failure),
             choice=choice,

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.file.schema import Column
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES, suggestion
 
+LOCALE = r"[a-z]{2,3}(_[A-Z]{2})?"
 Place = tuple[int, int]
 # SDV's semantic types and the method of Faker that makes one. Nothing else of Faker is called: the type comes
 # from a file.
@@ -68,6 +71,21 @@ def invent(
         return made.astype(column.dtype)
     except (TypeError, ValueError):  # a type for other values
         return made
+
+
+def check_locales(locales: Any) -> list[str]:
+    """Locales as a list, one text being a list of one."""
+    found = [locales] if isinstance(locales, str) else locales
+    are_texts = isinstance(found, (list, tuple)) and all(isinstance(name, str) for name in found)
+    if not are_texts or not found or not all(re.fullmatch(LOCALE, name) for name in found):
+        raise Refused("locales", locales, "must be a list such as ['en_US']")
+    with suppress(ImportError):
+        from faker.config import AVAILABLE_LOCALES
+
+        unknown = sorted(set(found).difference(AVAILABLE_LOCALES))
+        if unknown:
+            raise Refused("locales", locales, f"must be known to Faker: {', '.join(unknown)} is not")
+    return list(found)
 
 
 def check_invented(types: Mapping[str, str], locales: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting import losses as known_losses
 from sdv_plausible.privacy.accounting import sampled_gaussian
@@ -177,7 +178,7 @@ def check_ledger(
 
 def _is_uniform(model: Any) -> bool:
     """Whether a model says nothing of the rows: every value equally likely, whatever the others are."""
-    tables = getattr(model, "tables", ())
+    tables = model.tables if isinstance(model, BayesianNetwork) else ()
     return bool(tables) and all(not t.parents and np.ptp(t.probabilities) == 0 for t in tables)
 
 

@@ -20,10 +20,7 @@ from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribut
 def write_rules(rules: FittedRules) -> list[dict[str, Any]]:
     """Section of the rules, in the order in which columns are made."""
     return [
-        {
-            "rule": written(rule),
-            "made": [write_attribute(rules.made[name]) for name in getattr(rule, "made", ())],
-        }
+        {"rule": written(rule), "made": [write_attribute(rules.made[name]) for name in rule.made]}
         for rule in rules.rule_set.rules
     ]
 
@@ -38,7 +35,7 @@ def read_rules(part: Placed, domain: Domain) -> FittedRules:
         f = item.fields(("rule", "made"))
         rule = _read_rule(f["rule"])
         found = {attribute.name: attribute for attribute in map(read_column, f["made"].items(10_000))}
-        if tuple(found) != (rule.made if isinstance(rule, MakingRule) else ()):
+        if tuple(found) != rule.made:
             raise f["made"].refuse("must be the columns that the rule makes, in order")
         needed = (*rule.sources, *rule.added) if isinstance(rule, MakingRule) else rule.columns
         if not set(needed) <= set(known) or set(found) & set(known):

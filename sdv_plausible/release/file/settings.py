@@ -6,27 +6,24 @@ Plain values by name, the privacy parameters among them checked.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 
 from sdv_plausible.models import learner_of, words_of
 from sdv_plausible.privacy.accounting.split import RandomSplit
-from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours, person_of
+from sdv_plausible.release.file.invented import LOCALE
 from sdv_plausible.release.file.parts import Placed, check_writable
 from sdv_plausible.release.privacy_tests.base import PrivacyTest, option_names
 from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.release.privacy_tests.settings import TESTS_BY_NAME, Settings
 from sdv_plausible.table.cells.forms import LONGEST_NAME
-from sdv_plausible.table.declared.declarations import Undeclared
+from sdv_plausible.table.declared.declarations import Types, Undeclared
 
-Types = Literal["declared", "voted", "detected"]
-"""Where a table's semantic types and date formats are from: the user, a vote in the fit, or the rows."""
 _PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")  # whose versions are said
 PRIVACY = (
     "epsilon", "delta", "k", "gamma", "epsilon0", "omega", "privacy_test", "row_cap", "seed_free_share",
@@ -50,23 +47,7 @@ KNOWN = (
     *PRIVACY, *NEWER, *UNIT, *OTHERS, "model", "structure", "model_parameters", "public_rows",
     "public_source", "voted",
 )  # fmt: skip
-LOCALE = r"[a-z]{2,3}(_[A-Z]{2})?"
 _DEEPEST = 3
-
-
-def check_locales(locales: Any) -> list[str]:
-    """Locales as a list, one text being a list of one."""
-    found = [locales] if isinstance(locales, str) else locales
-    are_texts = isinstance(found, (list, tuple)) and all(isinstance(name, str) for name in found)
-    if not are_texts or not found or not all(re.fullmatch(LOCALE, name) for name in found):
-        raise Refused("locales", locales, "must be a list such as ['en_US']")
-    with suppress(ImportError):
-        from faker.config import AVAILABLE_LOCALES
-
-        unknown = sorted(set(found).difference(AVAILABLE_LOCALES))
-        if unknown:
-            raise Refused("locales", locales, f"must be known to Faker: {', '.join(unknown)} is not")
-    return list(found)
 
 
 def said(settings: Settings, model: Any, voted: Sequence[str], **others: Any) -> dict[str, Any]:

@@ -29,6 +29,8 @@ from sdv_plausible.table.declared.words import (
 from sdv_plausible.table.learned.bounds import Bounds, bounds_of, is_wide
 from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
 
+Types = Literal["declared", "voted", "detected"]
+"""Where a table's semantic types and date formats are from: the user, a vote in the fit, or the rows."""
 Undeclared = Literal["infer", "private"]
 USUAL_SIZES = {
     "boolean": 2,

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.fit.options import MODELS as ALL_MODELS
-from sdv_plausible.fit.options import TESTS, VOTE_TAKES, typed_default
+from sdv_plausible.fit.options import TESTS, VOTE_TAKES, arguments_of, misplaced, typed_default
 from sdv_plausible.fit.parts import refuse_whole
 from sdv_plausible.fit.plan import Plan
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.privacy.neighbours import person_of
-from sdv_plausible.release.privacy_tests.base import option_names
 from sdv_plausible.release.privacy_tests.settings import TESTS_BY_NAME
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.determined import Determined
@@ -112,18 +110,16 @@ class Order:
 
         if not self.types:
             raise Refused.saying("blank", "blank: every column is left out: say what at least one of them is")
-        numbers: Any = self.numbers
-        name = self.choices["test"]
-        options, made = {"k": numbers["k"], "epsilon0": numbers["epsilon0"]}, TESTS_BY_NAME[name]
-        if "row_cap" in option_names(made):
-            options["row_cap"] = rows_to_pay(numbers["rows"], list(self.rules), numbers["row_cap"])
+        given: dict[str, Any] = {**self.numbers, **self.choices, "person": self.person}
+        test, names = given["test"], (*_FIELDS, "row_cap", "person")
+        flat = {name: given[name] for name in names if misplaced(test, (name,)) is None}
+        if "row_cap" in flat:
+            flat["row_cap"] = rows_to_pay(given["rows"], list(self.rules), flat["row_cap"])
         if self.in_parts:
-            refuse_whole(made(), self.choices["model"])
-        test = made(**{option: value for option, value in options.items() if option in option_names(made)})
+            refuse_whole(TESTS_BY_NAME[test](), given["model"])
         synth = PlausibleDeniabilitySynthesizer(
-            metadata_of(self.types), domain=self.declared, rules=list(self.rules), epsilon=numbers["epsilon"],
-            person=person_of(self.person, numbers["rows_per_person"]), delta=numbers["delta"], test=test,
-            model=self.choices["model"], types="voted" if self.open_columns else "declared",
+            metadata_of(self.types), domain=self.declared, rules=list(self.rules),
+            types="voted" if self.open_columns else "declared", **arguments_of(flat),
         )  # fmt: skip
         synth.spelling = self.spelling
         return synth

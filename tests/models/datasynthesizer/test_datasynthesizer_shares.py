@@ -35,6 +35,11 @@ def test_entries_compose_to_the_budget_and_hardly_less(m, epsilon, spent):
     assert m == 1 or compose([*spent, *losses, *losses[-1:]], budget.delta) > epsilon
 
 
+def test_what_was_left_by_others_holds_for_the_counts():
+    budget = ModelBudget(epsilon=1.0, delta=1e-9, left=0.01)
+    assert GreedyPlan.make(domain(3), budget).mu <= 0.01
+
+
 def test_without_noise_there_is_no_claim():
     (entry,) = GreedyPlan.make(domain(3), ModelBudget(epsilon=math.inf, delta=1e-9)).entries()
     assert entry.losses == (InfiniteLoss(),)

@@ -36,7 +36,7 @@ def test_files_with_rules_are_of_the_published_schema_and_come_back() -> None:
     release = read(whole)
     assert release.to_bytes() == ruled.fitted().release().to_bytes()
     assert [str(rule) for rule in release.rules.rule_set.rules] == [
-        str(rule) for rule in ruled.fitted()._rules.rules
+        str(rule) for rule in ruled.fitted()._known.rules.rules
     ]
 
 
