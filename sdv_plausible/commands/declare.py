@@ -6,6 +6,7 @@ import argparse
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.parameters import add_budget, opened_budget
 from sdv_plausible.commands.speaking import say, to_holder
-from sdv_plausible.declaring.codebook import Codebook
+from sdv_plausible.declaring.codebook import Codebook, Message
 from sdv_plausible.declaring.public import WARNING, words_of_table
 from sdv_plausible.declaring.readers import READERS, read_codebook
 from sdv_plausible.fit.learned_domain import learned_file
@@ -182,7 +183,7 @@ def _notes(
 ) -> tuple[list[str], dict[str, Any]]:
     """What the sources could not say, in lines; and all of it for programs."""
     strange = [name for name in found.columns if name not in names]
-    messages = [m for m in found.messages if not m.startswith(tuple(f"{name}: " for name in strange))]
+    messages = replace(found, messages=tuple(m for m in found.messages if m[0] not in strange)).lines
     lines = [f"  {message}" for message in messages]
     if strange:
         lines.append(f"Not in {options.data.name}, and left out: {', '.join(strange)}")
@@ -260,7 +261,7 @@ def _epsilon(text: str) -> float:
 def _found(options: argparse.Namespace, names: Sequence[str], marks: dict[str, Any]) -> Codebook:
     """What public sources say; where both do, the code book counts."""
     columns: dict[str, Any] = {}
-    messages: list[str] = []
+    messages: list[Message] = []
     if options.from_public is not None:
         public = Files(options.from_public, **marks)
         texts = read_file(public, {name: {"sdtype": "categorical"} for name in columns_of(public)})

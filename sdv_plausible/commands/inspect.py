@@ -56,5 +56,6 @@ def inspected(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
     if rest:
         texts = on_disk.read(options, {name: {"sdtype": "categorical"} for name in rest}, options.real)
         known |= detect_types(texts, Spelling(**on_disk.how(options, *on_disk.HOW_SPELLED)))
-    real, synthetic = (on_disk.read(options, known, path) for path in (options.real, options.synthetic))
+    real = on_disk.read(options, known, options.real)
+    synthetic = on_disk.read_beside(options, known, options.synthetic)
     return inspection_page(prepare(real, synthetic, metadata_of(known)), date.today().isoformat()), names

@@ -193,6 +193,15 @@ def read(options: argparse.Namespace, types: Mapping[str, Any], path: Path | Non
     return read_file(files_of(options, path), types)
 
 
+def read_beside(options: argparse.Namespace, types: Mapping[str, Any], path: Path) -> pd.DataFrame:
+    """A table that is compared with the real one, whose columns it must have, declared or detected."""
+    there = names_of(options, types, path)
+    absent = [name for name in types if name not in there]
+    if absent and len(there) > 1:  # else the separator may be another, as the reader says
+        raise UsageError(f"{path} lacks the columns {absent} of the real table: leave them out there, too")
+    return read(options, types, path)
+
+
 def files_of(options: argparse.Namespace, path: Path | None = None) -> Files:
     """The table's file, or another one, and how it is written."""
     from sdv_plausible.table.files.text_files import Files
@@ -233,8 +242,9 @@ def _detected(
     from sdv_plausible.sdv.detection import detect_types
     from sdv_plausible.table.columns.cell_texts import Spelling
 
-    texts = read(options, {name: {"sdtype": "categorical"} for name in names}, rows)
-    return detect_types(texts, Spelling(**how(options, *HOW_SPELLED)))
+    texts = {name: {"sdtype": "categorical"} for name in names}
+    cells = read(options, texts) if rows is None else read_beside(options, texts, rows)
+    return detect_types(cells, Spelling(**how(options, *HOW_SPELLED)))
 
 
 def separator_of(text: str) -> str:

@@ -54,8 +54,8 @@ def run(options: argparse.Namespace) -> None:
         shown = options.synthetic if options.publishable else None  # else one real cell decides on the page
         metadata, detected = on_disk.metadata_and_detected(options, types, shown)
         known = {**types, **detected}
-        real, synthetic = on_disk.read(options, known), on_disk.read(options, known, options.synthetic)
-        holdout = None if options.holdout is None else on_disk.read(options, known, options.holdout)
+        real, synthetic = on_disk.read(options, known), on_disk.read_beside(options, known, options.synthetic)
+        holdout = None if options.holdout is None else on_disk.read_beside(options, known, options.holdout)
         report = PlausibleDeniabilityReport(
             ledger=ledger, structure=structure, holdout=holdout, target=options.target
         )

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.declaring.codebook import Codebook, categories, plain, ranged, read_text
+from sdv_plausible.declaring.codebook import Codebook, Message, categories, plain, ranged, read_text
 from sdv_plausible.table.declared.words import check_words
 
 CLASSES = "class"  # the column of the classes, which is the table's last one by whatever name
@@ -25,9 +25,8 @@ def read_c45_names(path: Path) -> Codebook:
             f"{path} is no .names file: its first line must list the classes, such as 'no, yes.'"
         )
     columns: dict[str, dict[str, Any]] = {}
-    messages = [
-        f"{UNKNOWN!r} stands for an unknown value in such files: add it to the values of columns that have it"
-    ]
+    said = "stands for an unknown value in such files: add it to the values of columns that have it"
+    messages: list[Message] = [(None, f"{UNKNOWN!r} {said}")]
     for entry in entries[1:]:
         name, colon, told = (part.strip() for part in entry.partition(":"))
         if not colon or not name or not told:
@@ -46,13 +45,13 @@ def _entries(text: str) -> list[str]:
     return [line.removesuffix(".") for line in lines if line]
 
 
-def _words(name: str, told: str) -> tuple[dict[str, Any], list[str]]:
+def _words(name: str, told: str) -> tuple[dict[str, Any], list[Message]]:
     if told.casefold() == "continuous":
         return ranged(name, None, None)
     if told.casefold() == "ignore":
-        return {"sdtype": None}, [f"{name}: to be ignored, as the file says"]
+        return {"sdtype": None}, [(name, "to be ignored, as the file says")]
     if re.fullmatch(r"discrete\s+\d+", told.casefold()):
-        return {"sdtype": "categorical"}, [f"{name}: a category whose values are not listed"]
+        return {"sdtype": "categorical"}, [(name, "a category whose values are not listed")]
     words = categories(plain(_values(told)))
     check_words(name, words)
     return words, []

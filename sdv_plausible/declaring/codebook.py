@@ -14,6 +14,9 @@ from sdv_plausible.table.declared.words import check_words
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _DECIMAL = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
+Message = tuple[str | None, str]
+"""The column that something is said of, None for the whole document, and what."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Codebook:
@@ -21,15 +24,20 @@ class Codebook:
 
     # words; a column of which nothing tells what it is has ``{"sdtype": None}``
     columns: Mapping[str, Mapping[str, Any]]
-    messages: tuple[str, ...] = ()  # what was not understood or has no word, a line each: nothing is guessed
+    messages: tuple[Message, ...] = ()  # what was not understood or has no word: nothing is guessed
     of_last: str | None = None  # which of the columns is the last of the table, whatever it is called there
+
+    @property
+    def lines(self) -> list[str]:
+        """The messages, a line each."""
+        return [text if name is None else f"{name}: {text}" for name, text in self.messages]
 
     def of_table(self, names: Sequence[str]) -> Codebook:
         """The same for a table with these columns: the last one is called as the table does."""
         if self.of_last is None or self.of_last in names or not names or names[-1] in self.columns:
             return self
         columns = {names[-1] if n == self.of_last else n: words for n, words in self.columns.items()}
-        message = f"{names[-1]}: the last column is taken for the code book's {self.of_last!r}"
+        message = (names[-1], f"the last column is taken for the code book's {self.of_last!r}")
         return Codebook(columns=columns, messages=(*self.messages, message))
 
     def citing(self, source: str) -> Codebook:
@@ -61,23 +69,23 @@ def categories(values: Iterable[Any]) -> dict[str, Any]:
 
 def ranged(
     name: str, low: float | None, high: float | None, codes: Sequence[Any] = ()
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[dict[str, Any], list[Message]]:
     """Words of a column of numbers with codes beside the range, and what they cannot say."""
     # Without one end the range is left out.
     words: dict[str, Any] = {"sdtype": "numerical"}
     listed = ", ".join(map(repr, codes))
     if low is None or high is None:
         beside = f", and for its codes {listed}" if codes else ""
-        return words, [f"{name}: no range is told: give range_min and range_max{beside}, or it is learned"]
+        return words, [(name, f"no range is told: give range_min and range_max{beside}, or it is learned")]
     words |= {"range_min": low, "range_max": high}
     numbers = [found for code in codes if (found := number(code)) is not None]
     special = [*numbers, *(code for code in codes if number(code) is None)]
-    messages = []
+    messages: list[Message] = []
     try:
         check_words(name, {**words, "special_values": special})
     except ValueError:
         special = numbers
-        messages.append(f"{name}: cells with codes among {listed} that are no numbers are read as missing")
+        messages.append((name, f"cells with codes among {listed} that are no numbers are read as missing"))
     if special:
         words["special_values"] = special
     return words, messages
@@ -85,19 +93,19 @@ def ranged(
 
 def labelled(
     name: str, codes: Sequence[Any], missing: Sequence[Any], *, is_text: bool = False
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[dict[str, Any], list[Message]]:
     """Words of a column of which some values have labels, and what to look at."""
     # Values that stand for missing are cells of the table like others.
     if not codes and not missing:
-        return {"sdtype": None}, [f"{name}: no values are listed"]
+        return {"sdtype": None}, [(name, "no values are listed")]
     others = [code for code in codes if code not in missing]
     if others:
         values = [*codes, *(code for code in missing if code not in codes)]
         return categories(values if is_text else plain(values)), [
-            f"{name}: a category of the values that have labels: are these all?"
+            (name, "a category of the values that have labels: are these all?")
         ]
     if is_text:
-        return {"sdtype": None}, [f"{name}: no values but missing ones are listed"]
+        return {"sdtype": None}, [(name, "no values but missing ones are listed")]
     return ranged(name, None, None, list(dict.fromkeys([*codes, *missing])))
 
 

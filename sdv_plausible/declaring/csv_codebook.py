@@ -13,7 +13,7 @@ import io
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.declaring.codebook import Codebook, number, plain, read_text
+from sdv_plausible.declaring.codebook import Codebook, Message, number, plain, read_text
 from sdv_plausible.table.declared.specifications import told_sdtype
 from sdv_plausible.table.declared.words import check_names, check_words
 
@@ -40,7 +40,8 @@ def read_csv_codebook(path: Path) -> Codebook:
             f"{path} is no code book: its header line must have 'name', and may have {HEADER[1:]}"
         )
     unknown = [name for name in header if name not in HEADER]
-    messages = [f"columns of the code book that are not understood: {', '.join(unknown)}"] if unknown else []
+    said = f"columns of the code book that are not understood: {', '.join(unknown)}"
+    messages: list[Message] = [(None, said)] if unknown else []
     columns: dict[str, dict[str, Any]] = {}
     check_names([line["name"] for line in lines], str(path))
     for line in lines:
@@ -53,7 +54,7 @@ def read_csv_codebook(path: Path) -> Codebook:
             raise ValueError(f"{path}: {name!r} has two lines; leave one out")
         columns[name] = _words(name, {key: value.strip() for key, value in line.items() if value.strip()})
         if columns[name]["sdtype"] is None:
-            messages.append(f"{name}: nothing tells what it is")
+            messages.append((name, "nothing tells what it is"))
     return Codebook(columns=columns, messages=tuple(messages))
 
 

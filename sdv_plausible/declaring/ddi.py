@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.declaring.codebook import Codebook, labelled, number, ranged, read_text
+from sdv_plausible.declaring.codebook import Codebook, Message, labelled, number, ranged, read_text
 
 _READ = {"labl", "qstn", "valrng", "invalrng", "catgry", "varFormat", "location", "txt", "notes", "concept",
          "universe"}  # fmt: skip
@@ -27,7 +27,7 @@ def read_ddi(path: Path) -> Codebook:
     if not variables:
         raise ValueError(f"{path} is no DDI code book: it has no variables (var)")
     columns: dict[str, dict[str, Any]] = {}
-    messages: list[str] = []
+    messages: list[Message] = []
     for variable in variables:
         name = (variable.get("name") or "").strip()
         if not name or name in columns:
@@ -35,14 +35,14 @@ def read_ddi(path: Path) -> Codebook:
         columns[name], said = _column(name, variable)
         messages += said
     if any(_tag(element) in ("sumStat", "catStat") for element in root.iter()):
-        messages.append("summary statistics are of the rows, and were not used")
+        messages.append((None, "summary statistics are of the rows, and were not used"))
     return Codebook(columns=columns, messages=tuple(messages))
 
 
-def _column(name: str, variable: ET.Element) -> tuple[dict[str, Any], list[str]]:
+def _column(name: str, variable: ET.Element) -> tuple[dict[str, Any], list[Message]]:
     parts = {tag: [child for child in variable if _tag(child) == tag] for tag in _READ}
     strange = {_tag(child) for child in variable} - _READ - {"sumStat"}
-    messages = [f"{name}: not understood: {', '.join(sorted(strange))}"] if strange else []
+    messages = [(name, f"not understood: {', '.join(sorted(strange))}")] if strange else []
     codes, missing = _codes(parts["catgry"])
     unread = 0
     for part in parts["invalrng"]:
@@ -50,7 +50,7 @@ def _column(name: str, variable: ET.Element) -> tuple[dict[str, Any], list[str]]
         missing += [value for item in items if (value := item.get("VALUE") or item.get("value"))]
         unread += len(part) - len(items)
     if unread:
-        messages.append(f"{name}: a range of missing values is not read")
+        messages.append((name, "a range of missing values is not read"))
     ranges = [part for parent in parts["valrng"] for part in parent if _tag(part) == "range"]
     is_text = any(form.get("type") == "character" for form in parts["varFormat"])
     if len(ranges) == 1 and not is_text and not (codes and variable.get("intrvl") == "discrete"):
@@ -63,7 +63,7 @@ def _column(name: str, variable: ET.Element) -> tuple[dict[str, Any], list[str]]
         words, said = ranged(name, low, high, beside)
     else:
         if ranges:
-            messages.append(f"{name}: its range is not used")
+            messages.append((name, "its range is not used"))
         words, said = labelled(name, codes, list(dict.fromkeys(missing)), is_text=is_text)
     return words, messages + said
 

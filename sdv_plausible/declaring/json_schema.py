@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.declaring.codebook import Codebook, categories, number
+from sdv_plausible.declaring.codebook import Codebook, Message, categories, number
 from sdv_plausible.table.declared.domain_file import read_json
 
 _READ = {
@@ -26,7 +26,7 @@ def read_json_schema(path: Path) -> Codebook:
         raise ValueError(f"{path} is no JSON schema of records: it must have 'properties'")
     required = document.get("required") or []
     columns: dict[str, dict[str, Any]] = {}
-    messages: list[str] = []
+    messages: list[Message] = []
     for name, given in properties.items():
         if not isinstance(given, dict):
             raise ValueError(f"{path}: the property {name!r} ({given!r}) must be an object")
@@ -35,9 +35,9 @@ def read_json_schema(path: Path) -> Codebook:
     return Codebook(columns=columns, messages=tuple(messages))
 
 
-def _column(name: str, given: dict[str, Any], is_required: bool) -> tuple[dict[str, Any], list[str]]:
+def _column(name: str, given: dict[str, Any], is_required: bool) -> tuple[dict[str, Any], list[Message]]:
     strange = sorted(set(given) - _READ - _WORDS_FOR_PEOPLE)
-    messages = [f"{name}: not understood: {', '.join(strange)}"] if strange else []
+    messages: list[Message] = [(name, f"not understood: {', '.join(strange)}")] if strange else []
     types = [given["type"]] if isinstance(given.get("type"), str) else list(given.get("type") or [])
     values = [given["const"]] if "const" in given else given.get("enum")
     kinds = [kind for kind in types if kind != "null"]
@@ -54,14 +54,14 @@ def _column(name: str, given: dict[str, Any], is_required: bool) -> tuple[dict[s
         is_day = given["format"] == "date"
         words = {"sdtype": "datetime", **({"datetime_format": "%Y-%m-%d"} if is_day else {})}
         wanted = "range_min and range_max" + ("" if is_day else ", and its datetime_format")
-        messages.append(f"{name}: no range of dates is told: give {wanted}, or it is learned")
+        messages.append((name, f"no range of dates is told: give {wanted}, or it is learned"))
     else:
-        return {"sdtype": None}, [*messages, f"{name}: no values are listed"]
+        return {"sdtype": None}, [*messages, (name, "no values are listed")]
     may_miss = "null" in types or (values is not None and None in values)
     return {**words, "range_is_nullable": may_miss or not is_required}, messages
 
 
-def _numbers(name: str, given: dict[str, Any], kind: str) -> tuple[dict[str, Any], list[str]]:
+def _numbers(name: str, given: dict[str, Any], kind: str) -> tuple[dict[str, Any], list[Message]]:
     ends: dict[str, float] = {}
     for word, end, step in (("range_min", "inimum", 1), ("range_max", "aximum", -1)):
         side = "m" + end
@@ -75,7 +75,9 @@ def _numbers(name: str, given: dict[str, Any], kind: str) -> tuple[dict[str, Any
             ends[word] = bound if word not in ends else (max if step > 0 else min)(bound, ends[word])
     if len(ends) == 2 and ends["range_min"] > ends["range_max"]:
         raise ValueError(f"column {name!r}: no number is between {ends['range_min']} and {ends['range_max']}")
-    messages = [] if len(ends) == 2 else [f"{name}: no range is told: give both its ends, or it is learned"]
+    messages: list[Message] = (
+        [] if len(ends) == 2 else [(name, "no range is told: give both its ends, or it is learned")]
+    )
     words: dict[str, Any] = {"sdtype": "numerical", **(ends if len(ends) == 2 else {})}
     if kind == "integer":
         words["decimal_places"] = 0
@@ -84,7 +86,7 @@ def _numbers(name: str, given: dict[str, Any], kind: str) -> tuple[dict[str, Any
         if math.isfinite(digits) and 0 <= round(digits) <= 15 and abs(digits - round(digits)) < 1e-9:
             words["decimal_places"] = round(digits)
         else:
-            messages.append(f"{name}: multipleOf {given['multipleOf']!r} is not said")
+            messages.append((name, f"multipleOf {given['multipleOf']!r} is not said"))
     return words, messages
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.declaring.codebook import Codebook, categories, number, plain, ranged
+from sdv_plausible.declaring.codebook import Codebook, Message, categories, number, plain, ranged
 from sdv_plausible.table.declared.domain_file import read_json
 
 _KNOWN = {"description", "values", "details", "link"}
@@ -32,20 +32,20 @@ def read_nist(path: Path) -> Codebook:
             "'description'"
         )
     columns: dict[str, dict[str, Any]] = {}
-    messages: list[str] = []
+    messages: list[Message] = []
     for name, entry in document.items():
         columns[name], said = _column(name, entry)
         messages += said
         strange = sorted(set(entry) - _KNOWN)
         if strange:
-            messages.append(f"{name}: not understood: {', '.join(strange)}")
+            messages.append((name, f"not understood: {', '.join(strange)}"))
     return Codebook(columns=columns, messages=tuple(messages))
 
 
-def _column(name: str, entry: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _column(name: str, entry: dict[str, Any]) -> tuple[dict[str, Any], list[Message]]:
     values = entry.get("values")
     if not isinstance(values, dict) or not values:
-        return {"sdtype": None}, [f"{name}: no values are listed"]
+        return {"sdtype": None}, [(name, "no values are listed")]
     codes = [code for code in values if code not in ("min", "max")]
     if len(codes) == len(values):
         return categories(plain(codes)), []

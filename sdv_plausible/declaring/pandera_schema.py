@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.declaring.codebook import Codebook, categories, number, read_text
+from sdv_plausible.declaring.codebook import Codebook, Message, categories, number, read_text
 from sdv_plausible.table.declared.domain_file import read_json
 
 _LOW = {"greater_than_or_equal_to", "greater_than", "ge", "gt"}
@@ -21,12 +21,12 @@ def read_pandera(path: Path) -> Codebook:
     if not isinstance(columns, dict) or not columns or not all(isinstance(c, dict) for c in columns.values()):
         raise ValueError(f"{path} is no schema of pandera: it must map 'columns' to a dtype and checks each")
     found: dict[str, dict[str, Any]] = {}
-    messages: list[str] = []
+    messages: list[Message] = []
     for name, column in columns.items():
         found[str(name)], said = _column(str(name), column)
         messages += said
     if document.get("checks"):
-        messages.append("checks of the whole table are not read")
+        messages.append((None, "checks of the whole table are not read"))
     return Codebook(columns=found, messages=tuple(messages))
 
 
@@ -45,7 +45,7 @@ def _document(path: Path) -> Any:
         raise ValueError(f"{path} is no YAML: {' '.join(str(error).split())}") from error
 
 
-def _column(name: str, column: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _column(name: str, column: dict[str, Any]) -> tuple[dict[str, Any], list[Message]]:
     messages, values = [], None
     ends: dict[str, float] = {}
     for check, told in _checks(column.get("checks")):
@@ -60,7 +60,7 @@ def _column(name: str, column: dict[str, Any]) -> tuple[dict[str, Any], list[str
             bound = _number(name, told[keys[0]] if keys else None)
             ends["range_min" if check in _LOW else "range_max"] = bound
         else:
-            messages.append(f"{name}: the check {check} is not understood")
+            messages.append((name, f"the check {check} is not understood"))
     words, said = _words(name, str(column.get("dtype") or ""), values, ends)
     nullable = column.get("nullable")
     if isinstance(nullable, bool) and words["sdtype"]:
@@ -84,7 +84,7 @@ def _checks(checks: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _words(
     name: str, dtype: str, values: list[Any] | None, ends: dict[str, float]
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[dict[str, Any], list[Message]]:
     kind = dtype.casefold()
     if values is not None:
         return categories(values), []
@@ -95,11 +95,11 @@ def _words(
         if len(ends) == 2:
             return {"sdtype": "numerical", **ends, **whole}, []
         return {"sdtype": "numerical", **whole}, [
-            f"{name}: no range is told: give both its ends, or it is learned"
+            (name, "no range is told: give both its ends, or it is learned")
         ]
     if kind.startswith(("datetime", "date", "timestamp")):
-        return {"sdtype": "datetime"}, [f"{name}: give its datetime_format, range_min and range_max"]
-    return {"sdtype": None}, [f"{name}: no values are listed"]
+        return {"sdtype": "datetime"}, [(name, "give its datetime_format, range_min and range_max")]
+    return {"sdtype": None}, [(name, "no values are listed")]
 
 
 def _number(name: str, value: Any) -> float:

@@ -29,7 +29,7 @@ def words_of_table(table: pd.DataFrame) -> Codebook:
         found = _words(cells)
         if found is None:
             many = f"more than {MOST_VALUES:,} different texts" if cells else "no value"
-            messages.append(f"{name}: {many}: is it an id?")
+            messages.append((name, f"{many}: is it an id?"))
             columns[str(name)] = {"sdtype": None}
         else:
             columns[str(name)] = {**found, "range_is_nullable": len(cells) < len(table)}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sdv_plausible.declaring.codebook import Codebook, labelled, number, read_text
+from sdv_plausible.declaring.codebook import Codebook, Message, labelled, number, read_text
 
 _TOKEN = re.compile(
     r"""(?P<text>'(?:[^'\n]|'')*'|"(?:[^"\n]|"")*")"""
@@ -24,7 +24,7 @@ def read_spss_syntax(path: Path) -> Codebook:
     """Read VALUE LABELS, MISSING VALUES and VARIABLE LABELS of a syntax file."""
     labels: dict[str, list[tuple[str, str]]] = {}
     missing: dict[str, list[str]] = {}
-    messages: list[str] = []
+    messages: list[Message] = []
     skipped: list[str] = []
     for command in _commands(path, read_text(path, "SPSS syntax")):
         words = [text.upper() for _, text in command[:3]]
@@ -42,7 +42,7 @@ def read_spss_syntax(path: Path) -> Codebook:
         elif words[0] not in ("*", "COMMENT") and not words[0].startswith("*"):
             skipped.append(words[0])
     if skipped:
-        messages.append(f"commands that are not read: {', '.join(dict.fromkeys(skipped))}")
+        messages.append((None, f"commands that are not read: {', '.join(dict.fromkeys(skipped))}"))
     columns = {}
     for name in dict.fromkeys([*labels, *missing]):
         codes = labels.get(name, [])
@@ -115,15 +115,16 @@ def _groups(path: Path, tokens: Tokens) -> Iterator[tuple[list[str], Tokens]]:
         yield names, values
 
 
-def _names(words: Sequence[str], messages: list[str]) -> list[str]:
+def _names(words: Sequence[str], messages: list[Message]) -> list[str]:
     """Names of variables; ``a TO b`` needs the order of the file, which the syntax does not have."""
     if any(word.upper() == "TO" for word in words):
-        messages.append(f"not understood, as the order of the variables is not here: {' '.join(words)}")
+        said = f"not understood, as the order of the variables is not here: {' '.join(words)}"
+        messages.append((None, said))
         return []
     return list(words)
 
 
-def _read_missing(path: Path, tokens: Tokens, missing: dict[str, list[str]], messages: list[str]) -> None:
+def _read_missing(path: Path, tokens: Tokens, missing: dict[str, list[str]], messages: list[Message]) -> None:
     names: list[str] = []
     inside: list[str] | None = None
     for kind, text in tokens:
@@ -132,9 +133,8 @@ def _read_missing(path: Path, tokens: Tokens, missing: dict[str, list[str]], mes
         elif kind == "mark" and text == ")" and inside is not None:
             said = [word.upper() for word in inside]
             if "THRU" in said or "THROUGH" in said:
-                messages.append(
-                    f"{', '.join(names)}: a range of missing values is not read: {' '.join(inside)}"
-                )
+                why = f"a range of missing values is not read: {' '.join(inside)}"
+                messages.append((", ".join(names), why))
                 inside = []
             for name in _names(names, messages):
                 missing[name] = inside

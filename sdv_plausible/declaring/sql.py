@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.declaring.codebook import Codebook, categories, number, read_text
+from sdv_plausible.declaring.codebook import Codebook, Message, categories, number, read_text
 
 _DIALECTS = ("", "postgres", "tsql", "mysql", "oracle")
 _ROWS = re.compile(r"^COPY .*?^\\\.$|^\\[^\n]*$|^GO\s*$", re.MULTILINE | re.DOTALL | re.IGNORECASE)
@@ -71,7 +71,7 @@ class _Tables:
 
     def __init__(self) -> None:
         self.tables: dict[str, dict[str, Words]] = {}
-        self.messages: list[str] = []
+        self.messages: list[Message] = []
 
     @property
     def columns(self) -> dict[str, Words]:
@@ -90,9 +90,9 @@ class _Tables:
         found = self.columns
         for name, words in found.items():
             if any(name in columns and columns[name] != words for columns in self.tables.values()):
-                self.messages.append(f"{name}: several tables have such a column, declared otherwise")
+                self.messages.append((name, "several tables have such a column, declared otherwise"))
             elif words["sdtype"] is None:
-                self.messages.append(f"{name}: no values are listed")
+                self.messages.append((name, "no values are listed"))
         return Codebook(columns=found, messages=tuple(dict.fromkeys(self.messages)))
 
     def _finish(self, name: str, words: Words) -> None:
@@ -101,9 +101,9 @@ class _Tables:
             words.pop("range_min", None)
             words.pop("range_max", None)
             if words["sdtype"] == "numerical":
-                self.messages.append(f"{name}: no range is told: give both its ends, or it is learned")
+                self.messages.append((name, "no range is told: give both its ends, or it is learned"))
             elif words["sdtype"] == "datetime":
-                self.messages.append(f"{name}: give its range_min and range_max, or it is learned")
+                self.messages.append((name, "give its range_min and range_max, or it is learned"))
         elif low > high:
             raise ValueError(f"column {name!r}: no number is between {low} and {high}")
         if words["sdtype"] is None:
@@ -139,8 +139,8 @@ class _Tables:
             place = part.find_ancestor(exp.ColumnDef)
             for condition in _conditions(part.this):
                 if not _reads(columns, condition):
-                    within = f"{place.name}: " if place else ""
-                    self.messages.append(f"{within}the CHECK {condition.sql()} is not read")
+                    name = place.name if place else None
+                    self.messages.append((name, f"the CHECK {condition.sql()} is not read"))
         elif isinstance(part, exp.Constraint):
             for inner in part.expressions:
                 self._part(columns, inner)

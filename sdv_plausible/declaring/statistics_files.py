@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.declaring.codebook import Codebook, labelled
+from sdv_plausible.declaring.codebook import Codebook, Message, labelled
 
 
 def read_statistics_file(path: Path) -> Codebook:
@@ -24,7 +24,7 @@ def read_statistics_file(path: Path) -> Codebook:
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeError) as error:
         raise ValueError(f"{path} cannot be read as a file of SPSS or Stata: {error}") from error
     columns: dict[str, dict[str, Any]] = {}
-    messages: list[str] = []
+    messages: list[Message] = []
     kinds = getattr(found, "readstat_variable_types", None) or {}
     for name in found.column_names:
         codes = [_code(value) for value in found.variable_value_labels.get(name, {})]
@@ -38,18 +38,19 @@ def read_statistics_file(path: Path) -> Codebook:
     return Codebook(columns=columns, messages=tuple(messages))
 
 
-def _missing(name: str, found: Any, own_tags: list[str]) -> tuple[list[Any], list[str]]:
+def _missing(name: str, found: Any, own_tags: list[str]) -> tuple[list[Any], list[Message]]:
     """Single missing values; ranges of them are named."""
-    values, messages = [], []
+    values: list[Any] = []
+    messages: list[Message] = []
     for entry in (getattr(found, "missing_ranges", None) or {}).get(name, []):
         low, high = (entry["lo"], entry["hi"]) if isinstance(entry, dict) else (entry, entry)
         if low == high:
             values.append(_code(low))
         else:
-            messages.append(f"{name}: a range of missing values is not read: {low} to {high}")
+            messages.append((name, f"a range of missing values is not read: {low} to {high}"))
     tagged = dict.fromkeys([*(getattr(found, "missing_user_values", None) or {}).get(name, []), *own_tags])
     if tagged:
-        messages.append(f"{name}: tagged missing values are not read: {', '.join(map(str, tagged))}")
+        messages.append((name, f"tagged missing values are not read: {', '.join(map(str, tagged))}"))
     return values, messages
 
 

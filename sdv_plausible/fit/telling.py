@@ -28,7 +28,11 @@ Note = Callable[[Collection[str], Collection[str] | None], list[str]]
 
 
 class FitWarning(UserWarning):
-    """What a fit tells the holder of the rows, once it is done."""
+    """What a fit tells the holder of the rows, once it is done; ``for_holder`` alone if it hangs on them."""
+
+    def __init__(self, text: str, *, for_holder: bool = False) -> None:
+        super().__init__(text)
+        self.for_holder = for_holder
 
 
 @dataclass(frozen=True)
@@ -40,36 +44,40 @@ class Teller:
     note : callable, optional
         Writes down, before anything is told, that columns were compared with rows, through which rules.
         Without it nothing is compared.
-    told : list of str
-        Texts for the door to warn with, once what was paid for is in its caller's hands.
+    told : list of FitWarning
+        What the door warns of, once what was paid for is in its caller's hands.
     """
 
     note: Note | None = None
-    told: list[str] = field(default_factory=list)
+    told: list[FitWarning] = field(default_factory=list)
 
     def warn(self) -> None:
         """Warn of all that was told, two calls above: once what was paid for can be returned."""
-        for text in self.told:
+        for told in self.told:
             try:
-                warnings.warn(text, FitWarning, stacklevel=3)
+                warnings.warn(told, stacklevel=3)
             except UserWarning:  # of whoever makes errors of them: what was paid for is not lost
                 if sys.stderr is not None:  # a window's program has none
-                    sys.stderr.write(f"{text}\n")
+                    sys.stderr.write(f"{told}\n")
+
+    def _tell(self, text: str, *, for_holder: bool = False) -> None:
+        self.told.append(FitWarning(text, for_holder=for_holder))
 
     def tell_of_public(self, public: pd.DataFrame | None, rows: Rows) -> None:
         """Warn that a published table repeats the rows."""
         with suppress(Exception):  # what is only told ends no fit
             if public is not None and starts(public, rows.begins(len(public))):
-                self.told.append(
+                self._tell(
                     f"public holds the first rows of the table to be protected ({FOR_YOU}): nothing protects "
-                    "them then, whatever the ledger says. Leave it out"
+                    "them then, whatever the ledger says. Leave it out",
+                    for_holder=True,
                 )
 
     def tell_of_unread(self, public: pd.DataFrame, codes: np.ndarray, domain: Domain) -> None:
-        """Warn of columns of a published table that say nothing: it is public, and the domain an answer."""
+        """Warn of columns of a published table that say nothing. It is public, and answers are no secret."""
         known = zip(domain.names, codes.T, strict=True)
         if names := [name for name, column in known if name in public and (column < 0).mean() > 0.5]:
-            self.told.append(
+            self._tell(
                 f"public: most cells of {', '.join(names)} are no values of these columns, and say nothing: "
                 "write them as the table's are, or leave them out"
             )
@@ -77,15 +85,16 @@ class Teller:
     def tell_of_persons(self, person: str | None, rows: Rows) -> None:
         """Warn that rows are nobody's, as what is in the persons' column can be no name."""
         if rows.unnamed:
-            self.told.append(
+            self._tell(
                 f"some cells of {person} can name nobody, and their rows were left out ({FOR_YOU}): give "
-                "each person a whole number or a text"
+                "each person a whole number or a text",
+                for_holder=True,
             )
 
     def tell_of_types(self, types: Mapping[str, Mapping[str, Any]]) -> None:
         """Warn of columns that a vote took for what is invented and not learned. Answers are no secret."""
         if invented := [name for name, words in types.items() if words["sdtype"] not in MODELLED_SDTYPES]:
-            self.told.append(
+            self._tell(
                 f"by the vote on types {', '.join(invented)} hold identifiers or free text: they are "
                 "invented and not learned. If they are dates, numbers or categories, declare them "
                 f'(domain={{"{invented[0]}": {{"sdtype": "categorical"}}}})'
@@ -94,7 +103,7 @@ class Teller:
     def tell_of_omega(self, omega: Any, columns: int) -> None:
         """Warn that a vote on types left fewer columns than are to be resampled. Answers are no secret."""
         if isinstance(omega, (int, tuple)) and np.max(omega) > columns:
-            self.told.append(
+            self._tell(
                 f"omega ({omega}): by the vote on types {columns} columns are modelled, and are resampled all"
             )
 
@@ -127,18 +136,18 @@ class Teller:
                 if lost is not None:
                     told = f"some columns do not fit ({FOR_YOU}), and are not named"
                     way_out = f"the look cannot be written down: {lost}"
-                self.told.append(f"{told}: {way_out}{noted}")
+                self._tell(f"{told}: {way_out}{noted}", for_holder=True)
 
     def tell_of_domain(self, domain: Domain) -> None:
         """Warn where value sets were read off the rows, or noise left one value. Answers are no secret."""
         if domain.inferred:
-            self.told.append(
+            self._tell(
                 f"the value sets of {list(domain.inferred)[:6]} were read off the rows, and may hold what "
                 "single people have: this fit makes no privacy claim. Declare them, or leave "
                 "undeclared='infer' out"
             )
         if lost := [a.name for a in domain if a.provenance == "private" and a.cardinality == 1]:
-            self.told.append(
+            self._tell(
                 f"of {', '.join(lost)} one value or range was learned and no more: others are lost in the "
                 "noise, or there are none. Declare what it may hold (domain=...), or give more epsilon"
             )
@@ -150,7 +159,7 @@ class Teller:
         used = {(domain.names[child], domain.names[p]) for child, ps in model.structure() for p in ps}
         if lost := sorted({(child, p) for child, ps in given.items() for p in ps} - used):
             arcs = ", ".join(f"{parent} of {child}" for child, parent in lost)
-            self.told.append(
+            self._tell(
                 f"structure: parents were left out ({arcs}), as the tables would have too many cells: "
                 "declare fewer values or coarser buckets"
             )

@@ -13,7 +13,6 @@ from sdv.errors import RefitWarning
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible.fit.arguments import VOTED
-from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.sdv.frames import FrameKind, frame_kind, split_input
 from sdv_plausible.sdv.schema import check_columns, check_labels, without_details
@@ -247,8 +246,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     def _tell(self) -> None:
         """Warn the holder of what a fit, which is held now, has found in the rows."""
         call = call_of(self)
-        for text in () if call is None else call.told:
-            warnings.warn(text, FitWarning, stacklevel=4)
+        for told in () if call is None else call.told:
+            warnings.warn(told, stacklevel=4)
 
     @shown_rows
     def validate(self, data: Any) -> None:

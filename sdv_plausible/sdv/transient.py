@@ -19,6 +19,7 @@ from sdv.single_table import base
 
 if TYPE_CHECKING:
     from sdv_plausible.fit.parts import Parts
+    from sdv_plausible.fit.telling import FitWarning
 
 TRANSIENT = (
     "budget", "public", "_public_given", "watch", "record",  # the holder's, with paths and rows of theirs
@@ -43,7 +44,7 @@ class Call:
         self.rows: pd.DataFrame | None = None
         self.parts: Parts | None = None
         self.fits = False  # and calls SDV's parts of a fit, which call us
-        self.told: list[str] = []  # of its rows, for their holder
+        self.told: list[FitWarning] = []  # of its rows, for their holder
 
 
 # In the order in which they began. The frame of a call alone holds it: it is over when the frame is gone,

@@ -59,10 +59,10 @@ def _read_number(name: str, text: str, usual: str) -> float | int:
 
 
 def place_of(error: Exception, fields: Container[str]) -> str:
-    """The field that a refusal is about; empty if it is about none of these."""
+    """The field that a refusal is about; ``WHOLE`` if it is about none of these."""
     name = getattr(error, "field", "")
     name = "rows" if name == "num_rows" else name
-    return name if name in fields else ""
+    return name if name in fields else WHOLE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,10 +182,10 @@ def refusals(name: str, words: Words) -> dict[str, str]:
     found: dict[str, str] = {}
     said = {word: value for word, value in words.items() if value is not None}
     for word, value in said.items():
-        found |= _refused(name, partial(_check_word, name, word, value, said), words, word)
+        found |= _refused(partial(_check_word, name, word, value, said))
     if found or (said.keys() <= {"source"} and "sdtype" in words):
         return found  # a blank is no error: it is to be filled in
-    return _refused(name, partial(_check_whole, name, words), words)
+    return _refused(partial(_check_whole, name, words))
 
 
 def _check_word(name: str, word: str, value: Any, said: Words) -> None:
@@ -195,31 +195,17 @@ def _check_word(name: str, word: str, value: Any, said: Words) -> None:
 
 
 def _check_whole(name: str, words: Words) -> None:
-    sdtype = words.get("sdtype") or told_sdtype(words)
     if not says_type_alone(name, words):
-        declare(name, words, sdtype, MAX_BINS)
+        declare(name, words, None, MAX_BINS)
 
 
-def _refused(name: str, test: Callable[[], object], words: Words, place: str | None = None) -> dict[str, str]:
-    """What a check refuses, beside the word that it was of, or that its message is about."""
+def _refused(test: Callable[[], object]) -> dict[str, str]:
+    """What a check refuses, beside the word that it is about."""
     try:
         test()
     except (ValueError, TypeError, OverflowError) as error:
-        if place is None:
-            place = _place(name, str(error), words)
-        return {place if place in _BY_WORD else WHOLE: str(error)}
+        return {place_of(error, _BY_WORD): str(error)}
     return {}
-
-
-def _place(name: str, message: str, words: Words) -> str:
-    """The first word of a message that goes with the column's type; what it quotes does not count."""
-    sdtype = words.get("sdtype")
-    if "fixes no values" in message and sdtype not in MODELLED_SDTYPES:
-        return "sdtype"
-    for quoted in (repr(dict(words)), repr(name)):
-        message = message.replace(quoted, " ")
-    named = [_BY_WORD[word] for word in re.findall(r"\w+", message) if word in _BY_WORD and word != "sdtype"]
-    return next((f.word for f in named if not f.suits or sdtype in (None, *f.suits)), WHOLE)
 
 
 def meaning(name: str, words: Any) -> str:

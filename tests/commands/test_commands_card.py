@@ -43,6 +43,7 @@ def test_for_programs(holder, tmp_path, capsys):
     [
         ('{"may_be_published": false}', (), "real rows"),
         ("{", (), "is no audit"),
+        ('{"may_be_published": false, "may_be_published": true}', (), "is no audit"),
         (None, ("--audit", "none.json"), "there is no file none.json"),
         (None, ("--expect-sha256", "0" * 64), "is not the release that was expected"),
         (None, ("--budget", "none", "1", "1e-8"), "there is no file none"),
@@ -54,7 +55,9 @@ def test_mistakes(holder, tmp_path, capsys, content, more, words):
         (tmp_path / "audit.json").write_text(content)
         more = ("--audit", str(tmp_path / "audit.json"))
     assert card(holder, tmp_path / "c.html", *more) == 2
-    assert words in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert words in err
+    assert err.count("\n") == 1
     assert not (tmp_path / "c.html").exists()
 
 

@@ -50,6 +50,16 @@ def test_types_of_a_parquet_file_are_not_taken(tmp_path, capsys):
     assert declared(path, capsys)[0] == {"age": {"sdtype": None}}
 
 
+def test_what_is_said_of_a_column_hides_nothing_said_of_one_whose_name_begins_like_it(tmp_path, capsys):
+    (tmp_path / "people.csv").write_text('"age: old"\n1\n')
+    book = tmp_path / "book.csv"
+    book.write_text("name\nage\nage: old\n")
+    said = declared(tmp_path / "people.csv", capsys, "--from-codebook", book)[1]
+    assert said.count("nothing tells what it is") == 1
+    assert "  age: old: nothing tells what it is\n" in said
+    assert "left out: age\n" in said
+
+
 def test_public_sources(table, tmp_path, capsys):
     published = tmp_path / "published.csv"
     published.write_text("age,sex,other\n0,f,1\n99,m,1\n")

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pytest
 from quoting import check_unquoted
 
 from sdv_plausible.commands import inspect
@@ -57,3 +58,20 @@ def test_parquet_and_other_separators(tmp_path):
     spelled = ["--separator", ";", "--decimal", ","]
     assert main(["inspect", str(after), str(after), "-o", str(page), "--overwrite", *spelled]) == 0
     assert "2.5" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("command", ["inspect", "report", "report --publishable --allow-no-claim"])
+def test_a_column_that_nobody_declared_is_not_said_to_be_declared(command, ending, tmp_path, capsys):
+    """As after ``fit --only-declared``: the synthetic table has what was declared, and no more."""
+    frame = pd.DataFrame({"a": range(60), "b": range(60), "d": range(60)})
+    write = {"csv": pd.DataFrame.to_csv, "parquet": pd.DataFrame.to_parquet}[ending]
+    real, synthetic = str(tmp_path / f"real.{ending}"), str(tmp_path / f"synthetic.{ending}")
+    write(frame, real, index=False)
+    write(frame[["a", "b"]], synthetic, index=False)
+    word, *more = command.split()
+    page = tmp_path / "page.html"
+    assert main([word, real, synthetic, "-o", str(page), *more]) == 2
+    said = f"{synthetic} lacks the columns ['d'] of the real table: leave them out there, too"
+    assert capsys.readouterr().err.strip().endswith(said)
+    assert not page.exists()

@@ -40,7 +40,7 @@ def test_every_column(tmp_path):
         "city.of.birth": {"sdtype": "categorical", "range_values": ["St. Gallen", "Bern"]},
         "class": {"sdtype": "categorical", "range_values": ["yes", "no"]},
     }
-    said = "\n".join(found.messages)
+    said = "\n".join(found.lines)
     for part in ("'?' stands for", "age: no range", "town: a category", "weight: to be"):
         assert part in said
 
@@ -54,7 +54,7 @@ def test_the_ending_tells_and_the_source_is_cited(tmp_path):
 def test_the_classes_are_the_last_column_whatever_it_is_called(tmp_path):
     found = read_c45_names(written(tmp_path, "a, b.\nage: continuous.\n"))
     assert list(found.of_table(["age", "income"]).columns) == ["age", "income"]
-    assert "'class'" in found.of_table(["age", "income"]).messages[-1]
+    assert "'class'" in found.of_table(["age", "income"]).lines[-1]
     assert found.of_table(["age", "class"]).columns == found.columns
     assert found.of_table(["class", "age"]).columns == found.columns, (
         "the last one is declared under its own name"

@@ -33,19 +33,19 @@ def test_codes_beside_a_range():
     assert messages == []
     words, messages = ranged("pay", None, 99)
     assert words == {"sdtype": "numerical"}
-    assert "pay: no range" in messages[0]
-    assert "codes -1" in ranged("pay", None, None, [-1])[1][0]
+    assert (messages[0][0], messages[0][1].startswith("no range")) == ("pay", True)
+    assert "codes -1" in ranged("pay", None, None, [-1])[1][0][1]
 
 
 def test_text_beside_a_range_is_a_special_value_or_named():
     words, messages = ranged("pay", 0, 99, ["N"])
-    assert words.get("special_values") == ["N"] or "no numbers" in messages[0]
+    assert words.get("special_values") == ["N"] or "no numbers" in messages[0][1]
 
 
 def test_values_with_labels():
     words, messages = labelled("sex", ["1", "2"], ["9"])
     assert words == {"sdtype": "categorical", "range_values": [1, 2, 9]}
-    assert "are these all" in messages[0]
+    assert "are these all" in messages[0][1]
     assert labelled("code", ["1"], [], is_text=True)[0]["range_values"] == ["1"]
     assert labelled("age", ["99"], ["99"])[0] == {"sdtype": "numerical"}
     assert labelled("name", [], [], is_text=True)[0] == {"sdtype": None}

@@ -49,9 +49,10 @@ def test_every_column(tmp_path):
         "what": {"sdtype": None},
     }  # fmt: skip
     assert found.messages == (
-        "columns of the code book that are not understood: comment",
-        "what: nothing tells what it is",
+        (None, "columns of the code book that are not understood: comment"),
+        ("what", "nothing tells what it is"),
     )
+    assert found.lines[1] == "what: nothing tells what it is"
     Domain.from_declarations({n: w for n, w in found.columns.items() if n not in ("id", "what")})
 
 

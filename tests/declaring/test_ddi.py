@@ -38,7 +38,7 @@ def test_every_variable(tmp_path):
         "name": {"sdtype": None},
         "pay": {"sdtype": "numerical"},
     }
-    said = "\n".join(found.messages)
+    said = "\n".join(found.lines)
     for words in ("name: not understood: derivation", "pay: a range of missing", "sex: its range is not used",
                   "summary statistics are of the rows"):  # fmt: skip
         assert words in said

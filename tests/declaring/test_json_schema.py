@@ -50,7 +50,7 @@ def test_every_property(tmp_path, document):
         "other": {"sdtype": None},
         "odd": {"sdtype": "numerical", "range_min": 0, "range_max": 9, "range_is_nullable": True},
     }  # fmt: skip
-    said = "\n".join(found.messages)
+    said = "\n".join(found.lines)
     for words in ("name: not understood: maxLength", "other: not understood: $ref", "odd: multipleOf 3 is not",
                   "size: no range", "born: no range of dates"):  # fmt: skip
         assert words in said

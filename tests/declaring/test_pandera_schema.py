@@ -61,8 +61,8 @@ def test_every_column(tmp_path, name):
         "name": {"sdtype": None},
         "size": {"sdtype": "numerical", "range_is_nullable": True},
     }  # fmt: skip
-    assert "name: the check str_length is not understood" in found.messages
-    assert "checks of the whole table are not read" in found.messages
+    assert "name: the check str_length is not understood" in found.lines
+    assert "checks of the whole table are not read" in found.lines
 
 
 @pytest.mark.parametrize(

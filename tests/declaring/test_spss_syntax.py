@@ -37,7 +37,7 @@ def test_labels(tmp_path):
         "pay": {"sdtype": "numerical"},
         "size": {"sdtype": None},
     }
-    said = "\n".join(found.messages)
+    said = "\n".join(found.lines)
     for words in (
         "commands that are not read: GET, EXECUTE",
         "q1 TO q5",

@@ -54,7 +54,7 @@ def test_every_column(tmp_path):
         "share": {"sdtype": "numerical", "range_is_nullable": True},
         "odd": {**whole, "range_is_nullable": True},
     }  # fmt: skip
-    said = "\n".join(found.messages)
+    said = "\n".join(found.lines)
     for words in (
         "odd: the CHECK odd % 2 = 1 is not read",
         "odd: the CHECK odd < 0 OR odd > 9 is not read",
@@ -140,14 +140,14 @@ def test_schemas_as_systems_write_them(system, tmp_path):
     text, columns = DUMPS[system]
     found = read_sql(written(tmp_path, text))
     assert found.columns == columns
-    assert "SECRET" not in "".join(found.messages)
+    assert "SECRET" not in "".join(found.lines)
 
 
 def test_two_tables_in_one_file(tmp_path):
     found = read_sql(written(tmp_path, "CREATE TABLE a (b INT, c DATE); CREATE TABLE d (b INT, c TEXT);"))
     assert found.columns["b"] == {**WHOLE, "range_is_nullable": True}
     assert found.columns["c"] == {"sdtype": None}
-    assert "c: several tables have such a column, declared otherwise" in found.messages
+    assert "c: several tables have such a column, declared otherwise" in found.lines
 
 
 def test_rows_of_a_dump_are_in_no_message(tmp_path):

@@ -48,7 +48,7 @@ def test_labels(library, tmp_path, name):
         "code": {"sdtype": "categorical", "range_values": ["a"]},
         "name": {"sdtype": None},
     }
-    said = "\n".join(found.messages)
+    said = "\n".join(found.lines)
     assert "age: a range of missing values is not read: -9.0 to -1.0" in said
     assert "age: tagged missing values are not read: z" in said
 
@@ -72,7 +72,7 @@ def test_a_real_file(tmp_path):
                          missing_ranges={"sex": [9, {"lo": 20, "hi": 30}]})  # fmt: skip
     found = read_statistics_file(path)
     assert found.columns["sex"]["range_values"] == [1, 2, 3, 9]
-    assert "sex: a range of missing values is not read: 20.0 to 30.0" in found.messages
+    assert "sex: a range of missing values is not read: 20.0 to 30.0" in found.lines
     assert found.columns["name"] == {"sdtype": None}
 
 
@@ -85,4 +85,4 @@ def test_a_real_file_of_stata(tmp_path):
                          missing_user_values={"sex": ["a"]})  # fmt: skip
     found = read_statistics_file(path)
     assert found.columns["sex"] == {"sdtype": "categorical", "range_values": [1, 2]}
-    assert "sex: tagged missing values are not read: a" in found.messages
+    assert "sex: tagged missing values are not read: a" in found.lines

@@ -184,6 +184,13 @@ def test_the_promise_lists_every_warning_that_hangs_on_the_rows():
             assert not_listed(" ".join(page.split()).replace(phrase, "")) == [name]
 
 
+def test_whoever_shows_a_warning_need_not_read_whom_it_is_for():
+    """Each that says that it is for the holder alone is marked so, and no other."""
+    for name, phrases in said_to_the_holder_alone().items():
+        source = inspect.getsource(getattr(telling.Teller, name))
+        assert source.count("for_holder=True") == (source.count("self._tell(") if phrases else 0)
+
+
 @pytest.mark.parametrize("door", DOORS)
 def test_what_is_told_leaves_no_trace_in_the_release(door, tmp_path, monkeypatch):
     release = told(door, table(first=50), tmp_path)[1]

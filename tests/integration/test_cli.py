@@ -532,6 +532,22 @@ def test_papers_from_a_ledger_or_a_release(tmp_path, capsys, release, source):
     assert papers(tmp_path, source, "--overwrite")[0] == 0
 
 
+@pytest.mark.usefixtures("release")
+def test_a_ledger_that_says_a_name_twice_has_no_papers(tmp_path, capsys):
+    path = tmp_path / "ledger.json"
+    path.write_text(path.read_text().rstrip().removesuffix("}") + ', "epsilon": 0.1}')
+    assert json.loads(path.read_text())["epsilon"] == 0.1
+    found, entry, table = papers(tmp_path, "ledger.json")
+    err = capsys.readouterr().err
+    assert found == 2
+    assert (
+        err
+        == f"sdv-plausible: error: {path} is no privacy ledger: it is not JSON, or it says 'epsilon' twice\n"
+    )
+    assert not entry.exists()
+    assert not table.exists()
+
+
 @pytest.mark.parametrize(
     ("content", "more", "words"),
     [

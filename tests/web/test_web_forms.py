@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.table.declared.specifications import date_ends
 from sdv_plausible.web.forms import (
     FIELDS,
     LEFT_OUT,
@@ -156,6 +157,34 @@ def test_two_words_are_refused_at_once():
 
 def test_a_column_named_like_a_word_does_not_mislead():
     assert set(refusals("bins", {"sdtype": "numerical", "range_min": 5, "range_max": 1})) == {"range_min"}
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        ({"sdtype": None, "bins": 3}, "range_values"),  # tells no type
+        ({"sdtype": None, "datetime_format": "%Y"}, "sdtype"),
+        ({"sdtype": "numerical", "range_min": 0.2, "range_max": 0.8, "decimal_places": 0}, "range_min"),
+        ({"sdtype": "numerical", "range_min": 1.0, "range_max": 1.0000000000000002}, "bins"),
+        ({"sdtype": "numerical", "range_min": 0, "range_max": 9, "special_values": [0.5]}, "special_values"),
+        ({"sdtype": "datetime", "range_min": "2021-01-01", "range_max": "2020-01-01"}, "range_min"),
+        ({"sdtype": "categorical", "groups": 1}, "range_values"),
+        ({"sdtype": "categorical", "range_values": ["a"], "groups": {"g": ["b"]}}, "range_values"),
+        ({"sdtype": "categorical", "range_values": ["a"], "groups": {"g": ["a"], "h": ["a"]}}, WHOLE),
+    ],
+)
+def test_no_sentence_is_read_to_place_a_refusal(words, place, monkeypatch):
+    found = refusals("range_max", words)
+    assert set(found) == {place}
+    monkeypatch.setattr(Refused, "__str__", lambda _: "fixes no values decimal_places")
+    assert set(refusals("range_max", words)) == {place}
+
+
+def test_a_refused_range_of_dates_holds_no_other_error():
+    with pytest.raises(Refused, match="must be dates") as refused:
+        date_ends("x", "May", "2020-01-01", None)
+    assert refused.value.field == "range_min"
+    assert refused.value.__cause__ is None
 
 
 def test_a_word_without_a_field_is_refused_for_the_whole_column():

@@ -233,9 +233,8 @@ class Attribute:
             or not increasing
             or any(low > high for low, high in zip(self.lower, self.upper, strict=True))
         ):
-            raise ValueError(
-                f"column {self.name!r}: bins must be increasing and not overlap, with lower <= upper"
-            )
+            sentence = f"column {self.name!r}: bins must be increasing and not overlap, with lower <= upper"
+            raise Refused.saying("bins", sentence)
 
     @property
     def cardinality(self) -> int:

@@ -54,7 +54,8 @@ def _categories(spec: Mapping[str, Any], common: dict[str, Any]) -> Attribute | 
         values = (False, True) if spec["sdtype"] == "boolean" else None
     if values is None:
         if spec.get("groups") is not None:
-            raise ValueError(f"column {common['name']!r}: groups need range_values: list the values, too")
+            sentence = f"column {common['name']!r}: groups need range_values: list the values, too"
+            raise Refused.saying("range_values", sentence)
         return None
     kind = "ordinal" if spec["sdtype"] == "ordinal" else "categorical"
     present = tuple(v for v in values if not pd.isna(v))
@@ -82,9 +83,10 @@ def _numbers(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str
     if low is None or high is None:
         return None
     if low > high or not math.isfinite(float(high) - float(low)):
-        raise ValueError(
+        raise Refused.saying(
+            "range_min",
             f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers, "
-            "range_min <= range_max"
+            "range_min <= range_max",
         )
     decimals, special = spec.get("decimal_places"), spec.get("special_values") or ()
     common["values"] = tuple(v for v in special if isinstance(v, str))
@@ -108,9 +110,10 @@ def _whole_bins(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Bins of whole numbers: equal ones, or every edge begins one and the last edge is in the last."""
     if low > high or max(-low, high) >= 2**63:
-        raise ValueError(
+        raise Refused.saying(
+            "range_min",
             f"column {name!r}: between range_min ({low!r}) and range_max ({high!r}) there must be whole "
-            "numbers, of 64 bits: widen the range, or give decimal_places for numbers with a fraction"
+            "numbers, of 64 bits: widen the range, or give decimal_places for numbers with a fraction",
         )
     if edges is None:
         return equal_bins(low, high, number, singles)
@@ -144,9 +147,10 @@ def _next_to(point: float) -> tuple[float, float]:
 
 def _whole_special(name: str, value: Any) -> int:
     if value != int(value):
-        raise ValueError(
+        raise Refused.saying(
+            "special_values",
             f"column {name!r}: special_values ({value!r}) must be whole numbers like the range; give "
-            "decimal_places for numbers with a fraction"
+            "decimal_places for numbers with a fraction",
         )
     return int(value)
 
@@ -154,9 +158,10 @@ def _whole_special(name: str, value: Any) -> int:
 def _inside(name: str, low: float, high: float, edges: list[Any]) -> list[Any]:
     """The edges, which must begin and end where the range does."""
     if edges[0] != low or edges[-1] != high or any(a >= b for a, b in pairwise(edges)):
-        raise ValueError(
+        raise Refused.saying(
+            "bins",
             f"column {name!r}: bins ({edges!r}) must begin at range_min ({low!r}), end at range_max "
-            f"({high!r}) and increase; leave the range out, as the edges tell it"
+            f"({high!r}) and increase; leave the range out, as the edges tell it",
         )
     return edges
 
@@ -173,17 +178,19 @@ def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribut
         )
     check_keys(name, spec)
     words = read_words(name, spec)
-    sdtype = words.get("sdtype") or sdtype or told_sdtype(words)
+    said = words.get("sdtype") or sdtype
+    sdtype = said or told_sdtype(words)
     if sdtype is None:
         raise Refused.saying(
-            "domain",
+            "range_values",
             f"domain of column {name!r} ({dict(spec)!r}) does not tell its sdtype: give range_values, a "
             "datetime_format, range_min and range_max as numbers, or the sdtype itself",
         )
     attribute = declared_attribute(name, {**words, "sdtype": sdtype}, max_bins)
     if attribute is None:
+        wanted = "range_values" if said in CATEGORIES else "range_min"
         raise Refused.saying(
-            "domain",
+            wanted if said in MODELLED_SDTYPES else "sdtype",
             f"domain of column {name!r} ({dict(spec)!r}) fixes no values for sdtype {sdtype!r}: give "
             "range_min and range_max "
             f"for numbers and dates, range_values for categories{suggestion(sdtype, MODELLED_SDTYPES)}",
@@ -215,13 +222,15 @@ def date_ends(name: str, low: Any, high: Any, form: str | None) -> tuple[int, in
     # Nothing is guessed.
     try:
         start, end = (_as_stamp(v, form or "ISO8601" if isinstance(v, str) else form) for v in (low, high))
-    except (ValueError, TypeError, OverflowError) as error:
-        raise ValueError(
+    except (ValueError, TypeError, OverflowError):
+        raise Refused.saying(
+            "range_min",
             f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be dates of the years 1678 "
-            f"to 2262 in the datetime_format ({form!r})"
-        ) from error
+            f"to 2262 in the datetime_format ({form!r})",
+        ) from None
     if start > end:
-        raise ValueError(f"column {name!r}: range_min ({low!r}) must not be after range_max ({high!r})")
+        sentence = f"column {name!r}: range_min ({low!r}) must not be after range_max ({high!r})"
+        raise Refused.saying("range_min", sentence)
     return start, end
 
 
@@ -238,7 +247,7 @@ def equal_bins(
     """Cut the integers low..high into ``max_bins`` runs of nearly equal length, or into single values."""
     # The latter up to ``singles`` times as many: ages from 0 to 110 stay years.
     if high < low:
-        raise ValueError(f"range_max ({high}) must not be below range_min ({low})")
+        raise Refused.saying("range_max", f"range_max ({high}) must not be below range_min ({low})")
     points = high - low + 1
     count = points if points <= singles * max_bins else max_bins
     starts = [low + (high - low + 1) * i // count for i in range(count)]
@@ -273,12 +282,14 @@ def _check_member(
     name: str, group: str, value: Hashable, named: Mapping[Hashable, Any], known: Collection[Hashable]
 ) -> None:
     if value in named:
-        raise ValueError(
+        raise Refused.saying(
+            "groups",
             f"column {name!r}: groups name {value!r} in {named[value]!r} and in {group!r}: a value is in one "
-            "group"
+            "group",
         )
     if value not in known:
-        raise ValueError(
+        raise Refused.saying(
+            "range_values",
             f"column {name!r}: groups name {value!r} in {group!r}, which is not in range_values: add it "
-            "there, or leave it out"
+            "there, or leave it out",
         )

@@ -80,16 +80,18 @@ def read_words(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
     sdtype = found.get("sdtype", "")
     for key in [key for key in found if key in WORDS and sdtype]:
         if not WORDS[key].goes_with(sdtype):
-            raise ValueError(
+            raise Refused.saying(
+                key,
                 f"column {name!r}: {key} does not go with sdtype {sdtype!r}; leave it out, or change the "
-                "sdtype"
+                "sdtype",
             )
         if sdtype in WORDS[key].narrower:
             form, rule = WORDS[key].narrower[sdtype]
             try:
                 read(form, plain(spec[key]), SHARED)
             except MisfitError:
-                raise ValueError(f"column {name!r}: {key} ({_quoted(spec[key])}) {rule}") from None
+                sentence = f"column {name!r}: {key} ({_quoted(spec[key])}) {rule}"
+                raise Refused.saying(key, sentence) from None
     return found
 
 
@@ -104,7 +106,7 @@ def _read(name: str, key: str, value: Any) -> Any:
     except ValueError as error:
         is_rule = isinstance(error, MisfitError) and not error.place and not error.beyond
         inside = "" if is_rule else f"; {error}"
-    raise ValueError(f"column {name!r}: {key} ({_quoted(value)}) must be {word.rule}{inside}")
+    raise Refused.saying(key, f"column {name!r}: {key} ({_quoted(value)}) must be {word.rule}{inside}")
 
 
 def _quoted(value: Any) -> str:
@@ -142,9 +144,10 @@ def check_agreement(name: str, spec: Mapping[str, Any] | Attribute, known: Mappi
     for key in ("sdtype", "datetime_format"):
         mine, theirs = spec.get(key), known.get(key)
         if mine is not None and theirs is not None and _kind(mine) != _kind(theirs):
-            raise ValueError(
+            raise Refused.saying(
+                key,
                 f"column {name!r}: the domain says {key} {mine!r}, the metadata {theirs!r}; say the same in "
-                "both, or leave it out of the domain"
+                "both, or leave it out of the domain",
             )
 
 

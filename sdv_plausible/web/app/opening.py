@@ -202,7 +202,7 @@ def _declared(
     """What a domain file and a code book say of the columns, and what could not be read."""
     book = sent.keep("codebook", work / "codebook")
     found = Codebook(columns={}) if book is None else read_codebook(book).of_table(table.names)
-    messages = tuple(message.replace(str(book), book.name if book else "") for message in found.messages)
+    messages = tuple(message.replace(str(book), book.name if book else "") for message in found.lines)
     return drafted(table.names, found.columns, given), messages
 
 

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sdv_plausible.fit.telling import FOR_YOU, FitWarning
+from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.table.columns.cell_texts import read_again
@@ -108,9 +108,9 @@ def _release(order: Order, folder: Path, told: Connection) -> None:
             synth.fit(order.table.files, folder)
         else:
             synth.fit(rows)
-    texts = [str(one.message) for one in caught if issubclass(one.category, FitWarning)]
-    looks = [text for text in texts if FOR_YOU in text]
-    told.send(("warnings", looks, [text for text in texts if text not in looks], looked))
+    said = [one.message for one in caught if isinstance(one.message, FitWarning)]
+    looks, answers = ([str(one) for one in said if one.for_holder is mine] for mine in (True, False))
+    told.send(("warnings", looks, answers, looked))
     told.send(("stage", 2))
     if rows is not None:
         found = column_types(metadata=synth.metadata)

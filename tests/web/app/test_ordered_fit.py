@@ -9,6 +9,7 @@ from killing import READY, SIGNALS, ended, waiting
 from reviewing import COLUMNS, write_people
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
+from sdv_plausible.fit import telling
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.table.declared.domain_file import drafted
@@ -201,6 +202,17 @@ def test_what_the_answers_lost_is_told_and_is_no_look(ordered, tmp_path, monkeyp
     looks, notes, _ = heard.of("warnings")[0]
     assert any("town" in text and "lost in the noise" in text for text in notes)
     assert not any("lost in the noise" in text for text in looks)
+
+
+def test_what_a_look_found_is_known_without_its_words(ordered, tmp_path, monkeypatch):
+    monkeypatch.setattr(ordered_fit, "_compare", lambda *_: None)
+    monkeypatch.setattr(telling, "FOR_YOU", "whatever")
+    heard = Heard()
+    run(ordered({**COLUMNS, "age": {**COLUMNS["age"], "range_min": 900, "range_max": 999}}), tmp_path, heard)
+    looks, notes, (compared, _) = heard.of("warnings")[0]
+    assert [text[:20] for text in looks] == ["most cells of age ar"]
+    assert notes == []
+    assert "age" in compared
 
 
 def test_columns_that_a_vote_takes_for_ids_are_told(ordered, tmp_path, monkeypatch):
