@@ -233,13 +233,12 @@ def _taken(what: str, pieces: dict[float, int], cost: float, parts: int = 1) -> 
     for _ in range(parts if pieces and cost else 0):
         holds = [size for size in left if cost <= size * (1 + _ROUNDING)]
         if not holds:
-            raise _beyond(what, cost, max(left, default=0.0))
+            raise _beyond(what, cost, max(0.0, *left))
         size = min(holds)
         left[size] -= 1
         if not left[size]:
             del left[size]
-        if size - cost > _ROUNDING * size:
-            left[size - cost] += 1
+        left[size - cost] += 1
     return left
 
 

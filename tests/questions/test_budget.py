@@ -298,6 +298,13 @@ def test_a_cost_is_a_number_of_at_least_zero(what, cost):
     assert getattr(meter, what) == 0.0
 
 
+def test_no_share_of_several_gives_budget_back():
+    meter = Meter(Allowance(mu=1.0))
+    with pytest.raises(ValueError, match=r"^share \(.*at least 0"):
+        meter.spend(share=[0.7, -0.1])
+    assert meter.share == 0.0
+
+
 def test_answers_are_numbered():
     meter = Meter(Allowance(mu=1.0))
     assert [meter.next_answer() for _ in range(4)] == [1, 2, 3, 4]
