@@ -24,14 +24,14 @@ from sdv_plausible.audit.disclosure.small_universe import (
     release_test_matrix,
     seed_likelihood,
 )
+from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.models.gaussian_copula.copula_learner import GaussianCopula
 from sdv_plausible.privacy.neighbours import ONE_ROW
-from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "audit_all_curves.png"

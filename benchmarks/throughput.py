@@ -18,9 +18,9 @@ from collections.abc import Callable
 from typing import Any
 
 from sdv_plausible.fit.learning import learn_model
+from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release.drawing.omega import Omega
 
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
@@ -31,14 +31,14 @@ from sdv.single_table import GaussianCopulaSynthesizer
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible.datasets import census_like, census_like_codes, census_like_metadata
+from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
+from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import scan_plausible_seeds
-from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
-from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer

@@ -2,6 +2,9 @@ from .fit.budget import Budget as Budget
 from .fit.plan import plan as plan
 from .fit.public_table import PublicTable as PublicTable
 from .fit.source import fit_source as fit_source
+from .mechanism.privacy_tests.deterministic import DeterministicTest as DeterministicTest
+from .mechanism.privacy_tests.randomized import RandomizedTest as RandomizedTest
+from .mechanism.privacy_tests.release_level import ReleaseTest as ReleaseTest
 from .models.adaptive.adaptive_network import AdaptiveNetwork as AdaptiveNetwork
 from .models.checks import check_learner as check_learner
 from .models.checks import check_model as check_model
@@ -19,9 +22,6 @@ from .release.intervals.combining import Combined as Combined
 from .release.intervals.combining import combine as combine
 from .release.papers.conformance import to_conformance as to_conformance
 from .release.papers.registry import to_registry as to_registry
-from .release.privacy_tests.deterministic import DeterministicTest as DeterministicTest
-from .release.privacy_tests.randomized import RandomizedTest as RandomizedTest
-from .release.privacy_tests.release_level import ReleaseTest as ReleaseTest
 from .sdv.copula import SDVCopula as SDVCopula
 from .sdv.metadata import metadata_of as metadata_of
 from .synthesizer import PlausibleDeniabilitySynthesizer as PlausibleDeniabilitySynthesizer

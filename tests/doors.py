@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 
 from sdv_plausible.fit.learning import fit_release, learn_model
+from sdv_plausible.mechanism.drawing.omega import Omega
+from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
+from sdv_plausible.mechanism.drawing.sampler import Sampler
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -15,10 +19,6 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.drawing.omega import Omega
-from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
-from sdv_plausible.release.drawing.sampler import Sampler
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.table.columns.domain import Domain
 
 

@@ -10,6 +10,11 @@ import numpy as np
 from benchmarks.paper.data import CHILDREN_COST, CHILDREN_ORDER, EXAMPLE_GRAPH, Split, load
 from benchmarks.paper.settings import DELTA, EPSILON0, GAMMA, K, Row, Sizes
 from sdv_plausible.fit.learning import learn_model
+from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.mechanism.drawing.omega import Omega
+from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
+from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Parents
@@ -24,11 +29,6 @@ from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable, SeedRecords
-from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.drawing.omega import Omega
-from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
-from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 
 ALL_RESAMPLED = Omega(None, None)
 MAX_ATTEMPTS_PER_ROW = 10_000  # a study may fail visibly; a release under a claim must not

@@ -14,13 +14,13 @@ from sdv_plausible.fit.public_table import check_public
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.side_entries import check_types
 from sdv_plausible.fit.told import Told
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.learners import check_number_of_columns
 from sdv_plausible.privacy.checks import Refused, listed
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.file.invented import check_invented, check_locales
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.columns.cell_texts import PLAIN, Spelling
 from sdv_plausible.table.columns.column_document import type_words

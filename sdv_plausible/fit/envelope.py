@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sdv_plausible.fit.options import TYPES_SHARE
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models.base import Learner, ModelBudget
 from sdv_plausible.models.learners import planned_entries
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
@@ -14,7 +15,6 @@ from sdv_plausible.privacy.accounting.filters import gaussian_cost
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss
 from sdv_plausible.privacy.checks import Refused, listed
 from sdv_plausible.privacy.entries import LedgerEntry, Part
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.learned.private_domain import FAILURE_SHARE
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sdv_plausible.fit.said import sentences
+from sdv_plausible.mechanism.drawing.sampler import Sampler
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.learners import far_share, makes, planned_entries, plausible_gamma
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -15,8 +17,6 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import ExactCounts
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import ALL_ROWS, Transcript
-from sdv_plausible.release.drawing.sampler import Sampler
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.table.columns.domain import Domain
 
 

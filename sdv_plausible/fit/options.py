@@ -183,9 +183,9 @@ def misplaced(test: str, given: Iterable[str]) -> str | None:
 def arguments_of(flat: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of the constructor from flat options and "model_parameters": a value's become the value."""
     from sdv_plausible.fit.public_table import PublicTable
+    from sdv_plausible.mechanism.privacy_tests.settings import TESTS_BY_NAME
     from sdv_plausible.models import named_learner
     from sdv_plausible.privacy.neighbours import person_of
-    from sdv_plausible.release.privacy_tests.settings import TESTS_BY_NAME
 
     found: dict[str, Any] = {}
     of: dict[str, dict[str, Any]] = {argument: {} for argument in VALUES.values()}

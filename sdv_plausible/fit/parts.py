@@ -8,11 +8,11 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sdv_plausible.mechanism.privacy_tests.base import PrivacyTest
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models import make_learner
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.release.privacy_tests.base import PrivacyTest
-from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.bounded import check_person
 from sdv_plausible.sources.coded import check_places

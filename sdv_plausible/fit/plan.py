@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdv_plausible.fit.said import sentences
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models.forecast import Forecast, looks_numeric, rows_needed
 from sdv_plausible.models.learners import far_share, makes, planned_entries, plausible_gamma
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.crossing import largest_within
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.fragments import fragment
 

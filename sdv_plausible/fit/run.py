@@ -30,6 +30,8 @@ from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.fit.told import CATEGORY, MOMENTS, Told
+from sdv_plausible.mechanism.drawing.sampler import Sampler
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models import is_ours
 from sdv_plausible.models.base import Learner
 from sdv_plausible.models.learners import check_blind
@@ -41,9 +43,7 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
-from sdv_plausible.release.drawing.sampler import Sampler
 from sdv_plausible.release.file.sections import check_sections
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.rules.declared import rule_entries
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.table.building import build_domain, domain_entries

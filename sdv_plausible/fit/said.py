@@ -5,6 +5,9 @@ They are entries without a loss, charged with the rest, so that they stay with t
 
 from __future__ import annotations
 
+from sdv_plausible.mechanism.drawing.omega import Omega
+from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models import is_ours
 from sdv_plausible.models.base import Learner
 from sdv_plausible.models.learners import makes
@@ -12,9 +15,6 @@ from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import SAID
 from sdv_plausible.privacy.ledger_record import rounded_up
-from sdv_plausible.release.drawing.omega import Omega
-from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.table.columns.domain import Domain
 
 NO_SEED = (

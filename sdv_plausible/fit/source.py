@@ -15,11 +15,11 @@ from sdv_plausible.fit.parts import refuse_whole, shown_in_parts, spelling_of
 from sdv_plausible.fit.run import Found
 from sdv_plausible.fit.side_entries import side_entries
 from sdv_plausible.fit.telling import Teller
+from sdv_plausible.mechanism.drawing.sampler import PrefixSampler
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.drawing.sampler import PrefixSampler
 from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.schema import Column, TableSchema

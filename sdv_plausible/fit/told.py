@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sdv_plausible.fit.options import TYPES_SHARE
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.privacy.checks import listed
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.rules.declared import rules_with_declarations
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.columns.cell_texts import FORMATS, ColumnType, Spelling

@@ -9,9 +9,9 @@ from typing import Any
 
 from sdv_plausible.fit.options import VOTE_TAKES
 from sdv_plausible.fit.told import CATEGORY, Told
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models.base import Learner
 from sdv_plausible.privacy.checks import Refused, listed
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.rules.rule import Rule
 from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.declared.column_types import column_types

@@ -294,7 +294,7 @@ class PrefixModel(SeedModel):
 class Learner(ABC):
     """Makes a :class:`SeedModel` from noisy answers, within a budget: what every learner derives from.
 
-    Two methods make one. What it says besides has a default here, and nothing else is asked of it.
+    Two methods make one. What it says besides has a default here; no fit asks it for anything else.
     """
 
     makes: ClassVar[type] = SeedModel

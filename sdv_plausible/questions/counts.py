@@ -133,7 +133,8 @@ class Question(Protocol[Rows_contra]):
 
     A new kind of question is a class with these three. Its parameters must come from public knowledge and
     earlier answers: a method ``asked()`` may put them into the release
-    (:class:`~sdv_plausible.questions.transcript.Asked`).
+    (:class:`~sdv_plausible.questions.transcript.Asked`), and ``apart`` says how many numbers are charged one
+    by one (:func:`numbers_apart`).
     """
 
     @property

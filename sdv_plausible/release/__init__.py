@@ -1,1 +1,1 @@
-"""Which rows of a fitted model may leave, and as what they are kept."""
+"""A finished release: the object, its file, rows, error bars, and papers on it."""

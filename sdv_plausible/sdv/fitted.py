@@ -114,7 +114,7 @@ class FittedSynthesizer(SamplingSynthesizer):
             One row per number of kept attributes: quartiles of the group sizes of candidates, share of at
             least k.
         """
-        from sdv_plausible.release.drawing.diagnosis import diagnose
+        from sdv_plausible.mechanism.drawing.diagnosis import diagnose
 
         return diagnose(self._fitted_sampler(), num_candidates)
 
@@ -129,7 +129,7 @@ class FittedSynthesizer(SamplingSynthesizer):
             ``"plausible_seeds"``: of candidates at this synthesizer's omega; ``"pass_rates"``: ``{k: {omega:
             share}}``.
         """
-        from sdv_plausible.release.drawing.diagnosis import seed_diagnostics
+        from sdv_plausible.mechanism.drawing.diagnosis import seed_diagnostics
 
         return seed_diagnostics(self._fitted_sampler(), num_candidates)
 

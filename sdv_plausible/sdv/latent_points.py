@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from sdv.errors import SamplingError
 
-from sdv_plausible.release.drawing.sampler import RecordSampler, Sampler
+from sdv_plausible.mechanism.drawing.sampler import RecordSampler, Sampler
 
 _PREFIX = "\x00latent "  # of columns that no table has
 

@@ -11,18 +11,18 @@ from sdv.errors import SamplingError
 
 from sdv_plausible.fit.earlier import EARLIER, write_learned
 from sdv_plausible.fit.run import Found
+from sdv_plausible.mechanism.drawing.sampler import PrefixSampler
+from sdv_plausible.mechanism.privacy_tests.settings import read_test
 from sdv_plausible.models import learner_of, make_learner
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import person_of
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.drawing.sampler import PrefixSampler
 from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.invented import check_locales
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.schema import Column, TableSchema
 from sdv_plausible.release.file.settings import KNOWN, OTHERS, privacy_test_of, said, versions_of
-from sdv_plausible.release.privacy_tests.settings import read_test
 from sdv_plausible.sdv.metadata import metadata_from_table
 from sdv_plausible.table.columns.column_document import type_words
 from sdv_plausible.table.columns.domain import Domain

@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 from sdv.errors import SamplingError
 
+from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, RecordSampler, Sampler
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.drawing.sampler import PrefixSampler, RecordSampler, Sampler
 from sdv_plausible.release.file.sampling import decoded
-from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.sdv.base import WholeTableSynthesizer
 from sdv_plausible.sdv.frames import in_kind
@@ -30,7 +30,7 @@ from sdv_plausible.utils.whole_files import new_folders, part_folder
 
 if TYPE_CHECKING:
     from sdv_plausible.fit.run import Fit
-    from sdv_plausible.release.drawing.redrawn import About
+    from sdv_plausible.release.redrawn import About
 
 BAR_ROWS = 100_000  # longer sampling under a row-by-row test is cut into batches, so that SDV shows its bar
 
@@ -170,8 +170,8 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         ValueError
             If the model cannot be learned again from answers.
         """
-        from sdv_plausible.release.drawing.redrawn import redrawn_models
         from sdv_plausible.release.intervals.margins import number_of_rows
+        from sdv_plausible.release.redrawn import redrawn_models
 
         sampler, domain = self._fitted_sampler(), self._codec.domain
         coins = Coins.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
@@ -189,7 +189,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
 
     def _with_model(self, model: Any, coins: Coins) -> Any:
         """Return this synthesizer with another model, all of whose attributes are drawn."""
-        from sdv_plausible.release.drawing.redrawn import INDEPENDENT_ROWS
+        from sdv_plausible.release.redrawn import INDEPENDENT_ROWS
 
         held = self._alike()
         held._process = os.getpid()

@@ -13,11 +13,11 @@ from sdv_plausible.fit.arguments import Arguments
 from sdv_plausible.fit.budget import Budget
 from sdv_plausible.fit.plan import Plan, epsilon_for
 from sdv_plausible.fit.public_table import PublicTable
+from sdv_plausible.mechanism.privacy_tests.base import PrivacyTest
+from sdv_plausible.mechanism.privacy_tests.settings import TestName
 from sdv_plausible.privacy.checks import truth
 from sdv_plausible.privacy.neighbours import Person, Relation
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.release.privacy_tests.base import PrivacyTest
-from sdv_plausible.release.privacy_tests.settings import TestName
 from sdv_plausible.sdv import shown
 from sdv_plausible.sdv.fitting import FittingSynthesizer
 from sdv_plausible.sdv.parameters import fixed_parameters, learner_of

@@ -19,6 +19,8 @@ from doors import fit_codes
 from scipy import stats
 
 from sdv_plausible.audit.membership import clopper_pearson, epsilon_lower_bound
+from sdv_plausible.mechanism.drawing.sampler import Sampler
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models import base
 from sdv_plausible.models.adaptive import adaptive_network as adaptive
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
@@ -30,8 +32,6 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.drawing.sampler import Sampler
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import settings_of
 

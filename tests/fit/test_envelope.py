@@ -9,6 +9,7 @@ import pytest
 
 from sdv_plausible.fit.envelope import check_even, envelope_entry, with_more
 from sdv_plausible.fit.options import TYPES_SHARE
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.learners import check_blind
@@ -17,7 +18,6 @@ from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, com
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss, PureDP
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DOMAIN = Domain((Attribute(name="a", kind="categorical", values=("x", "y")),))

@@ -39,9 +39,9 @@ from sdv_plausible.fit.options import (
     misplaced,
     moved_to,
 )
+from sdv_plausible.mechanism.privacy_tests.settings import TESTS_BY_NAME
 from sdv_plausible.models import NAMES, OF_PAPER
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.release.privacy_tests.settings import TESTS_BY_NAME
 
 MADE = {
     value.__name__: value

@@ -12,6 +12,7 @@ from doors import fit_codes
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.fit.plan import HARDLY_ANY, TRIED_EPSILONS, epsilon_for, plan
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import Learner, SeedModel
 from sdv_plausible.models.paper.paper_network import PaperNetwork
@@ -20,7 +21,6 @@ from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import settings_of
 

@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binom
 
 from sdv_plausible.fit.learning import fit_release, split_rows
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
@@ -23,7 +24,6 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import settings_of
 

@@ -10,8 +10,8 @@ import pytest
 
 from sdv_plausible.fit.plan import plan
 from sdv_plausible.fit.said import deniability, sentences
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models.paper.paper_network import PaperNetwork
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import settings_of
 

@@ -38,6 +38,9 @@ from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.fit.told import CATEGORY, MOMENTS
 from sdv_plausible.fit.voting import left_open
+from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models import NAMES, make_learner
 from sdv_plausible.models.base import Learner
 from sdv_plausible.models.bayesian_network import BayesianNetwork
@@ -50,9 +53,6 @@ from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.rules import Inequality
 from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns, metadata_from_table
 from sdv_plausible.table.columns.cell_texts import Spelling, kind_of, read_again, text_of

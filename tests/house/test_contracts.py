@@ -54,7 +54,8 @@ NOISE = "Noise is added at the door to the rows and in the privacy tests"
 ANSWERS = "Intervals know no model, and nothing of files"
 AS_THEY_ARE = "Intervals and release files take answers as they are"
 TABLES = "Tables: from cells to columns, to what is learned and declared of them, to files and codes"
-RELEASES = "Releases: from intervals and who draws the rows to privacy tests and papers, to the file"
+RELEASES = "Releases: from intervals to papers and what is drawn anew, to the file"
+MECHANISM = "Mechanism: privacy tests over who draws the rows"
 CIRCLES = "No circles within a room"
 
 LAZY = "\ndef planted():\n    {}\n"
@@ -67,11 +68,11 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (ROAD, "privacy/planted.py", PLAIN, "import sdv_plausible.models.base"),
     (ROAD, "privacy/accounting/planted.py", TYPES, "from sdv_plausible.table.columns import domain"),
     (ROAD, "models/planted.py", LAZY, "from sdv_plausible import evaluation"),
-    (ROAD, "models/planted.py", TYPES, "from ..release import drawing"),
+    (ROAD, "models/planted.py", TYPES, "from ..mechanism import drawing"),
     (ROAD, "table/planted.py", LAZY, "import sdv_plausible.models"),
     (ROAD, "release/planted.py", PLAIN, "from sdv_plausible.sdv import versions"),
     (ROAD, "evaluation/planted.py", LAZY, "from sdv_plausible.models import base"),
-    (ROAD, "evaluation/page/planted.py", TYPES, "from sdv_plausible.release import drawing"),
+    (ROAD, "evaluation/page/planted.py", TYPES, "from sdv_plausible.mechanism import drawing"),
     (ROAD, "sdv/planted.py", LAZY, "import sdv_plausible.commands.cli"),
     (ROAD, "sdv/planted.py", TYPES, "import sdv_plausible.synthesizer"),
     (ROAD, "release/planted.py", LAZY, "import sdv_plausible.audit.disclosure.exact"),
@@ -86,12 +87,14 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (TABLES, "table/cells/planted.py", LAZY, "from sdv_plausible.table.learned import lattice"),
     (TABLES, "table/planted.py", PLAIN, '"""A module without a floor of its own."""'),
     (
-        RELEASES,
-        "release/drawing/planted.py",
+        MECHANISM,
+        "mechanism/drawing/planted.py",
         TYPES,
-        "from sdv_plausible.release.privacy_tests import settings",
+        "from sdv_plausible.mechanism.privacy_tests import settings",
     ),
     (RELEASES, "release/papers/planted.py", LAZY, "from sdv_plausible.release.file import release"),
+    (MECHANISM, "mechanism/planted.py", PLAIN, '"""A module without a floor of its own."""'),
+    (ROAD, "mechanism/planted.py", LAZY, "from sdv_plausible.release.file import release"),
     (RELEASES, "release/planted.py", PLAIN, '"""A module without a floor of its own."""'),
     (ROAD, "questions/planted.py", TYPES, "from sdv_plausible.table.columns import domain"),
     (ROAD, "privacy/planted.py", LAZY, "import sdv_plausible.questions"),
@@ -104,7 +107,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (JUDGE, "evaluation/planted.py", LAZY, "from sdv_plausible.table.cells import series"),
     (AUDIT, "audit/planted.py", LAZY, "import sdv_plausible.sdv"),
     (AUDIT, "audit/planted.py", TYPES, "from sdv_plausible.table.columns import domain"),
-    (AUDIT, "audit/attacks/planted.py", PLAIN, "from sdv_plausible.release import drawing"),
+    (AUDIT, "audit/attacks/planted.py", PLAIN, "from sdv_plausible.mechanism import drawing"),
     (TWO_AUDITS, "audit/disclosure/planted.py", LAZY, "from sdv_plausible.audit.attacks import bounds"),
     (TWO_AUDITS, "audit/attacks/planted.py", TYPES, "from sdv_plausible.audit.disclosure import exact"),
     (TWO_AUDITS, "audit/planted.py", PLAIN, '"""A module without a floor of its own."""'),

@@ -56,7 +56,7 @@ def test_an_explanation_is_of_one_module() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", ["questions/frequent.py", "release/privacy_tests/release_level.py"])
+@pytest.mark.parametrize("module", ["questions/frequent.py", "mechanism/privacy_tests/release_level.py"])
 def test_survivors_are_explained(module: str) -> None:
     """Of the two smallest modules, half a minute; ``./dev mutants`` runs all of them, nine minutes."""
     pytest.importorskip("cosmic_ray")

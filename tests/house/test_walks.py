@@ -55,4 +55,4 @@ def test_there_are_four() -> None:
 
 def test_planted_a_function_that_has_moved_is_found() -> None:
     walk = walks(PAGE)["A privacy test"].replace("`read_test`", "`read_tests`")
-    assert misplaced(walk) == ["release/privacy_tests/settings.py: read_tests"]
+    assert misplaced(walk) == ["mechanism/privacy_tests/settings.py: read_tests"]

@@ -13,8 +13,8 @@ from sdv.errors import InvalidDataError, SamplingError
 from sdv.sampling import Condition, DataFrameCondition
 from sdv.utils import load_synthesizer
 
+from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
 from sdv_plausible.models.paper.paper_network import PaperNetwork
-from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer, RowCapExceededError
@@ -518,7 +518,7 @@ def test_row_cap(mixed_table):
 
 
 def test_nothing_passes(mixed_table):
-    from sdv_plausible.release.drawing.mechanism import TooFewReleasedError
+    from sdv_plausible.mechanism.drawing.mechanism import TooFewReleasedError
 
     synth = make(test="deterministic", k=590, omega=2)
     synth.fit(mixed_table)

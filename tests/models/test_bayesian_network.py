@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import CARDS, FALSE_ALARM, UNIVERSE, network, p_value, table
 
+from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.models import conditional_table
 from sdv_plausible.models.base import Proposals
 from sdv_plausible.models.bayesian_network import BayesianNetwork, topological_order
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release.drawing.omega import Omega
 
 
 @st.composite

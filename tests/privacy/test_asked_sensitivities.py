@@ -26,6 +26,7 @@ from cases import each_once, fast_and_slow
 from doors import fit_codes
 from voting import held_vote
 
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models.adaptive.public import PublicCodes
 from sdv_plausible.models.paper import paper_network as paper_learner
 from sdv_plausible.models.paper.entropies import Entropies
@@ -35,7 +36,6 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import CountTable, Distances
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import read_declarations
 from sdv_plausible.table.learned.lattice import Lattice

@@ -18,9 +18,9 @@ from test_replay_of_doors import RUNS, SOURCES
 from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.commands import cli
 from sdv_plausible.fit.options import OPTIONS
+from sdv_plausible.mechanism.privacy_tests import settings
 from sdv_plausible.models import NAMES
 from sdv_plausible.privacy.neighbours import RELATIONS
-from sdv_plausible.release.privacy_tests import settings
 from sdv_plausible.rules.rule_document import KINDS
 from sdv_plausible.sources.opening import ENGINES, Engine, engine_of
 from tests.flat import values

@@ -22,6 +22,9 @@ from cases import fast_and_slow
 
 from sdv_plausible.fit import budget, learning, voting
 from sdv_plausible.fit.run import Fit
+from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.datasynthesizer import greedy_bayes as greedy_learner
@@ -34,9 +37,6 @@ from sdv_plausible.privacy.accounting import filters, one_row, split
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.counts import CountTable, Distances
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
-from sdv_plausible.release.privacy_tests.settings import Settings
 from sdv_plausible.sources.bounded import Deal
 from sdv_plausible.sources.clusters import DaskSource
 from sdv_plausible.sources.coded import Coder
@@ -114,7 +114,7 @@ MUTANTS = {
     ),
     "the size check is without its margin": Mutant(
         owner=RandomizedTest, name="confirm", old=" - margin < self.least_rows", new=" < self.least_rows",
-        caught_by=(("release/privacy_tests/test_row_tests.py", "test_a_bound_that_a_neighbour_does_not_reach_is_confirmed_as_often_as_charged", (1e-6,)),),
+        caught_by=(("mechanism/privacy_tests/test_row_tests.py", "test_a_bound_that_a_neighbour_does_not_reach_is_confirmed_as_often_as_charged", (1e-6,)),),
     ),
     "margins before a published table are the true ones": Mutant(
         owner=Measurements, name="__init__", old="public.margins(self._counts, ",
@@ -189,7 +189,7 @@ MUTANTS = {
         owner=RandomizedTest, name="_rows_entry", old="max(1, self.least_rows - unit) if self.neighbours.replace else self.least_rows",
         new="self.least_rows",
         caught_by=tuple(
-            ("release/privacy_tests/test_row_tests.py", "test_the_rows_of_a_unit_that_is_replaced_are_not_counted_on", (unit,))
+            ("mechanism/privacy_tests/test_row_tests.py", "test_the_rows_of_a_unit_that_is_replaced_are_not_counted_on", (unit,))
             for unit in (Neighbours(replace=True), Neighbours(rows=2, replace=True, person="ticket"))
         ),
     ),
@@ -223,7 +223,7 @@ MUTANTS = {
     "the pass rate's floor is that of seeds that are not looked at": Mutant(
         owner=RandomizedTest, name="_rows_entry", old="(n_lower, self.stop, self.max_check_plausible)", new="(n_lower, self.stop)",
         caught_by=(
-            ("release/privacy_tests/test_row_tests.py", "test_the_floor_of_the_pass_rate_is_that_of_the_seeds_that_are_counted",
+            ("mechanism/privacy_tests/test_row_tests.py", "test_the_floor_of_the_pass_rate_is_that_of_the_seeds_that_are_counted",
              ({"max_check_plausible": 20}, 20)),
         ),
     ),
@@ -235,7 +235,7 @@ MUTANTS = {
     ),
     "whatever is derived from the paper's learner asks each part for one thing alone": Mutant(
         owner=Settings, name="random_split", old="is_ours(learner) and ", new="",
-        caught_by=(("release/privacy_tests/test_settings.py", "test_structure_and_parameters_are_apart_for_the_papers_learner_alone", ()),),
+        caught_by=(("mechanism/privacy_tests/test_settings.py", "test_structure_and_parameters_are_apart_for_the_papers_learner_alone", ()),),
     ),
     "a fit may charge what was not planned": Mutant(
         owner=budget, name="draw_all", old="ledger.before_charge = only_planned(planned)", new="pass",

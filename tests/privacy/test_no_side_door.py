@@ -23,12 +23,12 @@ from sdv.single_table import base as sdv_base
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.fit import learning as releasing
+from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
+from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
-from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from tests.flat import values
 

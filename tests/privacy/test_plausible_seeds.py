@@ -13,6 +13,7 @@ from cases import fast_and_nightly
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.models.base import Proposals
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
@@ -20,7 +21,6 @@ from sdv_plausible.privacy import plausible_seeds
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, partition_number, scan_plausible_seeds
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release.drawing.omega import Omega
 
 # --- partition numbers ------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ import guarded
 import numpy as np
 import pytest
 
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.privacy.accounting.losses import ApproxDP, BoundedRangeLoss, GaussianLoss, ReleaseLoss
 from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -25,7 +26,6 @@ from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis, CountTable
 from sdv_plausible.questions.queryable import MANY_TABLES, Queryable
-from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from tests.flat import bound
 
 CARDS = (3, 2, 4)

@@ -18,6 +18,8 @@ import pytest
 from cases import fast_and_nightly
 
 from sdv_plausible.audit.disclosure import exact
+from sdv_plausible.mechanism.privacy_tests import release_level
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, ReleaseLoss
 from sdv_plausible.privacy.accounting.release_loss import release_margin, size_lower_bound_margin
 from sdv_plausible.privacy.entries import LedgerEntry
@@ -27,8 +29,6 @@ from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions import frequent, queryable
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.privacy_tests import release_level
-from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from tests.flat import bound
 
 Sizes = tuple[int, ...]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.privacy.accounting.losses import (
     ApproxDP,
     BoundedRangeLoss,
@@ -29,7 +30,6 @@ from sdv_plausible.questions.counts import Axis, CountTable, Distances, NumberOf
 from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
-from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from tests.flat import bound
 
 CARDS = (3, 2, 4)

@@ -10,12 +10,12 @@ import pytest
 from sdv.errors import SamplingError
 
 from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer, metadata_of
+from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.models.latent.latent_learner import Latent
 from sdv_plausible.models.latent.model import LatentSeeds, terms
 from sdv_plausible.models.latent.network import VALUE_STEP
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release.drawing.omega import Omega
 from sdv_plausible.rules import Forbidden
 from sdv_plausible.sdv import sampling
 from sdv_plausible.sdv.versions import from_native, to_native

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.file.invented import Place, invent
 from sdv_plausible.release.file.sampling import sample_table
 from sdv_plausible.release.file.schema import TableSchema, as_stored

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting import losses as known_losses
@@ -23,11 +24,10 @@ from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours, person_of
 from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.release.file.settings import privacy_of, splits_of
-from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 
 if TYPE_CHECKING:  # those hold ledgers themselves
-    from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
+    from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
     from sdv_plausible.release.file.answers import Answers
     from sdv_plausible.table.columns.domain import Domain
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.models import learner_of
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.models.bayesian_network import named_structure
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.file import documents
 from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.ledger import Statement, check_ledger
@@ -30,8 +30,8 @@ from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.whole_files import write_whole
 
 if TYPE_CHECKING:
-    from sdv_plausible.release.drawing.redrawn import About
     from sdv_plausible.release.papers.privacy_card import PrivacyCard
+    from sdv_plausible.release.redrawn import About
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -184,7 +184,7 @@ class Release(ManyRows):
         """
         coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
         learner = learner_of(self.settings)
-        from sdv_plausible.release.drawing.redrawn import INDEPENDENT_ROWS, redrawn_models
+        from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, redrawn_models
 
         models = redrawn_models(
             learner, self.model, self.answers, self.domain, num_tables, about, coins.spawn("models"),

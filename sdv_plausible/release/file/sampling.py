@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.file.invented import Place, invent
 from sdv_plausible.release.file.schema import TableSchema, as_stored
 from sdv_plausible.rules.rule_set import FittedRules

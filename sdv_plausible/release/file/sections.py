@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.file import documents
 from sdv_plausible.release.file.answers import Answers, read_answers, write_answers
 from sdv_plausible.release.file.domain import check_column, read_domain, write_domain

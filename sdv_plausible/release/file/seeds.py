@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedPrefixes, ReleasedSeeds
 from sdv_plausible.models.base import PrefixModel
-from sdv_plausible.release.drawing.released_prefixes import ReleasedPrefixes, ReleasedSeeds
 from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.table.columns.domain import Domain
 

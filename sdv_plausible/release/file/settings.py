@@ -13,14 +13,14 @@ from typing import Any, get_args
 
 import numpy as np
 
+from sdv_plausible.mechanism.privacy_tests.base import PrivacyTest, option_names
+from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.settings import TESTS_BY_NAME, Settings
 from sdv_plausible.models import learner_of, words_of
 from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours, person_of
 from sdv_plausible.release.file.invented import LOCALE
 from sdv_plausible.release.file.parts import Placed, check_writable
-from sdv_plausible.release.privacy_tests.base import PrivacyTest, option_names
-from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.release.privacy_tests.settings import TESTS_BY_NAME, Settings
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.declared.declarations import Types, Undeclared
 

@@ -11,8 +11,8 @@ from sdv_plausible.fit.options import MODELS as ALL_MODELS
 from sdv_plausible.fit.options import TESTS, VOTE_TAKES, arguments_of, misplaced, typed_default
 from sdv_plausible.fit.parts import refuse_whole
 from sdv_plausible.fit.plan import Plan
+from sdv_plausible.mechanism.privacy_tests.settings import TESTS_BY_NAME
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.release.privacy_tests.settings import TESTS_BY_NAME
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.determined import Determined
 from sdv_plausible.rules.making import Sum

@@ -23,6 +23,11 @@ from theory.fixed_omega import FixedOmegaRows
 from theory.release_test_loss import release_test_loss
 
 from sdv_plausible.audit.disclosure import exact
+from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.mechanism.drawing.omega import Omega
+from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
+from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.accounting.loss_distribution import Composer, SortedLosses
@@ -30,11 +35,6 @@ from sdv_plausible.privacy.accounting.released_rows import ReleasedRows
 from sdv_plausible.privacy.accounting.theorem1 import floor_by_construction, theorem1
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.drawing.omega import Omega
-from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
-from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from tests.flat import bound, rebound, settings_of
 
 A = Fraction(1, 2)  # exp(-epsilon0), rational

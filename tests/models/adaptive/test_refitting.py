@@ -13,7 +13,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
-from sdv_plausible.release.drawing.redrawn import redraw
+from sdv_plausible.release.redrawn import redraw
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 ROWS = 30_000

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, norm
 
+from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.latent import model as latent_model
 from sdv_plausible.models.latent.model import LOG_STEP, draw, features, law, log_totals, terms
@@ -16,7 +17,6 @@ from sdv_plausible.models.latent.network import LEVELS, VALUE_STEP, precisions
 from sdv_plausible.models.learners import far_share, plausible_gamma
 from sdv_plausible.privacy.accounting.losses import ApproxDP
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
 from tests.flat import bound
 
 FLOOR, DRAWS = 0.2, 20_000

@@ -28,7 +28,7 @@ from jsonschema import Draft202012Validator
 from releases import fitted
 
 from sdv_plausible import Release, to_registry
-from sdv_plausible.release.drawing.mechanism import TooFewReleasedError
+from sdv_plausible.mechanism.drawing.mechanism import TooFewReleasedError
 from sdv_plausible.release.file import ledger, parts, rules, seeds
 from sdv_plausible.release.file.arrays import decode, encode
 from sdv_plausible.release.file.parts import Placed

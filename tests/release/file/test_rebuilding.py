@@ -16,7 +16,7 @@ from releases import CASES, COLUMNS, DECLARED, fitted, shared, table
 from sdv.sampling import Condition
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, ReleaseTest, fit_source
-from sdv_plausible.release.drawing.sampler import Sampler
+from sdv_plausible.mechanism.drawing.sampler import Sampler
 from sdv_plausible.release.file.models import write_model
 from sdv_plausible.sdv.metadata import metadata_from_columns
 

@@ -22,12 +22,12 @@ from sdv_plausible.datasets import census_like, census_like_metadata
 from sdv_plausible.evaluation.page.guarantee import Guarantee
 from sdv_plausible.fit.earlier import earlier_losses
 from sdv_plausible.fit.learned_domain import learned_file
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.privacy import ledger as ledgers
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.release.file import ledger as sections
 from sdv_plausible.release.file.documents import write
 from sdv_plausible.release.papers.card_lines import LIMITS
-from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.declared.domain_file import DomainFile
 from tests.flat import values

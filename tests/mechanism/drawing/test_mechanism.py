@@ -10,15 +10,15 @@ import pytest
 from release_cases import SEEDS, network, state
 from scipy.stats import binom
 
+from sdv_plausible.mechanism.drawing import mechanism as mechanism_module
+from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
+from sdv_plausible.mechanism.drawing.omega import Omega
+from sdv_plausible.mechanism.privacy_tests import randomized
+from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
+from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.models.base import Proposals
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release.drawing import mechanism as mechanism_module
-from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
-from sdv_plausible.release.drawing.omega import Omega
-from sdv_plausible.release.privacy_tests import randomized
-from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
-from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
 
 
 class Watched:

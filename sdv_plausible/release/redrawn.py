@@ -14,13 +14,13 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
+from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedPrefixes, ReleasedSeeds
 from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.transcript import ALL_ROWS, NoisyAnswer
-from sdv_plausible.release.drawing.released_prefixes import ReleasedPrefixes, ReleasedSeeds
 from sdv_plausible.release.intervals.margins import number_of_rows
 from sdv_plausible.table.columns.domain import Domain
 

@@ -16,6 +16,10 @@ from release_cases import SEEDS, network
 from scipy.stats import binom
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible.mechanism.drawing.omega import Omega
+from sdv_plausible.mechanism.privacy_tests import randomized
+from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
+from sdv_plausible.mechanism.privacy_tests.randomized import SIZE_EPSILON, RandomizedTest
 from sdv_plausible.privacy.accounting import one_row
 from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss
 from sdv_plausible.privacy.accounting.losses import DiscreteLaplaceLoss, InfiniteLoss
@@ -28,10 +32,6 @@ from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.drawing.omega import Omega
-from sdv_plausible.release.privacy_tests import randomized
-from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
-from sdv_plausible.release.privacy_tests.randomized import SIZE_EPSILON, RandomizedTest
 from tests.flat import bound, rebound
 
 # --- who passes -------------------------------------------------------------------------------------------------------

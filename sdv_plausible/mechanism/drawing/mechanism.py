@@ -15,12 +15,12 @@ from typing import Protocol
 
 import numpy as np
 
+from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.models.base import Proposals, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.samplers import count_among_drawn
-from sdv_plausible.release.drawing.omega import Omega
 
 BATCH = 1 << 17  # proposals made at once, at most
 SPARE = 64  # proposals made beyond those that the pass rate so far asks for

@@ -7,14 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from sdv_plausible.mechanism.drawing.omega import Omega
+from sdv_plausible.mechanism.drawing.sampler import Sampler
+from sdv_plausible.mechanism.privacy_tests.row_tests import RowByRowTest
 from sdv_plausible.models.base import SeedModel
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.drawing.omega import Omega
-from sdv_plausible.release.drawing.sampler import Sampler
-from sdv_plausible.release.privacy_tests.row_tests import RowByRowTest
 
 
 @dataclass(frozen=True, kw_only=True)

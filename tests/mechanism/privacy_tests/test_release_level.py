@@ -15,6 +15,10 @@ import pytest
 from doors import release_seeds
 from release_cases import SEEDS, network, state
 
+from sdv_plausible.mechanism.drawing.mechanism import TooFewReleasedError
+from sdv_plausible.mechanism.drawing.omega import Omega
+from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedPrefixes
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
@@ -23,10 +27,6 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.drawing.mechanism import TooFewReleasedError
-from sdv_plausible.release.drawing.omega import Omega
-from sdv_plausible.release.drawing.released_prefixes import ReleasedPrefixes
-from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from tests.flat import bound
 
 TEST = bound(ReleaseTest, k=8, epsilon0=1.0, delta=0.01)

@@ -10,16 +10,16 @@ import pytest
 from doors import release_seeds
 from release_cases import SEEDS, network
 
+from sdv_plausible.mechanism.drawing import sampler as samplers
+from sdv_plausible.mechanism.drawing.diagnosis import diagnose, seed_diagnostics
+from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
+from sdv_plausible.mechanism.drawing.omega import Omega
+from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, RecordSampler
+from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
+from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release.drawing import sampler as samplers
-from sdv_plausible.release.drawing.diagnosis import diagnose, seed_diagnostics
-from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
-from sdv_plausible.release.drawing.omega import Omega
-from sdv_plausible.release.drawing.sampler import PrefixSampler, RecordSampler
-from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
-from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from tests.flat import bound
 
 ORDER = network().order

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.mechanism.drawing.sampler import RecordSampler, Sampler
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.drawing.sampler import RecordSampler, Sampler
 
 SHOWN_OMEGAS = 6  # a readable number of lines
 

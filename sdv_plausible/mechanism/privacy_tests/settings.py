@@ -7,6 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from sdv_plausible.mechanism.drawing.omega import Omega
+from sdv_plausible.mechanism.privacy_tests.base import PrivacyTest
+from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
+from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.models import is_ours
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.learners import makes
@@ -15,11 +20,6 @@ from sdv_plausible.privacy.accounting.losses import squares
 from sdv_plausible.privacy.accounting.split import RandomSplit, check_split
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.release.drawing.omega import Omega
-from sdv_plausible.release.privacy_tests.base import PrivacyTest
-from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
-from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 
 TestName = Literal["release", "randomized", "deterministic"]
 MARGIN = 1e-6  # of an envelope's noise: how discrete noise adds up is computed to a ten millionth

@@ -5,8 +5,8 @@ It decides which candidates may leave, knows what that costs, and who draws the 
 Three guarantees, never blurred (docs/explanation/privacy_promise.md):
 :class:`~sdv_plausible.DeterministicTest` gives plausible deniability only,
 :class:`~sdv_plausible.RandomizedTest` gives differential privacy row by row,
-:class:`~sdv_plausible.ReleaseTest` gives one guarantee for any number of rows. Nothing else in the package
-asks which test it is.
+:class:`~sdv_plausible.ReleaseTest` gives one guarantee for any number of rows. Elsewhere it is asked
+whether a test is the last one, which needs no records, and by the ledger's sentences whether it is the second.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from copy import copy
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
 
+from sdv_plausible.mechanism.drawing.omega import Omega
+from sdv_plausible.mechanism.drawing.sampler import Sampler
 from sdv_plausible.models.base import SeedModel
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.drawing.omega import Omega
-from sdv_plausible.release.drawing.sampler import Sampler
 
 Test = TypeVar("Test", bound="PrivacyTest")
 PREFIX_CELLS = 8  # default omega keeps this many combinations of the seed's values, at most

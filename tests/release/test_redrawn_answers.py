@@ -10,7 +10,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Asked, Axis
 from sdv_plausible.questions.transcript import NoisyAnswer
-from sdv_plausible.release.drawing.redrawn import about_codes, redraw, sampling_deviations
+from sdv_plausible.release.redrawn import about_codes, redraw, sampling_deviations
 
 ALARM = 1e-9
 CELLS = 500

@@ -11,13 +11,13 @@ from release_cases import SEEDS, network
 from sdv.metadata import Metadata
 
 from sdv_plausible import DeterministicTest
+from sdv_plausible.mechanism.drawing import mechanism
+from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism, parts_of, workers
+from sdv_plausible.mechanism.drawing.omega import Omega
+from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, RecordSampler
+from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release.drawing import mechanism
-from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism, parts_of, workers
-from sdv_plausible.release.drawing.omega import Omega
-from sdv_plausible.release.drawing.sampler import PrefixSampler, RecordSampler
-from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer, RowCapExceededError
 
 

@@ -9,12 +9,12 @@ import oracles
 import pytest
 from networks import FALSE_ALARM, UNIVERSE, Fixed, network, p_value
 
+from sdv_plausible.mechanism.drawing import released_prefixes
+from sdv_plausible.mechanism.drawing.mechanism import TooFewReleasedError
+from sdv_plausible.mechanism.drawing.released_prefixes import LEAST_WEIGHTED, ReleasedPrefixes, ReleasedSeeds
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.drawing import released_prefixes
-from sdv_plausible.release.drawing.mechanism import TooFewReleasedError
-from sdv_plausible.release.drawing.released_prefixes import LEAST_WEIGHTED, ReleasedPrefixes, ReleasedSeeds
 
 
 def released(net: BayesianNetwork) -> ReleasedSeeds:

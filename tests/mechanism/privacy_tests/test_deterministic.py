@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
+from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
+from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.privacy.accounting.checked_rows import CheckedRows
 from sdv_plausible.privacy.accounting.theorem1 import log_pass_probability
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
-from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
 from tests.flat import bound
 
 COMMON = {"k": 30, "gamma": 4.0, "epsilon0": 1.0, "delta": 1e-6, "row_cap": 100, "least_rows": 10_000}

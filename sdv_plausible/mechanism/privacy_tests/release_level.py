@@ -8,6 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from sdv_plausible.mechanism.drawing.omega import Omega
+from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
+from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, Sampler
+from sdv_plausible.mechanism.privacy_tests.base import PrivacyTest
 from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
@@ -17,10 +21,6 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.drawing.omega import Omega
-from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
-from sdv_plausible.release.drawing.sampler import PrefixSampler, Sampler
-from sdv_plausible.release.privacy_tests.base import PrivacyTest
 
 
 @dataclass(frozen=True, kw_only=True)

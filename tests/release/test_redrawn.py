@@ -13,7 +13,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, combine, met
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.privacy.noise import mechanisms
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.drawing.redrawn import redrawn_models
+from sdv_plausible.release.redrawn import redrawn_models
 from tests.flat import values
 
 DECLARED = {"a": {"range_values": ["x", "y", "z"]}, "b": {"range_min": 0, "range_max": 19}}

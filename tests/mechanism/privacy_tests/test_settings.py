@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sdv_plausible.mechanism.drawing.omega import Omega
+from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
+from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
+from sdv_plausible.mechanism.privacy_tests.settings import SEED_DELTA_SHARE, Settings
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
-from sdv_plausible.release.drawing.omega import Omega
-from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
-from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
-from sdv_plausible.release.privacy_tests.settings import SEED_DELTA_SHARE, Settings
 from tests.flat import bound, settings_of
 
 GOOD = {

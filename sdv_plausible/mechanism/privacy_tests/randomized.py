@@ -8,6 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from sdv_plausible.mechanism.drawing.omega import Omega
+from sdv_plausible.mechanism.drawing.sampler import Sampler
+from sdv_plausible.mechanism.privacy_tests.row_tests import RowByRowTest
 from sdv_plausible.models.base import SeedModel
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss, Loss
@@ -19,9 +22,6 @@ from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.drawing.omega import Omega
-from sdv_plausible.release.drawing.sampler import Sampler
-from sdv_plausible.release.privacy_tests.row_tests import RowByRowTest
 
 SIZE_EPSILON = 0.1  # randomised test: spent on the noisy number of seeds
 SIZE_DELTA_SHARE = 0.01  # of the seeds' delta, for the event that its lower bound is too high

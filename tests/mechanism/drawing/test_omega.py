@@ -7,8 +7,8 @@ import pytest
 from networks import FALSE_ALARM
 from scipy.stats import chisquare
 
+from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.drawing.omega import Omega
 
 
 @pytest.mark.parametrize(

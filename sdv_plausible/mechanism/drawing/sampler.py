@@ -10,18 +10,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sdv_plausible.models.base import PrefixModel, SeedModel
-from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.transcript import NoisyAnswer
-from sdv_plausible.release.drawing.mechanism import (
+from sdv_plausible.mechanism.drawing.mechanism import (
     PlausibleDeniabilityMechanism,
     Rows,
     RunParts,
     parts_of,
     workers,
 )
-from sdv_plausible.release.drawing.released_prefixes import ReleasedSeeds
+from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
+from sdv_plausible.models.base import PrefixModel, SeedModel
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.transcript import NoisyAnswer
 
 ATTEMPTS, ATTEMPTS_PER_ROW = 100_000, 1000  # of Mechanism 1 before it gives up, where it may
 

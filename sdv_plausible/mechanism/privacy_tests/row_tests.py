@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sdv_plausible.mechanism.drawing.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.mechanism.drawing.omega import Omega
+from sdv_plausible.mechanism.drawing.sampler import RecordSampler, Sampler
+from sdv_plausible.mechanism.privacy_tests.base import PrivacyTest
 from sdv_plausible.models.base import SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.drawing.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.drawing.omega import Omega
-from sdv_plausible.release.drawing.sampler import RecordSampler, Sampler
-from sdv_plausible.release.privacy_tests.base import PrivacyTest
 
 
 @dataclass(frozen=True, kw_only=True)

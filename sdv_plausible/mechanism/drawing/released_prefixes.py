@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sdv_plausible.mechanism.drawing.mechanism import TooFewReleasedError
+from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.frequent import GroupRelease
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.drawing.mechanism import TooFewReleasedError
-from sdv_plausible.release.drawing.omega import Omega
 
 SYSTEMATIC_ROWS = 200_000
 LEAST_WEIGHTED, WEIGHTED_PER_ROW = 20_000, 10  # rows drawn for likelihood weighting

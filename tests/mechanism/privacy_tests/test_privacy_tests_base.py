@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sdv_plausible.mechanism.drawing.omega import Omega
+from sdv_plausible.mechanism.privacy_tests.base import PREFIX_CELLS
+from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
+from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.models.base import PrefixModel, SeedModel
-from sdv_plausible.release.drawing.omega import Omega
-from sdv_plausible.release.privacy_tests.base import PREFIX_CELLS
-from sdv_plausible.release.privacy_tests.deterministic import DeterministicTest
-from sdv_plausible.release.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.release.privacy_tests.release_level import ReleaseTest
 from tests.flat import bound
 
 TESTS = {
