@@ -6,7 +6,7 @@ Three guarantees, never blurred (docs/explanation/privacy_promise.md):
 :class:`~sdv_plausible.DeterministicTest` gives plausible deniability only,
 :class:`~sdv_plausible.RandomizedTest` gives differential privacy row by row,
 :class:`~sdv_plausible.ReleaseTest` gives one guarantee for any number of rows. Elsewhere it is asked
-whether a test is the last one, which needs no records, and by the ledger's sentences whether it is the second.
+whether a test is the last one, which needs no records, and by a sentence of the ledger whether the second.
 """
 
 from __future__ import annotations
