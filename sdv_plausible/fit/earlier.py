@@ -26,6 +26,7 @@ from sdv_plausible.table.declared.domain_file import DomainFile, digest
 from sdv_plausible.table.learned.private_domain import Whole
 
 EARLIER = "learned earlier"
+MOST_COLUMNS = 100_000  # as in a release file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,11 +131,13 @@ def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
     if set(parts) - {"columns", "types"} != {"charge", "ledger"}:
         raise Placed(learned, f"{place}: learned").refuse("must have the entries charge, columns and ledger")
     if "columns" in parts:  # version 0.1 named none
-        paid = {name: one.text() for name, one in parts["columns"].entries().items()}
+        paid = {name: one.text() for name, one in parts["columns"].entries(MOST_COLUMNS).items()}
         known = file.declarations()
         learned_here = (name for name in file.private if name not in file.edited)  # which end the claim
         if strange := [name for name in learned_here if paid.get(name) != digest(known[name])]:
             raise strangers(place, strange, sorted(paid))
+    for one in parts["types"].entries(MOST_COLUMNS).values() if "types" in parts else ():
+        one.entries()  # complains of what is no mapping of words
     ledger, _ = read_ledger(parts["ledger"])
     if not any(entry.losses for entry in ledger.entries):
         raise parts["ledger"].refuse("must have a loss: learn the domain anew (declare --private)")

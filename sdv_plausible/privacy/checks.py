@@ -37,7 +37,9 @@ class Refused(ValueError):  # noqa: N818  nothing has gone wrong
         What it must be, and what to try; the way out may be empty.
     """
 
-    def __init__(self, field: str, value: Any, rule: str, way_out: str = "") -> None:
+    def __init__(self, field: str, value: Any = None, rule: str | None = None, way_out: str = "") -> None:
+        if rule is None:  # a sentence alone, as SDV makes an error anew
+            field, value, rule = "", NotShown, field
         value = value if _is_plain(value) else type(value)
         super().__init__(field, value, rule, way_out)
         self.field, self.value, self.rule, self.way_out = field, value, rule, way_out

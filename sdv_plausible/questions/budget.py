@@ -208,10 +208,9 @@ class Meter:
         if allowed.shares:
             shares = sorted([*self._shares, *shares], reverse=True)
             _check_even(shares, allowed.shares)
-            self._shares = shares
         epsilons = _taken("epsilon", self._epsilons, epsilon / parts, parts)
-        self._failures = _taken("failure", self._failures, failure)
-        self._epsilons = epsilons
+        failures = _taken("failure", self._failures, failure)
+        self._shares, self._epsilons, self._failures = shares, epsilons, failures
         for what, cost in wanted.items():
             setattr(self, what, getattr(self, what) + cost)
 

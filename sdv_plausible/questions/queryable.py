@@ -300,7 +300,7 @@ class Queryable(Door):
     # --- the rows themselves ----------------------------------------------------------------------
 
     def seed_records(self, paid_for: str) -> SeedRecords:
-        """Records for a row-by-row privacy test, whose own entry must be in the ledger.
+        """Records for a row-by-row privacy test, whose own entry must have opened this door.
 
         Parameters
         ----------
@@ -312,11 +312,10 @@ class Queryable(Door):
         ValueError
             If there is no such entry.
         """
-        charged = {entry.name for entry in self._ledger.entries if entry.losses and entry.parts == ("seeds",)}
-        if paid_for not in charged:
+        if paid_for not in self._of_test:
             raise ValueError(
-                f"the ledger has no entry {paid_for!r} of a privacy test (parts seeds) with a loss: charge "
-                "it before records are handed out"
+                f"no entry {paid_for!r} of a privacy test (parts seeds) with a loss has opened this door: "
+                "charge it before records are handed out"
             )
         return SeedRecords(self._rows.records())
 

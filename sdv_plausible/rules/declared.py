@@ -142,7 +142,7 @@ def _words(spec: Mapping[str, Any], declared: Any) -> Words:
     if not isinstance(declared, Attribute):
         return {**spec, **declared} if isinstance(declared, Mapping) else dict(spec)
     if declared.provenance == "private":  # what a rule makes of its values would hang on answers of the rows
-        return {**spec, "sdtype": sdtype_of(declared)}
+        return {"sdtype": sdtype_of(declared), **spec}
     found: Words = {"sdtype": sdtype_of(declared), "range_is_nullable": declared.nullable}
     if declared.provenance in ("edited", "inferred"):
         found["provenance"] = "edited"

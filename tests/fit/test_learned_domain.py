@@ -122,6 +122,9 @@ def test_a_file_without_its_ledger_is_refused(learned):
     [
         (lambda d: d.update(learned=3), "'learned' must be"),
         (lambda d: d["learned"].pop("charge"), "charge"),
+        (lambda d: d["learned"].update(columns=["age", "town"]), "learned.columns: must be an object"),
+        (lambda d: d["learned"].update(types=["id"]), "learned.types: must be an object"),
+        (lambda d: d["learned"].update(types={"id": "id"}), "learned.types.id: must be an object"),
         (lambda d: d["learned"]["ledger"]["entries"].clear(), "must be at least one entry"),
         (lambda d: d["learned"]["ledger"]["entries"][0]["losses"].clear(), "must have a loss"),
         (lambda d: d["learned"]["ledger"]["entries"][0]["losses"][0].update(type="Free"), "type"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from decimal import Decimal
 from fractions import Fraction
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.checks import Refused
 
 TINY = 5e-324
 BELOW, ABOVE = math.nextafter(1.0, 0.0), math.nextafter(1.0, 2.0)
@@ -96,3 +98,11 @@ def test_finite_arrays():
         check.finite_array("x", ["1"])
     with pytest.raises(ValueError, match=r"^x must be finite: 2 values are NaN or infinite"):
         check.finite_array("x", [1.0, math.nan, math.inf])
+
+
+def test_a_refusal_is_made_anew_from_its_sentence() -> None:
+    """As SDV does with whatever a call raises: type(error)(words)."""
+    for refused in (Refused("k", 0, "must be a whole number"), Refused.saying("rules", "rules: no")):
+        assert str(type(refused)(str(refused))) == str(refused)
+        assert str(pickle.loads(pickle.dumps(refused))) == str(refused)
+        assert refused.field in ("k", "rules")

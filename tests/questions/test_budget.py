@@ -298,6 +298,18 @@ def test_a_cost_is_a_number_of_at_least_zero(what, cost):
     assert getattr(meter, what) == 0.0
 
 
+def test_what_is_refused_for_one_piece_leaves_the_others():
+    paid = allowed(
+        GaussianLoss(sensitivity_over_sigma=1.0, count=2), ApproxDP(epsilon=1.0, delta=0.01, count=2)
+    )
+    meter = Meter(paid)
+    for beyond in ({"failure": 0.015}, {"epsilon": 1.5}):
+        with pytest.raises(BudgetExceededError):
+            meter.spend(**{"share": 0.5, "epsilon": 1.0, "failure": 0.01, **beyond})
+    for _ in range(2):
+        meter.spend(share=0.5, epsilon=1.0, failure=0.01)
+
+
 def test_no_share_of_several_gives_budget_back():
     meter = Meter(Allowance(mu=1.0))
     with pytest.raises(ValueError, match=r"^share \(.*at least 0"):

@@ -20,13 +20,14 @@ _STORED = {  # names of numpy's, pandas' and Arrow's types; what none of them fi
     "half numbers": r"halffloat",  # of Arrow
     "moments": r"datetime64\[.*\]|timestamp\[.*\]|date(32|64)\[.*\]",
     "texts": r"object|str(ing)?|large_string|category|null",
-    "others": r"(timedelta64|period|interval|time32|time64|duration|fixed_size_binary)\[.*\]|(large_)?binary",
+    "spans": r"(timedelta64|period|interval|duration)\[.*\]",  # which are no numbers, and no names
+    "others": r"(time32|time64|fixed_size_binary)\[.*\]|(large_)?binary",
 }
-_ANY = {"truths", "numbers", "odd numbers", "half numbers", "moments", "texts", "others"}
+_ANY = {"truths", "numbers", "odd numbers", "half numbers", "moments", "texts", "spans", "others"}
 _READ = {
-    "numerical": _ANY - {"half numbers"} | {"uncounted numbers"},
-    "datetime": {"truths", "numbers", "moments", "texts", "others"},
-    PERSON: _ANY | {"uncounted numbers"},
+    "numerical": {"truths", "numbers", "odd numbers", "uncounted numbers", "texts"},
+    "datetime": {"truths", "numbers", "moments", "texts", "spans", "others"},
+    PERSON: _ANY - {"spans"} | {"uncounted numbers"},
     **dict.fromkeys(CATEGORIES, _ANY),
 }
 

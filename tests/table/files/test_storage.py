@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from cases import each_once
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
+from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source, metadata_of
 from sdv_plausible.fit import learned_domain
 from sdv_plausible.fit.budget import Budget
 from sdv_plausible.fit.learned_domain import learned_file
@@ -320,3 +320,32 @@ def test_sparse_columns_are_refused_by_their_type(door: str, budget: Budget) -> 
             with pytest.raises(ValueError, match="is stored as Sparse"):
                 DOORS[door](rows, columns, budget, person)
     assert budget.charged()["epsilon"] == 0
+
+
+@pytest.mark.parametrize(
+    ("cells", "declared"),
+    [
+        (pd.date_range("2020-01-01", periods=90), "numerical"),
+        (pd.period_range("2020-01", periods=90, freq="M"), "numerical"),
+        (pd.to_timedelta(range(90), unit="s"), "numerical"),
+        (pd.arrays.IntervalArray.from_breaks(range(91)), "id"),
+        (pd.to_timedelta(range(90), unit="s"), "id"),
+    ],
+    ids=lambda x: getattr(x, "dtype", x),
+)
+def test_a_type_in_which_every_cell_is_lost_costs_nothing(cells, declared, tmp_path):
+    """Of numbers, and of those that name people. Control: the same column as a category, and with cells that go."""
+    frame = pd.DataFrame({"x": cells, "sex": ["f", "m"] * 45})
+    person = "x" if declared == "id" else None
+    domain = {"x": {"sdtype": declared}, "sex": {"range_values": ["f", "m"]}}
+    budget = Budget(9.0, 1e-6, tmp_path / "b")
+    told = {"domain": domain, "budget": budget, "person": person}
+    for fit in (
+        lambda: PlausibleDeniabilitySynthesizer(metadata_of(domain), **told).fit(frame),
+        lambda: fit_source(frame, **told, scratch=tmp_path),
+    ):
+        with pytest.raises(ValueError, match="column 'x' is stored as .*, and declared as"):
+            fit()
+    assert budget.charged()["epsilon"] == 0
+    check_storage(frame, {"x": "categorical"})
+    check_storage(frame.assign(x=range(90)), {"x": declared})
