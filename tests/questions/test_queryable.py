@@ -260,6 +260,7 @@ def test_the_number_of_rows_has_laplace_noise_of_a_unit():
     (call,) = calls
     assert (call.name, call.sensitivity, call.budget, call.shape) == ("discrete_laplace", 3.0, 0.5, (1,))
     assert call.scale == pytest.approx(6.0)
+    assert rows._meter.failure == 0.01
     with pytest.raises(BudgetExceededError, match="epsilon"):
         rows.count_rows(0.01, 0.0)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import pandas as pd
 import pytest
 import ruled
 
@@ -176,3 +177,19 @@ def as_if_declared(honest: Any, spec: Any, attribute: Any) -> Any:
     if isinstance(attribute, Attribute):
         attribute = replace(attribute, provenance="declared")
     return honest(spec, attribute)
+
+
+def test_rules_changed_after_a_look_end_the_claim_of_the_next_fit_too() -> None:
+    """Though nothing was learned: columns that stand in for others are of these rules. Control: as they were."""
+    words = {"a": {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0}}
+    words["b"] = {**words["a"], "range_max": 20}
+    frame = pd.DataFrame({"a": [1, 2, 3] * 30, "b": [4, 5, 9] * 30})
+    rule = Inequality("a", "b")
+    for looked, claims in (((digest(rule.to_dict()),), True), (("0" * 64,), False)):
+        file = DomainFile(columns=words, looked_rules=looked)
+        first = PlausibleDeniabilitySynthesizer(metadata_of(words), domain=file, rules=[rule], epsilon=1.0)
+        first.fit(frame)
+        later = replace(first.get_domain(), looked={}, looked_rules=None)
+        assert first.privacy_ledger().claims_privacy == claims
+        given = metadata_of(later)
+        assert PlausibleDeniabilitySynthesizer(given, domain=later).plan().ledger.claims_privacy == claims
