@@ -20,8 +20,7 @@ import guarded
 import pytest
 from cases import fast_and_slow
 
-from sdv_plausible.fit import budget, learning, voting
-from sdv_plausible.fit.run import Fit
+from sdv_plausible.fit import budget, learning, run, voting
 from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.mechanism.privacy_tests.settings import Settings
@@ -152,7 +151,7 @@ MUTANTS = {
         ),
     ),
     "all rows of a person vote": Mutant(
-        owner=Fit, name="run", old="rows = rows.of_persons(", new="_ = rows.of_persons(",
+        owner=run, name="chosen", old="rows = rows.of_persons(", new="_ = rows.of_persons(",
         caught_by=(("fit/test_voting.py", "test_the_rows_that_vote_are_those_chosen", ()),),
     ),
     "after a vote the total is that of the types found": Mutant(
