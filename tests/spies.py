@@ -17,7 +17,7 @@ import pytest
 
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import NoiseCall, record_calls
-from sdv_plausible.questions.counts import CountTable, NumberOfRows
+from sdv_plausible.questions.counts import CountTable, NumberOfRows, numbers_apart
 from sdv_plausible.questions.queryable import Queryable
 
 Cells = Mapping[Any, float]
@@ -66,6 +66,8 @@ class Asked:
         Noise that was drawn for it.
     answer : object
         What was answered.
+    apart : int
+        Numbers of it that were charged one by one.
     """
 
     kind: str
@@ -75,16 +77,21 @@ class Asked:
     paid: float
     calls: tuple[NoiseCall, ...]
     answer: Any
+    apart: int = 1
 
     def move(self, other: Any) -> float:
         """Distance of the exact answers of the rows and of other rows, in the norm of the noise."""
+        return self.moves(other)[0]
+
+    def moves(self, other: Any) -> tuple[float, float]:
+        """That distance, and the largest of a single number."""
         a, b = self._own, self.exact(other)
         steps = [abs(a.get(cell, 0) - b.get(cell, 0)) for cell in {*a, *b}]
         names = {call.name for call in self.calls}
         norm: Any = (
             math.hypot if "discrete_gaussian" in names else max if "exponential_choice" in names else None
         )
-        return float(norm(*steps, 0) if norm else math.fsum(steps))
+        return float(norm(*steps, 0) if norm else math.fsum(steps)), max(steps, default=0.0)
 
     @cached_property
     def _own(self) -> Cells:
@@ -142,11 +149,18 @@ def watched(answers: list[Any] | None = None) -> Iterator[list[Asked]]:
         return copy.deepcopy(answers[len(seen)])
 
     def note(
-        self: Queryable, kind: str, parameters: Any, exact: Any, paid: float, calls: Any, answer: Any
+        self: Queryable,
+        kind: str,
+        parameters: Any,
+        exact: Any,
+        paid: float,
+        calls: Any,
+        answer: Any,
+        apart: int = 1,
     ) -> Any:
         answer = replayed(answer)
         seen.append(
-            Asked(kind=kind, parameters=plain(parameters), rows=self._rows, exact=exact, paid=paid, calls=tuple(calls), answer=copy.deepcopy(answer))
+            Asked(kind=kind, parameters=plain(parameters), rows=self._rows, exact=exact, paid=paid, calls=tuple(calls), answer=copy.deepcopy(answer), apart=apart)
         )  # fmt: skip
         return answer
 
@@ -181,7 +195,10 @@ def watched(answers: list[Any] | None = None) -> Iterator[list[Asked]]:
             with record_calls() as calls:
                 drawn = honest[name](self, question, *how)
             exact = lambda rows: by_cell(question.exact(rows))  # noqa: E731
-            return note(self, type(question).__name__, (question, *how), exact, paid(self, how), calls, drawn)
+            return note(
+                self, type(question).__name__, (question, *how), exact, paid(self, how), calls, drawn,
+                numbers_apart(question),
+            )  # fmt: skip
 
         asking.__name__ = name
         return asking

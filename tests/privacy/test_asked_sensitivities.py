@@ -4,7 +4,7 @@ A spy at the door watches real fits of every learner, for every unit (``guarded.
 domain, on small adversarial tables. Each exact answer is computed again on neighbouring tables: with every possible row more,
 as often as a unit has rows, with each of its rows less, or with both. Its L2 move (L1 where the noise is Laplace, the largest
 one where something is chosen) must not exceed the sensitivity that the noise was really drawn for, nor its square in units of
-the noise what was paid. Nothing is estimated: there is no false alarm, but for bounds that fail as seldom as charged. Each
+the noise what was paid; nor may a number that is charged by itself move by more than its part of that sensitivity. Nothing is estimated: there is no false alarm, but for bounds that fail as seldom as charged. Each
 planted fault must be caught.
 """
 
@@ -154,9 +154,14 @@ def check(
     moves = 0
     for asked in seen:
         assert asked.calls or asked.kind == "release_groups", f"{asked.kind} was answered without noise"
-        furthest = max((asked.move(other) for other in neighbours(asked)), default=0.0)
+        pairs = [asked.moves(other) for other in neighbours(asked)]
+        furthest, number = map(max, zip(*pairs, strict=True)) if pairs else (0.0, 0.0)
         moves += furthest > 0
         for call in asked.calls:
+            parts = math.sqrt(asked.apart) if call.name == "discrete_gaussian" else asked.apart
+            assert number <= call.sensitivity / parts * (1 + 1e-12), (
+                f"a number of {asked.kind} moves by {number}, and is charged as one of {asked.apart} of {call}"
+            )
             assert furthest <= call.sensitivity * (1 + 1e-12), (
                 f"{asked.kind} moves by {furthest}, noise is for {call}"
             )
@@ -400,6 +405,10 @@ def forget_the_number_of_entropies(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Entropies, "sensitivity", lambda self, neighbours: honest(self, neighbours) / math.sqrt(len(self.cardinalities)) / 2)  # fmt: skip
 
 
+def charge_cells_one_by_one(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(CountTable, "apart", 2, raising=False)
+
+
 def count_every_row_in_every_set(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(CodeArray, "part", lambda self, low, high, coins: self)
 
@@ -452,6 +461,9 @@ FAULTS: dict[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]] = {
     ),
     forget_the_number_of_entropies: lambda: check(
         fitted("cfs", TABLES["equal rows"], epsilon=50.0), coded_neighbours()
+    ),
+    charge_cells_one_by_one: lambda: check(
+        fitted("as printed", TABLES["equal rows"], epsilon=50.0), coded_neighbours()
     ),
     count_every_row_in_every_set: lambda: check(
         fitted("uniform", TABLES["dependent"], omega=(1, 2)), coded_neighbours()
