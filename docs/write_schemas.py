@@ -20,7 +20,7 @@ from sdv_plausible.rules import rule_document
 from sdv_plausible.rules.rule_document import KINDS, conditions
 from sdv_plausible.table.cells.forms import LONGEST_NAME, LONGEST_TEXT
 from sdv_plausible.table.columns import column_document
-from sdv_plausible.table.columns.column_document import ATTRIBUTE, attribute_form, declaration_form
+from sdv_plausible.table.columns.column_document import ATTRIBUTE, MODELLED_SDTYPES, WORDS, attribute_form
 from sdv_plausible.table.declared.declarations import Types, Undeclared
 from sdv_plausible.table.declared.domain_file import SCHEMA
 from sdv_plausible.utils.json_forms import Form, Shared, list_of, object_of, or_null, ref
@@ -319,6 +319,33 @@ def domain_file() -> Form:
             "column": declaration_form(),
         },
     }  # fmt: skip
+
+
+def declaration_form() -> Form:
+    """Form of a column's declaration: what each word may hold, and what it may not for some sdtypes."""
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            name: {"title": word.title or name, "description": word.explanation, **or_null(word.form)}
+            for name, word in WORDS.items()
+        },
+        "allOf": [
+            *(_narrowed({"const": sdtype}, sdtype) for sdtype in MODELLED_SDTYPES),
+            _narrowed({"type": "string", "not": {"enum": list(MODELLED_SDTYPES)}}, None),
+        ],
+    }  # fmt: skip
+
+
+def _narrowed(which: Form, sdtype: str | None) -> Form:
+    """What holds of columns of one sdtype; None stands for those that are not modelled."""
+    forms: dict[str, Form] = {}
+    for name, word in WORDS.items():
+        if word.about in ("values", "form") and sdtype not in word.suits:
+            forms[name] = {"type": "null"}
+        elif sdtype is not None and sdtype in word.narrower:
+            forms[name] = or_null(word.narrower[sdtype][0])
+    return {"if": {"properties": {"sdtype": which}, "required": ["sdtype"]}, "then": {"properties": forms}}
 
 
 def file_of_rules() -> Form:

@@ -75,8 +75,8 @@ class Teller:
 
     def tell_of_unread(self, public: pd.DataFrame, codes: np.ndarray, domain: Domain) -> None:
         """Warn of columns of a published table that say nothing. It is public, and answers are no secret."""
-        known = zip(domain.names, codes.T, strict=True)
-        if names := [name for name, column in known if name in public and (column < 0).mean() > 0.5]:
+        given, known = {*map(str, public)}, zip(domain.names, codes.T, strict=True)
+        if names := [name for name, column in known if name in given and (column < 0).mean() > 0.5]:
             self._tell(
                 f"public: most cells of {', '.join(names)} are no values of these columns, and say nothing: "
                 "write them as the table's are, or leave them out"

@@ -29,9 +29,8 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
 
 _ROUNDING = 1e-9  # relative: shares that add up to the whole may miss it by rounding
-
-
 Pieces = Mapping[float, int]
+"""Sizes, and how many there are of each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +133,7 @@ class Meter:
     def __init__(self, allowance: Allowance) -> None:
         self.allowance = allowance
         self._shares: list[float] = []  # of single answers
-        self._epsilons, self._failures = dict(allowance.epsilons), dict(allowance.failures)
+        self._epsilons, self._failures = allowance.epsilons, allowance.failures
         self._releases = list(allowance.releases)
         self.share = self.epsilon = self.failure = 0.0  # spent so far
         self.choices = self.sums = 0
@@ -215,7 +214,7 @@ class Meter:
             setattr(self, what, getattr(self, what) + cost)
 
 
-def _check_even(shares: Sequence[float], charged: Mapping[float, int]) -> None:
+def _check_even(shares: Sequence[float], charged: Pieces) -> None:
     """Refuse answers of which the k largest cost more than the k largest charges, for any k (Lemma 2)."""
     sizes = np.array(sorted(charged, reverse=True))
     counts = np.array([charged[size] for size in sizes])
@@ -226,7 +225,7 @@ def _check_even(shares: Sequence[float], charged: Mapping[float, int]) -> None:
         raise _beyond("share", shares[at], max(0.0, float(most[at]) - math.fsum(shares[:at])))
 
 
-def _taken(what: str, pieces: dict[float, int], cost: float, parts: int = 1) -> dict[float, int]:
+def _taken(what: str, pieces: Pieces, cost: float, parts: int = 1) -> Pieces:
     """Charged pieces that are left, where every part is taken from the smallest that holds it."""
     left = Counter(pieces)
     for _ in range(parts if pieces and cost else 0):

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.sdv.metadata import detect_metadata
-from sdv_plausible.sdv.schema import schema_of
 from sdv_plausible.table.columns.cell_texts import FORMATS, Spelling, kind_of
+from sdv_plausible.table.columns.column_document import schema_of
 
 
 def detect_types(table: pd.DataFrame, spelling: Spelling) -> dict[str, dict[str, Any]]:

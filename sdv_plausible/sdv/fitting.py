@@ -33,7 +33,6 @@ from sdv_plausible.sdv.schema import (
     check_sdtypes,
     modelled,
     reaching,
-    schema_of,
     with_types,
 )
 from sdv_plausible.sdv.stand_ins import reseed_generators
@@ -42,6 +41,7 @@ from sdv_plausible.table.cells.dates import check_dates
 from sdv_plausible.table.cells.series import numbers_alone
 from sdv_plausible.table.checking import Check
 from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
+from sdv_plausible.table.columns.column_document import schema_of
 from sdv_plausible.table.declared.declarations import Types, says_written
 from sdv_plausible.table.declared.looks import told_of_look
 from sdv_plausible.table.files.storage import PERSON, check_storage

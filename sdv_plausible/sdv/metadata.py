@@ -11,7 +11,7 @@ import pandas as pd
 from sdv_plausible.fit.arguments import VOTED
 from sdv_plausible.fit.earlier import was_voted
 from sdv_plausible.sdv.versions import TAKES_DICT
-from sdv_plausible.table.columns.column_document import TYPE_WORDS
+from sdv_plausible.table.columns.column_document import schema_of
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import given_file
 
@@ -41,7 +41,7 @@ def metadata_from_columns(columns: dict[str, dict[str, Any]], table_name: str = 
     SDV 1.38 does not know the keys of declared ranges and gets none.
     """
     if not TAKES_DICT:
-        columns = {n: {k: v for k, v in c.items() if k in TYPE_WORDS} for n, c in columns.items()}
+        columns = schema_of(columns)
     return metadata_from_table({"columns": columns}, table_name)
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 from sdv.errors import InvalidDataError
 
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.table.columns.column_document import TYPE_WORDS
+from sdv_plausible.table.columns.column_document import schema_of
 from sdv_plausible.table.declared.column_types import metadata_columns, person_words
 from sdv_plausible.table.declared.declarations import says_written
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES, is_invented
@@ -32,14 +32,6 @@ def without_details(metadata: Any) -> Any:
     for table in document.get("tables", {"table": document}).values():
         table["columns"] = schema_of(table.get("columns", {}))
     return type(metadata).load_from_dict(document)
-
-
-def schema_of(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Words of columns without what may have been read off the rows."""
-    return {
-        name: {key: value for key, value in spec.items() if key in TYPE_WORDS}
-        for name, spec in columns.items()
-    }
 
 
 def check_metadata(metadata: Any) -> None:

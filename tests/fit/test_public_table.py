@@ -240,7 +240,21 @@ def test_a_column_that_says_nothing_is_named():
     for given, told in (
         (public.assign(ward=public["ward"].str.lower()), True), (public, False), (public.drop(columns="ward"), False),
     ):  # fmt: skip
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            made(public=given).fit(people(2000, 0))
-        assert any("most cells of ward are no values" in str(warning.message) for warning in caught) == told
+        assert is_named("ward", made(public=given), people(2000, 0)) == told
+
+
+def test_a_column_that_says_nothing_is_named_though_a_number_names_it():
+    numbered = {"0": DOMAIN["ward"], "1": DOMAIN["sex"]}
+    public, rows = (people(n, n)[["ward", "sex"]].set_axis([0, 1], axis=1) for n in (200, 2000))
+    for given, told in ((public.replace({0: {"A": "a", "B": "b", "C": "c"}}), True), (public, False)):
+        synth = PlausibleDeniabilitySynthesizer(
+            metadata_of(numbered), domain=numbered, epsilon=0.5, **values(public=given)
+        )
+        assert is_named("0", synth, rows) == told
+
+
+def is_named(column: str, synth: PlausibleDeniabilitySynthesizer, rows: pd.DataFrame) -> bool:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        synth.fit(rows)
+    return any(f"most cells of {column} are no values" in str(warning.message) for warning in caught)

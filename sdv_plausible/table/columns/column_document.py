@@ -202,6 +202,14 @@ def type_words(words: Mapping[str, Any]) -> dict[str, Any]:
     return {word: words[word] for word in TYPE_WORDS if words.get(word) is not None}
 
 
+def schema_of(columns: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Words of columns, as they stand, without what may have been read off the rows."""
+    return {
+        name: {word: value for word, value in words.items() if word in TYPE_WORDS}
+        for name, words in columns.items()
+    }
+
+
 ATTRIBUTE: dict[str, Form] = {
     "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
     "kind": {"enum": list(get_args(Kind))},
@@ -253,30 +261,3 @@ def attribute_form(*required: str) -> Form:
     """Form of a finished column, of which some entries must be there."""
     optional = set(ATTRIBUTE) - set(required)
     return object_of(ATTRIBUTE, optional, description="What one modelled column may hold.")
-
-
-def declaration_form() -> dict[str, Any]:
-    """Form of a column's declaration: what each word may hold, and what it may not for some sdtypes."""
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            name: {"title": word.title or name, "description": word.explanation, **or_null(word.form)}
-            for name, word in WORDS.items()
-        },
-        "allOf": [
-            *(_narrowed({"const": sdtype}, sdtype) for sdtype in MODELLED_SDTYPES),
-            _narrowed({"type": "string", "not": {"enum": list(MODELLED_SDTYPES)}}, None),
-        ],
-    }  # fmt: skip
-
-
-def _narrowed(which: Form, sdtype: str | None) -> dict[str, Any]:
-    """What holds of columns of one sdtype; None stands for those that are not modelled."""
-    forms: dict[str, Form] = {}
-    for name, word in WORDS.items():
-        if word.about in ("values", "form") and sdtype not in word.suits:
-            forms[name] = {"type": "null"}
-        elif sdtype is not None and sdtype in word.narrower:
-            forms[name] = or_null(word.narrower[sdtype][0])
-    return {"if": {"properties": {"sdtype": which}, "required": ["sdtype"]}, "then": {"properties": forms}}
