@@ -88,6 +88,29 @@ _DEFS: dict[str, Form] = {
         },
         description="P(column | buckets of its parents).",
     ),
+    "product": object_of(
+        {
+            "column": ref("column_name"),
+            "bucket": _said("Bucket of every code of the column.", ref("array")),
+            "inside": _said("float64, P(code | its bucket).", ref("array")),
+            "base": _said("float64, a weight for each bucket, whatever the parents.", ref("array")),
+            "factors": list_of(
+                object_of(
+                    {
+                        "parents": list_of(ref("column_name"), minItems=1),
+                        "buckets": list_of(ref("array"), description="As in a table."),
+                        "weights": _said(
+                            "float64, of single precision: rows as in a table, one entry per bucket of the "
+                            "column, from 1e-6 to 1; each row's largest is 1.",
+                            ref("array"),
+                        ),
+                    }
+                )
+            ),
+        },
+        description="P(column | parents): P(code | bucket) times P(bucket | parents), which is base times "
+        "the weights of every factor, up to what makes it sum to 1.",
+    ),
     "loss": {
         "type": "object",
         "properties": {"type": _STRING, "count": {"type": "integer", "minimum": 1, "maximum": 10000000}},
@@ -192,7 +215,10 @@ _SECTIONS: dict[str, Form] = {
         "oneOf": [
             object_of({
                 "type": {"const": "bayesian_network"},
-                "tables": list_of(ref("table"), description="One per column; parents come first."),
+                "tables": list_of(
+                    {"oneOf": [ref("table"), ref("product")]},
+                    description="One per column; parents come first.",
+                ),
             }),
             object_of({
                 "type": {"type": "string", "not": {"const": "bayesian_network"}},

@@ -1,7 +1,7 @@
-"""The Bayesian network of section 3: conditional tables, and seed-based synthesis from them.
+"""The Bayesian network of section 3: conditionals, and seed-based synthesis from them.
 
-Fixed tables in a topological order sigma; a candidate keeps the seed's first m - omega values in that order
-and draws the rest (section 3.2).
+Fixed tables, or products of factors, in a topological order sigma; a candidate keeps the seed's first m -
+omega values in that order and draws the rest (section 3.2).
 """
 
 from __future__ import annotations
@@ -15,21 +15,23 @@ import numpy as np
 
 from sdv_plausible.models.base import PrefixModel, Proposals
 from sdv_plausible.models.conditional_table import ConditionalTable
+from sdv_plausible.models.log_linear import LogLinearConditional
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import partition_number
 
 NETWORK = "bayesian_network"  # what files call it
 Parents = tuple[tuple[int, ...], ...]
+Conditional = ConditionalTable | LogLinearConditional
 
 
 class BayesianNetwork(PrefixModel):
-    """Seed-based synthesis (section 3.2) from conditional tables that are given.
+    """Seed-based synthesis (section 3.2) from conditionals that are given.
 
-    ``tables``, one per attribute, come in a topological order, every parent before its child: the resampling
-    order sigma.
+    ``tables``, one per attribute, each a table or a product of factors, come in a topological order, every
+    parent before its child: the resampling order sigma.
     """
 
-    def __init__(self, tables: Sequence[ConditionalTable]) -> None:
+    def __init__(self, tables: Sequence[Conditional]) -> None:
         self.tables = tuple(tables)
         self._order = tuple(t.child for t in self.tables)
         if sorted(self._order) != list(range(len(self.tables))):
@@ -48,7 +50,7 @@ class BayesianNetwork(PrefixModel):
     @property
     def cardinalities(self) -> tuple[int, ...]:
         """Number of codes of each attribute, in column order."""
-        sizes = {t.child: t.probabilities.shape[1] for t in self.tables}
+        sizes = {t.child: t.cardinality for t in self.tables}
         return tuple(sizes[j] for j in range(len(sizes)))
 
     def structure(self) -> tuple[tuple[int, tuple[int, ...]], ...]:

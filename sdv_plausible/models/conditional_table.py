@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,45 @@ AT_ONCE = 1 << 14  # records; an even number, so that coins come as if all were 
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Configurations:
+    """Combinations of buckets of some columns: mixed-radix numbers, the first column most significant."""
+
+    parents: tuple[int, ...]  # column numbers
+    buckets: tuple[np.ndarray, ...]  # for each the bucket of every code (the paper's ``bkt``, Eq. 7)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of buckets of each column."""
+        return tuple(int(bucket.max(initial=0)) + 1 for bucket in self.buckets)
+
+    @property
+    def number(self) -> int:
+        """Number of configurations."""
+        return math.prod(self.sizes)
+
+    @cached_property
+    def _shares(self) -> list[np.ndarray]:
+        """What each column's code adds to the number of a configuration."""
+        return [
+            bucket.astype(np.int64) * math.prod(self.sizes[i + 1 :]) for i, bucket in enumerate(self.buckets)
+        ]
+
+    def of(self, codes: np.ndarray) -> np.ndarray:
+        """Configuration of each record of codes (n, m)."""
+        if not self.parents:
+            return np.zeros(len(codes), dtype=np.int64)
+        return self.of_columns({parent: codes[:, parent] for parent in self.parents})
+
+    def of_columns(self, codes: Mapping[int, np.ndarray]) -> np.ndarray:
+        """Configuration of each record, from the codes (n,) of each column that is here."""
+        first, *others = zip(self.parents, self._shares, strict=True)
+        row = first[1][codes[first[0]]]
+        for parent, share in others:
+            row += share[codes[parent]]
+        return row
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ConditionalTable:
     """``P(child | bkt(parents))`` as a dense table."""
 
@@ -32,13 +71,23 @@ class ConditionalTable:
 
     def __post_init__(self) -> None:
         configurations, _ = self.probabilities.shape
-        expected = num_configurations(self.buckets)
+        expected = self.given.number
         if configurations != expected:
             raise ValueError(
                 f"table of column {self.child}: {configurations} rows for {expected} configurations"
             )
         if not np.allclose(self.probabilities.sum(axis=1), 1) or (self.probabilities < 0).any():
             raise ValueError(f"table of column {self.child}: rows must be non-negative and sum to 1")
+
+    @cached_property
+    def given(self) -> Configurations:
+        """Configurations of the parents."""
+        return Configurations(parents=self.parents, buckets=self.buckets)
+
+    @property
+    def cardinality(self) -> int:
+        """Number of codes of the child."""
+        return self.probabilities.shape[1]
 
     @cached_property
     def _flat(self) -> np.ndarray:
@@ -54,12 +103,6 @@ class ConditionalTable:
     def _ceiling(self) -> np.ndarray:
         """Largest float below c + 1: rounding of c + u must not reach the next row."""
         return np.nextafter(np.arange(1.0, len(self.probabilities) + 1), 0)
-
-    @cached_property
-    def _shares(self) -> list[np.ndarray]:
-        """What each parent's code adds to the number of the row."""
-        sizes = [_size(bucket) for bucket in self.buckets]
-        return [bucket.astype(np.int64) * math.prod(sizes[i + 1 :]) for i, bucket in enumerate(self.buckets)]
 
     @cached_property
     def _log(self) -> np.ndarray:
@@ -99,27 +142,17 @@ class ConditionalTable:
         self.__dict__.update(state)
         self.__post_init__()
 
-    def configuration(self, codes: np.ndarray) -> np.ndarray:
-        """Row of the table for each record of codes (n, m)."""
-        if not self.parents:
-            return np.zeros(len(codes), dtype=np.int64)
-        first, *others = zip(self.parents, self._shares, strict=True)
-        row = first[1][codes[:, first[0]]]
-        for parent, share in others:
-            row += share[codes[:, parent]]
-        return row
-
     def draw(self, codes: np.ndarray, coins: Coins, *, systematic: bool = False) -> np.ndarray:
         """Draw the child's code for each record of codes (n, m), given its parents there."""
         # Every record's draw has the table's law. ``systematic`` makes the draws within one configuration
         # dependent, evenly spread over the unit interval: the sample's table then hardly scatters around the
         # model's.
         if systematic:
-            return self.draw_evenly(self.configuration(codes), coins)
+            return self.draw_evenly(self.given.of(codes), coins)
         sure = self._sure if len(codes) >= MANY else None
         drawn = np.empty(len(codes), dtype=np.int64)
         for start in range(0, len(codes), AT_ONCE):
-            row = self.configuration(codes[start : start + AT_ONCE])
+            row = self.given.of(codes[start : start + AT_ONCE])
             u = coins.uniform(len(row))
             drawn[start : start + AT_ONCE] = self._found(row, u) if sure is None else self._seen(row, u, sure)
         return drawn
@@ -161,7 +194,7 @@ class ConditionalTable:
     def log_probability(self, codes: np.ndarray) -> np.ndarray:
         """Natural log of ``P(child | parents)`` at each record of codes (n, m)."""
         # Logs are taken once, per cell.
-        log_probability: np.ndarray = self._log[self.configuration(codes), codes[:, self.child]]
+        log_probability: np.ndarray = self._log[self.given.of(codes), codes[:, self.child]]
         return log_probability
 
 
@@ -179,13 +212,30 @@ def _systematic_uniforms(row: np.ndarray, num_rows: int, coins: Coins) -> tuple[
     return order, np.minimum((rank + coins.uniform(num_rows)[group]) / count[group], np.nextafter(1.0, 0.0))
 
 
+def spread_uniforms(alike: np.ndarray, coins: Coins) -> np.ndarray:
+    """Numbers in [0, 1), (n,), spread evenly over records that are ``alike`` (sorted by that number)."""
+    # Each alone is uniform. Of every run of 2^k neighbours that starts at a multiple of 2^k one falls in each
+    # interval of length 2^-k, whatever else is random (nested as in Owen 1995): so runs of records with the
+    # same number are even, and so are those whose numbers begin alike.
+    n = len(alike)
+    shuffled = coins.permutation(n)
+    order = shuffled[np.argsort(alike[shuffled], kind="stable")]
+    levels = max(n - 1, 1).bit_length()
+    points = np.arange(1 << levels)
+    for level in range(levels):
+        pairs, half = points.reshape(-1, 2), len(points) >> 1
+        bits = np.unpackbits(np.frombuffer(coins.bytes((half + 7) >> 3), dtype=np.uint8))[:half]
+        first = np.where(bits, pairs[:, 1], pairs[:, 0]).reshape(1 << level, 1, -1)
+        second = pairs.sum(axis=1).reshape(first.shape) - first
+        points = np.concatenate([first, second], axis=1).ravel()
+    u = np.empty(n)
+    u[order] = np.minimum((points[:n] + coins.uniform(n)) / (1 << levels), np.nextafter(1.0, 0.0))
+    return u
+
+
 def num_configurations(buckets: Sequence[np.ndarray]) -> int:
     """Number of combinations of buckets."""
-    return math.prod(_size(bucket) for bucket in buckets)
-
-
-def _size(bucket: np.ndarray) -> int:
-    return int(bucket.max(initial=0)) + 1
+    return math.prod(int(bucket.max(initial=0)) + 1 for bucket in buckets)
 
 
 def project_to_simplex(table: np.ndarray, total: float) -> np.ndarray:

@@ -1,21 +1,12 @@
-"""Buckets: every code in one, few enough, heavy enough; and merging parents against plain loops."""
+"""Buckets: every code in one, few enough, heavy enough."""
 
 from __future__ import annotations
-
-import itertools
-import math
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.models.buckets import (
-    default_buckets,
-    groups_of_codes,
-    make_buckets,
-    merge_parents,
-    split_buckets,
-)
+from sdv_plausible.models.buckets import default_buckets, groups_of_codes, make_buckets, split_buckets
 from sdv_plausible.table.columns.domain import Attribute
 
 
@@ -148,65 +139,7 @@ def test_a_light_spike_is_merged_with_its_lighter_neighbour():
     assert bucket.tolist() == [0, 1, 1, 2]
 
 
-# --- merging parents --------------------------------------------------------------------------------------------------
-
-
-def divergence(rows: list[list[float]], mass: list[float], x: int, y: int) -> float:
-    """Mass-weighted Jensen-Shannon divergence of two conditionals: what merging them loses about the child, in nats."""
-    whole = mass[x] + mass[y]
-    mixed = [(mass[x] * a + mass[y] * b) / whole for a, b in zip(rows[x], rows[y], strict=True)]
-
-    def entropy(p: list[float]) -> float:
-        return -sum(v * math.log(v) for v in p if v > 0)
-
-    return whole * entropy(mixed) - mass[x] * entropy(rows[x]) - mass[y] * entropy(rows[y])
-
-
-def merged_slowly(conditionals, masses, most: float) -> list[list[int]]:
-    """Greedy merging by definition: the pair of least loss per unit of log size saved, until there are few enough."""
-    parents = [
-        [([code], list(row), float(m)) for code, (row, m) in enumerate(zip(t, w, strict=True))]
-        for t, w in zip(conditionals, masses, strict=True)
-    ]
-    while math.prod(len(buckets) for buckets in parents) > most and any(
-        len(buckets) > 1 for buckets in parents
-    ):
-        prices = {}
-        for q, buckets in enumerate(parents):
-            rows, mass = [row for _, row, _ in buckets], [m for _, _, m in buckets]
-            saved = math.log(len(buckets) / (len(buckets) - 1)) if len(buckets) > 1 else 1
-            for x, y in itertools.combinations(range(len(buckets)), 2):
-                prices[q, x, y] = divergence(rows, mass, x, y) / saved
-        q, x, y = min(prices, key=prices.__getitem__)
-        codes, row, m = parents[q][x]
-        others, other, n = parents[q].pop(y)
-        parents[q][x] = (
-            codes + others,
-            [(m * a + n * b) / (m + n) for a, b in zip(row, other, strict=True)],
-            m + n,
-        )
-    return [[next(b for b, (codes, _, _) in enumerate(p) if c in codes) for c in range(len(t))] for p, t in zip(parents, conditionals, strict=True)]  # fmt: skip
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(1, 5), min_size=1, max_size=3), st.integers(1, 60), st.integers(0, 2**32 - 1))
-def test_merging_by_definition(sizes, most, seed):
-    """Random conditionals have no ties, so that there is one answer."""
-    rng = np.random.default_rng(seed)
-    conditionals = [rng.dirichlet(np.ones(3), b) for b in sizes]
-    masses = [rng.dirichlet(np.ones(b)) for b in sizes]
-    before = [t.copy() for t in (*conditionals, *masses)]
-    found = merge_parents(conditionals, masses, most)
-    assert [g.tolist() for g in found] == merged_slowly(conditionals, masses, most)
-    assert math.prod(int(g.max()) + 1 for g in found) <= most
-    assert all((a == b).all() for a, b in zip(before, (*conditionals, *masses), strict=True))
-
-
-def test_buckets_without_mass_are_merged_for_nothing():
-    conditionals = [np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])]
-    (group,) = merge_parents(conditionals, [np.array([0.6, 0.4, 0.0])], 2)
-    assert group.max() == 1
-    assert group[0] != group[1]
+# --- groups and structural zeros ----------------------------------------------------------------------------------------
 
 
 def test_texts_beside_numbers_have_buckets_of_their_own():

@@ -48,13 +48,17 @@ class AdaptiveNetwork(Learner):
     Parameters
     ----------
     max_cost : int
-        Bound on the cells of one conditional table: memory and time grow with it. Parents are coarsened to
-        keep to it.
+        Cells up to which a conditional is kept as one table over its parents; larger ones stay products of
+        factors, one for each table that was measured.
+    simulation_seed : int
+        Public seed of the rows by which conditionals are fitted: no noise and no released row comes from it,
+        and the answers determine the model.
     public : PublicCodes, optional
         A published table of the columns: see :mod:`sdv_plausible.models.adaptive.public`.
     """
 
     max_cost: int = 300_000
+    simulation_seed: int = 2017
     public: PublicCodes | None = None
     makes: ClassVar[type[SeedModel]] = BayesianNetwork
     takes_public: ClassVar[bool] = True
@@ -62,6 +66,7 @@ class AdaptiveNetwork(Learner):
 
     def __post_init__(self) -> None:
         check.whole("max_cost", self.max_cost, 1, "it bounds the cells of a table")
+        check.whole("simulation_seed", self.simulation_seed, 0)
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:  # noqa: ARG002
         """One entry: the stages share one Gaussian budget, in shares that are decided on the way."""
@@ -69,6 +74,7 @@ class AdaptiveNetwork(Learner):
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> BayesianNetwork:  # noqa: ARG002
         """Learn a network. Of a split, structure and parameter rows are used together for both."""
+        simulated = Coins.from_seed(self.simulation_seed)
         number = float(rows.ask(NumberOfRows(), SIZE_SHARE).values[0])
         schedule = Schedule.make(number, rows.allowance.for_counts(rows.neighbours), len(domain))
         measured = Measurements(rows, domain, schedule, self.public)
@@ -79,22 +85,27 @@ class AdaptiveNetwork(Learner):
                 network = None  # two at once would be twice the memory
                 is_last = this is schedule.rounds[-1] and not schedule.sets
                 network, measured.simulated = fit_network(
-                    measured.estimates(), self.max_cost, NUM_SIMULATED, coins.spawn("fit", i), is_last=is_last
+                    measured.estimates(), self.max_cost, NUM_SIMULATED, simulated.spawn(i), is_last=is_last
                 )
         assert network is not None
         if schedule.sets and measured.measure_sets(schedule.sets):
             estimates = measured.estimates()
             network = None
             network, _ = fit_network(
-                estimates, self.max_cost, NUM_SIMULATED, coins.spawn("sets"), is_last=True
+                estimates, self.max_cost, NUM_SIMULATED, simulated.spawn("sets"), is_last=True
             )
         return network
 
-    def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: Coins) -> BayesianNetwork:
-        """Learn a network of the same tables from other answers: post-processing, no row is asked."""
+    def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: Coins) -> BayesianNetwork:  # noqa: ARG002
+        """Learn a network of the same tables from other answers: post-processing, no row is asked.
+
+        From those of the fit itself it is the same network.
+        """
         from sdv_plausible.models.adaptive.refitting import refit_network  # not in a fit
 
-        return refit_network(answers, domain, self.max_cost, NUM_SIMULATED, coins)
+        return refit_network(
+            answers, domain, self.max_cost, NUM_SIMULATED, Coins.from_seed(self.simulation_seed)
+        )
 
     def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
         """How the noise will show on a table of about so many rows."""

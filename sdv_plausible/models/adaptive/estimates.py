@@ -20,6 +20,9 @@ class Estimates:
     buckets: list[np.ndarray]  # bucket of every code
     # (i, j) to the joint distribution of the buckets of i and j; both orientations
     pairs: Mapping[tuple[int, int], np.ndarray]
+    # (i, j), i < j, or (i, j, k, ...) to the deviation of every cell from the truth: of noise, and one row.
+    # None where the cell is known
+    scatter: Mapping[Columns, np.ndarray | float] = field(default_factory=dict)
     # Level of every bucket, coarser still, for tables of more than two columns
     levels: Sequence[np.ndarray] = ()
     # (i, j, k, ...) to the joint distribution of their levels

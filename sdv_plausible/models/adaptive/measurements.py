@@ -133,6 +133,10 @@ class Measurements:
             coarse=self.coarse,
             buckets=self.buckets,
             pairs=self._pairs,
+            scatter={
+                e: (sigma + 1) / self.total * self._possible.get(e, 1.0)
+                for e, (_, _, sigma) in self._raw.items()
+            },
             levels=self._levels,
         )
         return with_sets(estimates, self._sets) if self._sets else estimates

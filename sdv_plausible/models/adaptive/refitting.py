@@ -41,7 +41,7 @@ def refit_network(
         measured.take_pairs(pairs)
         is_last = pairs is rounds[-1] and not sets
         network, measured.simulated = fit_network(
-            measured.estimates(), max_cost, num_simulated, coins.spawn("fit", i), is_last=is_last
+            measured.estimates(), max_cost, num_simulated, coins.spawn(i), is_last=is_last
         )
     if sets:
         measured.take_sets(sets)

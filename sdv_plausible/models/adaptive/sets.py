@@ -115,6 +115,10 @@ class SetTables:
                 break
         return np.array(kept, dtype=int)
 
+    def scatter(self) -> dict[Columns, float]:
+        """How far each cell of a measured set may be off, as a share of the rows."""
+        return {columns: (answer.sigma + 1) / self._total for columns, (answer, _) in self._measured.items()}
+
     def cleaned(self, known: Callable[[Columns], np.ndarray | None]) -> dict[Columns, np.ndarray]:
         """Distributions of the measured sets, raked to what is known of their columns and pairs."""
         # What a table says beyond the model is shrunk by what noise adds to it (James and Stein 1961).
@@ -139,4 +143,4 @@ def with_sets(estimates: Estimates, tables: SetTables) -> Estimates:
     def known(part: Columns) -> np.ndarray | None:
         return estimates.on_levels(part) if len(part) == 1 or part in estimates.pairs else None
 
-    return replace(estimates, sets=tables.cleaned(known))
+    return replace(estimates, sets=tables.cleaned(known), scatter={**estimates.scatter, **tables.scatter()})

@@ -14,6 +14,7 @@ import numpy as np
 
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting import losses as known_losses
 from sdv_plausible.privacy.accounting import sampled_gaussian
@@ -179,7 +180,9 @@ def check_ledger(
 def _is_uniform(model: Any) -> bool:
     """Whether a model says nothing of the rows: every value equally likely, whatever the others are."""
     tables = model.tables if isinstance(model, BayesianNetwork) else ()
-    return bool(tables) and all(not t.parents and np.ptp(t.probabilities) == 0 for t in tables)
+    return bool(tables) and all(
+        isinstance(t, ConditionalTable) and not t.parents and np.ptp(t.probabilities) == 0 for t in tables
+    )
 
 
 def _read_neighbours(part: Placed) -> Neighbours:

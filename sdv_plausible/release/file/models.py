@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from sdv_plausible.models.base import PrefixModel
-from sdv_plausible.models.bayesian_network import NETWORK, BayesianNetwork
-from sdv_plausible.models.conditional_table import ConditionalTable, num_configurations
+from sdv_plausible.models.bayesian_network import NETWORK, BayesianNetwork, Conditional
+from sdv_plausible.models.conditional_table import ConditionalTable, Configurations
+from sdv_plausible.models.log_linear import Factor, LogLinearConditional
 from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.columns.domain import Domain
 
 _TABLE = ("column", "parents", "buckets", "probabilities")
+_PRODUCT = ("column", "bucket", "inside", "base", "factors")
 SUM_TOLERANCE = 1e-5
 
 
@@ -34,12 +37,28 @@ def write_model(model: Any, domain: Domain) -> dict[str, Any]:
     return {"type": known.name, "arrays": arrays}
 
 
-def _write_table(table: ConditionalTable, names: tuple[str, ...]) -> dict[str, Any]:
+def _write_table(table: Conditional, names: tuple[str, ...]) -> dict[str, Any]:
+    if isinstance(table, ConditionalTable):
+        return {
+            "column": names[table.child],
+            **_write_given(table.given, names),
+            "probabilities": np.asarray(table.probabilities, dtype=np.float64),
+        }
     return {
         "column": names[table.child],
-        "parents": [names[parent] for parent in table.parents],
-        "buckets": [np.asarray(bucket, dtype=np.int64) for bucket in table.buckets],
-        "probabilities": np.asarray(table.probabilities, dtype=np.float64),
+        "bucket": np.asarray(table.bucket, dtype=np.int64),
+        "inside": np.asarray(table.inside, dtype=np.float64),
+        "base": np.asarray(table.base, dtype=np.float64),
+        "factors": [
+            {**_write_given(f.given, names), "weights": f.weights.astype(np.float64)} for f in table.factors
+        ],
+    }
+
+
+def _write_given(given: Configurations, names: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        "parents": [names[parent] for parent in given.parents],
+        "buckets": [np.asarray(bucket, dtype=np.int64) for bucket in given.buckets],
     }
 
 
@@ -77,9 +96,48 @@ def _fitting(model: Any, made: type[PrefixModel], domain: Domain) -> PrefixModel
     return model
 
 
-def _read_table(part: Placed, number: dict[str, int], cardinalities: tuple[int, ...]) -> ConditionalTable:
+def _read_table(part: Placed, number: dict[str, int], cardinalities: tuple[int, ...]) -> Conditional:
+    if "factors" in part.entries():
+        return _read_product(part, number, cardinalities)
     f = part.fields(_TABLE)
     child = f["column"].name_of(number)
+    given = _read_given(part, f, child, number, cardinalities)
+    probabilities = f["probabilities"].array("real", (given.number, cardinalities[child]))
+    if (probabilities < 0).any() or (np.abs(probabilities.sum(axis=1) - 1) > SUM_TOLERANCE).any():
+        raise f["probabilities"].refuse("must not be negative, and every row must sum to 1")
+    return part.checked(
+        lambda: ConditionalTable(
+            child=child, parents=given.parents, buckets=given.buckets, probabilities=probabilities
+        )
+    )
+
+
+def _read_product(
+    part: Placed, number: dict[str, int], cardinalities: tuple[int, ...]
+) -> LogLinearConditional:
+    f = part.fields(_PRODUCT)
+    child = f["column"].name_of(number)
+    bucket = f["bucket"].array("whole", (cardinalities[child],))
+    inside = f["inside"].array("real", (cardinalities[child],))
+    base = f["base"].array("real", (None,))
+    if not np.array_equal(np.unique(bucket), np.arange(len(base))):
+        raise f["bucket"].refuse("must give every code one of the buckets of base, and each of them a code")
+    factors = []
+    for item in f["factors"].items(100_000):
+        g = item.fields(("parents", "buckets", "weights"))
+        given = _read_given(item, g, child, number, cardinalities)
+        weights = g["weights"].array("real", (given.number, len(base))).astype(np.float32)
+        factors.append(item.checked(partial(Factor, given=given, weights=weights)))
+    return part.checked(
+        lambda: LogLinearConditional(
+            child=child, bucket=bucket, inside=inside, base=base, factors=tuple(factors)
+        )
+    )
+
+
+def _read_given(
+    part: Placed, f: dict[str, Placed], child: int, number: dict[str, int], cardinalities: tuple[int, ...]
+) -> Configurations:
     parents = tuple(item.name_of(number) for item in f["parents"].items(1000))
     buckets = tuple(item.array("whole", (None,)) for item in f["buckets"].items(1000))
     if child in parents or len(set(parents)) != len(parents) or len(buckets) != len(parents):
@@ -87,9 +145,4 @@ def _read_table(part: Placed, number: dict[str, int], cardinalities: tuple[int, 
     for bucket, parent in zip(buckets, parents, strict=True):
         if len(bucket) != cardinalities[parent] or (bucket < 0).any() or (bucket >= len(bucket)).any():
             raise f["buckets"].refuse("must give every code of the parent a bucket below its number of codes")
-    probabilities = f["probabilities"].array("real", (num_configurations(buckets), cardinalities[child]))
-    if (probabilities < 0).any() or (np.abs(probabilities.sum(axis=1) - 1) > SUM_TOLERANCE).any():
-        raise f["probabilities"].refuse("must not be negative, and every row must sum to 1")
-    return part.checked(
-        lambda: ConditionalTable(child=child, parents=parents, buckets=buckets, probabilities=probabilities)
-    )
+    return Configurations(parents=parents, buckets=buckets)

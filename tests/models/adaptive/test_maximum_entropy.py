@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from sdv_plausible.models.adaptive import maximum_entropy
+from sdv_plausible.models.adaptive.denoising import rake
 from sdv_plausible.models.adaptive.estimates import Estimates
-from sdv_plausible.models.adaptive.maximum_entropy import elimination_order, fit_network
+from sdv_plausible.models.adaptive.maximum_entropy import Known, elimination_order, fit_network
+from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.coins import Coins
 
 SIZES = (20, 4, 2, 4, 20)  # of a chain a - b - c - d - e: links at the ends weak, in the middle strong
@@ -102,41 +104,60 @@ def test_without_the_loss_through_a_set_the_copy_is_torn_off(monkeypatch: pytest
     assert elimination_order(parity(2))[-1] != 2
 
 
-def test_buckets_of_parents_are_merged_within_levels_first(monkeypatch: pytest.MonkeyPatch):
-    """Eight buckets on two levels, whose parity with the other parent is the child: little room keeps the levels apart."""
-    flat, half = np.full((8, 2), 1 / 16), np.full(2, 0.5)
-    table = np.array([[[0.45, 0.05], [0.05, 0.45]], [[0.05, 0.45], [0.45, 0.05]]]) / 2
-    even = np.full((2, 2), 0.25)
-    pairs = {(0, 1): flat, (1, 0): flat.T, (0, 2): flat, (2, 0): flat.T, (1, 2): even, (2, 1): even}
-    single, own = [np.full(8, 1 / 8), half, half], [np.arange(8), np.arange(2), np.arange(2)]
-    levels = [np.arange(8) % 2, np.arange(2), np.arange(2)]
-    made = Estimates(
-        margins=single, coarse=single, buckets=own, pairs=pairs, levels=levels, sets={(0, 1, 2): table}
-    )
-    monkeypatch.setattr(maximum_entropy, "elimination_order", lambda estimates: [0, 1, 2])
-    _, rows = fit_network(made, 8, 40_000, Coins.from_seed(3))
-    assert ((rows[:, 0] + rows[:, 1]) % 2 == rows[:, 2]).mean() == pytest.approx(0.9, abs=0.02)
+def fitted(child: np.ndarray, known: list[Known], rows: np.ndarray) -> np.ndarray:
+    """Joint mass of each row and the child."""
+    base, weights = maximum_entropy.maximum_entropy_factors(child, known, rows)
+    p = np.tile(base, (len(rows), 1))
+    for k, w in zip(known, weights, strict=True):
+        p *= w[k.cells(rows)]
+    return p / p.sum(axis=1, keepdims=True) / len(rows)
 
 
+@pytest.mark.parametrize("rounds", [1, 12])
 @pytest.mark.parametrize("seed", range(3))
-def test_conditionals_with_sets_have_their_margins(seed):
-    """Parents on uneven levels: the joint law of parents' levels and child's levels is the target's."""
+def test_conditionals_with_sets_have_their_margins(seed, rounds, monkeypatch: pytest.MonkeyPatch):
+    """Parents on uneven levels: the law of parents' levels and child's levels is the target's. Control: one round."""
     rng = np.random.default_rng(seed)
     law = rng.dirichlet(np.ones(12)).reshape(4, 3)
     truth = rng.dirichlet(np.ones(3), size=(4, 3)) * law[..., None]
     level, child = np.array([0, 1, 1, 0]), np.array([0, 1, 0])
     joint = np.zeros((2, 3, 2))
     np.add.at(joint, (level[:, None, None], np.arange(3)[:, None], child[None, None]), truth)
-    drawn = np.repeat(np.arange(12), np.rint(law.ravel() * 300_000).astype(int))
-    margin = maximum_entropy.SetMargin(parents=(0, 1), levels=(level, np.arange(3)), child=child, joint=joint)
-    found = maximum_entropy.maximum_entropy_conditional(
-        [4, 3], {0: truth.sum(1), 1: truth.sum(0)}, truth.sum((0, 1)), drawn, [margin]
-    )
-    fitted = found.reshape(4, 3, 3) * law[..., None]
-    again = np.zeros_like(joint)
-    np.add.at(again, (level[:, None, None], np.arange(3)[:, None], child[None, None]), fitted)
-    assert np.abs(again - joint).sum() < 0.01
-    assert np.abs(fitted.sum(1) - truth.sum(1)).sum() < 0.02
+    rows = np.repeat(np.indices((4, 3)).reshape(2, -1).T, np.rint(law.ravel() * 30_000).astype(int), axis=0)
+    own = {"strength": 1.0, "scatter": 0.0}
+    known = [
+        Known(parents=(0,), levels=(np.arange(4),), child=np.arange(3), joint=truth.sum(1), **own),
+        Known(parents=(1,), levels=(np.arange(3),), child=np.arange(3), joint=truth.sum(0), **own),
+        Known(parents=(0, 1), levels=(level, np.arange(3)), child=child, joint=joint, **own),
+    ]
+    monkeypatch.setattr(maximum_entropy, "FITTING_ROUNDS", rounds)
+    p = fitted(truth.sum((0, 1)), known, rows)
+    apart = []
+    for k in known:
+        found = np.zeros_like(k.target)
+        np.add.at(found, (k.cells(rows)[:, None], k.child[None]), p)
+        apart.append(float(np.abs(found - k.target).sum()))
+    assert (max(apart) < 0.012) == (rounds == 12)
+
+
+@pytest.mark.parametrize("scatter", [0.002, 0.0])
+def test_tables_that_differ_by_noise_alone_are_met_together(scatter, monkeypatch: pytest.MonkeyPatch):
+    """A parent and its copy, each measured with noise: no law meets both tables. Control: cells without scatter."""
+    rng = np.random.default_rng(0)
+    rows = np.repeat(np.arange(20), 500)[:, None].repeat(2, axis=1)
+    single = np.full(20, 1 / 20)
+    tables = [
+        rake(np.maximum(link(20, 20, 0.9) + rng.normal(0, 0.002, (20, 20)), 0), single, single) for _ in "ab"
+    ]
+    own = np.arange(20)
+    known = [
+        Known(parents=(q,), levels=(own,), child=own, joint=t, strength=1.0, scatter=scatter)
+        for q, t in enumerate(tables)
+    ]
+    monkeypatch.setattr(maximum_entropy, "FITTING_ROUNDS", 12)
+    law = fitted(single, known, rows).reshape(20, 500, 20).sum(axis=1)
+    apart = [np.abs(t - link(20, 20, 0.9)).sum() / 2 for t in (law, *tables)]
+    assert (apart[0] < 1.2 * max(apart[1:])) == (scatter > 0)
 
 
 def districts(sets: bool) -> Estimates:
@@ -190,9 +211,9 @@ def test_rows_that_nobody_asks_for_are_left_out_and_the_network_is_the_same(
     structure, probabilities, rows = law(chain())
     assert rows.any(axis=0).all()
     if forgets:
-        draw = maximum_entropy.ConditionalTable.draw_evenly
+        draw = ConditionalTable.draw
         monkeypatch.setattr(
-            maximum_entropy.ConditionalTable, "draw_evenly", lambda *given: np.zeros_like(draw(*given))
+            ConditionalTable, "draw", lambda *given, **how: np.zeros_like(draw(*given, **how))
         )
     same, last, fewer = law(chain(), is_last=True)
     assert same == structure
@@ -203,8 +224,10 @@ def test_rows_that_nobody_asks_for_are_left_out_and_the_network_is_the_same(
 
 @pytest.mark.parametrize("most", [20_000_000, 100])
 def test_all_conditional_tables_together_stay_within_their_bound(most, monkeypatch: pytest.MonkeyPatch):
-    """Control: within the usual bound the same tables take more cells than the small one allows."""
+    """What is not tabulated loses nothing. Control: within the usual bound the tables take more cells."""
     monkeypatch.setattr(maximum_entropy, "MOST_CELLS", most)
-    network, _ = fit_network(chain(), 300_000, 5_000, Coins.from_seed(3))
-    cells = sum(t.probabilities.size for t in network.tables)
-    assert (cells <= 100) == (most == 100)
+    network, rows = fit_network(chain(), 300_000, 40_000, Coins.from_seed(3))
+    tables = [t for t in network.tables if isinstance(t, ConditionalTable)]
+    assert (sum(t.probabilities.size for t in tables) <= 100) == (most == 100)
+    assert (len(tables) < len(SIZES)) == (most == 100)
+    assert max(distance(rows, i, j, table) for (i, j), table in chain().pairs.items() if i < j) < 0.03

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +20,14 @@ from sdv_plausible import (
     register_model_type,
 )
 from sdv_plausible.models import NAMES, make_learner, registered
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import Learner, PrefixModel, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.learners import makes
+from sdv_plausible.models.log_linear import LogLinearConditional
+from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis
+from sdv_plausible.release.file.arrays import decode, encode
 
 
 class Shares(PrefixModel):
@@ -194,3 +199,68 @@ def test_arrays_of_every_named_model_are_checked(name: str) -> None:
                 kind.from_arrays({**kind.to_arrays(model), key: damaged})
         with pytest.raises(ValueError):  # noqa: PT011
             kind.from_arrays({k: a for k, a in kind.to_arrays(model).items() if k != key})
+
+
+# --- products of factors ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def product() -> Release:
+    """A release whose network keeps its factors: no table may have more than four cells."""
+    return fitted(model=AdaptiveNetwork(max_cost=4)).release()
+
+
+def test_a_product_goes_in_and_out_and_draws_the_same_rows(product: Release) -> None:
+    read = Release.from_bytes(product.to_bytes())
+    kept = [t for t in read.model.tables if isinstance(t, LogLinearConditional)]
+    assert kept
+    assert any(t.factors for t in kept)
+    first, second = (r.model.sample(500, Coins.from_seed(1)) for r in (product, read))
+    assert (first == second).all()
+    assert (read.model.log_suffix(first) == product.model.log_suffix(first)).all()
+    assert read.to_bytes() == product.to_bytes()
+
+
+def _factor(document: Any) -> Any:
+    return next(f for t in document["model"]["tables"] for f in t.get("factors", ()))
+
+
+def _conditional(document: Any) -> Any:
+    return next(t for t in document["model"]["tables"] if t.get("factors"))
+
+
+def _array(values: Any) -> dict[str, Any]:
+    return encode(np.asarray(values))
+
+
+@pytest.mark.parametrize(
+    ("damage", "what"),
+    [
+        (lambda d: _factor(d).update(weights=_array(decode(_factor(d)["weights"]) * 2)), "largest be 1"),
+        (lambda d: _factor(d).update(weights=_array(decode(_factor(d)["weights"])[:-1])), "shape"),
+        (lambda d: _factor(d).update(weights=_array(decode(_factor(d)["weights"]) * 0.0)), "largest be 1"),
+        (lambda d: _factor(d).update(parents=[]), "distinct parents"),
+        (
+            lambda d: _factor(d).update(parents=[], buckets=[], weights=_array(np.ones((1, 1)))),
+            "shape|parent",
+        ),
+        (lambda d: _factor(d).update(parents=[_conditional(d)["column"]]), "distinct parents"),
+        (lambda d: _factor(d).update(buckets=[_array([99])]), "bucket below"),
+        (lambda d: _factor(d).pop("weights"), "exactly the entries"),
+        (
+            lambda d: _conditional(d).update(bucket=_array(decode(_conditional(d)["bucket"]) + 1)),
+            "each of them",
+        ),
+        (
+            lambda d: _conditional(d).update(inside=_array(decode(_conditional(d)["inside"]) * 0.5)),
+            "sum to 1",
+        ),
+        (lambda d: _conditional(d).update(base=_array(decode(_conditional(d)["base"]) * 0.0)), "not all 0"),
+        (lambda d: _conditional(d).update(base=_array(-decode(_conditional(d)["base"]))), "not negative"),
+    ],
+)
+def test_damaged_products_are_refused(product: Release, damage: Callable[[Any], Any], what: str) -> None:
+    document = json.loads(product.to_bytes())
+    damage(document)
+    with pytest.raises(ValueError, match=f"model.*{what}"):
+        Release.from_bytes(json.dumps(document).encode())

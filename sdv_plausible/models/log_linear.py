@@ -1,0 +1,234 @@
+"""Conditionals as products: ``P(child | parents)`` proportional to one factor for each known table.
+
+A log-linear model of one column (Agresti, *Categorical Data Analysis*, 3rd ed., section 9): what tables of
+the child and one parent, or a few, say is kept as it is, and never multiplied out over all parents together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sdv_plausible.models.conditional_table import ConditionalTable, Configurations, spread_uniforms
+from sdv_plausible.privacy.noise.coins import Coins
+
+FLOOR = 1e-6  # least weight in a factor, next to 1
+SMALLEST = 1e-35  # of weights multiplied: single precision ends a little below
+MOST_COMBINED = 1 << 18  # cells of several factors in one table: they stay in the cache
+CELLS_AT_ONCE = 1 << 17  # records times buckets: so do these
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Factor:
+    """What some parents say of the child: weights of its buckets, up to what their row is multiplied by."""
+
+    given: Configurations
+    weights: np.ndarray  # (configurations, child's buckets), in [FLOOR, 1]; each row's largest is 1
+
+    @classmethod
+    def of(cls, given: Configurations, weights: np.ndarray) -> Factor:
+        """Scale every row to a largest weight of 1, in the precision in which it is used."""
+        return cls(given=given, weights=bounded(weights).astype(np.float32))
+
+    def __post_init__(self) -> None:
+        if not self.given.parents or len(self.weights) != self.given.number:
+            raise ValueError(
+                f"a factor needs a parent, and a row for each of {self.given.number} configurations"
+            )
+        if not (self.weights.min() >= np.float32(FLOOR) and (self.weights.max(axis=1) == 1).all()):
+            raise ValueError(f"weights of a factor must lie in [{FLOOR:g}, 1], and each row's largest be 1")
+
+
+def bounded(weights: np.ndarray) -> np.ndarray:
+    """Every row scaled to a largest weight of 1, and none below the floor."""
+    return np.maximum(weights / np.maximum(weights.max(axis=1, keepdims=True), 1e-300), FLOOR)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LogLinearConditional:
+    """``P(code | parents) = P(code | bucket) P(bucket | parents)``, the second a product of factors."""
+
+    # Weights are multiplied in single precision, record by record in one fixed order, and added up in double:
+    # what is drawn and the probability that is told of it come from the same numbers, whatever else is asked
+    # at the same time.
+    child: int  # column number of the attribute
+    bucket: np.ndarray  # of every code of the child
+    inside: np.ndarray  # P(code | its bucket)
+    base: np.ndarray  # weights of the child's buckets that no parent changes; may hold zeros
+    factors: tuple[Factor, ...]
+
+    def __post_init__(self) -> None:
+        sums = np.bincount(self.bucket, self.inside, len(self.base))
+        if (self.inside < 0).any() or not np.allclose(sums, 1):
+            raise ValueError(f"column {self.child}: what is inside each bucket must sum to 1")
+        if (self.base < 0).any() or not 0 < self.base.max(initial=0) < math.inf:
+            raise ValueError(f"column {self.child}: weights must be finite, not negative, and not all 0")
+        if any(f.weights.shape[1] != len(self.base) for f in self.factors):
+            raise ValueError(f"column {self.child}: every factor must weigh each of its buckets")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in ("child", "bucket", "inside", "base", "factors")}
+
+    @property
+    def parents(self) -> tuple[int, ...]:
+        """Column numbers of all columns that some factor looks at, in the order in which they come."""
+        return tuple(dict.fromkeys(p for f in self.factors for p in f.given.parents))
+
+    @property
+    def configurations(self) -> int:
+        """Number of configurations of all parents together."""
+        return _joined(self.factors).number
+
+    @property
+    def cardinality(self) -> int:
+        """Number of codes of the child."""
+        return len(self.bucket)
+
+    @cached_property
+    def _tables(self) -> list[tuple[Configurations, np.ndarray]]:
+        """The factors, several multiplied in one table where it stays small; the base is in the first."""
+        groups: list[list[Factor]] = []
+        for factor in self.factors:
+            for group in groups:
+                if _joined([*group, factor]).number * len(self.base) <= MOST_COMBINED:
+                    group.append(factor)
+                    break
+            else:
+                groups.append([factor])
+        tables: list[tuple[Configurations, np.ndarray]] = []
+        for group in groups or [[]]:
+            given = _joined(group)
+            law = _multiplied(group, given) * (1 if tables else self.base)
+            law = law / law.max(axis=1, keepdims=True)
+            tables.append((given, np.maximum(law, SMALLEST if tables else 0).astype(np.float32)))
+        return tables
+
+    @cached_property
+    def _divides(self) -> list[bool]:
+        """Whether rows are divided by their largest weight before each table: they must not all become 0."""
+        bound, found = 1.0, [False]
+        for _, table in self._tables[1:]:
+            least = float(table.min())
+            found.append(bound * least < SMALLEST)
+            bound = least if found[-1] else bound * least
+        return found
+
+    def _cumulative(self, codes: np.ndarray) -> np.ndarray:
+        """Sums of the weights of the first bucket, the first two, ..., for each record of codes (n, m)."""
+        weights: np.ndarray | None = None
+        for (given, table), divides in zip(self._tables, self._divides, strict=True):
+            found = table.take(given.of(codes), axis=0)
+            if weights is not None and divides:
+                weights /= weights.max(axis=1, keepdims=True)
+            weights = found if weights is None else np.multiply(weights, found, out=weights)
+        assert weights is not None
+        return np.cumsum(weights, axis=1, dtype=np.float64)
+
+    @cached_property
+    def _codes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Codes bucket by bucket, where each bucket starts, and cumulative P(code | bucket) + bucket."""
+        order = np.argsort(self.bucket, kind="stable")
+        size = np.bincount(self.bucket, minlength=len(self.base))
+        starts = np.cumsum(size) - size
+        running = np.cumsum(self.inside[order])
+        before = np.concatenate([[0.0], running])[starts]
+        flat = np.minimum(running - np.repeat(before, size), 1.0) + np.repeat(np.arange(len(size)), size)
+        flat[starts + size - 1] = np.arange(1, len(size) + 1)
+        return order, starts, flat
+
+    def draw(self, codes: np.ndarray, coins: Coins, *, systematic: bool = False) -> np.ndarray:
+        """Draw the child's code for each record of codes (n, m), given its parents there."""
+        # ``systematic`` as in a table: records whose parents are alike get numbers that are evenly spread.
+        u = spread_uniforms(self._alike(codes), coins) if systematic else coins.uniform(len(codes))
+        drawn = np.empty(len(codes), dtype=np.int64)
+        step = max(CELLS_AT_ONCE // len(self.base), 1)
+        for start in range(0, len(codes), step):
+            here = slice(start, start + step)
+            drawn[here] = self._found(self._cumulative(codes[here]), u[here])
+        return drawn
+
+    def _alike(self, codes: np.ndarray) -> np.ndarray:
+        """A number that is the same for records with the same buckets of the first parents."""
+        number, at = 1, np.zeros(len(codes), dtype=np.int64)
+        for factor in self.factors:
+            if number * factor.given.number >= 2**62:
+                break
+            number *= factor.given.number
+            at = at * factor.given.number + factor.given.of(codes)
+        return at
+
+    def _found(self, cumulative: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Inversion at u: the bucket, and with what is left of u the code inside it."""
+        wanted = u * cumulative[:, -1]
+        bucket = (cumulative <= wanted[:, None]).sum(axis=1)
+        bucket = np.minimum(bucket, len(self.base) - 1)
+        order, _, flat = self._codes
+        if len(order) == len(self.base):
+            return order[bucket]
+        line = np.arange(len(u))
+        below = np.where(bucket > 0, cumulative[line, bucket - 1], 0.0)
+        left = (wanted - below) / (cumulative[line, bucket] - below)
+        ceiling = np.nextafter(bucket + 1.0, 0)
+        return order[np.searchsorted(flat, np.minimum(bucket + left, ceiling), side="right")]
+
+    def log_probability(self, codes: np.ndarray) -> np.ndarray:
+        """Natural log of ``P(child | parents)`` at each record of codes (n, m)."""
+        found = np.empty(len(codes))
+        step = max(CELLS_AT_ONCE // len(self.base), 1)
+        for start in range(0, len(codes), step):
+            here = codes[start : start + step]
+            cumulative, bucket = self._cumulative(here), self.bucket[here[:, self.child]]
+            line = np.arange(len(here))
+            weight = cumulative[line, bucket] - np.where(bucket > 0, cumulative[line, bucket - 1], 0.0)
+            with np.errstate(divide="ignore"):
+                found[start : start + step] = np.log(weight / cumulative[:, -1])
+        with np.errstate(divide="ignore"):
+            return found + np.log(self.inside)[codes[:, self.child]]
+
+    def tabulated(self) -> ConditionalTable:
+        """The same as a table over all configurations of the parents."""
+        given = _joined(self.factors)
+        weights = _multiplied(self.factors, given) * self.base
+        law = weights / weights.sum(axis=1, keepdims=True)
+        table = law[:, self.bucket] * self.inside
+        return ConditionalTable(
+            child=self.child,
+            parents=given.parents,
+            buckets=given.buckets,
+            probabilities=table / table.sum(axis=1, keepdims=True),
+        )
+
+
+def _joined(factors: Sequence[Factor]) -> Configurations:
+    """Configurations that tell those of every factor."""
+    told: dict[int, list[np.ndarray]] = {}
+    for factor in factors:
+        for parent, bucket in zip(factor.given.parents, factor.given.buckets, strict=True):
+            told.setdefault(parent, []).append(bucket)
+    return Configurations(parents=tuple(told), buckets=tuple(_both(buckets) for buckets in told.values()))
+
+
+def _both(buckets: Sequence[np.ndarray]) -> np.ndarray:
+    """Buckets of codes that are in the same bucket of each."""
+    if len(buckets) == 1:
+        return buckets[0]
+    return np.unique(np.stack(buckets), axis=1, return_inverse=True)[1].reshape(-1)
+
+
+def _multiplied(factors: Sequence[Factor], given: Configurations) -> np.ndarray:
+    """Product of factors at every configuration, rows scaled to a largest weight of 1."""
+    digits = np.unravel_index(np.arange(given.number), given.sizes) if given.sizes else ()
+    code = {  # any code of each bucket
+        parent: np.unique(bucket, return_index=True)[1][digit]
+        for parent, bucket, digit in zip(given.parents, given.buckets, digits, strict=True)
+    }
+    product = np.ones((given.number, factors[0].weights.shape[1] if factors else 1))
+    for factor in factors:
+        product = product * factor.weights[factor.given.of_columns(code)]
+        product /= product.max(axis=1, keepdims=True)
+    return product

@@ -1,0 +1,210 @@
+"""Products of factors: the law by definition, draws that follow it exactly, and even draws."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+from sdv_plausible.models import log_linear
+from sdv_plausible.models.conditional_table import Configurations, spread_uniforms
+from sdv_plausible.models.log_linear import FLOOR, Factor, LogLinearConditional, bounded
+from sdv_plausible.privacy.noise.coins import Coins
+
+CODES = (5, 4, 3)  # numbers of codes of columns 0, 1, 2; column 3 is the child
+
+
+def made(seed: int = 0, *, factors: int = 4, codes: int = 9) -> LogLinearConditional:
+    """A child of nine codes in four buckets, factors of one parent, of two, and of a parent on other buckets."""
+    rng = np.random.default_rng(seed)
+    bucket = np.array([0, 1, 1, 2, 3, 3, 3, 0, 2])[:codes]
+    inside = rng.random(codes)
+    inside /= np.bincount(bucket, inside)[bucket]
+    given = [
+        Configurations(parents=(0,), buckets=(np.arange(5),)),
+        Configurations(parents=(1, 2), buckets=(np.array([0, 1, 1, 0]), np.arange(3))),
+        Configurations(parents=(0, 2), buckets=(np.array([0, 0, 1, 1, 0]), np.array([0, 1, 0]))),
+        Configurations(parents=(1,), buckets=(np.arange(4),)),
+    ]
+    chosen = [given[i % 4] for i in range(factors)]
+    return LogLinearConditional(
+        child=3,
+        bucket=bucket,
+        inside=inside,
+        base=np.array([0.2, 1.0, 0.0, 0.5]),
+        factors=tuple(Factor.of(g, rng.random((g.number, 4)) ** 3) for g in chosen),
+    )
+
+
+def everything() -> np.ndarray:
+    """Every record of the parents and the child."""
+    return np.array(list(itertools.product(*(range(k) for k in (*CODES, 9)))))
+
+
+def by_definition(conditional: LogLinearConditional, record: np.ndarray) -> float:
+    """P(code | parents) in plain loops."""
+    weight = [float(w) for w in conditional.base]
+    for f in conditional.factors:
+        row = 0
+        for parent, buckets in zip(f.given.parents, f.given.buckets, strict=True):
+            row = row * (int(buckets.max()) + 1) + int(buckets[record[parent]])
+        weight = [w * float(x) for w, x in zip(weight, f.weights[row], strict=True)]
+    code = record[3]
+    b = conditional.bucket[code]
+    return weight[b] / sum(weight) * float(conditional.inside[code])
+
+
+@pytest.mark.parametrize("combined", [1 << 18, 1])
+@pytest.mark.parametrize("factors", [0, 1, 4, 20])
+def test_the_probability_is_the_product_by_definition(factors, combined, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(log_linear, "MOST_COMBINED", combined)
+    conditional, records = made(factors=factors), everything()
+    told = np.exp(conditional.log_probability(records))
+    assert told == pytest.approx([by_definition(conditional, r) for r in records], abs=1e-5)
+    assert told.reshape(-1, 9).sum(axis=1) == pytest.approx(1)
+    tabulated = np.exp(conditional.tabulated().log_probability(records))
+    assert tabulated == pytest.approx(told, abs=1e-5)
+
+
+class Grid:
+    """Coins that show every number of a fine grid, in order."""
+
+    def uniform(self, size: int) -> np.ndarray:
+        return (np.arange(size) + 0.5) / size
+
+
+@pytest.mark.parametrize("tells_another", [False, True])
+def test_what_is_drawn_is_what_is_told(tells_another):
+    """Over a grid of u each code comes as often as it is told, to one point. Control: of other factors."""
+    conditional, size = made(), 1 << 16
+    other = made(1) if tells_another else conditional
+    for parents in [(0, 0, 0), (4, 3, 2), (2, 1, 1)]:
+        record = np.tile([*parents, 0], (size, 1))
+        drawn = np.bincount(conditional.draw(record, Grid()), minlength=9) / size  # type: ignore[arg-type]
+        each = np.column_stack([np.tile(parents, (9, 1)), np.arange(9)])
+        apart = np.abs(drawn - np.exp(other.log_probability(each))).max()
+        assert (apart <= 2 / size) != tells_another
+        assert drawn[3] == drawn[8] == 0  # their bucket has no weight
+
+
+def test_a_record_has_one_probability_whoever_stands_beside_it(monkeypatch: pytest.MonkeyPatch):
+    conditional, records = made(), everything()
+    alone = np.concatenate([conditional.log_probability(r[None]) for r in records[:200]])
+    assert (conditional.log_probability(records)[:200] == alone).all()
+    monkeypatch.setattr(log_linear, "CELLS_AT_ONCE", 40)
+    assert (conditional.log_probability(records)[:200] == alone).all()
+
+
+@pytest.mark.parametrize("combined", [1 << 18, 1])
+def test_many_factors_that_contradict_one_another_leave_a_law(combined, monkeypatch: pytest.MonkeyPatch):
+    """Weights at the floor, everywhere but for one bucket of each factor: a product of them all would be zero."""
+    given = Configurations(parents=(0,), buckets=(np.zeros(5, dtype=int),))
+    factors = [Factor.of(given, np.eye(4)[[i % 4]]) for i in range(40)]
+    whole = made()
+    conditional = LogLinearConditional(
+        child=3, bucket=whole.bucket, inside=whole.inside, base=np.ones(4), factors=tuple(factors)
+    )
+    monkeypatch.setattr(log_linear, "MOST_COMBINED", combined)
+    told = np.exp(conditional.log_probability(everything()[:9]))
+    assert np.bincount(whole.bucket, told) == pytest.approx(np.full(4, 0.25), abs=1e-4)
+
+
+def test_weights_are_bounded():
+    found = bounded(np.array([[1e-30, 2.0, 1.0], [0.0, 0.0, 0.0]]))
+    assert found[0].tolist() == [FLOOR, 1.0, 0.5]
+    assert (found[1] == FLOOR).all()
+
+
+@pytest.mark.parametrize(
+    ("weights", "what"),
+    [
+        (np.full((3, 4), 1.0), "a row for each"),
+        (np.full((5, 4), 0.5), "largest"),
+        (np.full((5, 4), np.nan), "lie in"),
+    ],
+)
+def test_factors_that_are_none_are_refused(weights, what):
+    given = Configurations(parents=(0,), buckets=(np.arange(5),))
+    with pytest.raises(ValueError, match=what):
+        Factor(given=given, weights=weights.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"base": np.zeros(4)}, "not all 0"),
+        ({"base": np.array([1.0, np.nan, 1, 1])}, "finite"),
+        ({"inside": np.full(9, 0.5)}, "sum to 1"),
+        ({"base": np.ones(5)}, "sum to 1"),
+    ],
+)
+def test_conditionals_that_are_none_are_refused(change, what):
+    whole = made()
+    fields = {
+        "child": 3,
+        "bucket": whole.bucket,
+        "inside": whole.inside,
+        "base": whole.base,
+        "factors": whole.factors,
+    }
+    with pytest.raises(ValueError, match=what):
+        LogLinearConditional(**{**fields, **change})
+
+
+def test_a_copy_draws_the_same_and_carries_no_tables_of_its_own_making():
+    conditional, records = made(), everything()
+    conditional.log_probability(records)
+    copy = pickle.loads(pickle.dumps(conditional))
+    assert set(vars(copy)) == {"child", "bucket", "inside", "base", "factors"}
+    assert (copy.draw(records, Coins.from_seed(1)) == conditional.draw(records, Coins.from_seed(1))).all()
+
+
+# --- even draws -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 1000, 1024])
+def test_each_run_of_neighbours_has_a_number_in_each_interval(n):
+    alike = np.arange(n)[::-1] // 3
+    u = spread_uniforms(alike, Coins.from_seed(2))
+    assert u.shape == (n,)
+    assert ((u >= 0) & (u < 1)).all()
+    if n == 1024:
+        for first in range(
+            0, 340, 80
+        ):  # 16 neighbours and more: groups of three, so off by one group at the ends
+            counts = np.bincount(
+                (u[np.isin(alike, np.arange(first, first + 80))] * 8).astype(int), minlength=8
+            )
+            assert np.ptp(counts) <= 6
+
+
+def test_each_number_alone_is_uniform_and_two_columns_do_not_follow_one_another():
+    """400 runs of 64 records with keys of their own. False alarm: 1e-6 each, by the normal tails at 5 deviations.
+
+    Control: the same number in both columns has correlation 1.
+    """
+    alike = np.arange(64)
+    first = np.stack([spread_uniforms(alike, Coins.from_seed(i)) for i in range(400)])
+    second = np.stack([spread_uniforms(alike, Coins.from_seed(1000 + i)) for i in range(400)])
+    assert np.abs(first.mean(axis=0) - 0.5).max() < 5 * np.sqrt(1 / 12 / 400)
+    product = (first - 0.5) * (second - 0.5)
+    assert abs(product.mean()) < 5 * (1 / 12) / np.sqrt(product.size)
+    assert abs(((first - 0.5) ** 2).mean()) > 5 * (1 / 12) / np.sqrt(product.size)
+
+
+@pytest.mark.parametrize("systematic", [True, False])
+def test_even_draws_hardly_scatter_around_the_law(systematic):
+    """Control: independent draws of as many records scatter five times as much."""
+    conditional = made()
+    records = np.column_stack([np.random.default_rng(0).integers(0, k, 20_000) for k in (*CODES, 9)])
+    drawn = conditional.draw(records, Coins.from_seed(4), systematic=systematic)
+    key = np.ravel_multi_index(records[:, :3].T, CODES)
+    cells = np.bincount(key * 9 + drawn, minlength=60 * 9).reshape(60, 9)
+    each = np.column_stack(
+        [np.repeat(np.array(np.unravel_index(np.arange(60), CODES)).T, 9, 0), np.tile(np.arange(9), 60)]
+    )
+    law = np.exp(conditional.log_probability(each)).reshape(60, 9) * np.bincount(key, minlength=60)[:, None]
+    apart = np.abs(cells - law).sum() / 20_000
+    assert (apart < 0.015) == systematic
