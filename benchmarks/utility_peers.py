@@ -125,7 +125,10 @@ def dpsynth(method: str, table: pd.DataFrame, cards: list[int], epsilon: float, 
     """AIM-GDP, SWIFT and MST of google/dpsynth on integer codes: its one-way step and its defaults."""
     import mbi
     from dpsynth import discrete_mechanisms as mechanisms
+    from dpsynth.discrete_mechanisms import accounting
 
+    # dp-accounting 0.6.0 looks for the budget from 0 on, where AIM-GDP and SWIFT divide by it.
+    accounting.gdp_gaussian_sigma = lambda budget: math.sqrt(1 / max(budget, 1e-12))
     inner = {
         "dpsynth-aim-gdp": mechanisms.AIMGDPConfig,
         "dpsynth-swift": mechanisms.SWIFTConfig,
