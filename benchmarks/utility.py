@@ -57,6 +57,20 @@ PEERS = {
     "margnet": "margnet",
     **dict.fromkeys(("dpsynth-aim-gdp", "dpsynth-swift", "dpsynth-mst"), "dpsynth"),
 }
+NAMES = {
+    "mst": "MST (dpmm 0.1.9)",
+    "privbayes": "PrivBayes (dpmm 0.1.9)",
+    "aim": "AIM (dpmm 0.1.9)",
+    "opendp-mst": "MST (opendp 0.16.0, mbi 1.1.0)",
+    "opendp-aim": "AIM (opendp 0.16.0, mbi 1.1.0)",
+    "datasynthesizer": "DataSynthesizer 0.1.13",
+    "tab-pe": "Tab-PE (DPSDA 9078c67)",
+    "margnet": "MargNet (8b75032)",
+    "dpsynth-aim-gdp": "AIM-GDP (dpsynth cf8075f, mbi 2.0.0)",
+    "dpsynth-swift": "SWIFT (dpsynth cf8075f, mbi 2.0.0)",
+    "dpsynth-mst": "MST (dpsynth cf8075f, mbi 2.0.0)",
+    "gaussian_copula": "GaussianCopula (SDV; not private)",
+}
 Made = tuple[np.ndarray, float]
 PLOTTED = {
     "2-way": "2-way distance (lower is better)",
@@ -220,9 +234,12 @@ def report(lines: list[Line]) -> str:
     )
     for (table, epsilon, method), all_runs in groups:
         shown = "-" if method in NOT_PRIVATE else f"{epsilon:g}"
+        name_of = NAMES.get(method, method)
         runs, failed = all_runs[all_runs["failed"].isna()], all_runs["failed"].dropna()
         if runs.empty:
-            out.append(f"| {table} | {method} | {shown} | 0 | {failed.iloc[0]} |" + " |" * (len(columns) - 1))
+            out.append(
+                f"| {table} | {name_of} | {shown} | 0 | {failed.iloc[0]} |" + " |" * (len(columns) - 1)
+            )
             continue
         cells = []
         for name in columns:
@@ -233,7 +250,7 @@ def report(lines: list[Line]) -> str:
                 cells.append("")
             else:
                 cells.append(f"{mean:.3f}" + ("" if math.isnan(spread) else f" ± {spread:.3f}"))
-        out.append(f"| {table} | {method} | {shown} | {len(runs)} | " + " | ".join(cells) + " |")
+        out.append(f"| {table} | {name_of} | {shown} | {len(runs)} | " + " | ".join(cells) + " |")
     return "\n".join(out)
 
 
@@ -249,7 +266,7 @@ def plot(lines: list[Line], path: Path) -> None:
         return
     frame = pd.DataFrame(lines)
     frame = frame[frame["table"] == "adult"]
-    figure, axes = plt.subplots(1, len(PLOTTED), figsize=(11, 4.2))
+    figure, axes = plt.subplots(1, len(PLOTTED), figsize=(11, 4.6))
     shown = [m for m in METHODS if m in set(frame["method"]) and "kept" not in m]
     private = [m for m in shown if m not in NOT_PRIVATE]
     for axis, (score, title) in zip(axes, PLOTTED.items(), strict=True):
@@ -277,7 +294,7 @@ def plot(lines: list[Line], path: Path) -> None:
                 marker="o",
                 markersize=5,
                 capsize=2,
-                label=method,
+                label=NAMES.get(method, method),
                 **is_ours,
             )
         axis.set_xscale("log")
@@ -286,8 +303,8 @@ def plot(lines: list[Line], path: Path) -> None:
         axis.set_xlabel("total epsilon (delta 1e-9)")
         axis.set_title(title, fontsize=9)
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=len(labels), fontsize=8, frameon=False)
-    figure.tight_layout(rect=(0, 0.06, 1, 1))
+    figure.legend(handles, labels, loc="lower center", ncols=4, fontsize=8, frameon=False)
+    figure.tight_layout(rect=(0, 0.1, 1, 1))
     figure.savefig(path, dpi=110)
 
 
