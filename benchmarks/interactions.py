@@ -1,12 +1,12 @@
 """Dependence of three and more columns: tables by simulation whose label no pair of columns shows.
 
-Run: python -m benchmarks.interactions [--tables xor ...] [--epsilons 1 10 inf] [--methods ours real]
-                                       [--repeats 5] [--first 0] [--report]
+Run: python -m benchmarks.interactions [--tables xor ...] [--epsilons 1 10 inf] [--methods ours real dpsynth-swift]
+                                       [--repeats 5] [--first 0] [--results FILE] [--report]
 
 A random forest is trained on synthetic rows and tested on real rows that no method has seen; ``real`` is the forest that was
 trained on the real rows. ``game RF`` tells synthetic from real rows (0.5 is ideal). 20,000 training rows, delta 1e-9. Results
-are kept line by line in benchmarks/results_interactions.jsonl, as those of benchmarks.utility; its lines "pairs alone" are runs
-of the version before sets were measured.
+are kept line by line in benchmarks/results_interactions.jsonl or ``--results``, as those of benchmarks.utility, whose peers can
+be named; its lines "pairs alone" are runs of the version before sets were measured.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.utility import Line, interval, ours, read, real
+from benchmarks.utility import METHODS, NAMES, PEERS, Line, cpu, interval, read, wanted
 from benchmarks.utility_scores import scores
 from benchmarks.utility_tables import CodedTable
 
@@ -115,10 +115,12 @@ def measure(name: str, method: str, epsilon: float, repeat: int) -> Line:
     """One run."""
     made = table(name)
     train, test = made.split(repeat)
-    codes, seconds = (real if method == "real" else ours)(made, train, epsilon)
+    before = cpu()
+    codes, seconds = METHODS[method](made, train, epsilon)
+    used = cpu() - before
     found = scores(train, test, np.asarray(codes, dtype=np.int64), made.cardinalities, made.target)
     run: Line = {"table": name, "method": method, "epsilon": epsilon, "repeat": repeat}
-    return {**run, "fit s": seconds, **found}
+    return {**run, "fit s": seconds, "cpu s": used, **found}
 
 
 def report(lines: list[Line]) -> str:
@@ -126,10 +128,11 @@ def report(lines: list[Line]) -> str:
     out = ["| table | method | eps | runs | " + " | ".join(SHOWN) + " |", "|" + " --- |" * (4 + len(SHOWN))]
     for (name, method, epsilon), runs in pd.DataFrame(lines).groupby(["table", "method", "epsilon"]):
         shown = "-" if method == "real" else f"{epsilon:g}"
-        cells = [
-            f"{runs[c].mean():.3f}" + ("" if c == "fit s" else f" ± {interval(runs[c]):.3f}") for c in SHOWN
-        ]
-        out.append(f"| {name} | {method} | {shown} | {len(runs)} | " + " | ".join(cells) + " |")
+        spreads = ["" if c == "fit s" or len(runs) < 2 else f" ± {interval(runs[c]):.3f}" for c in SHOWN]
+        cells = [f"{runs[c].mean():.3f}{spread}" for c, spread in zip(SHOWN, spreads, strict=True)]
+        out.append(
+            f"| {name} | {NAMES.get(method, method)} | {shown} | {len(runs)} | " + " | ".join(cells) + " |"
+        )
     return "\n".join(out)
 
 
@@ -139,22 +142,23 @@ def main() -> None:
     )
     parser.add_argument("--tables", nargs="*", default=list(MADE), choices=list(MADE))
     parser.add_argument("--epsilons", nargs="*", type=float, default=[1.0, 10.0, math.inf])
-    parser.add_argument("--methods", nargs="*", default=["ours", "real"], choices=["ours", "real"])
+    parser.add_argument("--methods", nargs="*", default=["ours", "real"], choices=["ours", "real", *PEERS])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--first", type=int, default=0, help="number of the first split")
+    parser.add_argument("--results", type=Path, default=KEPT, help="file of lines to go on with")
     parser.add_argument("--report", action="store_true", help="only write the table from what was measured")
     options = parser.parse_args()
-    wanted = [(m, e) for m in options.methods for e in (options.epsilons if m == "ours" else [math.inf])]
+    of_methods = [(m, e) for m in options.methods for e in wanted(m, options.epsilons)]
     repeats = range(options.first, options.first + options.repeats)
-    runs = itertools.product(options.tables, wanted, repeats)
+    runs = itertools.product(options.tables, of_methods, repeats)
     for name, (method, epsilon), repeat in [] if options.report else runs:
         run = {"table": name, "method": method, "epsilon": epsilon, "repeat": repeat}
-        if any(run.items() <= line.items() for line in read(KEPT)):
+        if any(run.items() <= line.items() for line in read(options.results)):
             continue
         result = measure(name, method, epsilon, repeat)
-        with KEPT.open("a") as file:
+        with options.results.open("a") as file:
             file.write(json.dumps(result) + "\n")
-    print(report(read(KEPT)))
+    print(report(read(options.results)))
 
 
 if __name__ == "__main__":

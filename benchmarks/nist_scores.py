@@ -1,6 +1,6 @@
 """Scores of NIST's report on deidentified data (SDNist 2.5), written from their definitions.
 
-Checked against the package: see "NIST's scoreboard" in README.md. Tables are as the excerpts store them, with ``N`` for
+Checked against the package: see "NIST's scoreboard" in history.md. Tables are as the excerpts store them, with ``N`` for
 what does not apply. A score never changes a table.
 """
 

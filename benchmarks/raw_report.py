@@ -1,4 +1,4 @@
-"""What the raw-table benchmark shows: the table in benchmarks/README.md, the plot, the worst columns."""
+"""What the raw-table benchmark shows: the table in benchmarks/history.md, the plot, the worst columns."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ def worst_columns(lines: Sequence[Line], methods: Sequence[str], number: int) ->
 
 
 def write(lines: Sequence[Line]) -> None:
-    """Replace the tables in benchmarks/README.md, and draw the plot."""
-    page = HERE / "README.md"
+    """Replace the tables in benchmarks/history.md, and draw the plot."""
+    page = HERE / "history.md"
     text = page.read_text(encoding="utf-8")
     for part, made in zip(PARTS, (table(lines), goals(lines)), strict=True):
         begin, end = f"<!-- {part}: begin -->", f"<!-- {part}: end -->"

@@ -11,7 +11,7 @@ delta). ``--quick``: three tables, one repeat, ours at epsilon 1.
 
 Results are kept line by line in benchmarks/results_raw.jsonl, with the commit and a hash of our code and of the code
 book: a run that was cut off goes on, and after a change of either hash ours is measured again. ``--report`` writes the
-tables in benchmarks/README.md and the plot from the newest lines, ``--worst`` prints the columns that are farthest from
+tables in benchmarks/history.md and the plot from the newest lines, ``--worst`` prints the columns that are farthest from
 a plain noisy histogram.
 """
 

@@ -1,12 +1,12 @@
 """Accuracy at equal (epsilon, delta): ours and the peers that can be installed, on real tables.
 
 Run: python -m benchmarks.utility [--tables adult ...] [--epsilons 0.1 1 inf] [--methods ...] [--repeats 5]
-                                  [--first 0] [--peer-repeats 3] [--report]
+                                  [--first 0] [--peer-repeats 3] [--results FILE] [--report]
 
 Every repeat draws fresh training rows and scores on as many other real rows. Peers run in environments of their own, which
-this script makes under benchmarks/results/. Results are kept line by line in benchmarks/results_utility.jsonl: a run that was
-cut off goes on where it stopped (delete lines to measure them again, on splits that nobody has seen by ``--first``), ``--report``
-only writes the table and the plot. A
+this script makes under benchmarks/results/. Results are kept line by line in benchmarks/results_utility.jsonl, or in ``--results``
+(then only the table is printed): a run that was cut off goes on where it stopped (delete lines to measure them again, on splits
+that nobody has seen by ``--first``), ``--report`` only writes the table and the plot. A
 peer's run that takes longer than ``--peer-limit`` (half an hour) is noted as such and not repeated. delta is 1e-9 (acs2013: 2^-30). Ours goes
 through the public synthesizer with a declared domain; its ledger's total is checked against epsilon.
 """
@@ -25,6 +25,7 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
@@ -38,12 +39,13 @@ from benchmarks.utility_scores import SCORES, scores
 from benchmarks.utility_tables import TABLES, CodedTable
 
 HERE = Path(__file__).parent
+KEPT = HERE / "results_utility.jsonl"
 PACKAGES = {
     "dpmm": "dpmm==0.1.9",
     "datasynthesizer": "DataSynthesizer==0.1.13",
     "opendp": "opendp[mbi,polars]==0.16.0 pandas",
 }
-NO_PACKAGE = ("tab-pe", "margnet")  # in no registry: see environments.own
+NO_PACKAGE = ("tab-pe", "margnet", "dpsynth")  # in no registry: see environments.own
 PEERS = {
     "mst": "dpmm",
     "privbayes": "dpmm",
@@ -51,7 +53,23 @@ PEERS = {
     "opendp-mst": "opendp",
     "opendp-aim": "opendp",
     "datasynthesizer": "datasynthesizer",
-    **{name: name for name in NO_PACKAGE},
+    "tab-pe": "tab-pe",
+    "margnet": "margnet",
+    **dict.fromkeys(("dpsynth-aim-gdp", "dpsynth-swift", "dpsynth-mst"), "dpsynth"),
+}
+NAMES = {
+    "mst": "MST (dpmm 0.1.9)",
+    "privbayes": "PrivBayes (dpmm 0.1.9)",
+    "aim": "AIM (dpmm 0.1.9)",
+    "opendp-mst": "MST (opendp 0.16.0, mbi 1.1.0)",
+    "opendp-aim": "AIM (opendp 0.16.0, mbi 1.1.0)",
+    "datasynthesizer": "DataSynthesizer 0.1.13",
+    "tab-pe": "Tab-PE (DPSDA 9078c67)",
+    "margnet": "MargNet (8b75032)",
+    "dpsynth-aim-gdp": "AIM-GDP (dpsynth cf8075f, mbi 2.0.0)",
+    "dpsynth-swift": "SWIFT (dpsynth cf8075f, mbi 2.0.0)",
+    "dpsynth-mst": "MST (dpsynth cf8075f, mbi 2.0.0)",
+    "gaussian_copula": "GaussianCopula (SDV; not private)",
 }
 Made = tuple[np.ndarray, float]
 PLOTTED = {
@@ -61,28 +79,31 @@ PLOTTED = {
 }
 
 
-def ours(table: CodedTable, train: np.ndarray, epsilon: float, **options: object) -> Made:
-    """The shipped synthesizer with a declared domain."""
+def synthesized(
+    train: pd.DataFrame, declared: dict[str, dict[str, Any]], epsilon: float, delta: float, **options: object
+) -> tuple[pd.DataFrame, float]:
+    """As many rows of the shipped synthesizer with a declared domain, and the seconds of its fit; its ledger is checked."""
     from sdv_plausible.sdv.metadata import metadata_from_columns
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
-    declared = table.declaration()
     metadata = metadata_from_columns({n: {"sdtype": s["sdtype"]} for n, s in declared.items()})
     synth = PlausibleDeniabilitySynthesizer(
-        metadata,
-        epsilon=epsilon,
-        delta=table.delta,
-        domain=declared,
-        max_bins=max(table.cardinalities) + 1,
-        **options,
+        metadata, epsilon=epsilon, delta=delta, domain=declared, **options
     )
-    frame = pd.DataFrame(train, columns=table.names)
     start = time.perf_counter()
-    synth.fit(frame)
+    synth.fit(train)
     seconds = time.perf_counter() - start
     allowed = epsilon + (synth.test.epsilon0 if "test" in options else 0.0)
     assert math.isinf(epsilon) or synth.privacy_ledger().total() <= allowed
-    return synth.sample(len(train))[table.names].to_numpy(), seconds
+    return synth.sample(len(train))[list(train)], seconds
+
+
+def ours(table: CodedTable, train: np.ndarray, epsilon: float, **options: object) -> Made:
+    """The shipped synthesizer with a declared domain."""
+    frame = pd.DataFrame(train, columns=table.names)
+    bins = max(table.cardinalities) + 1
+    rows, seconds = synthesized(frame, table.declaration(), epsilon, table.delta, max_bins=bins, **options)
+    return rows.to_numpy(), seconds
 
 
 def seeded(kept: int, share: float) -> Callable[[CodedTable, np.ndarray, float], Made]:
@@ -213,18 +234,23 @@ def report(lines: list[Line]) -> str:
     )
     for (table, epsilon, method), all_runs in groups:
         shown = "-" if method in NOT_PRIVATE else f"{epsilon:g}"
+        name_of = NAMES.get(method, method)
         runs, failed = all_runs[all_runs["failed"].isna()], all_runs["failed"].dropna()
         if runs.empty:
-            out.append(f"| {table} | {method} | {shown} | 0 | {failed.iloc[0]} |" + " |" * (len(columns) - 1))
+            out.append(
+                f"| {table} | {name_of} | {shown} | 0 | {failed.iloc[0]} |" + " |" * (len(columns) - 1)
+            )
             continue
         cells = []
         for name in columns:
             mean, spread = runs[name].mean(), interval(runs[name])
             if name in TIMES:
                 cells.append("" if math.isnan(mean) else f"{mean:.1f}")
+            elif math.isnan(mean):
+                cells.append("")
             else:
                 cells.append(f"{mean:.3f}" + ("" if math.isnan(spread) else f" ± {spread:.3f}"))
-        out.append(f"| {table} | {method} | {shown} | {len(runs)} | " + " | ".join(cells) + " |")
+        out.append(f"| {table} | {name_of} | {shown} | {len(runs)} | " + " | ".join(cells) + " |")
     return "\n".join(out)
 
 
@@ -240,7 +266,7 @@ def plot(lines: list[Line], path: Path) -> None:
         return
     frame = pd.DataFrame(lines)
     frame = frame[frame["table"] == "adult"]
-    figure, axes = plt.subplots(1, len(PLOTTED), figsize=(11, 4.2))
+    figure, axes = plt.subplots(1, len(PLOTTED), figsize=(11, 4.6))
     shown = [m for m in METHODS if m in set(frame["method"]) and "kept" not in m]
     private = [m for m in shown if m not in NOT_PRIVATE]
     for axis, (score, title) in zip(axes, PLOTTED.items(), strict=True):
@@ -268,7 +294,7 @@ def plot(lines: list[Line], path: Path) -> None:
                 marker="o",
                 markersize=5,
                 capsize=2,
-                label=method,
+                label=NAMES.get(method, method),
                 **is_ours,
             )
         axis.set_xscale("log")
@@ -277,8 +303,8 @@ def plot(lines: list[Line], path: Path) -> None:
         axis.set_xlabel("total epsilon (delta 1e-9)")
         axis.set_title(title, fontsize=9)
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=len(labels), fontsize=8, frameon=False)
-    figure.tight_layout(rect=(0, 0.06, 1, 1))
+    figure.legend(handles, labels, loc="lower center", ncols=4, fontsize=8, frameon=False)
+    figure.tight_layout(rect=(0, 0.1, 1, 1))
     figure.savefig(path, dpi=110)
 
 
@@ -298,13 +324,14 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first split")
     parser.add_argument("--peer-repeats", type=int, default=3)
     parser.add_argument("--peer-limit", type=float, default=1800.0, help="seconds of one run of a peer")
+    parser.add_argument("--results", type=Path, default=KEPT, help="file of lines to go on with")
     parser.add_argument(
         "--report", action="store_true", help="only write table and plot from what was measured"
     )
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     METHODS.update({method: peer(method, options.peer_limit) for method in PEERS})
-    kept = HERE / "results_utility.jsonl"
+    kept = options.results
     for name in [] if options.report else options.tables:
         table = TABLES[name]()
         repeats = range(options.first, options.first + options.repeats)
@@ -324,8 +351,9 @@ def main() -> None:
                     file.write(json.dumps(result) + "\n")
                 print({k: round(v, 4) if isinstance(v, float) else v for k, v in result.items()}, flush=True)
     lines = read(kept)
-    (HERE / "results_utility.md").write_text(report(lines) + "\n")
-    plot(lines, HERE / "utility.png")
+    if kept == KEPT:
+        (HERE / "results_utility.md").write_text(report(lines) + "\n")
+        plot(lines, HERE / "utility.png")
     print(report(lines))
 
 

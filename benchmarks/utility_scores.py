@@ -3,32 +3,47 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Sequence
 
 import numpy as np
 from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-SCORES = ("1-way", "2-way", "RF", "agreement", "Ada", "game RF", "game Tree")
+SCORES = ("1-way", "2-way", "3-way", "RF", "agreement", "Ada", "game RF", "game Tree")
+MOST_TRIPLES = 200
+
+
+def distance(first: np.ndarray, second: np.ndarray, columns: Sequence[int], cards: Sequence[int]) -> float:
+    """Total variation distance of the joint distribution of some columns of two tables of codes."""
+    sizes = [cards[j] for j in columns]
+    a, b = (np.ravel_multi_index(rows[:, columns].T, sizes) for rows in (first, second))
+    cells = math.prod(sizes)
+    if cells > len(a) + len(b):
+        values, both = np.unique(np.concatenate([a, b]), return_inverse=True)
+        (a, b), cells = (both[: len(a)], both[len(a) :]), len(values)
+    shares = (np.bincount(codes, minlength=cells) / len(codes) for codes in (a, b))
+    return 0.5 * float(np.abs(np.subtract(*shares)).sum())
 
 
 def distances(first: np.ndarray, second: np.ndarray, cards: list[int]) -> tuple[float, float]:
     """Mean total variation distance of single columns and of pairs."""
+    one, two = (
+        float(np.mean([distance(first, second, chosen, cards) for chosen in _sets(cards, ways)]))
+        for ways in (1, 2)
+    )
+    return one, two
 
-    def distance(a: np.ndarray, b: np.ndarray, cells: int) -> float:
-        return 0.5 * float(
-            np.abs(np.bincount(a, minlength=cells) / len(a) - np.bincount(b, minlength=cells) / len(b)).sum()
-        )
 
-    one = [distance(first[:, j], second[:, j], c) for j, c in enumerate(cards)]
-    two = [
-        distance(
-            first[:, i].astype(np.int64) * cards[j] + first[:, j],
-            second[:, i].astype(np.int64) * cards[j] + second[:, j],
-            cards[i] * cards[j],
-        )
-        for i, j in itertools.combinations(range(len(cards)), 2)
-    ]
-    return float(np.mean(one)), float(np.mean(two))
+def triples(first: np.ndarray, second: np.ndarray, cards: list[int]) -> float:
+    """Mean total variation distance of triples: all, or ``MOST_TRIPLES`` of them, the same in every call."""
+    every = _sets(cards, 3)
+    order = np.random.default_rng(0).permutation(len(every))[:MOST_TRIPLES]
+    return float(np.mean([distance(first, second, every[o], cards) for o in order]))
+
+
+def _sets(cards: list[int], ways: int) -> list[tuple[int, ...]]:
+    return list(itertools.combinations(range(len(cards)), ways))
 
 
 def scores(
@@ -49,6 +64,7 @@ def scores(
     return {
         "1-way": one,
         "2-way": two,
+        "3-way": triples(synthetic, test, cards),
         "RF": float((of_synthetic == test[:, target]).mean()),
         "agreement": float((of_synthetic == of_real).mean()),
         "Ada": float(boosted.score(test[:, inputs], test[:, target])),

@@ -112,6 +112,25 @@ def acs2018() -> CodedTable:
 def wide() -> CodedTable:
     """ACS 2018, 32 columns of which some have several hundred values, 50,000 training rows."""
     table = pd.read_parquet(DATA / "acs2018_us" / "acs2018_us_295k.parquet").sample(100_000, random_state=0)
+    return _quantiles(table, "Insurance through a current or former employer or union", 50_000)
+
+
+def flights_rows() -> pd.DataFrame:
+    """US flights of 2015: the departure as a day of the year and a minute of the day."""
+    table = pd.read_csv(DATA / "flights_100k" / "flights_100k.csv.gz")
+    departure = pd.to_datetime(table.pop("departure"))
+    table.insert(0, "day", departure.dt.dayofyear)
+    table.insert(1, "minute", departure.dt.hour * 60 + departure.dt.minute)
+    return table
+
+
+def flights() -> CodedTable:
+    """US flights of 2015, 7 columns of which two have almost 600 airports, 50,000 training rows."""
+    return _quantiles(flights_rows(), "airline", 50_000)
+
+
+def _quantiles(table: pd.DataFrame, target: str, num_train: int) -> CodedTable:
+    """Numbers in fifty bins, missing ones in one of their own; every other value its own code."""
     columns: Columns = []
     for name in table:
         column = table[name]
@@ -123,7 +142,7 @@ def wide() -> CodedTable:
         else:
             codes = _factor(column)
             columns.append((name, codes, int(codes.max()) + 1, False))
-    return _table(columns, "Insurance through a current or former employer or union", 50_000, 1e-9)
+    return _table(columns, target, num_train, 1e-9)
 
 
 def _table(columns: Columns, target: str, num_train: int, delta: float) -> CodedTable:
@@ -144,4 +163,5 @@ TABLES: dict[str, Callable[[], CodedTable]] = {
     "acs2013": acs2013,
     "acs2018": acs2018,
     "wide": wide,
+    "flights": flights,
 }

