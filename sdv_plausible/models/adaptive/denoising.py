@@ -17,7 +17,7 @@ TIMES = np.append(0.0, 2.0 ** np.arange(-4, 3))  # what a cell may be, in times 
 SHARES = 2.0 ** np.arange(-6, 1)  # the same, in shares of the most that its margins allow
 BREADTH = 0.35  # deviation around each of these, relative: they lie a factor of 2 apart
 STEPS, ROUNDS = 20, 5  # of EM; of meeting the margins where there are structural zeros
-EMPTY = 0.2  # standard deviations, below which a cell counts as empty
+EMPTY, LACKS = 0.4, 0.7  # standard deviations, and times independence, below which a cell counts as empty
 TRACE = 0.005  # of what independence says, what they keep: zeros of several tables may contradict one another
 
 
@@ -151,9 +151,9 @@ def denoise_pair(
     chances = weights[:, None] * fit
     chances /= chances.sum(0)
     found = (chances * (means + within / variance * (seen - means))).sum(0)
-    empty = (chances * (means < EMPTY * left)).sum(0) > 0.5
-    apart = np.outer(rows, columns) / max(float(columns.sum()), 1e-9)
-    return np.where(empty.reshape(table.shape), TRACE * apart, found.reshape(table.shape))
+    apart = np.outer(rows, columns).ravel() / max(float(columns.sum()), 1e-9)
+    empty = (chances * (means < np.minimum(EMPTY * left, LACKS * apart))).sum(0) > 0.5
+    return np.where(empty, TRACE * apart, found).reshape(table.shape)
 
 
 def rake(table: np.ndarray, rows: np.ndarray, columns: np.ndarray, rounds: int = 15) -> np.ndarray:
