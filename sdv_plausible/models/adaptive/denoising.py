@@ -135,11 +135,11 @@ def denoise_pair(
     # of another (zeros, and all that there is). A cell that is more likely empty than not keeps a trace.
     if sigma == 0:
         return table
-    cells = possible.sum()
-    left = sigma * np.sqrt(max(cells - sum(table.shape) + 1, 1) / cells)
-    seen = nearest_with_margins(table, rows, columns, possible).ravel()
-    most = np.minimum.outer(rows, columns).ravel()
-    means = np.concatenate([np.minimum(TIMES[:, None] * prior.ravel(), most), SHARES[:, None] * most])
+    left = sigma * np.sqrt(max(possible.sum() - sum(table.shape) + 1, 1) / possible.sum())
+    seen = nearest_with_margins(table, rows, columns, possible)[possible]
+    most = np.minimum.outer(rows, columns)[possible]
+    apart = np.outer(rows, columns)[possible] / max(float(columns.sum()), 1e-9)
+    means = np.concatenate([np.minimum(TIMES[:, None] * prior[possible], most), SHARES[:, None] * most])
     within = (BREADTH * means) ** 2
     variance = within + left**2
     fit = -0.5 * ((seen - means) ** 2 / variance + np.log(variance))
@@ -150,10 +150,11 @@ def denoise_pair(
         weights /= weights.sum()
     chances = weights[:, None] * fit
     chances /= chances.sum(0)
-    found = (chances * (means + within / variance * (seen - means))).sum(0)
-    apart = np.outer(rows, columns).ravel() / max(float(columns.sum()), 1e-9)
     empty = (chances * (means < np.minimum(EMPTY * left, LACKS * apart))).sum(0) > 0.5
-    return np.where(empty, TRACE * apart, found).reshape(table.shape)
+    found = np.zeros(table.shape)
+    posterior = (chances * (means + within / variance * (seen - means))).sum(0)
+    found[possible] = np.where(empty, TRACE * apart, posterior)
+    return found
 
 
 def rake(table: np.ndarray, rows: np.ndarray, columns: np.ndarray, rounds: int = 15) -> np.ndarray:
