@@ -26,7 +26,7 @@ from benchmarks.interactions import table as made_up
 from benchmarks.utility import ours
 from benchmarks.utility_scores import distances, triples
 from benchmarks.utility_tables import DATA, CodedTable
-from sdv_plausible.models.adaptive import maximum_entropy, measurements
+from sdv_plausible.models.adaptive import denoising, maximum_entropy, measurements
 from sdv_plausible.models.adaptive.schedule import SCORE_SHARE, Round, Schedule
 
 LEFT_OUT = ("PUMA", "DENSITY", "INDP", "PINCP", "POVPIP", "PWGTP", "WGTP", "NPF")
@@ -135,17 +135,13 @@ def _first(values: Any, *_: Any) -> Any:
     return values
 
 
-def _none(values: np.ndarray, *_: Any) -> np.ndarray:
-    return np.zeros(values.shape, dtype=bool)
-
-
 PARTS: dict[str, list[Part]] = {
     "as it is": [],
-    "pair tables not denoised": [_function(measurements, "shrink_singular_values", _first)],
+    "pair tables not denoised": [_function(measurements, "denoise_pair", _first)],
     "ordered margins not smoothed": [_function(measurements, "haar_denoise", _first)],
     "bucket counts not fused": [_function(measurements.Measurements, "_fuse", _first)],
-    "cells that noise explains kept": [_function(measurements, "empty_cells", _none)],
-    "these cells at zero": [_function(measurements, "TRACE", 0.0)],
+    "cells that noise explains kept": [_function(denoising, "EMPTY", -1.0)],
+    "these cells at zero": [_function(denoising, "TRACE", 0.0)],
     "no trace of emptied categories": [_function(measurements, "keep_alive", _first)],
     "one round of pairs": [_schedule(_one_round(forest=False))],
     "forest alone": [_schedule(lambda s: _without_sets(_one_round(forest=True)(s)))],

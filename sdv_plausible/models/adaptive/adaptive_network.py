@@ -9,7 +9,7 @@ Every stage uses all rows and one Gaussian budget:
    b. the pairs whose scores exceed the noise that measuring them would add are chosen (a forest in the first
    of two
       rounds) and their tables measured;
-   c. the residual against the model is denoised, tables and margins are made consistent, the network is
+   c. tables are denoised against the model, tables and margins are made consistent, the network is
    fitted;
 4. where the budget can carry it, the same once for sets of three and four columns, on coarse levels.
 

@@ -13,9 +13,11 @@ STANDS_OUT = 3.0  # standard deviations from which on a cell of such a table is 
 FAINT = 0.15  # standard deviations of the noise, below which a category counts as emptied by it
 LITTLE = 0.1  # of a column's total, what an end of it holds at most that is emptied
 ALIVE = 0.0025  # of a column's total, what such categories get together at most
-SEEN = 3.0  # standard deviations below which a cell of a pair table may hold nothing
-APART = 3.0  # standard deviations by which such cells of a line miss what independence says of them
-AT_STAKE = 0.1  # of a line, what they hold at most if they are to be emptied
+TIMES = np.append(0.0, 2.0 ** np.arange(-4, 3))  # what a cell may be, in times of what was said of it before
+SHARES = 2.0 ** np.arange(-6, 1)  # the same, in shares of the most that its margins allow
+BREADTH = 0.35  # deviation around each of these, relative: they lie a factor of 2 apart
+STEPS, ROUNDS = 20, 5  # of EM; of meeting the margins where there are structural zeros
+EMPTY, LACKS = 0.4, 0.7  # standard deviations, and times independence, below which a cell counts as empty
 TRACE = 0.005  # of what independence says, what they keep: zeros of several tables may contradict one another
 
 
@@ -105,21 +107,54 @@ def shrink_singular_values(residual: np.ndarray, sigma: float) -> np.ndarray:
     return (u * y) @ v
 
 
-def empty_cells(table: np.ndarray, expected: np.ndarray, sigma: float) -> np.ndarray:
-    """Cells of a noisy pair table that hold nothing, as far as noise of known sigma lets see."""
-    # The faint cells of a line (a value of either column) are taken for empty if together they hold no more
-    # than their noise, independence says that they hold much more, and little of the line is at stake. What
-    # cannot occur is then hardly made: a child has no spouse, and no other education number than its own.
-    # False in a line of which no cell stands out; sigma 0 hides nothing.
-    faint, empty = table < SEEN * sigma, np.zeros(table.shape, dtype=bool)
-    for axis in (1, 0) if sigma else ():  # the lines of the first column, then of the second
-        held, noise = (table * faint).sum(axis), sigma * np.sqrt(faint.sum(axis))
-        hides = (held <= noise) & ((expected * faint).sum(axis) - held > APART * noise)
-        lines = hides & (np.maximum(held, 0) + 2 * noise <= AT_STAKE * table.sum(axis))
-        empty |= faint & np.expand_dims(lines, axis)
-    empty[faint.all(1)] = False
-    empty[:, faint.all(0)] = False
-    return empty
+def nearest_with_margins(
+    table: np.ndarray, rows: np.ndarray, columns: np.ndarray, possible: np.ndarray
+) -> np.ndarray:
+    """The nearest table with these margins, by least squares, and zeros where nothing can occur."""
+    nearest = table * possible
+    for _ in range(1 if possible.all() else ROUNDS):
+        for axis, margin in ((1, rows), (0, columns)):
+            lacking = (margin - nearest.sum(axis)) / np.maximum(possible.sum(axis), 1)
+            nearest = nearest + np.expand_dims(lacking, axis) * possible
+    return nearest
+
+
+def denoise_pair(
+    table: np.ndarray,
+    prior: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    sigma: float,
+    possible: np.ndarray,
+) -> np.ndarray:
+    """Posterior means of the cells of a noisy pair table, under a mixture that its own cells teach."""
+    # Its margins are known better than its cells: what contradicts them is noise, and goes first. Then
+    # empirical Bayes: a cell is about so many times what ``prior`` says of it, or such a share of the most
+    # that its margins allow. How often each is the case is found by EM, from all cells of this table. So one
+    # rule serves what is independent (all ones), a mild dependence (near ones) and what one value determines
+    # of another (zeros, and all that there is). A cell that is more likely empty than not keeps a trace.
+    if sigma == 0:
+        return table
+    left = sigma * np.sqrt(max(possible.sum() - sum(table.shape) + 1, 1) / possible.sum())
+    seen = nearest_with_margins(table, rows, columns, possible)[possible]
+    most = np.minimum.outer(rows, columns)[possible]
+    apart = np.outer(rows, columns)[possible] / max(float(columns.sum()), 1e-9)
+    means = np.concatenate([np.minimum(TIMES[:, None] * prior[possible], most), SHARES[:, None] * most])
+    within = (BREADTH * means) ** 2
+    variance = within + left**2
+    fit = -0.5 * ((seen - means) ** 2 / variance + np.log(variance))
+    fit = np.exp(fit - fit.max(0))
+    weights = np.full(len(means), 1 / len(means))
+    for _ in range(STEPS):
+        weights = weights * (fit @ (1 / (weights @ fit))) + 1 / len(means)
+        weights /= weights.sum()
+    chances = weights[:, None] * fit
+    chances /= chances.sum(0)
+    empty = (chances * (means < np.minimum(EMPTY * left, LACKS * apart))).sum(0) > 0.5
+    found = np.zeros(table.shape)
+    posterior = (chances * (means + within / variance * (seen - means))).sum(0)
+    found[possible] = np.where(empty, TRACE * apart, posterior)
+    return found
 
 
 def rake(table: np.ndarray, rows: np.ndarray, columns: np.ndarray, rounds: int = 15) -> np.ndarray:

@@ -10,13 +10,11 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from sdv_plausible.models.adaptive.denoising import (
-    TRACE,
-    empty_cells,
+    denoise_pair,
     haar_denoise,
     keep_alive,
     project_sparse,
     rake,
-    shrink_singular_values,
     trim_ends,
 )
 from sdv_plausible.models.adaptive.estimates import Estimates
@@ -222,12 +220,10 @@ class Measurements:
         shifts = self._shifts(self._published())
         for e, (table, before, sigma) in self._raw.items():
             rows, columns = (self.coarse[j] * self.total for j in e)
-            possible = self._possible.get(e, 1.0)
+            possible = self._possible.get(e, np.ones(table.shape, dtype=bool))
             shift = shifts.get(e, 0.0) if e in self._first else 0.0
             prior = rake((before + shift) * possible, rows, columns, BEFORE)
-            found = prior + shrink_singular_values(table - prior, sigma)
-            apart = np.outer(rows, columns) / self.total
-            found = np.where(empty_cells(table, apart, sigma), TRACE * apart, found)
+            found = denoise_pair(table, prior, rows, columns, sigma, possible)
             cleaned = rake(found * possible, rows, columns) / self.total
             self._pairs[e], self._pairs[e[1], e[0]] = cleaned, cleaned.T
 

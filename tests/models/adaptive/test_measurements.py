@@ -11,7 +11,7 @@ from doors import door
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.models.adaptive import measurements
+from sdv_plausible.models.adaptive import denoising, measurements
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.schedule import Schedule
 from sdv_plausible.privacy.noise.coins import Coins
@@ -193,8 +193,8 @@ def test_cells_that_noise_explains_keep_a_trace(monkeypatch):
         away = found.pairs[0, 1] / np.outer(found.coarse[0], found.coarse[1])
         return float(np.median(away[~np.eye(12, dtype=bool)]))
 
-    assert beside_the_diagonal() == pytest.approx(measurements.TRACE, rel=0.2)
-    monkeypatch.setattr(measurements, "TRACE", 0.0)
+    assert beside_the_diagonal() == pytest.approx(denoising.TRACE, rel=0.2)
+    monkeypatch.setattr(denoising, "TRACE", 0.0)
     assert beside_the_diagonal() < 1e-6
 
 
