@@ -126,8 +126,6 @@ def denoise_pair(
     columns: np.ndarray,
     sigma: float,
     possible: np.ndarray,
-    *,
-    published: bool = False,
 ) -> np.ndarray:
     """Posterior means of the cells of a noisy pair table, under a mixture that its own cells teach."""
     # Its margins are known better than its cells: what contradicts them is noise, and goes first. Then
@@ -135,7 +133,6 @@ def denoise_pair(
     # that its margins allow. How often each is the case is found by EM, from all cells of this table. So one
     # rule serves what is independent (all ones), a mild dependence (near ones) and what one value determines
     # of another (zeros, and all that there is). A cell that is more likely empty than not keeps a trace.
-    # Tables are measured because the model was found wrong about them; what was ``published`` may be right.
     if sigma == 0:
         return table
     left = sigma * np.sqrt(max(possible.sum() - sum(table.shape) + 1, 1) / possible.sum())
@@ -144,9 +141,6 @@ def denoise_pair(
     apart = np.outer(rows, columns)[possible] / max(float(columns.sum()), 1e-9)
     means = np.concatenate([np.minimum(TIMES[:, None] * prior[possible], most), SHARES[:, None] * most])
     within = (BREADTH * means) ** 2
-    if published:
-        means = np.vstack([prior[possible], means])
-        within = np.vstack([np.zeros(len(seen)), within])
     variance = within + left**2
     fit = -0.5 * ((seen - means) ** 2 / variance + np.log(variance))
     fit = np.exp(fit - fit.max(0))

@@ -217,9 +217,9 @@ class Measurements:
         for e, (table, before, sigma) in self._raw.items():
             rows, columns = (self.coarse[j] * self.total for j in e)
             possible = self._possible.get(e, np.ones(table.shape, dtype=bool))
-            published = e in shifts and e in self._first
-            prior = rake((before + (shifts[e] if published else 0.0)) * possible, rows, columns, BEFORE)
-            found = denoise_pair(table, prior, rows, columns, sigma, possible, published=published)
+            shift = shifts.get(e, 0.0) if e in self._first else 0.0
+            prior = rake((before + shift) * possible, rows, columns, BEFORE)
+            found = denoise_pair(table, prior, rows, columns, sigma, possible)
             cleaned = rake(found * possible, rows, columns) / self.total
             self._pairs[e], self._pairs[e[1], e[0]] = cleaned, cleaned.T
 
