@@ -86,7 +86,7 @@ def network_likelihood(
     """``Pr[(omega, y) = M(d)]`` for all records d and y of a small universe, from a network's tables."""
     records = np.array(list(itertools.product(*(range(c) for c in network.cardinalities))), dtype=np.int32)
     cells = [
-        [Fraction(float(p)) for p in t.probabilities[t.configuration(records), records[:, t.child]]]
+        [Fraction(float(p)) for p in t.probabilities[t.given.of(records), records[:, t.child]]]
         for t in network.tables
     ]
     ordered = records[:, network.order]
