@@ -87,7 +87,7 @@ def test_types_of_privately_learned_columns_show_no_row_at_any_door(door):
     plain = pd.DataFrame({"n": np.arange(300) % 9, "c": ["a", "b", "c"] * 100})
     odd = plain.astype({"n": "Float32", "c": "category"})
 
-    def written(frame: pd.DataFrame) -> list[str]:
+    def written(frame: pd.DataFrame) -> None:
         if door == "source":
             release = fit_source(frame, words, epsilon=20.0)
         else:
@@ -98,9 +98,12 @@ def test_types_of_privately_learned_columns_show_no_row_at_any_door(door):
         assert {a.provenance for a in release.domain} == {"private"}
         of_rows = replace(release.schema.columns[1], dtype=odd["c"].dtype)  # as files of 0.1 may have it
         assert list(replace(release.schema, columns=(of_rows,)).taken_from_rows(release.domain)) == ["c"]
-        return [*map(str, release.schema.dtypes)]
+        kind = release.domain["n"].kind  # what noise says of it: 1 in 200 times that there are digits
+        number = "int64" if kind == "integer" else "float64"
+        assert [*map(str, release.schema.dtypes)] == [number, "object"]
 
-    assert written(plain) == written(odd) == ["int64", "object"]
+    written(plain)
+    written(odd)
 
 
 @pytest.mark.parametrize(("spec", "expected"), [
