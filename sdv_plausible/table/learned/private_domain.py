@@ -116,7 +116,7 @@ class DomainPlan:
             if names
         )
         rows = (
-            f"; a category held by fewer than about {self.least_count:,} rows becomes missing"
+            f"; a category held by fewer than about {self.least_count:,} rows is not learned"
             if self.least_count
             else ""
         )
@@ -140,8 +140,8 @@ class DomainPlan:
             return []
         return [
             f"undeclared='private': categories held by fewer than about {self.least_count:,} of "
-            f"{table_rows:,} rows become "
-            "missing, and ranges are coarse; declare the domain, or raise epsilon or delta"
+            f"{table_rows:,} rows are not "
+            "learned, and ranges are coarse; declare the domain, or raise epsilon or delta"
         ]
 
     @property
