@@ -9,7 +9,9 @@ import numpy as np
 from sdv_plausible.models.conditional_table import project_to_simplex
 
 CROWDED = 1.0  # standard deviations that projecting takes off every cell, from which on most cells are empty
-STANDS_OUT = 3.0  # standard deviations from which on a cell of such a table is no noise
+STANDS_OUT = (
+    3.0  # standard deviations from which on a cell of such a table, or an end of a column, is no noise
+)
 FAINT = 0.15  # standard deviations of the noise, below which a category counts as emptied by it
 LITTLE = 0.1  # of a column's total, what an end of it holds at most that is emptied
 ALIVE = 0.0025  # of a column's total, what such categories get together at most
@@ -49,18 +51,23 @@ def _cycle_spin(a: np.ndarray, cut: float, level: int) -> np.ndarray:
     return out / 2
 
 
-def trim_ends(counts: np.ndarray, sigma: float, threshold: float = 0.7) -> np.ndarray:
+def trim_ends(counts: np.ndarray, noisy: np.ndarray, sigma: float) -> np.ndarray:
     """Empty both ends of an ordered margin as far as all that they hold could be noise."""
-    # Chosen on ages, hours and years of schooling: with a wide declared range, what noise leaves at the ends
-    # of it is little mass at values that nobody has. An end of k codes is emptied while its counts add up to
-    # at most ``threshold * sigma * sqrt(k)``, and to ``LITTLE`` of all: of a table that is lost in noise,
-    # nearly all would go.
+    # With a wide declared range, what noise leaves at the ends of it is mass at values that nobody has, so
+    # far out that a little of it bends a standard deviation. ``counts`` are cleaned; whether they are noise
+    # is asked of the ``noisy`` ones, which are unbiased. An end of k codes is emptied while these add up to
+    # at most ``STANDS_OUT * sigma * sqrt(k)`` and none stands out alone, and while it holds at most
+    # ``LITTLE`` of all: of a table that is lost in noise, nearly all would go. What the noisy counts say that
+    # it holds goes to the nearest code that is kept: few rows of a long tail are many together.
     trimmed, most = counts.copy(), LITTLE * counts.sum()
-    for end in (trimmed, trimmed[::-1]):
-        noise = threshold * sigma * np.sqrt(np.arange(1, len(end) + 1))
-        stands_out = np.cumsum(end) > np.minimum(noise, most)
-        if stands_out.any():
-            end[: int(np.argmax(stands_out))] = 0.0
+    for end, seen in ((trimmed, noisy), (trimmed[::-1], noisy[::-1])):
+        noise = STANDS_OUT * sigma * np.sqrt(np.arange(1, len(end) + 1))
+        together = np.cumsum(seen)
+        kept = (together > noise) | (seen > STANDS_OUT * sigma) | (np.cumsum(end) > most)
+        first = int(np.argmax(kept))
+        if first:
+            end[:first] = 0.0
+            end[first] += max(float(together[first - 1]), 0.0)
     return trimmed
 
 

@@ -288,11 +288,11 @@ class Measurements:
         if k:
             smooth = np.concatenate([haar_denoise(counts[:k], sigma), counts[k:]])
             cleaned = project_to_simplex(smooth, self.total)
+            cleaned[:k] = trim_ends(cleaned[:k], counts[:k], sigma)
         else:
             cleaned = project_sparse(counts, sigma, self.total)
             if self._declared[j]:
                 cleaned = keep_alive(cleaned, sigma)
-        cleaned[:k] = trim_ends(cleaned[:k], sigma)
         return cleaned / cleaned.sum()
 
     def _estimates(self, pairs: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
