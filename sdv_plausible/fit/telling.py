@@ -185,7 +185,7 @@ class Teller:
 def hidden_digits(
     domain: Domain, names: Collection[str], answers: Sequence[NoisyAnswer]
 ) -> dict[str, tuple[int, float]]:
-    """Of numbers with a good share of cells that may have more digits: how many were learned, and that share."""
+    """Digits learned of numbers of which a good share of the cells may have more, and that share."""
     rows = next((float(a.values[0]) for a in answers if a.asked.kind == "number of rows"), 0.0)
     found = {}
     for answer in answers:
