@@ -165,8 +165,8 @@ class Teller:
             )
             self._tell(
                 f"digits after the point that stood out from the noise: {told}. Others are lost. Say how "
-                f'many there are (domain={{"{next(iter(hidden))}": {{"decimal_places": 2, ...}}}}), or give more '
-                "epsilon"
+                f'many there are (domain={{"{next(iter(hidden))}": {{"decimal_places": 2, ...}}}}), or give '
+                "more epsilon"
             )
 
     def tell_of_structure(self, given: Any, model: Any, domain: Domain) -> None:

@@ -52,7 +52,7 @@ def _cycle_spin(a: np.ndarray, cut: float, level: int) -> np.ndarray:
 
 
 def project_ordered(smooth: np.ndarray, noisy: np.ndarray, sigma: float, total: float, k: int) -> np.ndarray:
-    """Projection on the simplex of counts, the first ``k`` of them ordered, without ends that may be noise."""
+    """Projection on the simplex of counts, the first ``k`` of them ordered; ends that may be noise go."""
     # With a wide declared range, what noise leaves at the ends of it is mass at values that nobody has, so
     # far out that a little of it bends a standard deviation. Whether an end is noise is asked of the
     # ``noisy`` counts, which are unbiased, and not of projected ones. It is left out before the projection,
