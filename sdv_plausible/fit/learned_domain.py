@@ -20,6 +20,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.transcript import Transcript
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.building import build_domain
 from sdv_plausible.table.cells.dates import check_dates
@@ -82,8 +83,12 @@ def learned_file(
     names = [name for name in table.columns if name in specs]
     persons = None if neighbours.person is None else table[neighbours.person]
     rows = chosen(TableRows(table[names], RuleSet(), persons), neighbours, coins, teller)
-    domain = build_domain(rows.folded(names), declared, specs, max_bins, plan, ledger, coins.spawn("domain"))
+    transcript = Transcript()
+    domain = build_domain(
+        rows.folded(names), declared, specs, max_bins, plan, ledger, coins.spawn("domain"), transcript
+    )
     teller.tell_of_domain(domain)
+    teller.tell_of_digits(domain, plan.digits, transcript.answers)
     teller.warn()
     opened.closed().charge(*person_entry(neighbours))
     return _with(file, domain, opened)

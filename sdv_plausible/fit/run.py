@@ -329,6 +329,7 @@ class Fit:
         sampler = fit_release(codes, domain, self.settings, learner, ledger, coins, transcript)
         teller.tell_of_strangers(self.declared, self.rules, self.specs, rows)
         teller.tell_of_domain(domain)
+        teller.tell_of_digits(domain, private.digits, transcript.answers)
         teller.tell_of_structure(self.learner.arcs, sampler.model, domain)
         return Found(
             domain=domain, rules=rules, sampler=sampler, ledger=opened.closed(), charge=opened.charge

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,6 +16,7 @@ import pandas as pd
 from sdv_plausible.fit.public_table import starts
 from sdv_plausible.fit.rows import LOOKED_AT, Rows
 from sdv_plausible.models.bayesian_network import HasStructure
+from sdv_plausible.questions.transcript import NoisyAnswer
 from sdv_plausible.rules.checking import check_rows
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.checking import Check, mostly_outside, often_missing
@@ -24,6 +26,8 @@ from sdv_plausible.table.declared.words import MODELLED_SDTYPES
 
 RARE = 0.01  # share of a column's cells whose values were not learned, from which that is said
 FOR_YOU = "for you, not for publication"
+HIDDEN = 0.05  # of the cells: where more may have digits that noise hides, it is said
+SURELY = 2.0  # standard deviations of noise: more than so many cells more than were seen have none
 Note = Callable[[Collection[str], Collection[str] | None], list[str]]
 """Columns and digests of rules that rows were compared through -> what the holder is told of that."""
 
@@ -158,6 +162,19 @@ class Teller:
                 "Declare what these columns may hold (domain=...), or give more epsilon"
             )
 
+    def tell_of_digits(self, domain: Domain, names: Collection[str], answers: Sequence[NoisyAnswer]) -> None:
+        """Warn of numbers of which noise may have hidden digits after the point. Answers are no secret."""
+        if hidden := hidden_digits(domain, names, answers):
+            told = ", ".join(
+                f"{name} {digits} (up to {share:.0%} of its cells may have more)"
+                for name, (digits, share) in hidden.items()
+            )
+            self._tell(
+                f"digits after the point that stood out from the noise: {told}. Others are lost. Say how "
+                f'many there are (domain={{"{next(iter(hidden))}": {{"decimal_places": 2, ...}}}}), or give '
+                "more epsilon"
+            )
+
     def tell_of_structure(self, given: Any, model: Any, domain: Domain) -> None:
         """Warn of given parents that a table in memory has no room for. Answers are no secret."""
         if not isinstance(given, Mapping) or not isinstance(model, HasStructure):
@@ -169,6 +186,26 @@ class Teller:
                 f"structure: parents were left out ({arcs}), as the tables would have too many cells: "
                 "declare fewer values or coarser buckets"
             )
+
+
+def hidden_digits(
+    domain: Domain, names: Collection[str], answers: Sequence[NoisyAnswer]
+) -> dict[str, tuple[int, float]]:
+    """Digits learned of numbers of which a good share of the cells may have more, and that share."""
+    rows = next((float(a.values[0]) for a in answers if a.asked.kind == "number of rows"), 0.0)
+    found = {}
+    for answer in answers:
+        if answer.asked.kind != "precision" or answer.asked.columns[0] not in names:
+            continue
+        learned = domain[answer.asked.columns[0]]
+        digits = 0 if learned.kind == "integer" else learned.decimals
+        if digits is None:  # all are kept
+            continue
+        beyond = answer.values[digits + 1 : -1]  # the last are the missing cells
+        most = float(beyond.sum()) + SURELY * answer.scale * math.sqrt(len(beyond))
+        if most > HIDDEN * max(rows, 1.0):
+            found[learned.name] = digits, min(most / max(rows, 1.0), 1.0)
+    return found
 
 
 def compared(

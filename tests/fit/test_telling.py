@@ -21,10 +21,14 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source
 from sdv_plausible.commands.cli import main
 from sdv_plausible.fit import telling
 from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.questions.counts import NumberOfRows
+from sdv_plausible.questions.transcript import NoisyAnswer
 from sdv_plausible.rules.spacing import Inequality
 from sdv_plausible.sdv.metadata import metadata_from_columns
+from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared import looks
 from sdv_plausible.table.declared.domain_file import DomainFile, read_domain_file
+from sdv_plausible.table.learned.raw_counts import Precision, Reading
 
 AGES = {
     "sdtype": "numerical",
@@ -249,3 +253,75 @@ def test_rows_that_are_nobodys_are_told_of(door, tmp_path):
 
     assert any("some cells of whose can name nobody" in text for text in fit([Patient(), "b"]))
     assert not any("whose" in text for text in fit([None, "b"]))
+
+
+# --- digits that noise hides ------------------------------------------------------------------------------------------
+
+YEARS = {"years": {"sdtype": "numerical", "range_min": 0.0, "range_max": 60.0}}
+
+
+def of_digits(frame: pd.DataFrame, domain: dict[str, Any] = YEARS) -> list[str]:
+    """What a fit says of digits after the point, with the same noise each time."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit_source(frame, domain=domain, epsilon=1.0, random_state=1, allow_no_claim=True)
+    return [str(one.message) for one in caught if "digits after the point" in str(one.message)]
+
+
+def years(rows: int, halves: int = 0) -> pd.DataFrame:
+    """Years of work, so many of them and a half."""
+    return pd.DataFrame({"years": np.arange(rows) % 40 + np.where(np.arange(rows) < halves, 0.5, 0.0)})
+
+
+def test_digits_that_noise_may_hide_are_said_where_they_may_be_many():
+    (text,) = of_digits(years(300, halves=30))
+    assert text.startswith("digits after the point that stood out from the noise: years 0 (up to ")
+    assert 'domain={"years": {"decimal_places": 2, ...}}' in text
+    assert of_digits(years(20_000)) == []
+    known = {"years": {**YEARS["years"], "decimal_places": 0}}
+    assert of_digits(years(300), known) == [], "missing or not is learned, digits are declared"
+
+
+def by_the_rows(frame: pd.DataFrame) -> Any:
+    """Planted: what is said hangs on the rows themselves."""
+    share = float((frame["years"] % 1 > 0).mean())
+    return lambda *_: {"years": (0, share)} if share else {}
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_what_is_said_of_digits_is_a_function_of_the_answers(planted, monkeypatch):
+    """Neighbouring tables of which the door is made to say the same."""
+    counts = np.zeros(Reading("years", "numerical").levels + 1, dtype=np.int64)
+    counts[0] = 300
+    monkeypatch.setattr(Precision, "exact", lambda *_: counts)
+    said = []
+    for frame in (years(300), years(301), years(300, halves=1)):
+        if planted:
+            monkeypatch.setattr(telling, "hidden_digits", by_the_rows(frame))
+        said.append(of_digits(frame))
+    assert (said[0] == said[1] == said[2] != []) != planted
+
+
+def hidden(share: float, seed: int) -> float:
+    """Share of cells that is said to have digits at most, of 1,000 rows of which so many have two."""
+    rng, sigma = np.random.default_rng(seed), 10.0
+    exact = np.zeros(Reading("years", "numerical").levels + 1)
+    exact[0], exact[2] = 1000 * (1 - share), 1000 * share
+    values = np.rint(exact + rng.normal(0, sigma, len(exact)))
+    answers = [
+        NoisyAnswer(asked=asked, values=noisy, noise="discrete gaussian", scale=sigma, paid_by=("domain",))
+        for asked, noisy in (
+            (NumberOfRows().asked(), np.array([1000])),
+            (Precision(Reading("years", "numerical")).asked(), values),
+        )
+    ]
+    domain = Domain((Attribute(name="years", kind="integer", lower=(0,), upper=(60,), provenance="private"),))
+    return telling.hidden_digits(domain, ["years"], answers).get("years", (0, telling.HIDDEN))[1]
+
+
+def test_no_more_cells_have_digits_than_is_said(monkeypatch):
+    """Too few in 2.3 % of the cases: more than 50 of 1,000 are so by chance with a probability of 1e-6."""
+    wrong = lambda: sum(hidden(0.08, seed) < 0.08 for seed in range(1000))  # noqa: E731
+    assert wrong() <= 50
+    monkeypatch.setattr(telling, "SURELY", 1.0)
+    assert wrong() > 100, "planted: one deviation"

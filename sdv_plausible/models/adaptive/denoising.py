@@ -9,7 +9,9 @@ import numpy as np
 from sdv_plausible.models.conditional_table import project_to_simplex
 
 CROWDED = 1.0  # standard deviations that projecting takes off every cell, from which on most cells are empty
-STANDS_OUT = 3.0  # standard deviations from which on a cell of such a table is no noise
+STANDS_OUT = (
+    3.0  # standard deviations from which on a cell of such a table, or an end of a column, is no noise
+)
 FAINT = 0.15  # standard deviations of the noise, below which a category counts as emptied by it
 LITTLE = 0.1  # of a column's total, what an end of it holds at most that is emptied
 ALIVE = 0.0025  # of a column's total, what such categories get together at most
@@ -49,19 +51,34 @@ def _cycle_spin(a: np.ndarray, cut: float, level: int) -> np.ndarray:
     return out / 2
 
 
-def trim_ends(counts: np.ndarray, sigma: float, threshold: float = 0.7) -> np.ndarray:
-    """Empty both ends of an ordered margin as far as all that they hold could be noise."""
-    # Chosen on ages, hours and years of schooling: with a wide declared range, what noise leaves at the ends
-    # of it is little mass at values that nobody has. An end of k codes is emptied while its counts add up to
-    # at most ``threshold * sigma * sqrt(k)``, and to ``LITTLE`` of all: of a table that is lost in noise,
+def project_ordered(smooth: np.ndarray, noisy: np.ndarray, sigma: float, total: float, k: int) -> np.ndarray:
+    """Projection on the simplex of counts, the first ``k`` of them ordered; ends that may be noise go."""
+    # With a wide declared range, what noise leaves at the ends of it is mass at values that nobody has, so
+    # far out that a little of it bends a standard deviation. Whether an end is noise is asked of the
+    # ``noisy`` counts, which are unbiased, and not of projected ones. It is left out before the projection,
+    # so that nothing is taken off the others for what noise put there. What its noisy counts add up to goes
+    # to the nearest code that is kept: few rows of a long tail are many together.
+    first, end = _kept(project_to_simplex(smooth, total)[:k], noisy[:k], sigma)
+    kept = np.ones(len(smooth), dtype=bool)
+    kept[:first] = kept[end:k] = False
+    found = np.zeros(len(smooth))
+    found[kept] = project_to_simplex(smooth[kept], total)
+    found[first] += max(float(noisy[:first].sum()), 0.0)
+    found[end - 1] += max(float(noisy[end:k].sum()), 0.0)
+    return found
+
+
+def _kept(counts: np.ndarray, noisy: np.ndarray, sigma: float) -> tuple[int, int]:
+    """Run of codes that is left when both ends are cut."""
+    # An end of k codes is cut while its noisy counts add up to at most ``STANDS_OUT * sigma * sqrt(k)`` and
+    # none stands out alone, and while it holds at most ``LITTLE`` of all: of a table that is lost in noise,
     # nearly all would go.
-    trimmed, most = counts.copy(), LITTLE * counts.sum()
-    for end in (trimmed, trimmed[::-1]):
-        noise = threshold * sigma * np.sqrt(np.arange(1, len(end) + 1))
-        stands_out = np.cumsum(end) > np.minimum(noise, most)
-        if stands_out.any():
-            end[: int(np.argmax(stands_out))] = 0.0
-    return trimmed
+    cut = []
+    for end, seen in ((counts, noisy), (counts[::-1], noisy[::-1])):
+        noise = STANDS_OUT * sigma * np.sqrt(np.arange(1, len(end) + 1))
+        stands_out = (np.cumsum(seen) > noise) | (seen > STANDS_OUT * sigma)
+        cut.append(int(np.argmax(stands_out | (np.cumsum(end) > LITTLE * counts.sum()))))
+    return cut[0], len(counts) - cut[1]
 
 
 def project_sparse(counts: np.ndarray, sigma: float, total: float) -> np.ndarray:

@@ -13,9 +13,9 @@ from sdv_plausible.models.adaptive.denoising import (
     denoise_pair,
     haar_denoise,
     keep_alive,
+    project_ordered,
     project_sparse,
     rake,
-    trim_ends,
 )
 from sdv_plausible.models.adaptive.estimates import Estimates
 from sdv_plausible.models.adaptive.public import PublicCodes, Trust, share_of
@@ -32,7 +32,6 @@ from sdv_plausible.models.adaptive.schedule import (
 )
 from sdv_plausible.models.adaptive.sets import SetTables, candidates, make_levels, with_sets
 from sdv_plausible.models.buckets import groups_of_codes, make_buckets, split_buckets
-from sdv_plausible.models.conditional_table import project_to_simplex
 from sdv_plausible.questions.counts import Axis, Distances
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.columns.domain import Domain
@@ -287,12 +286,11 @@ class Measurements:
         k, sigma = self._ordered[j], self._sigmas[j]
         if k:
             smooth = np.concatenate([haar_denoise(counts[:k], sigma), counts[k:]])
-            cleaned = project_to_simplex(smooth, self.total)
+            cleaned = project_ordered(smooth, counts, sigma, self.total, k)
         else:
             cleaned = project_sparse(counts, sigma, self.total)
             if self._declared[j]:
                 cleaned = keep_alive(cleaned, sigma)
-        cleaned[:k] = trim_ends(cleaned[:k], sigma)
         return cleaned / cleaned.sum()
 
     def _estimates(self, pairs: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:

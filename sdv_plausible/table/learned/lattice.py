@@ -43,6 +43,9 @@ MOST_PARTS = 256  # of one cell in one round
 JUMP = 4.0  # standard deviations of mass in the wrong place at which a bin ends
 UNEVEN = 4.0  # what mass in the wrong place counts for when bins are merged; mass itself counts for 1
 CERTAIN = 2.0  # standard deviations that a part of a bin may hold more than it seems before it is left out
+MIDDLE = 0.2  # of the bins, what is left out at either end to see how far the bulk of a column reaches
+TAPER = 1.5  # times as far from the bulk's middle as a bin beyond it begins: there it ends at the latest
+DOUBLE_BITS = 50  # of a point, that are surely kept where it becomes a double
 TRIMMED = 9  # times its width that a bin loses of an empty end at least, where it loses one
 SURE = 4.0  # standard deviations above 0 at which a cell of a public grid counts as inhabited
 ALONE = 5.5  # the same for one with nothing beside it: of a wide table's empty cells some pass SURE
@@ -174,7 +177,7 @@ def equal_parts(first: int, last: int, wanted: int) -> list[Run]:
 
 
 def make_bins(cells: Cells, spikes: Sequence[int], max_bins: int) -> list[Run]:
-    """Bins of about equal noisy mass; every spike is a bin of its own."""
+    """Bins of about equal noisy mass, and no wide ones far out; every spike is a bin of its own."""
     # ``cells`` hold the noisy counts of all rows but those of the spikes, lattice points that many rows hold;
     # there are fewer of these than ``max_bins``.
     points = sorted(spikes)
@@ -204,7 +207,43 @@ def make_bins(cells: Cells, spikes: Sequence[int], max_bins: int) -> list[Run]:
         ):
             bins.append(_trim(group, deviation))
             group = []
-    return [(b.first, b.last) for b in _fit_number(bins, max_bins, 0.1 * quota, jump)]
+    floor = 0.1 * quota
+    fitted = _fit_number(bins, max_bins, floor, jump)
+    if ends := _tapered_ends(fitted, (max_bins - len(points)) // 3):
+        fewer = _fit_number(bins, max_bins - len(ends), floor, jump)
+        fitted = _fit_number(_cut(fewer, ends), max_bins, floor, jump)
+    return [(b.first, b.last) for b in fitted]
+
+
+def _tapered_ends(bins: Sequence[Bin], most: int) -> list[int]:
+    """First points of bins beyond the bulk of a column, ever farther apart: the nearest of them."""
+    # A bin is filled evenly, while mass decays outwards: one that reached from the last of many rows to the
+    # end of a generous range would carry them all over it.
+    if not bins:
+        return []
+    aside = int(MIDDLE * (len(bins) - 1))
+    low, high = bins[aside].first, bins[-1 - aside].last
+    middle, ends = (low + high) // 2, []
+    step = max(1, (high - low) // 2, abs(middle) >> DOUBLE_BITS - 2)
+    while step <= max(bins[-1].last - middle, middle - bins[0].first):
+        ends += [middle - step, middle + step]
+        step = max(step + 1, int(step * TAPER))
+    return sorted([end for end in ends if any(b.first <= end <= b.last for b in bins)][:most])
+
+
+def _cut(bins: Sequence[Bin], ends: Sequence[int]) -> list[Bin]:
+    """Bins that begin anew at each of these points, with shares of the mass as they are wide."""
+    # No nearer to its ends than doubles can tell apart.
+    cut = []
+    for b in bins:
+        apart = max(abs(b.first), abs(b.last)) >> DOUBLE_BITS
+        firsts = [b.first, *(e for e in ends if b.first + apart < e <= b.last - apart)]
+        lasts = [*(e - 1 for e in firsts[1:]), b.last]
+        cut += [
+            Bin(first, last, b.mass * (last - first + 1) / (b.last - b.first + 1))
+            for first, last in zip(firsts, lasts, strict=True)
+        ]
+    return cut
 
 
 def between(points: Sequence[int], first: int, last: int) -> list[Run]:

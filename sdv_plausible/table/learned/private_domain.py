@@ -96,6 +96,12 @@ class DomainPlan:
         return math.isfinite(self.mu)
 
     @property
+    def digits(self) -> list[str]:
+        """Numbers whose digits after the point are learned."""
+        numbers = [name for name, sdtype in self.columns.items() if sdtype == "numerical"]
+        return [n for n in numbers if n not in self.bounds or self.bounds[n].lattice is None]
+
+    @property
     def losses(self) -> tuple[Loss, ...]:
         """What all looks cost."""
         if not self.columns:

@@ -112,6 +112,45 @@ def test_a_bin_loses_an_empty_end_but_none_that_noise_may_have_emptied(monkeypat
     assert end_of_heavy_and_empty(30.0) == 2
 
 
+def deviation_in_bins(times_too_wide: int) -> float:
+    """Standard deviation of 100,000 whole numbers about 0 of deviation 40, drawn evenly in bins, in times of theirs."""
+    values = np.rint(np.random.default_rng(0).normal(0, 40, 100_000)).astype(np.int64)
+    cells = np.linspace(-200 * times_too_wide, 200 * times_too_wide, 65).astype(np.int64)
+    first, last = cells[:-1], cells[1:] - 1
+    counts = np.histogram(values, np.append(first, last[-1] + 1))[0]
+    noise = np.random.default_rng(1).normal(0, 100, len(first))
+    found, parts = split_heavy(Cells(first, last, counts + noise, np.full(64, 100.0)), 1000.0)
+    first, last = np.array(parts).T
+    counts = np.histogram(values, np.append(first, last[-1] + 1))[0]
+    bins = make_bins(found.join(Cells(first, last, counts.astype(float), np.full(len(first), 100.0))), [], 60)
+    low, high = np.array(bins, dtype=float).T
+    held = np.bincount(
+        np.clip(np.searchsorted(low, values, "right") - 1, 0, len(bins) - 1), minlength=len(bins)
+    )
+    middle, spread = (low + high) / 2, ((high - low + 1) ** 2 - 1) / 12
+    mean = np.average(middle, weights=held)
+    return float(np.sqrt(np.average((middle - mean) ** 2 + spread, weights=held)) / values.std())
+
+
+@pytest.mark.parametrize("times_too_wide", [1, 3, 30, 1000])
+def test_bins_far_out_are_no_wider_than_what_they_hold(times_too_wide, monkeypatch):
+    assert deviation_in_bins(times_too_wide) == pytest.approx(1, abs=0.03)
+    monkeypatch.setattr("sdv_plausible.table.learned.lattice.TAPER", 1e30)
+    assert times_too_wide < 3 or deviation_in_bins(times_too_wide) > 1.1, "planted: out to the end of a range"
+
+
+def test_bins_far_out_are_few_and_doubles_tell_them_apart():
+    """Beside a narrow bulk and at the end of what a lattice holds; where there are few bins, none is for the ends."""
+    far = 2**62
+    cells = Cells(np.array([-far, 0, 10]), np.array([-1, 9, far]), np.array([1.0, 900, 1]), np.ones(3))
+    for spikes, most in itertools.product(([], [far - 1], [3, 5, far]), (4, 7, 20, 100)):
+        bins = make_bins(cells, spikes, most)
+        assert len(bins) <= most
+        starts = [float(first) for first, _ in bins]
+        assert all(a < b for a, b in itertools.pairwise(starts)) or far - 1 in spikes
+    assert make_bins(Cells(*np.zeros((4, 0))), [], 10) == []
+
+
 def test_runs_between_points():
     assert between([3, 0], 0, 5) == [(0, 0), (1, 2), (3, 3), (4, 5)]
     assert between([9], 0, 5) == [(0, 5), (9, 9)]
