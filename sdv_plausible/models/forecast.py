@@ -109,8 +109,8 @@ class Forecast:
             found.append(
                 f"{at} {len(self.columns)} columns are too many for the budget to carry their links: every "
                 f"pair is compared, and only links stronger than about {min(self.crowd, 1):.2g} stand out. "
-                f"Model fewer columns (about {fewer} would keep links from {2 * GOOD:.2g} on), raise epsilon, "
-                "or have more rows"
+                f"Model fewer columns (about {fewer} would keep links from {2 * GOOD:.2g} on), raise "
+                "epsilon, or have more rows"
             )
         return found
 

@@ -59,8 +59,8 @@ class PrivacyLedger:
 
     Notes
     -----
-    The ledger holds no figure that depends on the rows: not their number, no attempt count, no pass rate. What
-    its sentence on noise says is a function of the noisy answers, which are paid for.
+    The ledger holds no figure that depends on the rows: not their number, no attempt count, no pass rate.
+    What its sentence on noise says is a function of the noisy answers, which are paid for.
     """
 
     before_charge: Callable[[tuple[Loss, ...]], None] | None = None

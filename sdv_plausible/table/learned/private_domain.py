@@ -139,9 +139,9 @@ class DomainPlan:
         if table_rows is None or self.least_count <= 0.01 * table_rows:
             return []
         return [
-            f"undeclared='private': categories held by fewer than about {self.least_count:,} of "
-            f"{table_rows:,} rows become "
-            "missing, and ranges are coarse; declare the domain, or raise epsilon or delta"
+            f"at about {table_rows:,} rows categories that nobody declared become missing where fewer than "
+            f"about {self.least_count:,} rows hold them, and ranges are coarse: declare the domain, or raise "
+            "epsilon or delta"
         ]
 
     @property
