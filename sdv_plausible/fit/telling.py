@@ -22,6 +22,7 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import Declarations, Specs
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES
 
+RARE = 0.01  # share of a column's cells whose values were not learned, from which that is said
 FOR_YOU = "for you, not for publication"
 Note = Callable[[Collection[str], Collection[str] | None], list[str]]
 """Columns and digests of rules that rows were compared through -> what the holder is told of that."""
@@ -139,7 +140,7 @@ class Teller:
                 self._tell(f"{told}: {way_out}{noted}", for_holder=True)
 
     def tell_of_domain(self, domain: Domain) -> None:
-        """Warn where value sets were read off the rows, or noise left one value. Answers are no secret."""
+        """Warn where value sets were read off the rows, or noise hides values. Answers are no secret."""
         if domain.inferred:
             self._tell(
                 f"the value sets of {list(domain.inferred)[:6]} were read off the rows, and may hold what "
@@ -150,6 +151,11 @@ class Teller:
             self._tell(
                 f"of {', '.join(lost)} one value or range was learned and no more: others are lost in the "
                 "noise, or there are none. Declare what it may hold (domain=...), or give more epsilon"
+            )
+        if rare := [f"{a.name} ({a.unlearned:.0%})" for a in domain if a.unlearned >= RARE]:
+            self._tell(
+                f"values too rare to be learned: cells of {', '.join(rare)} got learned ones in proportion. "
+                "Declare what these columns may hold (domain=...), or give more epsilon"
             )
 
     def tell_of_noise(self, noise: Collection[str]) -> None:

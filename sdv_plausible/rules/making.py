@@ -59,7 +59,7 @@ class Equal(MakingRule):
         self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
     ) -> tuple[Attribute, ...]:
         """Those of the original, with the copy's own style of dates."""
-        found = replace(known[self.other], name=self.column, buckets=None, groups=None)
+        found = replace(known[self.other], name=self.column, buckets=None, groups=None, counts=None)
         plain = {"datetime_format": None, "time_zone": None}
         style = {**plain, **styles.get(self.column, {})} if found.kind == "datetime" else {}
         return (replace(found, **style),)

@@ -11,9 +11,11 @@ import pandas as pd
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.table.cells.dates import as_nanoseconds
 from sdv_plausible.table.cells.distinct import distinct_values
-from sdv_plausible.table.cells.forms import ODD, canonical
+from sdv_plausible.table.cells.forms import canonical, has_form
 from sdv_plausible.table.cells.series import as_doubles
 from sdv_plausible.table.columns.domain import Attribute, Domain
+
+_OUTSIDE, _MISSING = -1, -2  # codes of cells whose value is none of the domain's, or that hold none
 
 
 class Codec:
@@ -28,7 +30,8 @@ class Codec:
     -----
     Encoding is a function of each row alone, so it never weakens a guarantee: a number outside a declared
     range is clipped, a category outside the declared values becomes missing, and where missing is not in the
-    domain the cell gets a uniformly drawn value.
+    domain the cell gets a uniformly drawn value. A category that was too rare to be learned is not missing:
+    its cell gets a learned one, drawn in proportion to their noisy counts.
     """
 
     def __init__(self, domain: Domain) -> None:
@@ -51,7 +54,7 @@ class Codec:
         for j, attribute in enumerate(self.domain):
             strangers = np.flatnonzero(codes[:, j] < 0)
             if len(strangers):
-                codes[strangers, j] = coins.integers(attribute.cardinality, len(strangers))
+                codes[strangers, j] = _drawn(attribute, len(strangers), coins)
         return codes
 
     def decode(self, codes: np.ndarray, coins: Coins) -> pd.DataFrame:
@@ -93,6 +96,14 @@ class Codec:
                 )
 
 
+def _drawn(attribute: Attribute, num_cells: int, coins: Coins) -> np.ndarray:
+    """Codes of cells that decide none: all alike, or in proportion to what was learned."""
+    up_to = np.cumsum(attribute.counts[:-1] if attribute.counts else [0], dtype=np.int64)
+    if not up_to[-1]:
+        return coins.integers(attribute.cardinality, num_cells)
+    return np.searchsorted(up_to, coins.integers(int(up_to[-1]), num_cells), side="right")
+
+
 class ColumnCodec:
     """One column's translation, with the arrays that make it fast."""
 
@@ -117,11 +128,11 @@ class ColumnCodec:
         return as_doubles(column)
 
     def encode(self, column: pd.Series[Any]) -> np.ndarray:
-        """Code of each value; -1 for a value outside the domain that has no missing code to fall back to."""
+        """Code of each value; -1 for one outside the domain where that is not, or cannot be, missing."""
         attribute = self.attribute
         if attribute.kind in ("categorical", "ordinal"):
             codes = self._encode_values(column)
-            missing = codes < 0
+            missing = codes == _MISSING if attribute.counts else codes < 0
         elif not len(self._lower):
             missing = np.ones(len(column), dtype=bool)
             codes = np.zeros(len(column), dtype=np.int64)
@@ -132,14 +143,14 @@ class ColumnCodec:
         if attribute.texts and column.dtype.kind not in "biufcM":
             texts = self._encode_values(column)
             codes, missing = np.where(texts >= 0, texts, codes), missing & (texts < 0)
-        codes[missing] = attribute.missing_code if attribute.missing_code is not None else -1
+        codes[missing] = attribute.missing_code if attribute.missing_code is not None else _OUTSIDE
         return codes
 
     def _encode_values(self, column: pd.Series[Any]) -> np.ndarray:
-        """Code of each category; -1 for one outside. Distinct values are looked up, not rows."""
+        """Code of each category, below 0 of what is none. Distinct values are looked up, not rows."""
         where, forms = distinct_values(column)
-        codes = [-1 if form is ODD else self._code_of.get(form, -1) for form in forms]
-        return np.array([*codes, -1], dtype=np.int64)[where]
+        codes = [self._code_of.get(form, _OUTSIDE if has_form(form) else _MISSING) for form in forms]
+        return np.array([*codes, _MISSING], dtype=np.int64)[where]
 
     def decode(self, codes: np.ndarray, coins: Coins) -> np.ndarray | pd.Series[Any]:
         """Values of codes; inside a bin they are drawn evenly, or as round as the domain says."""

@@ -9,10 +9,10 @@ import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.release.file.parts import Placed, check_writable
-from sdv_plausible.table.columns.column_document import ATTRIBUTE
+from sdv_plausible.table.columns.column_document import ATTRIBUTE, SELDOM
 from sdv_plausible.table.columns.domain import Attribute, Domain, read_attribute, write_attribute
 
-REQUIRED = tuple(name for name in ATTRIBUTE if name != "groups")  # written where there are some
+REQUIRED = tuple(name for name in ATTRIBUTE if name not in SELDOM)
 
 
 def write_domain(domain: Domain) -> list[dict[str, Any]]:

@@ -18,12 +18,15 @@ from sdv_plausible.table.cells.values import write_value
 from sdv_plausible.table.columns.column_document import (
     ATTRIBUTE,
     MOST_DIGITS,
+    SELDOM,
     SHARED,
     Kind,
     Provenance,
     attribute_form,
 )
 from sdv_plausible.utils.json_forms import MisfitError, read
+
+MOST_ROWS = 2**40  # that a count may say: the sum of all is below 2**63
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +62,9 @@ class Attribute:
     groups : tuple of int or None
         Categorical: group of every value. Values of a group are like one another: those too rare to be
         learned about alone are learned about together.
+    counts : tuple of int or None
+        Categorical and ordinal, of values that were learned: noisy numbers of rows that hold each, and last
+        of those that hold another one. Cells that hold another one get one of these in proportion.
     provenance : {"declared", "private", "inferred", "edited"}
         Where the domain came from.
 
@@ -81,6 +87,7 @@ class Attribute:
     rounding: Rounding | None = None
     buckets: tuple[int, ...] | None = None
     groups: tuple[int, ...] | None = None
+    counts: tuple[int, ...] | None = None
     provenance: Provenance = "declared"
 
     def __post_init__(self) -> None:
@@ -111,6 +118,7 @@ class Attribute:
             )
 
         self._check_groups()
+        self._check_counts()
 
     @classmethod
     def unknown(cls, name: str, provenance: Provenance = "declared") -> Attribute:
@@ -133,6 +141,21 @@ class Attribute:
             raise ValueError(
                 f"column {self.name!r}: groups ({self.groups!r}) must name one group, a whole number from 0 "
                 f"on, for each of the {len(self.values)} values"
+            )
+
+    def _check_counts(self) -> None:
+        if self.counts is None:
+            return
+        if not (
+            self.values
+            and not self.lower
+            and isinstance(self.counts, tuple)
+            and len(self.counts) == len(self.values) + 1
+            and all(_in_range(count, 0, MOST_ROWS) for count in self.counts)
+        ):
+            raise ValueError(
+                f"column {self.name!r}: counts ({self.counts!r}) must be whole numbers from 0 on, one for "
+                f"each of the {len(self.values)} categories and one for all others: leave counts out"
             )
 
     def _check_types(self) -> None:
@@ -250,6 +273,11 @@ class Attribute:
         return len(self.values) if self.kind == "ordinal" else len(self.lower)
 
     @property
+    def unlearned(self) -> float:
+        """Share of the rows with a value that hold one that was not learned; 0 where values were declared."""
+        return self.counts[-1] / max(1, sum(self.counts)) if self.counts else 0.0
+
+    @property
     def texts(self) -> tuple[str, ...]:
         """Codes in words that stand beside numbers; none of a category."""
         return tuple(map(str, self.values)) if self.kind in ("integer", "float") else ()
@@ -272,18 +300,18 @@ def write_attribute(attribute: Attribute) -> dict[str, Any]:
         values = [write_value(value) for value in attribute.values]
     except ValueError as error:
         raise ValueError(f"column {attribute.name!r}: {error}") from None
-    rounding, groups = attribute.rounding, attribute.groups
+    rounding = attribute.rounding
     found = {name: getattr(attribute, name) for name in ATTRIBUTE} | {
         "values": values,
         "lower": [number(end) for end in attribute.lower],
         "upper": [number(end) for end in attribute.upper],
         "nullable": bool(attribute.nullable),
         "rounding": None if rounding is None else rounding.to_dict(),
-        "buckets": None if attribute.buckets is None else list(map(int, attribute.buckets)),
-        "groups": None if groups is None else list(map(int, groups)),
     }
-    if groups is None:  # written where there are some: files without are read as before
-        del found["groups"]
+    for name in ("buckets", *SELDOM):
+        entry = found.pop(name)
+        if entry is not None or name not in SELDOM:
+            found[name] = None if entry is None else list(map(int, entry))
     return found
 
 

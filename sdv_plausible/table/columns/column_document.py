@@ -248,6 +248,11 @@ ATTRIBUTE: dict[str, Form] = {
     "groups": {
         **or_null(_CODES), "description": "Categories: group of every value, as declared; left out: none.",
     },
+    "counts": {
+        **or_null(_CODES),
+        "description": "Learned categories: noisy numbers of rows with each value, and last of those with "
+        "another one, which get these in proportion; left out: none.",
+    },
     "provenance": {
         "enum": list(get_args(Provenance)),
         "description": "Declared by the owner, learned with noise under the ledger's budget, read off the "
@@ -255,6 +260,8 @@ ATTRIBUTE: dict[str, Form] = {
     },
 }  # fmt: skip
 """Every entry of a finished column."""
+SELDOM = ("groups", "counts")
+"""Entries that are written only where there is something to say: files without are read as before."""
 
 
 def attribute_form(*required: str) -> Form:

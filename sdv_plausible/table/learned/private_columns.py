@@ -24,6 +24,7 @@ import numpy as np
 from scipy.stats import norm
 
 from sdv_plausible.questions.counts import NumberOfRows
+from sdv_plausible.questions.frequent import Frequent
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.cells.rounding import Rounding, estimate
 from sdv_plausible.table.columns.domain import Attribute
@@ -130,16 +131,27 @@ class _Column:
         )
 
     def categories(self, name: str, sdtype: str) -> Attribute:
-        """Values that many rows hold, and missing if many rows hold none of them."""
+        """Values that many rows hold, how many hold each and another one, and whether cells are missing."""
         found = self.rows.ask_frequent(FrequentValues(name), self.share, self.failure)
         # True and 1 are one value to pandas. Of equal texts one object: a pickle tells one from two
         values = tuple(dict.fromkeys(sys.intern(v) if isinstance(v, str) else v for _, v in found.values))
-        rest = self.size - found.counts.sum()  # rows without a value or with one that did not pass
-        rest_sigma = math.sqrt(len(values) * found.sigma**2 + self.size_sigma**2)
-        many = found.public[0] > PRESENT * found.sigma or rest > PRESENT * rest_sigma
-        nullable = (self.may_miss and bool(many)) or not values
-        kind = "ordinal" if sdtype == "ordinal" else "categorical"
-        return Attribute(name=name, kind=kind, values=values, nullable=nullable, provenance="private")  # type: ignore[arg-type]
+        absent = float(found.public[0])
+        nullable = (self.may_miss and absent > PRESENT * found.sigma) or not values
+        return Attribute(
+            name=name, kind="ordinal" if sdtype == "ordinal" else "categorical", values=values,
+            nullable=nullable, counts=self._counts(found, absent) if values else None, provenance="private",
+        )  # fmt: skip
+
+    def _counts(self, found: Frequent, absent: float) -> tuple[int, ...]:
+        """Rows of each value, and of values that did not pass: none where noise alone may have made them."""
+        # True and 1 are one value to pandas
+        held: dict[Any, float] = {}
+        for (_, value), count in zip(found.values, found.counts.tolist(), strict=True):
+            held[value] = held.get(value, 0.0) + count
+        rest = self.size - found.counts.sum() - absent
+        deviation = math.hypot(math.sqrt(len(found.values) + 1) * found.sigma, self.size_sigma)
+        others = rest if rest > PRESENT * deviation else 0.0
+        return tuple(max(0, round(count)) for count in (*held.values(), others))
 
     def numbers(self, reading: Reading, max_bins: int, style: Mapping[str, Any]) -> Attribute:
         """Precision, frequent values, orders of magnitude, then ever finer parts of what holds many rows."""

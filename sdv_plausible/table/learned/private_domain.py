@@ -116,7 +116,7 @@ class DomainPlan:
             if names
         )
         rows = (
-            f"; a category held by fewer than about {self.least_count:,} rows becomes missing"
+            f"; a category held by fewer than about {self.least_count:,} rows is not learned"
             if self.least_count
             else ""
         )
@@ -139,9 +139,9 @@ class DomainPlan:
         if table_rows is None or self.least_count <= 0.01 * table_rows:
             return []
         return [
-            f"at about {table_rows:,} rows categories that nobody declared become missing where fewer than "
-            f"about {self.least_count:,} rows hold them, and ranges are coarse: declare the domain, or raise "
-            "epsilon or delta"
+            f"at about {table_rows:,} rows categories that nobody declared and fewer than about "
+            f"{self.least_count:,} rows hold are not learned, and ranges are coarse: declare the domain, or "
+            "raise epsilon or delta"
         ]
 
     @property
