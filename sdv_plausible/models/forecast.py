@@ -24,8 +24,8 @@ SHOWN_BINS = 16  # of an ordered column in the distance of a pair
 PAIR_FACTOR, PAIR_CELLS = 1.5, 0.75
 """Of the upper figure for a pair's distance, 1 - exp(-factor * sqrt(cells^exponent / power)).
 
-Chosen so that 95 % of the means by class on seven tables lie below it, from 344 rows to all at epsilon 0.3, 1
-and 3; checked on nine others (benchmarks.pair_forecasts).
+Chosen so that at least 95 % of the means by class on seven tables lie below it, from 344 rows to all, at
+epsilon 0.3, 1 and 3; checked on nine others (benchmarks.pair_forecasts).
 """
 CLASSES = ("both small", "one large", "both large")
 """Of pairs of columns, by how many of the two have more than ``SMALL`` codes."""
