@@ -158,6 +158,17 @@ def test_what_the_model_could_spend_is_read_off_the_ledger(options, monkeypatch)
         assert settings.model_budget(settings.empty_ledger()).gaussian() > 1.01 * known.budget.gaussian()
 
 
+def test_a_plan_foresees_that_no_pair_is_measured():
+    """At 250 rows none is, in five fits. Control: at 5,000 each has links."""
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain=DECLARED)
+    for rows, lost in ((250, True), (5000, False)):
+        forecast = synth.plan(table_rows=rows).forecast
+        assert forecast is not None
+        assert (forecast.link == 1.0) is lost
+        networks = [fitted(penguins(rows))[0].structure() for _ in range(5)]
+        assert [any(parents for parents in one.values()) for one in networks] == [not lost] * 5
+
+
 def test_of_a_split_the_number_follows_from_a_part():
     """A quarter of the rows is counted; the number is that of all. False alarm: 5 deviations, 1 in a million."""
     learner = PaperNetwork(structure="independent", split=(0.25, 0.25, 0.5))

@@ -136,7 +136,8 @@ def forecast(domain: Domain, allowance: Allowance, rows: int) -> Forecast | None
     held = max(rows / (BUCKET_FLOOR * schedule.pair_sigma), 1.0)  # buckets that hold enough rows
     sizes = np.minimum(cards, np.minimum(most, held))
     a, b = np.triu_indices(m, 1)
-    a, b = a[(sizes[a] > 1) & (sizes[b] > 1)], b[(sizes[a] > 1) & (sizes[b] > 1)]
+    cut = sizes >= 2  # into two buckets, at least
+    a, b = a[cut[a] & cut[b]], b[cut[a] & cut[b]]
     noise = schedule.worth * allowance.sigma(schedule.pair_share / m) * pair_noise(sizes[a], sizes[b])
     compared = int((noise < 2 * rows).sum())
     scores = allowance.sigma(schedule.rounds[0].score_share, math.sqrt(compared)) / (2 * rows)
