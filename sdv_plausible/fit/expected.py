@@ -17,7 +17,7 @@ from sdv_plausible.models.forecast import Forecast
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
 from sdv_plausible.questions.transcript import ALL_ROWS, NoisyAnswer
-from sdv_plausible.release.intervals.margins import number_of_rows
+from sdv_plausible.release.intervals.counted import number_of_rows
 from sdv_plausible.table.columns.domain import Domain
 
 _OF_MODEL: set[Part] = {"structure", "parameters", "seeds"}
