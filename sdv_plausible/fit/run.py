@@ -333,10 +333,10 @@ class Fit:
         counted = expected.rows_of(sampler.answers)  # noisy, and never that of ``rows``
         noise = [*expected.warnings(counted), *private.warnings(counted)]
         ledger.charge(*noise_entry(noise))
-        teller.tell_of_noise(noise)
         teller.tell_of_strangers(self.declared, self.rules, self.specs, rows)
         teller.tell_of_domain(domain)
         teller.tell_of_structure(self.learner.arcs, sampler.model, domain)
+        teller.tell_of_noise(noise)
         return Found(
             domain=domain, rules=rules, sampler=sampler, ledger=opened.closed(), charge=opened.charge
         )
