@@ -1136,7 +1136,6 @@ def test_planted_the_sensitivity_of_one_row_is_caught(monkeypatch: pytest.Monkey
         scaled(table(600))
 
 
-@pytest.mark.filterwarnings("ignore:values too rare")
 def test_the_rows_that_vote_are_those_chosen() -> None:
     """Of one person with all the text a row votes: it decides nothing. Control: of many people it does."""
     frame = table(2000)[["age", "home"]].assign(home=lambda t: t.index)

@@ -352,7 +352,6 @@ def test_other_rows_end_the_fit_or_leave_no_trace(mixed_table):
     assert synth.privacy_ledger().to_dict() == first
 
 
-@pytest.mark.filterwarnings("ignore:values too rare")
 def test_constraints_end_the_fit_and_validation_does_not_refit_them(mixed_table):
     from sdv.cag import FixedCombinations
 

@@ -32,6 +32,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
 from sdv_plausible.sdv.metadata import metadata_from_columns
+from sdv_plausible.table.learned.private_domain import FIRST, DomainPlan
 from tests.flat import values
 
 PAGE = Path(__file__).parents[2] / "docs/explanation/privacy_promise.md"
@@ -77,7 +78,15 @@ class SeveralTimes(Loss):
 def new_values_shown(made: PlausibleDeniabilitySynthesizer, rows: int) -> float:
     """Chance that a value of one person alone is released, at thresholds and noise for one row."""
     plan = made._as_fit()._private(made._known.settings, ())
-    sigma = Allowance(mu=plan.mu).sigma(plan.share(next(iter(plan.columns))))
+    share = plan.share(next(iter(plan.columns)))
+    assert plan.looks_twice
+    # Of the second looks each is taken for the one that gets all that they share.
+    looks = (FIRST * share, (1 - FIRST) * share * len(DOMAIN))
+    return sum(_new_values_of(plan, look, rows) for look in looks)
+
+
+def _new_values_of(plan: DomainPlan, share: float, rows: int) -> float:
+    sigma = Allowance(mu=plan.mu).sigma(share)
     least = threshold(sigma, plan.failure, ONE_ROW)
     z = np.arange(-math.ceil(30 * sigma), math.ceil(30 * sigma) + 1)
     weight = np.exp(-(z**2) / (2 * sigma**2))

@@ -15,7 +15,6 @@ counts is post-processing (:mod:`sdv_plausible.table.learned.lattice`):
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -24,11 +23,11 @@ import numpy as np
 from scipy.stats import norm
 
 from sdv_plausible.questions.counts import NumberOfRows
-from sdv_plausible.questions.frequent import Frequent
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.cells.rounding import Rounding, estimate
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.learned.bounds import FEW_POINTS, Bounds
+from sdv_plausible.table.learned.categories import PRESENT, learn_categories
 from sdv_plausible.table.learned.lattice import (
     DATE_UNITS,
     MOST_DECIMALS,
@@ -41,7 +40,6 @@ from sdv_plausible.table.learned.lattice import (
 from sdv_plausible.table.learned.private_domain import DomainPlan
 from sdv_plausible.table.learned.raw_counts import (
     FrequentPoints,
-    FrequentValues,
     MissingOrNot,
     Precision,
     Reading,
@@ -62,7 +60,6 @@ WORTH = 0.5  # of a bin's even share of the rows: a point that holds less gets n
 FULL_POWER = (
     500.0  # rows per standard deviation, at a column's whole budget, from which all looks are worth it
 )
-PRESENT = 2.5  # standard deviations above 0 at which missing values count as present
 FEW_BESIDE = (
     8.0  # standard deviations that the rows must have for "beside the single values" to mean anything
 )
@@ -81,6 +78,7 @@ def learn_attributes(
     if not plan.columns:
         return {}
     size = rows.ask(NumberOfRows(), plan.share())
+    known = learn_categories(rows, plan, (float(size.values[0]), size.sigma**2))
     found = {}
     for name, sdtype in plan.columns.items():
         look = _Column(
@@ -90,8 +88,8 @@ def learn_attributes(
         )  # fmt: skip
         if sdtype == "boolean":
             found[name] = look.flags(name)
-        elif sdtype in ("categorical", "ordinal"):
-            found[name] = look.categories(name, sdtype)
+        elif name in known:
+            found[name] = known[name]
         else:
             form, style = specs.get(name, {}).get("datetime_format"), date_styles.get(name, {})
             if name in plan.bounds:
@@ -129,29 +127,6 @@ class _Column:
         return Attribute(
             name=name, kind="categorical", values=(False, True), nullable=nullable, provenance="private"
         )
-
-    def categories(self, name: str, sdtype: str) -> Attribute:
-        """Values that many rows hold, how many hold each and another one, and whether cells are missing."""
-        found = self.rows.ask_frequent(FrequentValues(name), self.share, self.failure)
-        # True and 1 are one value to pandas. Of equal texts one object: a pickle tells one from two
-        values = tuple(dict.fromkeys(sys.intern(v) if isinstance(v, str) else v for _, v in found.values))
-        absent = float(found.public[0])
-        nullable = (self.may_miss and absent > PRESENT * found.sigma) or not values
-        return Attribute(
-            name=name, kind="ordinal" if sdtype == "ordinal" else "categorical", values=values,
-            nullable=nullable, counts=self._counts(found, absent) if values else None, provenance="private",
-        )  # fmt: skip
-
-    def _counts(self, found: Frequent, absent: float) -> tuple[int, ...]:
-        """Rows of each value, and of values that did not pass: none where noise alone may have made them."""
-        # True and 1 are one value to pandas
-        held: dict[Any, float] = {}
-        for (_, value), count in zip(found.values, found.counts.tolist(), strict=True):
-            held[value] = held.get(value, 0.0) + count
-        rest = self.size - found.counts.sum() - absent
-        deviation = math.hypot(math.sqrt(len(found.values) + 1) * found.sigma, self.size_sigma)
-        others = rest if rest > PRESENT * deviation else 0.0
-        return tuple(max(0, round(count)) for count in (*held.values(), others))
 
     def numbers(self, reading: Reading, max_bins: int, style: Mapping[str, Any]) -> Attribute:
         """Precision, frequent values, orders of magnitude, then ever finer parts of what holds many rows."""

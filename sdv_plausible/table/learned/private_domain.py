@@ -22,6 +22,8 @@ FAILURE_SHARE = 0.1  # of delta: all thresholds together
 WEIGHTS = {"categorical": 1.0, "ordinal": 1.0, "numerical": 1.0, "datetime": 1.0, "boolean": 0.25}
 BOUNDED_WEIGHT = 1.5  # of one whose bounds are declared: it takes power to find single values of a wide range
 SIZE_WEIGHT = 0.25
+MANY = 4  # categories from which on they are looked at twice
+FIRST = 0.15  # of their budget for the first look; the second is shared by what the first one left unlearned
 NO_NOISE = "the value sets were learned without noise (epsilon is infinite); give a finite epsilon"
 Names = Mapping[str, str]
 
@@ -145,14 +147,24 @@ class DomainPlan:
         ]
 
     @property
+    def categories(self) -> list[str]:
+        """Columns of which the values that many rows hold are learned."""
+        return _categories(self.columns)
+
+    @property
+    def looks_twice(self) -> bool:
+        """Whether what a first look at all categories leaves unlearned shares most of their budget."""
+        return self.is_private and len(self.categories) >= MANY
+
+    @property
     def least_count(self) -> int:
         """Rows that a category needs to be found about every other time; 0 without categories."""
-        if not {"categorical", "ordinal"} & set(self.columns.values()):
+        if not self.categories:
             return 0
         if not self.is_private:
             return self.neighbours.rows_of(LEAST_HOLDERS)
-        category = next(n for n, sdtype in self.columns.items() if sdtype in ("categorical", "ordinal"))
-        sigma = Allowance(mu=self.mu).for_counts(self.neighbours).sigma(self.share(category))
+        share = self.share(self.categories[0]) * (1 - FIRST if self.looks_twice else 1)
+        sigma = Allowance(mu=self.mu).for_counts(self.neighbours).sigma(share)
         return threshold(sigma, self.failure, self.neighbours)
 
     def share(self, name: str | None = None) -> float:
@@ -166,8 +178,13 @@ def _weight(name: str, sdtype: str, bounds: Mapping[str, Bounds]) -> float:
 
 
 def _thresholded(columns: Names, bounds: Mapping[str, Bounds]) -> int:
-    """Number of columns for which values that occur may be asked for."""
-    return sum(
+    """Number of times that values that occur may be asked for."""
+    again = len(found) if len(found := _categories(columns)) >= MANY else 0
+    return again + sum(
         sdtype != "boolean" and (name not in bounds or bounds[name].may_be_long)
         for name, sdtype in columns.items()
     )
+
+
+def _categories(columns: Names) -> list[str]:
+    return [name for name, sdtype in columns.items() if sdtype in ("categorical", "ordinal")]

@@ -6,7 +6,7 @@ rows decide (docs/explanation/proofs/private_domain.md, "From rows to counts").
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -272,9 +272,9 @@ def value_counts(column: pd.Series[Any]) -> tuple[dict[Flagged, int], int]:
     return counts, len(column) - sum(counts.values())
 
 
-def in_public_order(counts: Mapping[Flagged, int]) -> list[Flagged]:
+def in_public_order(values: Iterable[Flagged]) -> list[Flagged]:
     """Order that depends on each pair of values alone."""
-    return sorted(counts, key=lambda key: (_family(key), key[1] if _family(key) != "~" else str(key[1])))
+    return sorted(values, key=lambda key: (_family(key), key[1] if _family(key) != "~" else str(key[1])))
 
 
 def _family(key: Flagged) -> str:

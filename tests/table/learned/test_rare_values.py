@@ -6,6 +6,7 @@ Statistical checks reject at p < 1e-6, their false-alarm probability, and are sh
 from __future__ import annotations
 
 import json
+import math
 import warnings
 
 import numpy as np
@@ -15,13 +16,21 @@ from scipy import stats
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
 from sdv_plausible.fit.telling import Teller
+from sdv_plausible.privacy.accounting.losses import ApproxDP
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.file.domain import read_column
 from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table import codec
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribute
+from sdv_plausible.table.learned import categories, private_domain
+from sdv_plausible.table.learned.private_columns import learn_attributes
+from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
+from sdv_plausible.table.learned.raw_counts import FrameColumns
 
 ALARM = 1e-6
 COUNTS = (600, 300, 100, 250)  # a, b, c and all others
@@ -137,3 +146,60 @@ def test_counts_survive_in_a_domain_and_in_a_release(counts, tmp_path):
 def test_counts_that_say_nothing_are_refused(counts):
     with pytest.raises(ValueError, match=r"counts .* leave counts out"):
         learned(counts=counts)
+
+
+# ---- two looks -----------------------------------------------------------------------------------------------------
+
+
+def several(rows: int = 20_000) -> pd.DataFrame:
+    """Four categories of which one has many values, each held by 50 rows."""
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame({name: rng.choice(["m", "f"], rows) for name in "abc"})
+    return table.assign(x=[f"value {i % (rows // 50)}" for i in range(rows)])
+
+
+def learned_from(table: pd.DataFrame, epsilon: float = 1.5) -> tuple[dict[str, Attribute], DomainPlan, float]:
+    """Domains, what they may cost, and the sum of squares that was drawn."""
+    plan = DomainPlan.make(dict.fromkeys(table, "categorical"), Whole.of(epsilon, 1e-6))
+    rows = Queryable(FrameColumns(table), PrivacyLedger(delta=1e-6), plan.entries(), Coins.from_seed(4))
+    with record_calls() as calls:
+        found = learn_attributes(rows, plan, {}, {}, 20)
+    return found, plan, sum((call.sensitivity / call.scale) ** 2 for call in calls)
+
+
+def test_the_second_look_goes_where_values_are_lost(monkeypatch):
+    """Deterministic: the noise is seeded. The planted fault shares the second look evenly."""
+    found, plan, spent = learned_from(several())
+    assert plan.looks_twice
+    assert spent == pytest.approx(plan.mu**2)
+    assert [loss.count for loss in plan.losses if isinstance(loss, ApproxDP)] == [8]
+    assert found["a"].values == ("f", "m")
+    assert found["a"].counts is not None
+    assert found["a"].counts[:2] == pytest.approx((10_000, 10_000), abs=600)
+    twice = len(found["x"].values)
+    monkeypatch.setattr(categories, "FIRST", 1 - 1e-9)
+    assert len(learned_from(several())[0]["x"].values) < twice / 2
+
+
+def test_planted_fault_a_second_look_that_nobody_charged(monkeypatch):
+    monkeypatch.setattr(private_domain, "_thresholded", lambda columns, bounds: len(columns))
+    with pytest.raises(BudgetExceededError):
+        learned_from(several())
+
+
+@pytest.mark.parametrize("number", [3, 4])
+def test_few_categories_are_looked_at_once(number):
+    names = [f"x{i}" for i in range(number)]
+    plan = DomainPlan.make(dict.fromkeys(names, "categorical"), Whole.of(1.0, 1e-6))
+    assert plan.looks_twice == (number >= 4)
+    assert not DomainPlan.make(dict.fromkeys(names, "categorical"), Whole.of(math.inf, 1e-6)).looks_twice
+
+
+def test_what_one_look_found_and_the_other_did_not_is_kept():
+    one = categories._Held({(False, "b"): (90.0, 100.0), (False, "a"): (50.0, 100.0)}, (0.0, 100.0))
+    other = categories._Held({(False, "b"): (120.0, 50.0), (False, "c"): (30.0, 50.0)}, (6.0, 50.0))
+    both = one.and_again(other)
+    assert list(both.values) == [(False, "a"), (False, "b"), (False, "c")]
+    assert both.values[False, "b"] == pytest.approx((110.0, 100 / 3))
+    assert both.missing == pytest.approx((4.0, 100 / 3))
+    assert both.others((1000.0, 16.0)) == pytest.approx((806.0, math.sqrt(16 + 150 + 200 / 3)))
