@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
+from sdv_plausible.fit.expected import Expected
 from sdv_plausible.fit.said import sentences
 from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models.forecast import Forecast, looks_numeric, rows_needed
@@ -66,6 +67,7 @@ def plan(
     table_rows: int | None = None,
     extra: tuple[LedgerEntry, ...] = (),
     assumed: Domain | None = None,
+    public: bool = False,
 ) -> Plan:
     """Plan a release.
 
@@ -85,6 +87,8 @@ def plan(
         Entries of the domain and the coins.
     assumed : Domain, optional
         For the forecast: with a usual number of codes where a column's domain is not known yet.
+    public : bool
+        Whether a published table stands beside the rows: what noise leaves of it is not foreseen.
     """
     for name, value in (("num_rows", num_rows), ("table_rows", table_rows)):
         if value is not None:
@@ -99,18 +103,10 @@ def plan(
     ledger.charge(*settings.test.charge(plausible_gamma(learner, factor), far_share(learner, factor)))
     ledger.charge(*planned_entries(learner, domain, budget))
     ledger.charge(*sentences(settings, learner, domain))
-    forecast, needed = None, None
-    if len(domain):
-        share = sum(settings.split[:2]) if settings.split else 1.0  # of the rows goes into learning
-
-        def foresee(rows: int) -> Forecast | None:
-            found = learner.forecast(assumed or domain, budget, max(round(share * rows), 1))
-            return replace(found, rows=rows) if found else None
-
-        needed = rows_needed(foresee)
-        forecast = foresee(table_rows) if table_rows else None
-    found = [*settings.test.warnings(num_rows, table_rows), *(forecast.warnings() if forecast else [])]
-    found += looks_numeric(domain)
+    expected = Expected(
+        settings=settings, learner=learner, domain=assumed or domain, budget=budget, public=public
+    )
+    found = [*expected.warnings(table_rows, num_rows), *looks_numeric(domain)]
     if settings.neighbours.bias:
         found.append(f"person: {settings.neighbours.bias}")
     total = ledger.total()
@@ -120,7 +116,11 @@ def plan(
             + (f", or row_cap ({cap}), or use test='release'" if (cap := settings.test.row_limit) else "")
         )
     return Plan(
-        ledger=ledger, forecast=forecast, rows_needed=needed, warnings=tuple(found), epsilon=settings.epsilon
+        ledger=ledger,
+        forecast=expected.forecast(table_rows) if table_rows else None,
+        rows_needed=rows_needed(expected.forecast),
+        warnings=tuple(found),
+        epsilon=settings.epsilon,
     )
 
 

@@ -24,6 +24,7 @@ from sdv_plausible.fit.envelope import (
     learned_domains,
     with_more,
 )
+from sdv_plausible.fit.expected import Expected, noise_entry
 from sdv_plausible.fit.learning import fit_release
 from sdv_plausible.fit.plan import Plan, plan
 from sdv_plausible.fit.public_table import with_public
@@ -142,6 +143,7 @@ class Fit:
         found = plan(
             settings, self.learner, domain,
             num_rows=num_rows, table_rows=table_rows, extra=extra, assumed=self.declared.assumed(self.specs),
+            public=self.public is not None,
         )  # fmt: skip
         if found.ledger.claims_privacy and math.isinf(found.ledger.total()):
             raise delta_too_small(settings)
@@ -327,10 +329,15 @@ class Fit:
             learner = with_public(learner, self.public, domain, self.rules)
             teller.tell_of_unread(self.public, learner.public.codes, domain)
         sampler = fit_release(codes, domain, self.settings, learner, ledger, coins, transcript)
+        expected = Expected.of(self.settings, self.learner, domain, ledger, public=self.public is not None)
+        counted = expected.rows_of(sampler.answers)  # noisy, and never that of ``rows``
+        noise = [*expected.warnings(counted), *private.warnings(counted)]
+        ledger.charge(*noise_entry(noise))
         teller.tell_of_strangers(self.declared, self.rules, self.specs, rows)
         teller.tell_of_domain(domain)
         teller.tell_of_digits(domain, private.digits, transcript.answers)
         teller.tell_of_structure(self.learner.arcs, sampler.model, domain)
+        teller.tell_of_noise(noise)
         return Found(
             domain=domain, rules=rules, sampler=sampler, ledger=opened.closed(), charge=opened.charge
         )

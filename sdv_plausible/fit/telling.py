@@ -175,6 +175,11 @@ class Teller:
                 "more epsilon"
             )
 
+    def tell_of_noise(self, noise: Collection[str]) -> None:
+        """Warn of what noise does at the noisy number of rows, as the ledger does. Answers are no secret."""
+        for text in noise:
+            self._tell(text)
+
     def tell_of_structure(self, given: Any, model: Any, domain: Domain) -> None:
         """Warn of given parents that a table in memory has no room for. Answers are no secret."""
         if not isinstance(given, Mapping) or not isinstance(model, HasStructure):

@@ -23,7 +23,7 @@ from sdv_plausible.privacy.entries import (
 from sdv_plausible.privacy.ledger_record import PUBLIC, rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
-SAID = ("plausible deniability", "as printed")
+SAID = ("plausible deniability", "as printed", "noise")
 """Names of entries without a loss that are sentences of the ledger, and no lines of its table."""
 NOT_COVERED = (
     "how long the computation took and the memory it used",
@@ -60,6 +60,7 @@ class PrivacyLedger:
     Notes
     -----
     The ledger holds no figure that depends on the rows: not their number, no attempt count, no pass rate.
+    What its sentence on noise says is a function of the noisy answers, which are paid for.
     """
 
     before_charge: Callable[[tuple[Loss, ...]], None] | None = None

@@ -21,7 +21,7 @@ from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.transcript import ALL_ROWS, NoisyAnswer
-from sdv_plausible.release.intervals.margins import number_of_rows
+from sdv_plausible.release.intervals.counted import number_of_rows
 from sdv_plausible.table.columns.domain import Domain
 
 About = Literal["population", "table"]

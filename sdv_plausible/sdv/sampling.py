@@ -170,7 +170,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         ValueError
             If the model cannot be learned again from answers.
         """
-        from sdv_plausible.release.intervals.margins import number_of_rows
+        from sdv_plausible.release.intervals.counted import number_of_rows
         from sdv_plausible.release.redrawn import redrawn_models
 
         sampler, domain = self._fitted_sampler(), self._codec.domain

@@ -77,7 +77,7 @@ def test_a_plan_counts_with_the_secret_split_of_the_fit():
 
 def test_a_plan_is_told_no_row():
     assert set(inspect.signature(plan).parameters) == {
-        "settings", "learner", "domain", "num_rows", "table_rows", "extra", "assumed",
+        "settings", "learner", "domain", "num_rows", "table_rows", "extra", "assumed", "public",
     }  # fmt: skip
 
 

@@ -68,12 +68,14 @@ DOORS = [synthesized, by_source, in_small_parts]
 
 
 def told(door: Any, frame: pd.DataFrame, folder: Path) -> tuple[list[str], Release, DomainFile]:
+    """Warnings but those on noise, which so few rows have always; what leaves; and what is written down."""
     path = folder / "domain.json"
     DomainFile(columns=COLUMNS).save(path)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         release = door(frame, path)
-    return [str(one.message) for one in caught], release, read_domain_file(path)
+    texts = [str(one.message) for one in caught]
+    return [t for t in texts if not t.startswith("at about ")], release, read_domain_file(path)
 
 
 @pytest.mark.parametrize("door", DOORS)

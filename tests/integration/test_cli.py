@@ -209,7 +209,7 @@ ODD = {
 
 
 def said_of(tmp_path, capsys, lines, document, *more):
-    """Exit code, output, ledger and header of one run."""
+    """Exit code, output, ledger and header of one run, but for what its noisy answers say of noise."""
     options = [
         "--domain",
         domain_file(tmp_path, document),
@@ -221,7 +221,10 @@ def said_of(tmp_path, capsys, lines, document, *more):
     ]
     code = main(["synthesize", table_file(tmp_path, lines), "-o", str(tmp_path / "o.csv"), *options, *more])
     header = (tmp_path / "o.csv").read_text().splitlines()[0]
-    return code, capsys.readouterr().out, (tmp_path / "l.json").read_text(), header
+    ledger = json.loads((tmp_path / "l.json").read_text())
+    said = [text for text in ledger.pop("said") if not text.startswith("At about ")]
+    out = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("At about ")]
+    return code, "\n".join(out), (ledger, said), header
 
 
 ALONE = {

@@ -23,7 +23,8 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import NoisyAnswer, Transcript
-from sdv_plausible.release.intervals.margins import margins, measured_tables
+from sdv_plausible.release.intervals.counted import measured_tables
+from sdv_plausible.release.intervals.margins import margins
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 ALARM, MISS, ROWS = 1e-6, 0.05, 2000

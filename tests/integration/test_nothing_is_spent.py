@@ -500,7 +500,7 @@ def test_an_empty_processed_table_is_fitted_as_any_other():
         synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), model="independent")
         synth.preprocess(table())
         synth.fit_processed_data(rows.drop(columns="home"))
-        ledgers.append(str(synth.privacy_ledger()))
+        ledgers.append([entry for entry in synth.privacy_ledger().entries if entry.name != "noise"])
     assert ledgers[0] == ledgers[1]
 
 

@@ -296,7 +296,7 @@ def test_the_ledger_says_who_is_protected_and_what_bounding_does() -> None:
     assert ledger.total() <= 1.0
     whose = "any one person (all rows with one value of home, of which at most 3 are used)"
     assert whose in ledger.sentence()
-    assert str(planned.ledger) == str(ledger)
+    assert planned.ledger.entries == tuple(entry for entry in ledger.entries if entry.name != "noise")
     bias = "people with more than 3 rows count as if they had 3"
     assert any(bias in warning for warning in planned.warnings)
     assert "people with more than 3 rows" in str(ledger)

@@ -50,6 +50,7 @@ def test_reading_value_sets_off_the_rows_warns() -> None:
         make(undeclared="infer").fit(table())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "at about")  # of noise, on so few rows
         make().fit(table())
 
 

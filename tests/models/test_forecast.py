@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.conditional_table import project_to_simplex
-from sdv_plausible.models.forecast import looks_numeric, noise_distance, rows_needed
+from sdv_plausible.models.forecast import CLASSES, looks_numeric, noise_distance, pair_distances, rows_needed
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -200,3 +200,33 @@ def test_what_many_columns_cost_is_the_noise_on_the_scores(columns):
     assert wrong is not None
     assert forecast.crowd == pytest.approx(scale / (2 * n), rel=0.02)
     assert wrong.crowd > 1.8 * scale / (2 * n)
+
+
+def test_pairs_are_forecast_by_how_many_values_they_have():
+    """By hand: one small pair, four with one large column, one large pair. Control: a mean of all would hide the last."""
+    found = pair_distances(domain(2, 8, 100, 400), 0.25, 10_000)
+    power = 10_000 * 0.25 / 1.25
+    off = {c: 1 - math.exp(-1.5 * math.sqrt(c**0.75 / power)) for c in (16, 200, 800, 3200, 40_000)}
+    assert [*found] == [*CLASSES]
+    expected = (off[16], np.mean([off[c] for c in (200, 800, 800, 3200)]), off[40_000])
+    assert [*found.values()] == pytest.approx(expected)
+    assert np.mean([*found.values()]) < 0.7 * found["both large"]
+    ordered = [Attribute(name=n, kind="ordinal", values=tuple(range(400))) for n in "ab"]
+    assert pair_distances(Domain(tuple(ordered)), 0.25, 10_000) == {"both large": pytest.approx(
+        1 - math.exp(-1.5 * math.sqrt(256**0.75 / power))
+    )}  # fmt: skip
+    assert pair_distances(domain(5, 1), 0.25, 10_000) == {}
+
+
+def test_where_no_pair_can_be_measured_every_link_is_lost():
+    """A bucket that holds enough of 344 rows holds more than half of them. Control: 100 times the rows.
+
+    That a fit measures none then, tests/fit/test_expected.py sees.
+    """
+    budget, cards = ModelBudget(epsilon=1.0, delta=DELTA), (3, 3, 2, 31, 11, 66, 41)
+    few, many = (AdaptiveNetwork().forecast(domain(*cards), budget, n) for n in (344, 34_400))
+    assert few is not None
+    assert many is not None
+    assert few.link == 1.0
+    assert "mostly noise" in few.warnings()[0]
+    assert not any("mostly noise" in text for text in many.warnings())

@@ -351,10 +351,12 @@ def test_records_in_the_saved_object_are_caught(monkeypatch, tmp_path) -> None:
 
 
 def ledgers(**changes: Any) -> list[dict[str, Any]]:
-    """Ledgers of fits to two tables of other sizes and values."""
-    return [
-        json.loads(fitted(t, **changes).privacy_ledger().to_json()) for t in (table(), table(1201, seed=7))
-    ]
+    """Ledgers of fits to two tables of other sizes and values, but for what noisy answers say of noise."""
+    found = [fitted(t, **changes).privacy_ledger() for t in (table(), table(1201, seed=7))]
+    plain = [json.loads(ledger.to_json()) for ledger in found]
+    for words, ledger in zip(plain, found, strict=True):
+        words["said"] = [text for text in words["said"] if text != ledger.said("noise")]
+    return plain
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ from cases import each_once, fast_and_slow
 from replaying import check_same, leaves, recorded
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer
+from sdv_plausible.fit.expected import Expected
+from sdv_plausible.fit.run import Fit
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import NoisyAnswer, Transcript
@@ -447,7 +449,19 @@ def write_down_exact_answers(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Transcript, "note", note)
 
 
+def warn_of_the_true_number_of_rows(patch: pytest.MonkeyPatch) -> None:
+    """What the ledger says of noise, at the number of rows in the table and not at the one that was answered."""
+    honest = Fit._learned
+
+    def learned(self: Fit, rows: Any, *rest: Any) -> Any:
+        patch.setattr(Expected, "rows_of", lambda *_: len(rows))
+        return honest(self, rows, *rest)
+
+    patch.setattr(Fit, "_learned", learned)
+
+
 FAULTS = [
+    warn_of_the_true_number_of_rows,
     keep_metadata,
     show_rows_to_sdv,
     keep_the_number_of_rows,

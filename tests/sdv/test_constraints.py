@@ -131,10 +131,6 @@ def test_polars_tables() -> None:
 # ---- what rules cost --------------------------------------------------------------------------------------------------
 
 
-def entries(synth: PlausibleDeniabilitySynthesizer) -> list[tuple[str, Any]]:
-    return [(entry.name, entry.losses) for entry in synth.privacy_ledger().entries]
-
-
 def test_rules_cost_nothing_and_read_nothing() -> None:
     """The plan, made before any row, is the ledger; also of a table with a row more, which breaks all rules."""
     table = ruled.table()
@@ -147,10 +143,13 @@ def test_rules_cost_nothing_and_read_nothing() -> None:
         synth.fit(rows)
         ledger = synth.privacy_ledger()
         assert ledger.claims_privacy
-        assert sorted(map(repr, planned.ledger.entries)) == sorted(map(repr, ledger.entries))
-        found.append((entries(synth), str(ledger)))
+        charged = [
+            entry for entry in ledger.entries if entry.name != "noise"
+        ]  # what answers say is said after
+        assert sorted(map(repr, planned.ledger.entries)) == sorted(map(repr, charged))
+        found.append((charged, ledger.total()))
     assert found[0] == found[1]
-    assert ("rules", ()) in found[0][0]
+    assert ("rules", ()) in [(entry.name, entry.losses) for entry in found[0][0]]
 
 
 def test_rules_and_constraints_do_not_mix() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared
+from sdv_plausible.models.forecast import Forecast, noise_distance, pair_distances, undeclared
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
@@ -123,7 +123,10 @@ def pair_noise(sizes_a: np.ndarray, sizes_b: np.ndarray) -> np.ndarray:
 
 
 def forecast(domain: Domain, allowance: Allowance, rows: int) -> Forecast | None:
-    """How the noise will show on about so many rows, with as many pairs as columns."""
+    """How the noise will show on about so many rows, with as many pairs as columns.
+
+    Where no bucket of two columns holds enough rows no pair is measured, and every link is lost.
+    """
     if not allowance.is_private:
         return None
     m, cards = len(domain), np.array(domain.cardinalities)
@@ -133,18 +136,21 @@ def forecast(domain: Domain, allowance: Allowance, rows: int) -> Forecast | None
     held = max(rows / (BUCKET_FLOOR * schedule.pair_sigma), 1.0)  # buckets that hold enough rows
     sizes = np.minimum(cards, np.minimum(most, held))
     a, b = np.triu_indices(m, 1)
-    a, b = a[(sizes[a] > 1) & (sizes[b] > 1)], b[(sizes[a] > 1) & (sizes[b] > 1)]
+    cut = sizes >= 2  # into two buckets, at least
+    a, b = a[cut[a] & cut[b]], b[cut[a] & cut[b]]
     noise = schedule.worth * allowance.sigma(schedule.pair_share / m) * pair_noise(sizes[a], sizes[b])
     compared = int((noise < 2 * rows).sum())
     scores = allowance.sigma(schedule.rounds[0].score_share, math.sqrt(compared)) / (2 * rows)
+    link = max(float(np.median(noise)) / (2 * rows), scores) if len(a) else 1.0
     return Forecast(
         rows=rows,
         assumed=undeclared(domain),
         columns={
             n: noise_distance(int(c), s, rows) for n, c, s in zip(domain.names, cards, sigmas, strict=True)
         },
-        link=max(float(np.median(noise)) / (2 * rows), scores) if len(a) else None,
+        link=link if (cards > 1).sum() > 1 else None,
         crowd=scores,
+        pairs=pair_distances(domain, allowance.mu, rows),
     )
 
 

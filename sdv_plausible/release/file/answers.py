@@ -64,7 +64,7 @@ class Answers(Sequence[NoisyAnswer]):
 
     def number_of_rows(self) -> int:
         """Noisy number of rows of the table, at least 0, from what was answered: nothing new is asked."""
-        from sdv_plausible.release.intervals.margins import number_of_rows
+        from sdv_plausible.release.intervals.counted import number_of_rows
 
         return number_of_rows(self.answers, len(self.names))
 

@@ -7,8 +7,7 @@ code, the ends of a bin, or the values of a group.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,8 @@ import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.questions.counts import Axis
-from sdv_plausible.questions.transcript import ALL_ROWS, NoisyAnswer
+from sdv_plausible.questions.transcript import NoisyAnswer
+from sdv_plausible.release.intervals.counted import Measured, estimated_rows, measured_tables
 from sdv_plausible.release.intervals.half_widths import check_level, gaussian_half_width, sum_half_width
 from sdv_plausible.release.intervals.proportions import proportion_limits
 from sdv_plausible.table.columns.domain import Attribute, Domain
@@ -24,30 +24,6 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 FIELDS = ("estimate", "lower", "upper", "proportion", "proportion_lower", "proportion_upper")
 MOST_CELLS = 1_000_000
 ROWS_SHARE = 0.02  # of the probability of a miss, for the number of rows
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """One table of counts, and the parameter of the discrete Gaussian noise that is on each."""
-
-    axes: tuple[Axis, ...]
-    counts: np.ndarray
-    sigma: float
-
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """Its columns' numbers."""
-        return tuple(axis.column for axis in self.axes)
-
-
-def measured_tables(answers: Sequence[NoisyAnswer]) -> list[Measured]:
-    """Tables of counts of all rows, in the order in which they were asked for."""
-    # Those of a part of the rows are left out: the table's counts do not follow from them.
-    return [
-        Measured(axes=tuple(a.asked.tables[0]), counts=a.values, sigma=a.scale)
-        for a in answers
-        if a.asked.kind == "counts" and a.rows == ALL_ROWS and a.noise == "discrete gaussian"
-    ]
 
 
 def margins(
@@ -122,38 +98,9 @@ def _alike(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
 
 def rows_between(tables: Sequence[Measured], num_columns: int, miss: float) -> tuple[float, float, float]:
     """Estimate of the number of rows, and bounds that miss it with this probability at most."""
-    # Every table adds up to it. Where each column has one, all are put together by inverse variance: that
-    # there is one for each was settled before the first was answered. Otherwise the first table stands alone.
-    single: dict[int, Measured] = {}
-    for table in tables:
-        if len(table.axes) == 1:
-            single.setdefault(table.columns[0], table)
-    used = list(single.values()) if len(single) == num_columns else [tables[0]]
-    weights = np.array([1 / (t.sigma**2 * t.counts.size) for t in used])
-    weights /= weights.sum()
-    estimate = float(weights @ [float(t.counts.sum()) for t in used])
-    deviations = [w * t.sigma * math.sqrt(t.counts.size) for w, t in zip(weights, used, strict=True)]
+    estimate, deviations = estimated_rows(tables, num_columns)
     half = sum_half_width(deviations, miss)
     return max(estimate, 1.0), max(math.floor(estimate - half), 0), max(math.ceil(estimate + half), 1)
-
-
-def number_of_rows(answers: Iterable[NoisyAnswer], num_columns: int) -> int:
-    """Noisy number of rows, at least 0, from all one-way counts; else from what was asked of it alone.
-
-    Raises
-    ------
-    ValueError
-        If nothing tells it.
-    """
-    whole = [answer for answer in answers if answer.rows == ALL_ROWS]
-    if tables := measured_tables(whole):
-        return round(rows_between(tables, num_columns, 0.5)[0])
-    told = [a.values.sum() for kind in ("number of rows", "counts") for a in whole if a.asked.kind == kind]
-    if not told:
-        raise ValueError(
-            "num_rows (None) must be given: nothing in this release tells how many rows the table has"
-        )
-    return max(0, round(float(np.mean(told))))
 
 
 def _rows_frame(tables: Sequence[Measured], num_columns: int, miss: float) -> pd.DataFrame:

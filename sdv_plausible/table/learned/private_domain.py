@@ -147,9 +147,9 @@ class DomainPlan:
         if table_rows is None or self.least_count <= 0.01 * table_rows:
             return []
         return [
-            f"undeclared='private': categories held by fewer than about {self.least_count:,} of "
-            f"{table_rows:,} rows are not "
-            "learned, and ranges are coarse; declare the domain, or raise epsilon or delta"
+            f"at about {table_rows:,} rows categories that nobody declared and fewer than about "
+            f"{self.least_count:,} rows hold are not learned, and ranges are coarse: declare the domain, or "
+            "raise epsilon or delta"
         ]
 
     @property

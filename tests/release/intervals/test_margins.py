@@ -21,7 +21,8 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Asked, Axis
 from sdv_plausible.questions.transcript import NoisyAnswer
-from sdv_plausible.release.intervals.margins import margins, number_of_rows
+from sdv_plausible.release.intervals.counted import number_of_rows
+from sdv_plausible.release.intervals.margins import margins
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 ALARM, MISS = 1e-6, 0.05

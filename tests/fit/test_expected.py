@@ -1,0 +1,236 @@
+"""What a fit says of noise is what a plan says, at the number of rows that was paid for: of answers alone.
+
+Planted: the true number of rows in the place of the noisy one. Of 200 rows at epsilon 0.1 the noisy number is the true
+one by chance in less than 1 of 30 fits; of three fits in a row, less than once in 20,000 runs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source, metadata_of
+from sdv_plausible.commands.cli import main
+from sdv_plausible.fit import expected, run
+from sdv_plausible.fit.expected import Expected, noise_entry
+from sdv_plausible.fit.telling import FitWarning
+from sdv_plausible.models import learner_of, make_learner
+from sdv_plausible.models.paper.paper_network import PaperNetwork
+from sdv_plausible.privacy.ledger import SAID
+from sdv_plausible.release.file.settings import privacy_of
+from sdv_plausible.release.papers import card_lines
+from sdv_plausible.table.declared.domain_file import DomainFile
+
+NOISE = SAID[2]
+KINDS = ("Adelie", "Chinstrap", "Gentoo")
+
+
+def whole(low: int, high: int) -> dict[str, Any]:
+    limits = {"range_min": low, "range_max": high, "decimal_places": 0, "range_is_nullable": False}
+    return {"sdtype": "numerical", **limits}
+
+
+def one_of(*values: str) -> dict[str, Any]:
+    return {"sdtype": "categorical", "range_values": [*values], "range_is_nullable": False}
+
+
+DECLARED: dict[str, Any] = {
+    "species": one_of(*KINDS), "island": one_of("Biscoe", "Dream", "Torgersen"), "sex": one_of("f", "m"),
+    "bill": whole(30, 60), "depth": whole(12, 22), "flipper": whole(170, 235), "mass": whole(25, 65),
+}  # fmt: skip
+
+
+def penguins(rows: int) -> pd.DataFrame:
+    """Birds like those of Palmer station: species, island and measures hang together."""
+    rng = np.random.default_rng(0)
+    kind, sex = rng.integers(0, 3, rows), rng.integers(0, 2, rows)
+    return pd.DataFrame(
+        {
+            "species": np.array(KINDS)[kind],
+            "island": np.array(["Torgersen", "Dream", "Biscoe"])[(kind + (rng.random(rows) < 0.2)) % 3],
+            "sex": np.array(["f", "m"])[sex],
+            "bill": (39 + 5 * (kind > 0) + 3 * sex + rng.normal(0, 2, rows)).round().clip(30, 60),
+            "depth": (18 - 3 * (kind == 2) + sex + rng.normal(0, 1, rows)).round().clip(12, 22),
+            "flipper": (190 + 26 * (kind == 2) + 5 * sex + rng.normal(0, 5, rows)).round().clip(170, 235),
+            "mass": (36 + 12 * (kind == 2) + 6 * sex + rng.normal(0, 3, rows)).round().clip(25, 65),
+        }
+    )
+
+
+def fitted(frame: pd.DataFrame, **options: Any) -> tuple[Release, list[str]]:
+    """A release, and what the holder was told of noise."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        release = fit_source(frame, **({"domain": DECLARED} | options))
+    found = [str(one.message) for one in caught if isinstance(one.message, FitWarning)]
+    return release, [text for text in found if text.startswith("at about ")]
+
+
+def warnings_of(release: Release) -> list[str]:
+    """The same warnings from nothing but a release: its answers, and what is public."""
+    settings = privacy_of(release.settings)
+    known = Expected.of(settings, learner_of(release.settings), release.domain, release.ledger)
+    return known.warnings(known.rows_of(release.answers))
+
+
+def reread(release: Release, folder: Path) -> Release:
+    release.save(folder / "table.release")
+    return Release.load(folder / "table.release")
+
+
+def in_the_ledger(texts: list[str]) -> str:
+    return "".join(entry.mechanism for entry in noise_entry(texts))
+
+
+@pytest.mark.parametrize("rows", [344, 20_000])
+def test_every_warning_follows_from_the_release_file(rows, tmp_path):
+    release, told = fitted(penguins(rows))
+    again = reread(release, tmp_path)
+    assert told == warnings_of(again)
+    assert again.ledger.said(NOISE) == in_the_ledger(told)
+    assert bool(told) == (rows == 344)
+
+
+def follows(release: Release, told: list[str]) -> bool:
+    return told == warnings_of(release) and release.ledger.said(NOISE) == in_the_ledger(told)
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_the_true_number_of_rows_is_seen(planted, monkeypatch):
+    """Control: a fit that warns at the number of rows in the table, and not at the one it paid for."""
+    frame = penguins(200)
+    if planted:
+        monkeypatch.setattr(Expected, "rows_of", lambda *_: len(frame))
+    fits = [fitted(frame, epsilon=0.1) for _ in range(3)]
+    monkeypatch.undo()
+    assert all(follows(*fit) for fit in fits) is not planted
+
+
+def test_neighbouring_tables_with_equal_answers_are_told_the_same(monkeypatch):
+    """What is said is asked with the answers and no rows. Control: answers of other rows say otherwise."""
+    heard: list[Any] = []
+    asked = expected.number_of_rows
+    monkeypatch.setattr(expected, "number_of_rows", lambda *given: heard.append(given) or asked(*given))
+    (one, _), (other, _) = fitted(penguins(344)), fitted(penguins(343))
+    assert [columns for _, columns in heard] == [7, 7]
+    assert not any(isinstance(part, (pd.DataFrame, np.ndarray)) for given in heard for part in given)
+    settings, learner = privacy_of(one.settings), learner_of(one.settings)
+    known = [Expected.of(settings, learner, r.domain, r.ledger) for r in (one, other)]
+    assert len({tuple(k.warnings(k.rows_of(one.answers))) for k in known}) == 1
+    many, _ = fitted(penguins(20_000))
+    assert known[0].warnings(known[0].rows_of(many.answers)) != known[0].warnings(
+        known[0].rows_of(one.answers)
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"domain": {**DECLARED, "species": {"sdtype": "categorical"}}},  # learned first
+        {"domain": {n: DECLARED[n] for n in ("species", "sex", "bill")}, "types": "voted"},
+        {"model": PaperNetwork(structure="independent")},
+        {"neighbours": "replace_one"},
+    ],
+    ids=["learned", "voted", "paper", "replaced"],
+)
+def test_what_the_model_could_spend_is_read_off_the_ledger(options, monkeypatch):
+    """The budget is the one that the fit had. Control: one without what was spent before."""
+    spent: list[Any] = []
+    of = run.fit_release
+
+    def watched(rows, domain, settings, learner, ledger, *rest):
+        spent.append(settings.model_budget(ledger))
+        return of(rows, domain, settings, learner, ledger, *rest)
+
+    monkeypatch.setattr(run, "fit_release", watched)
+    release, told = fitted(penguins(344), **options)
+    settings = privacy_of(release.settings)
+    known = Expected.of(settings, learner_of(release.settings), release.domain, release.ledger)
+    assert known.budget.gaussian() == pytest.approx(spent[0].gaussian(), rel=1e-9)
+    of_model = [text for text in told if "not learned" not in text]  # of categories: known from the plan
+    assert of_model == warnings_of(release)
+    if "domain" in options:
+        assert settings.model_budget(settings.empty_ledger()).gaussian() > 1.01 * known.budget.gaussian()
+
+
+def test_a_plan_foresees_that_no_pair_is_measured():
+    """At 250 rows none is, in five fits. Control: at 5,000 each has links."""
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain=DECLARED)
+    for rows, lost in ((250, True), (5000, False)):
+        forecast = synth.plan(table_rows=rows).forecast
+        assert forecast is not None
+        assert (forecast.link == 1.0) is lost
+        networks = [fitted(penguins(rows))[0].structure() for _ in range(5)]
+        assert [any(parents for parents in one.values()) for one in networks] == [not lost] * 5
+
+
+def test_of_a_split_the_number_follows_from_a_part():
+    """A quarter of the rows is counted; the number is that of all. False alarm: 5 deviations, 1 in a million."""
+    learner = PaperNetwork(structure="independent", split=(0.25, 0.25, 0.5))
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain=DECLARED, model=learner)
+    synth.fit(penguins(10_000))
+    settings, answers = synth._known.settings, synth._sampler.answers
+    known = Expected.of(settings, learner, synth.get_domain(), synth.privacy_ledger())
+    assert 8800 < known.rows_of(answers) < 11_200
+    assert known.rows_of([]) is None
+
+
+def test_a_published_table_is_no_noise():
+    """Links come from there: that they are noise would be wrong. Control: without it they are."""
+    settings, domain = privacy_of(fitted(penguins(50))[0].settings), fitted(penguins(50))[0].domain
+    budget = settings.model_budget(settings.empty_ledger())
+    lent, alone = (
+        Expected(
+            settings=settings,
+            learner=make_learner("bayesian_network"),
+            domain=domain,
+            budget=budget,
+            public=p,
+        )
+        for p in (True, False)
+    )
+    assert lent.warnings(344) == []
+    assert len(alone.warnings(344)) >= 2
+
+
+def test_penguins_do_not_look_as_safe_as_a_million_rows(tmp_path, capsys):
+    """In one short sentence, on standard error, in the ledger, and on the card. Control: many rows say none."""
+    sentence = "links between columns are mostly noise: do not rely on them"
+    DomainFile(columns=DECLARED).save(tmp_path / "domain.json")
+    for rows, said in ((344, True), (30_000, False)):
+        penguins(rows).to_csv(tmp_path / "birds.csv", index=False)
+        output = tmp_path / "birds.release"
+        words = [
+            "fit",
+            tmp_path / "birds.csv",
+            "--domain",
+            tmp_path / "domain.json",
+            "-o",
+            output,
+            "--overwrite",
+        ]
+        assert main([*map(str, words)]) == 0
+        printed = capsys.readouterr()
+        release = Release.load(output)
+        card = card_lines.card_of(release, known={})
+        shown = {"ledger": printed.out, "stderr": printed.err, "file": str(release.ledger),
+                 "json": release.ledger.to_json(), "html": release.ledger.to_html(),
+                 "card": card.to_html(), "card as text": card.to_markdown()}  # fmt: skip
+        assert {name for name, text in shown.items() if sentence in text} == ({*shown} if said else set())
+
+
+def test_plan_and_fit_say_the_same():
+    """At the same number of rows, word by word: both ask one function. Control: at another number."""
+    release, told = fitted(penguins(344))
+    known = Expected.of(
+        privacy_of(release.settings), make_learner("bayesian_network"), release.domain, release.ledger
+    )
+    rows = known.rows_of(release.answers)
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain=DECLARED)
+    assert list(synth.plan(table_rows=rows).warnings) == told
+    assert list(synth.plan(table_rows=5 * rows).warnings) != told
