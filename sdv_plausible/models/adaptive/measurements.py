@@ -53,7 +53,8 @@ class Measurements:
     ) -> None:
         self._rows, self._public = rows, public
         self._pair_sigma, self._worth = schedule.pair_sigma, schedule.worth
-        self._ordered, self._is_ordered = [a.num_ordered for a in domain], [a.is_ordered for a in domain]
+        self._is_ordered = [a.is_ordered for a in domain]
+        self._places = [a.places for a in domain]
         self._declared = [a.provenance == "declared" for a in domain]
         cards = domain.cardinalities
         shares = margin_shares(cards, schedule.margin_share).tolist()
@@ -283,10 +284,10 @@ class Measurements:
             self.coarse[j] = np.bincount(bucket, self.margins[j], self._sizes[j])
 
     def _clean(self, j: int, counts: np.ndarray) -> np.ndarray:
-        k, sigma = self._ordered[j], self._sigmas[j]
-        if k:
+        places, sigma = self._places[j], self._sigmas[j]
+        if k := len(places):
             smooth = np.concatenate([haar_denoise(counts[:k], sigma), counts[k:]])
-            cleaned = project_ordered(smooth, counts, sigma, self.total, k)
+            cleaned = project_ordered(smooth, counts, places, sigma, self.total)
         else:
             cleaned = project_sparse(counts, sigma, self.total)
             if self._declared[j]:

@@ -273,6 +273,13 @@ class Attribute:
         return len(self.values) if self.kind == "ordinal" else len(self.lower)
 
     @property
+    def places(self) -> np.ndarray:
+        """Middles of the bins, or ranks of ordinal values: how far apart the ordered codes are."""
+        if self.kind == "ordinal":
+            return np.arange(len(self.values), dtype=float)
+        return (np.array(self.lower, dtype=float) + np.array(self.upper, dtype=float)) / 2
+
+    @property
     def unlearned(self) -> float:
         """Share of the rows with a value that hold one that was not learned; 0 where values were declared."""
         return self.counts[-1] / max(1, sum(self.counts)) if self.counts else 0.0
