@@ -23,14 +23,13 @@ CLOSE, MOST = 0.03, 100_000
 
 def widened(table: DeclaredTable, times: float) -> dict[str, dict[str, Any]]:
     """Declarations whose ranges are so many times as wide, with the real one in the middle."""
-    found = {}
+    found = dict(table.declared)
     for name, words in table.declared.items():
         if words["sdtype"] == "numerical":
             low, high = table.rows[name].min(), table.rows[name].max()
             more = (times - 1) / 2 * (high - low)
             number = float if words["decimal_places"] else int
-            words = {**words, "range_min": number(low - more), "range_max": number(high + more)}
-        found[name] = words
+            found[name] = {**words, "range_min": number(low - more), "range_max": number(high + more)}
     return found
 
 
