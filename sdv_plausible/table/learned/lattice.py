@@ -209,7 +209,7 @@ def make_bins(cells: Cells, spikes: Sequence[int], max_bins: int) -> list[Run]:
             group = []
     floor = 0.1 * quota
     fitted = _fit_number(bins, max_bins, floor, jump)
-    if ends := _tapered_ends(fitted, (max_bins - len(points)) // 3):
+    if ends := _tapered_ends(fitted, (max_bins - len(points)) // 5):
         fewer = _fit_number(bins, max_bins - len(ends), floor, jump)
         fitted = _fit_number(_cut(fewer, ends), max_bins, floor, jump)
     return [(b.first, b.last) for b in fitted]
