@@ -43,7 +43,7 @@ MOST_PARTS = 256  # of one cell in one round
 JUMP = 4.0  # standard deviations of mass in the wrong place at which a bin ends
 UNEVEN = 4.0  # what mass in the wrong place counts for when bins are merged; mass itself counts for 1
 CERTAIN = 2.0  # standard deviations that a part of a bin may hold more than it seems before it is left out
-MIDDLE = 0.2  # of the bins, what is left out at either end to see how far the bulk of a column reaches
+MIDDLE = 0.15  # of the bins, what is left out at either end to see how far the bulk of a column reaches
 TAPER = 1.5  # times as far from the bulk's middle as a bin beyond it begins: there it ends at the latest
 DOUBLE_BITS = 50  # of a point, that are surely kept where it becomes a double
 TRIMMED = 9  # times its width that a bin loses of an empty end at least, where it loses one
@@ -209,7 +209,7 @@ def make_bins(cells: Cells, spikes: Sequence[int], max_bins: int) -> list[Run]:
             group = []
     floor = 0.1 * quota
     fitted = _fit_number(bins, max_bins, floor, jump)
-    if ends := _tapered_ends(fitted, (max_bins - len(points)) // 3):
+    if ends := _tapered_ends(fitted, (max_bins - len(points)) // 4):
         fewer = _fit_number(bins, max_bins - len(ends), floor, jump)
         fitted = _fit_number(_cut(fewer, ends), max_bins, floor, jump)
     return [(b.first, b.last) for b in fitted]
