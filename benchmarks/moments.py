@@ -26,7 +26,7 @@ def widened(table: DeclaredTable, times: float) -> dict[str, dict[str, Any]]:
     found = dict(table.declared)
     for name, words in table.declared.items():
         if words["sdtype"] == "numerical":
-            low, high = table.rows[name].min(), table.rows[name].max()
+            low, high = float(table.rows[name].min()), float(table.rows[name].max())
             more = (times - 1) / 2 * (high - low)
             number = float if words["decimal_places"] else int
             found[name] = {**words, "range_min": number(low - more), "range_max": number(high + more)}
