@@ -15,7 +15,9 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 SIZE_SHARE, SCORE_SHARE = 0.005, 0.05
 BUCKET_FLOOR = 4.0  # a bucket must hold so many deviations of a pair table's noise
 PUBLIC_BUCKETS, PUBLIC_FLOOR = 16, 1.0  # buckets and that floor where a published table says more of them
-MOST_ALONE = 128  # values without an order that stand alone, at most: time grows with them
+# Values without an order that stand alone, at least and at most, and those of all columns together: tables of
+# all pairs are in memory when they are scored.
+ALONE, MOST_ALONE, MOST_OF_ALL = 128, 1024, 6000
 RICH = 2000.0  # power from which on two rounds of pairs pay, and weak links too
 SET_SCORE_SHARE, SET_TABLE_SHARE = 0.01, 0.05
 MOST_SETS = 5000  # sets of three or four columns that are scored: time grows with them
@@ -58,7 +60,10 @@ class Schedule:
     # every further pair makes all tables noisier: where there is little power that costs more than weak links
     # are worth
     worth: float
-    most_buckets: int  # number of buckets of an ordered column in pair tables, at most
+    # Number of buckets of an ordered column in pair tables, and of values that stand alone of one without an
+    # order, at most
+    most_buckets: int
+    most_alone: int
     pair_sigma: float  # noise of a pair table, roughly
     rounds: tuple[Round, ...]  # in order
     sets: SetRound | None = None  # what follows them; None where it could not pay
@@ -67,7 +72,7 @@ class Schedule:
         """Number of buckets of a column in pair tables, at most."""
         # Neighbours of an ordered value are like it. Of values without an order nothing is known but what is
         # measured, so all that hold enough rows stand alone.
-        return self.most_buckets if attribute.is_ordered else MOST_ALONE
+        return self.most_buckets if attribute.is_ordered else self.most_alone
 
     @classmethod
     def make(cls, rows: float, allowance: Allowance, num_columns: int) -> Schedule:
@@ -91,6 +96,7 @@ class Schedule:
             pair_share=pair_share,
             worth=1.0 if power > RICH else 2.0,
             most_buckets=int(np.clip(16 * (power / 4000) ** 0.4, 10, 50)) if private else 40,
+            most_alone=int(np.clip(MOST_OF_ALL // max(num_columns, 1), ALONE, MOST_ALONE)),
             pair_sigma=allowance.sigma(pair_share / (1.5 * num_columns)),
             rounds=tuple(
                 Round(score_share=SCORE_SHARE * scores, pair_share=pair_share * pairs, forest=forest)
