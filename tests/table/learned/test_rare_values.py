@@ -23,8 +23,10 @@ from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.file.domain import read_column
 from sdv_plausible.release.file.parts import Placed
+from sdv_plausible.rules import Equal
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table import codec
+from sdv_plausible.table.checking import check_columns, mostly_outside
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribute
 from sdv_plausible.table.learned import categories, private_domain
@@ -89,6 +91,17 @@ def test_without_rows_of_learned_values_all_are_alike():
     assert set(codes) == {0, 1, 2}
 
 
+def test_a_value_of_no_rows_is_not_drawn(monkeypatch):
+    """Of 0 rows none is made, wherever it stands. Planted: a draw on the edge goes to the value before it."""
+    rare = cells(*["rare"] * 999)
+    drawn = lambda *counts: set(Codec(learned(counts=counts)).encode(rare, Coins.from_seed(3))[:, 0])  # noqa: E731
+    assert drawn(0, 5, 5, 9) == {1, 2}
+    assert drawn(5, 0, 5, 9) == {0, 2}
+    search = np.searchsorted
+    monkeypatch.setattr(codec.np, "searchsorted", lambda up_to, u, side: search(up_to, u, side="left"))
+    assert drawn(0, 5, 5, 9) == {0, 1, 2}
+
+
 def industries(missing: int, rows: int = 20_000) -> pd.DataFrame:
     """Half of the rows hold one of three values, a tenth no value, the others one of thousands."""
     rng = np.random.default_rng(1)
@@ -146,6 +159,43 @@ def test_counts_survive_in_a_domain_and_in_a_release(counts, tmp_path):
 def test_counts_that_say_nothing_are_refused(counts):
     with pytest.raises(ValueError, match=r"counts .* leave counts out"):
         learned(counts=counts)
+
+
+def test_counts_are_of_categories_alone():
+    """A number's codes begin with its bins: counts of its texts would be drawn as these."""
+    with pytest.raises(ValueError, match=r"counts .* leave counts out"):
+        Attribute(name="x", kind="integer", lower=(0,), upper=(9,), values=("N",), counts=(5, 1))
+
+
+def test_rows_that_noise_may_have_made_hold_no_rare_value():
+    """What is left of all rows must stand out; a copy is made of values and has no counts of its own."""
+    held = categories._Held({(False, "a"): (90.0, 100.0), (False, "b"): (90.0, 100.0)}, (0.0, 100.0))
+    for rows, others in ((220.0, 0), (240.0, 60)):  # deviation: sqrt(400), of which 2.5 are 50
+        found = held.attribute("x", "categorical", (rows, 100.0), may_miss=True)
+        assert found.counts == (90, 90, others)
+        (copy,) = Equal("y", "x").attributes({"x": found}, {}, {})
+        assert (copy.values, copy.counts) == (found.values, None)
+
+
+def outside(table: pd.DataFrame, domain: Domain) -> tuple[str, list[str]]:
+    """What the holder is told of a table beside a domain."""
+    known = {"x": domain["x"]}
+    found = check_columns(table, known, {"x": domain["x"].nullable}, lambda line: None)
+    return str(found), mostly_outside(table, known)
+
+
+@pytest.mark.parametrize("nullable", [True, False])
+def test_rare_values_are_not_said_to_be_lost(nullable):
+    """As many cells outside as the domain says are no stranger. Control: declared values, and more cells."""
+    table = cells(*["a"] * 40, *["rare"] * 60)
+    many = learned(nullable=nullable, counts=(40, 0, 0, 60))
+    text, names = outside(table, many)
+    assert "are none of the values that were learned, and get one of these in proportion" in text
+    assert names == []
+    assert outside(cells(*["a"] * 15, *["rare"] * 85), many)[1] == ["x"]
+    text, names = outside(table, learned(nullable=nullable, counts=None))
+    assert ("become missing" if nullable else "get any") in text
+    assert names == ["x"]
 
 
 # ---- two looks -----------------------------------------------------------------------------------------------------
