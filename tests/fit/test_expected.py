@@ -7,6 +7,7 @@ one by chance in less than 1 of 30 fits; of three fits in a row, less than once 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.models import learner_of, make_learner
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.ledger import SAID
+from sdv_plausible.questions.counts import NumberOfRows
+from sdv_plausible.questions.transcript import NoisyAnswer
 from sdv_plausible.release.file.settings import privacy_of
 from sdv_plausible.release.papers import card_lines
 from sdv_plausible.table.declared.domain_file import DomainFile
@@ -178,6 +181,24 @@ def test_of_a_split_the_number_follows_from_a_part():
     known = Expected.of(settings, learner, synth.get_domain(), synth.privacy_ledger())
     assert 8800 < known.rows_of(answers) < 11_200
     assert known.rows_of([]) is None
+    whole = replace(known, settings=replace(settings, split=None))
+    assert whole.rows_of(answers) is None, "counts of a part tell nothing of all rows where none was planned"
+
+
+@pytest.mark.parametrize(("noisy", "rows"), [(-7, 1), (0, 1), (12, 12)])
+def test_noise_leaves_one_row_at_least(noisy, rows):
+    """Of no rows nothing would be said, where most is noise."""
+    settings, domain = privacy_of(fitted(penguins(50))[0].settings), fitted(penguins(50))[0].domain
+    answer = NoisyAnswer(
+        asked=NumberOfRows().asked(), values=np.array([noisy]), noise="discrete gaussian", scale=9.0,
+        paid_by=("model",),
+    )  # fmt: skip
+    known = Expected(
+        settings=settings, learner=make_learner("bayesian_network"), domain=domain,
+        budget=settings.model_budget(settings.empty_ledger()),
+    )  # fmt: skip
+    assert known.rows_of([answer]) == rows
+    assert known.warnings(known.rows_of([answer]))
 
 
 def test_a_published_table_is_no_noise():

@@ -290,6 +290,15 @@ def test_ends_do_not_depend_on_the_unit(power):
     assert np.isfinite(top.places).all()
 
 
+@pytest.mark.parametrize(("rows", "kept"), [(35.0, True), (25.0, False)])
+def test_one_code_that_stands_out_stays_behind_an_empty_one(rows, kept):
+    """By the noise of the empty one their sum stands out no more. Control: neither does the code."""
+    counts = np.array([500.0, 600, 500, 0, rows, 0])
+    noisy = counts - np.array([0, 0, 0, 0, 0, 15.0])
+    found = project_ordered(counts, noisy, np.array([0.0, 3, 6, 8, 100, 110]), 10.0, counts.sum())
+    assert (found[4] > 0) == kept
+
+
 def by_sums_alone(
     smooth: np.ndarray, noisy: np.ndarray, places: np.ndarray, sigma: float, total: float
 ) -> np.ndarray:
