@@ -21,6 +21,7 @@ from sdv_plausible.fit import expected, run
 from sdv_plausible.fit.expected import Expected, noise_entry
 from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.models import learner_of, make_learner
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.ledger import SAID
 from sdv_plausible.questions.counts import NumberOfRows
@@ -243,6 +244,23 @@ def test_penguins_do_not_look_as_safe_as_a_million_rows(tmp_path, capsys):
                  "json": release.ledger.to_json(), "html": release.ledger.to_html(),
                  "card": card.to_html(), "card as text": card.to_markdown()}  # fmt: skip
         assert {name for name, text in shown.items() if sentence in text} == ({*shown} if said else set())
+
+
+def test_a_forecast_that_fails_loses_no_fit():
+    """Of a learner's own, at the fitted number of rows alone. Control: the plan before it fails."""
+
+    class Uncertain(AdaptiveNetwork):
+        def forecast(self, domain: Any, budget: Any, rows: int) -> Any:
+            if 320 < rows < 370:
+                raise ZeroDivisionError("nothing is foreseen")
+            return super().forecast(domain, budget, rows)
+
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain=DECLARED, model=Uncertain())
+    with pytest.raises(ZeroDivisionError):
+        synth.plan(table_rows=344)
+    synth.fit(penguins(344))
+    assert not synth.privacy_ledger().said(NOISE)
+    assert len(synth.sample(9)) == 9
 
 
 def test_plan_and_fit_say_the_same():

@@ -20,6 +20,7 @@ from sdv_plausible.privacy.accounting.losses import ApproxDP
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.questions.frequent import Frequent, threshold
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.file.domain import read_column
 from sdv_plausible.release.file.parts import Placed
@@ -32,7 +33,7 @@ from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribut
 from sdv_plausible.table.learned import categories, private_domain
 from sdv_plausible.table.learned.private_columns import learn_attributes
 from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
-from sdv_plausible.table.learned.raw_counts import FrameColumns
+from sdv_plausible.table.learned.raw_counts import FrameColumns, FrequentValues
 
 ALARM = 1e-6
 COUNTS = (600, 300, 100, 250)  # a, b, c and all others
@@ -229,6 +230,24 @@ def test_the_second_look_goes_where_values_are_lost(monkeypatch):
     twice = len(found["x"].values)
     monkeypatch.setattr(categories, "FIRST", 1 - 1e-9)
     assert len(learned_from(several())[0]["x"].values) < twice / 2
+
+
+def test_the_ledger_says_what_the_second_look_takes(monkeypatch):
+    """Where columns lost alike, its threshold is the number of rows that is said. Planted: that of one look."""
+    asked: list[int] = []
+    ask = Queryable.ask_frequent
+
+    def heard(rows: Queryable, question: FrequentValues, share: float, failure: float) -> Frequent:
+        asked.append(threshold(rows.allowance.sigma(share), failure, rows.neighbours))
+        return ask(rows, question, share, failure)
+
+    monkeypatch.setattr(Queryable, "ask_frequent", heard)
+    monkeypatch.setattr(categories._Held, "others", lambda *_: (100.0, 10.0))
+    _, plan, _ = learned_from(several())
+    assert asked[4:] == [plan.least_count] * 4
+    assert f"fewer than about {plan.least_count:,} rows" in plan.entries()[0].mechanism
+    monkeypatch.setattr(private_domain, "FIRST", 0.0)
+    assert asked[-1] != plan.least_count
 
 
 def test_planted_fault_a_second_look_that_nobody_charged(monkeypatch):
