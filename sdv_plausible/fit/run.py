@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -331,7 +332,9 @@ class Fit:
         sampler = fit_release(codes, domain, self.settings, learner, ledger, coins, transcript)
         expected = Expected.of(self.settings, self.learner, domain, ledger, public=self.public is not None)
         counted = expected.rows_of(sampler.answers)  # noisy, and never that of ``rows``
-        noise = [*expected.warnings(counted), *private.warnings(counted)]
+        noise = private.warnings(counted)
+        with suppress(Exception):  # of a learner's own forecast: what was paid for is not lost
+            noise = [*expected.warnings(counted), *noise]
         ledger.charge(*noise_entry(noise))
         teller.tell_of_strangers(self.declared, self.rules, self.specs, rows)
         teller.tell_of_domain(domain)

@@ -16,6 +16,7 @@ import pandas as pd
 from sdv_plausible.fit.public_table import starts
 from sdv_plausible.fit.rows import LOOKED_AT, Rows
 from sdv_plausible.models.bayesian_network import HasStructure
+from sdv_plausible.privacy.checks import listed
 from sdv_plausible.questions.transcript import NoisyAnswer
 from sdv_plausible.rules.checking import check_rows
 from sdv_plausible.rules.rule_set import RuleSet
@@ -158,16 +159,18 @@ class Teller:
             )
         if rare := [f"{a.name} ({a.unlearned:.0%})" for a in domain if a.unlearned >= RARE]:
             self._tell(
-                f"values too rare to be learned: cells of {', '.join(rare)} got learned ones in proportion. "
+                f"values too rare to be learned: cells of {listed(rare)} got learned ones in proportion. "
                 "Declare what these columns may hold (domain=...), or give more epsilon"
             )
 
     def tell_of_digits(self, domain: Domain, names: Collection[str], answers: Sequence[NoisyAnswer]) -> None:
         """Warn of numbers of which noise may have hidden digits after the point. Answers are no secret."""
         if hidden := hidden_digits(domain, names, answers):
-            told = ", ".join(
-                f"{name} {digits} (up to {share:.0%} of its cells may have more)"
-                for name, (digits, share) in hidden.items()
+            told = listed(
+                [
+                    f"{name} {digits} (up to {share:.0%} of its cells may have more)"
+                    for name, (digits, share) in hidden.items()
+                ]
             )
             self._tell(
                 f"digits after the point that stood out from the noise: {told}. Others are lost. Say how "

@@ -75,7 +75,8 @@ def mostly_outside(table: pd.DataFrame, known: Mapping[str, Attribute]) -> list[
     for name, attribute in known.items():
         present = int(table[name].notna().sum())
         wrong = is_outside(table[name], attribute) & table[name].notna().to_numpy()
-        if present >= FEW_CELLS and wrong.sum() > MOST * present:
+        learned = 1 - attribute.unlearned  # rare values are outside, as the domain itself says
+        if present >= FEW_CELLS and wrong.sum() > (1 - learned * (1 - MOST)) * present:
             found.append(name)
     return found
 
@@ -123,7 +124,11 @@ def _why(cells: pd.Series[Any], attribute: Attribute) -> str:
         folded = {text.strip().casefold() for text in texts}
         if all(str(value).strip().casefold() in folded for value in distinct):
             return "differ from declared values in capitals or spaces alone: write them as in the table"
-        return "are none of the declared values, and become missing"
+        if attribute.counts:
+            return "are none of the values that were learned, and get one of these in proportion"
+        return "are none of the declared values, and " + (
+            "become missing" if attribute.nullable else "get any"
+        )
     readable = ColumnCodec(attribute).numbers(cells)
     unread = np.isnan(readable) if readable.dtype.kind == "f" else readable == np.iinfo(np.int64).min
     if unread.all():

@@ -7,6 +7,7 @@ one by chance in less than 1 of 30 fits; of three fits in a row, less than once 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,11 @@ from sdv_plausible.fit import expected, run
 from sdv_plausible.fit.expected import Expected, noise_entry
 from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.models import learner_of, make_learner
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.ledger import SAID
+from sdv_plausible.questions.counts import NumberOfRows
+from sdv_plausible.questions.transcript import NoisyAnswer
 from sdv_plausible.release.file.settings import privacy_of
 from sdv_plausible.release.papers import card_lines
 from sdv_plausible.table.declared.domain_file import DomainFile
@@ -178,6 +182,24 @@ def test_of_a_split_the_number_follows_from_a_part():
     known = Expected.of(settings, learner, synth.get_domain(), synth.privacy_ledger())
     assert 8800 < known.rows_of(answers) < 11_200
     assert known.rows_of([]) is None
+    whole = replace(known, settings=replace(settings, split=None))
+    assert whole.rows_of(answers) is None, "counts of a part tell nothing of all rows where none was planned"
+
+
+@pytest.mark.parametrize(("noisy", "rows"), [(-7, 1), (0, 1), (12, 12)])
+def test_noise_leaves_one_row_at_least(noisy, rows):
+    """Of no rows nothing would be said, where most is noise."""
+    settings, domain = privacy_of(fitted(penguins(50))[0].settings), fitted(penguins(50))[0].domain
+    answer = NoisyAnswer(
+        asked=NumberOfRows().asked(), values=np.array([noisy]), noise="discrete gaussian", scale=9.0,
+        paid_by=("model",),
+    )  # fmt: skip
+    known = Expected(
+        settings=settings, learner=make_learner("bayesian_network"), domain=domain,
+        budget=settings.model_budget(settings.empty_ledger()),
+    )  # fmt: skip
+    assert known.rows_of([answer]) == rows
+    assert known.warnings(known.rows_of([answer]))
 
 
 def test_a_published_table_is_no_noise():
@@ -222,6 +244,23 @@ def test_penguins_do_not_look_as_safe_as_a_million_rows(tmp_path, capsys):
                  "json": release.ledger.to_json(), "html": release.ledger.to_html(),
                  "card": card.to_html(), "card as text": card.to_markdown()}  # fmt: skip
         assert {name for name, text in shown.items() if sentence in text} == ({*shown} if said else set())
+
+
+def test_a_forecast_that_fails_loses_no_fit():
+    """Of a learner's own, at the fitted number of rows alone. Control: the plan before it fails."""
+
+    class Uncertain(AdaptiveNetwork):
+        def forecast(self, domain: Any, budget: Any, rows: int) -> Any:
+            if 320 < rows < 370:
+                raise ZeroDivisionError("nothing is foreseen")
+            return super().forecast(domain, budget, rows)
+
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain=DECLARED, model=Uncertain())
+    with pytest.raises(ZeroDivisionError):
+        synth.plan(table_rows=344)
+    synth.fit(penguins(344))
+    assert not synth.privacy_ledger().said(NOISE)
+    assert len(synth.sample(9)) == 9
 
 
 def test_plan_and_fit_say_the_same():

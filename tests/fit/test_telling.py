@@ -304,21 +304,44 @@ def test_what_is_said_of_digits_is_a_function_of_the_answers(planted, monkeypatc
     assert (said[0] == said[1] == said[2] != []) != planted
 
 
-def hidden(share: float, seed: int) -> float:
-    """Share of cells that is said to have digits at most, of 1,000 rows of which so many have two."""
-    rng, sigma = np.random.default_rng(seed), 10.0
-    exact = np.zeros(Reading("years", "numerical").levels + 1)
-    exact[0], exact[2] = 1000 * (1 - share), 1000 * share
-    values = np.rint(exact + rng.normal(0, sigma, len(exact)))
-    answers = [
-        NoisyAnswer(asked=asked, values=noisy, noise="discrete gaussian", scale=sigma, paid_by=("domain",))
+def precision_of(values: np.ndarray, rows: int = 1000) -> list[NoisyAnswer]:
+    """Answers of so many rows: how many cells need which digits, and last those that are missing."""
+    return [
+        NoisyAnswer(asked=asked, values=noisy, noise="discrete gaussian", scale=10.0, paid_by=("domain",))
         for asked, noisy in (
-            (NumberOfRows().asked(), np.array([1000])),
+            (NumberOfRows().asked(), np.array([rows])),
             (Precision(Reading("years", "numerical")).asked(), values),
         )
     ]
-    domain = Domain((Attribute(name="years", kind="integer", lower=(0,), upper=(60,), provenance="private"),))
-    return telling.hidden_digits(domain, ["years"], answers).get("years", (0, telling.HIDDEN))[1]
+
+
+def number(**words: Any) -> Domain:
+    parts = {"kind": "integer", "lower": (0,), "upper": (60,), "provenance": "private"} | words
+    return Domain((Attribute(name="years", **parts),))
+
+
+def hidden(share: float, seed: int) -> float:
+    """Share of cells that is said to have digits at most, of 1,000 rows of which so many have two."""
+    rng = np.random.default_rng(seed)
+    exact = np.zeros(Reading("years", "numerical").levels + 1)
+    exact[0], exact[2] = 1000 * (1 - share), 1000 * share
+    answers = precision_of(np.rint(exact + rng.normal(0, 10.0, len(exact))))
+    return telling.hidden_digits(number(), ["years"], answers).get("years", (0, telling.HIDDEN))[1]
+
+
+def test_digits_are_those_after_the_learned_ones_and_of_learned_numbers_alone():
+    """Of 1,000 cells 400 have one digit, and 400 are missing, which is no digit. Control: two digits."""
+    levels = Reading("years", "numerical").levels
+    one, two = np.zeros(levels + 1), np.zeros(levels + 1)
+    one[[0, 1, -1]] = two[[0, 2, -1]] = 2000, 4000, 4000
+    float_of = lambda decimals: number(kind="float", decimals=decimals)  # noqa: E731
+    told = lambda domain, values, names=("years",): telling.hidden_digits(  # noqa: E731
+        domain, names, precision_of(values, 10_000)
+    )
+    assert told(float_of(1), one) == {}
+    assert told(float_of(None), two) == {}, "all are kept"
+    assert told(float_of(1), two, names=()) == {}, "declared: only whether cells are missing was asked"
+    assert told(float_of(1), two)["years"] == (1, pytest.approx(0.4, abs=0.01))
 
 
 def test_no_more_cells_have_digits_than_is_said(monkeypatch):

@@ -32,6 +32,8 @@ from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import NoisyAnswer, Transcript
 from sdv_plausible.sdv import base as sdv_base
 from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns
+from sdv_plausible.table.learned import private_columns, private_domain
+from sdv_plausible.table.learned.raw_counts import FrequentValues
 from tests.flat import values
 
 # The other table is outside every declaration on purpose: the holder is warned of it, and nothing leaves.
@@ -306,6 +308,33 @@ def check(case: dict[str, Any], source: str = "written", see: Seen = shown) -> N
 @pytest.mark.parametrize("case", CASES)
 def test_what_leaves_depends_on_the_rows_through_noisy_answers_alone(case: str) -> None:
     check(CASES[case], see=in_full if case in ("epsilon 8", "people, seeds") else shown)
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_two_looks_at_categories_depend_on_noisy_answers_alone(
+    planted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the second shares, and how many rows hold no learned value. Planted: of the true number of rows."""
+    monkeypatch.setattr(private_domain, "MANY", 2)
+    looks: list[float] = []
+    ask, learn = Queryable.ask_frequent, private_columns.learn_categories
+
+    def asked(self: Queryable, question: Any, share: float, failure: float) -> Any:
+        looks.extend([share] * isinstance(question, FrequentValues))
+        return ask(self, question, share, failure)
+
+    def by_the_rows(rows: Queryable, plan: Any, size: Any) -> Any:
+        return learn(rows, plan, (9.0 * rows._rows.num_rows(), size[1]))  # so many that all are not found
+
+    monkeypatch.setattr(Queryable, "ask_frequent", asked)
+    if planted:
+        monkeypatch.setattr(private_columns, "learn_categories", by_the_rows)
+        with pytest.raises(AssertionError):
+            check(CASES["private"])
+    else:
+        check(CASES["private"])
+    assert len(looks) == 8
+    assert (looks[:4] == looks[4:]) is not planted
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,7 @@ def _kept(counts: np.ndarray, noisy: np.ndarray, places: np.ndarray, sigma: floa
     inner = counts.copy()
     inner[: faint[0]] = inner[len(counts) - faint[1] :] = 0.0
     weight = inner / max(inner.sum(), 1e-300)
+    places = np.ldexp(places, -int(np.frexp(np.abs(places).max())[1]))  # squares of doubles may be beyond all
     squares = (places - weight @ places) ** 2
     straight = BENT * float(weight @ squares) * counts.sum()  # noise times square that is borne
     far = [

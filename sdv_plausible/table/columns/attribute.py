@@ -154,8 +154,8 @@ class Attribute:
             and all(_in_range(count, 0, MOST_ROWS) for count in self.counts)
         ):
             raise ValueError(
-                f"column {self.name!r}: counts ({self.counts!r}) must be whole numbers from 0 on, one for "
-                f"each of the {len(self.values)} categories and one for all others: leave counts out"
+                f"column {self.name!r}: counts ({self.counts!r}) must be whole numbers from 0 to 2**40, one "
+                f"for each of the {len(self.values)} categories and one for all others: leave counts out"
             )
 
     def _check_types(self) -> None:
@@ -277,7 +277,7 @@ class Attribute:
         """Middles of the bins, or ranks of ordinal values: how far apart the ordered codes are."""
         if self.kind == "ordinal":
             return np.arange(len(self.values), dtype=float)
-        return (np.array(self.lower, dtype=float) + np.array(self.upper, dtype=float)) / 2
+        return np.array(self.lower, dtype=float) / 2 + np.array(self.upper, dtype=float) / 2
 
     @property
     def unlearned(self) -> float:

@@ -34,6 +34,7 @@ from sdv_plausible.models.adaptive.denoising import (
     shrink_singular_values,
 )
 from sdv_plausible.models.conditional_table import project_to_simplex
+from sdv_plausible.table.columns.domain import Attribute
 
 # --- Haar -------------------------------------------------------------------------------------------------------------
 
@@ -273,6 +274,29 @@ SIGMA = 20.0
 def tail(far: float) -> np.ndarray:
     """Rows of 30 codes of ages or the like, of a range that was declared nearly three times too wide."""
     return np.concatenate([np.full(10, 2000.0), 2000 * 0.8 ** np.arange(1, 21), np.zeros(49), [far]])
+
+
+@pytest.mark.parametrize("power", [600, 1020, -1000])
+def test_ends_do_not_depend_on_the_unit(power):
+    """Squares of such places are beyond all doubles, or 0; scaled by a power of two nothing else changes."""
+    noisy = np.array([4.0, -3.0, 60.0, 500.0, 80.0, 9.0, -7.0, 12.0])
+    places = np.array([-8.0, -3.0, -1.0, 0.0, 1.0, 2.0, 4.0, 8.0])
+    found = project_ordered(noisy, noisy, places, 10.0, 655.0)
+    assert (found == 0).any()
+    with np.errstate(all="raise"):
+        again = project_ordered(noisy, noisy, np.ldexp(places, power), 10.0, 655.0)
+    np.testing.assert_array_equal(found, again)
+    top = Attribute(name="x", kind="float", lower=(-1.7e308, 1e308), upper=(-1e308, 1.7e308))
+    assert np.isfinite(top.places).all()
+
+
+@pytest.mark.parametrize(("rows", "kept"), [(35.0, True), (25.0, False)])
+def test_one_code_that_stands_out_stays_behind_an_empty_one(rows, kept):
+    """By the noise of the empty one their sum stands out no more. Control: neither does the code."""
+    counts = np.array([500.0, 600, 500, 0, rows, 0])
+    noisy = counts - np.array([0, 0, 0, 0, 0, 15.0])
+    found = project_ordered(counts, noisy, np.array([0.0, 3, 6, 8, 100, 110]), 10.0, counts.sum())
+    assert (found[4] > 0) == kept
 
 
 def by_sums_alone(

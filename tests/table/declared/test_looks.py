@@ -285,7 +285,8 @@ def test_a_fit_names_nothing_that_cannot_be_written_down(table, wrong, monkeypat
     monkeypatch.setattr(looks.DomainFile, "save", full)
     with pytest.warns(UserWarning, match="not named: .*No space left") as told:
         synth.fit(read_csv(table, wrong))
-    assert "sex" not in "".join(str(one.message) for one in told)
+    of_rows = [one.message for one in told if getattr(one.message, "for_holder", True)]
+    assert "sex" not in "".join(map(str, of_rows))  # what answers say of noise may name it
     assert synth.privacy_ledger().claims_privacy
 
 

@@ -20,17 +20,20 @@ from sdv_plausible.privacy.accounting.losses import ApproxDP
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.questions.frequent import Frequent, threshold
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.file.domain import read_column
 from sdv_plausible.release.file.parts import Placed
+from sdv_plausible.rules import Equal
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table import codec
+from sdv_plausible.table.checking import check_columns, mostly_outside
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribute
 from sdv_plausible.table.learned import categories, private_domain
 from sdv_plausible.table.learned.private_columns import learn_attributes
 from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
-from sdv_plausible.table.learned.raw_counts import FrameColumns
+from sdv_plausible.table.learned.raw_counts import FrameColumns, FrequentValues
 
 ALARM = 1e-6
 COUNTS = (600, 300, 100, 250)  # a, b, c and all others
@@ -87,6 +90,17 @@ def test_rare_values_are_drawn_in_proportion(monkeypatch):
 def test_without_rows_of_learned_values_all_are_alike():
     codes = Codec(learned(counts=(0, 0, 0, 9))).encode(cells(*["rare"] * 999), Coins.from_seed(3))[:, 0]
     assert set(codes) == {0, 1, 2}
+
+
+def test_a_value_of_no_rows_is_not_drawn(monkeypatch):
+    """Of 0 rows none is made, wherever it stands. Planted: a draw on the edge goes to the value before it."""
+    rare = cells(*["rare"] * 999)
+    drawn = lambda *counts: set(Codec(learned(counts=counts)).encode(rare, Coins.from_seed(3))[:, 0])  # noqa: E731
+    assert drawn(0, 5, 5, 9) == {1, 2}
+    assert drawn(5, 0, 5, 9) == {0, 2}
+    search = np.searchsorted
+    monkeypatch.setattr(codec.np, "searchsorted", lambda up_to, u, side: search(up_to, u, side="left"))
+    assert drawn(0, 5, 5, 9) == {0, 1, 2}
 
 
 def industries(missing: int, rows: int = 20_000) -> pd.DataFrame:
@@ -148,6 +162,43 @@ def test_counts_that_say_nothing_are_refused(counts):
         learned(counts=counts)
 
 
+def test_counts_are_of_categories_alone():
+    """A number's codes begin with its bins: counts of its texts would be drawn as these."""
+    with pytest.raises(ValueError, match=r"counts .* leave counts out"):
+        Attribute(name="x", kind="integer", lower=(0,), upper=(9,), values=("N",), counts=(5, 1))
+
+
+def test_rows_that_noise_may_have_made_hold_no_rare_value():
+    """What is left of all rows must stand out; a copy is made of values and has no counts of its own."""
+    held = categories._Held({(False, "a"): (90.0, 100.0), (False, "b"): (90.0, 100.0)}, (0.0, 100.0))
+    for rows, others in ((220.0, 0), (240.0, 60)):  # deviation: sqrt(400), of which 2.5 are 50
+        found = held.attribute("x", "categorical", (rows, 100.0), may_miss=True)
+        assert found.counts == (90, 90, others)
+        (copy,) = Equal("y", "x").attributes({"x": found}, {}, {})
+        assert (copy.values, copy.counts) == (found.values, None)
+
+
+def outside(table: pd.DataFrame, domain: Domain) -> tuple[str, list[str]]:
+    """What the holder is told of a table beside a domain."""
+    known = {"x": domain["x"]}
+    found = check_columns(table, known, {"x": domain["x"].nullable}, lambda line: None)
+    return str(found), mostly_outside(table, known)
+
+
+@pytest.mark.parametrize("nullable", [True, False])
+def test_rare_values_are_not_said_to_be_lost(nullable):
+    """As many cells outside as the domain says are no stranger. Control: declared values, and more cells."""
+    table = cells(*["a"] * 40, *["rare"] * 60)
+    many = learned(nullable=nullable, counts=(40, 0, 0, 60))
+    text, names = outside(table, many)
+    assert "are none of the values that were learned, and get one of these in proportion" in text
+    assert names == []
+    assert outside(cells(*["a"] * 15, *["rare"] * 85), many)[1] == ["x"]
+    text, names = outside(table, learned(nullable=nullable, counts=None))
+    assert ("become missing" if nullable else "get any") in text
+    assert names == ["x"]
+
+
 # ---- two looks -----------------------------------------------------------------------------------------------------
 
 
@@ -179,6 +230,24 @@ def test_the_second_look_goes_where_values_are_lost(monkeypatch):
     twice = len(found["x"].values)
     monkeypatch.setattr(categories, "FIRST", 1 - 1e-9)
     assert len(learned_from(several())[0]["x"].values) < twice / 2
+
+
+def test_the_ledger_says_what_the_second_look_takes(monkeypatch):
+    """Where columns lost alike, its threshold is the number of rows that is said. Planted: that of one look."""
+    asked: list[int] = []
+    ask = Queryable.ask_frequent
+
+    def heard(rows: Queryable, question: FrequentValues, share: float, failure: float) -> Frequent:
+        asked.append(threshold(rows.allowance.sigma(share), failure, rows.neighbours))
+        return ask(rows, question, share, failure)
+
+    monkeypatch.setattr(Queryable, "ask_frequent", heard)
+    monkeypatch.setattr(categories._Held, "others", lambda *_: (100.0, 10.0))
+    _, plan, _ = learned_from(several())
+    assert asked[4:] == [plan.least_count] * 4
+    assert f"fewer than about {plan.least_count:,} rows" in plan.entries()[0].mechanism
+    monkeypatch.setattr(private_domain, "FIRST", 0.0)
+    assert asked[-1] != plan.least_count
 
 
 def test_planted_fault_a_second_look_that_nobody_charged(monkeypatch):
