@@ -11,6 +11,7 @@ from sdv_plausible.models.conditional_table import project_to_simplex
 CROWDED = 1.0  # standard deviations that projecting takes off every cell, from which on most cells are empty
 STANDS_OUT = 3.0  # standard deviations from which on a cell of such a table, or a far end, is no noise
 FAINT_END = 0.7  # standard deviations of the noise on an end of a column, up to which it goes in any case
+SEEN = 2.0  # standard deviations from which on a part of a far end is left
 BENT = 0.05  # of a column's variance, what noise on an end bends it by where that end must stand out
 FAINT = 0.15  # standard deviations of the noise, below which a category counts as emptied by it
 LITTLE = 0.1  # of a column's total, what an end of it holds at most that is emptied
@@ -59,21 +60,22 @@ def project_ordered(
     # far out that a little of it bends a standard deviation. Ends are left out before the projection, so that
     # nothing is taken off the others for what noise put there.
     k = len(places)
-    first, end = _kept(project_to_simplex(smooth, total)[:k], noisy[:k], places, sigma)
     kept = np.ones(len(smooth), dtype=bool)
-    kept[:first] = kept[end:k] = False
+    kept[:k] = _kept(project_to_simplex(smooth, total)[:k], noisy[:k], places, sigma)
     found = np.zeros(len(smooth))
     found[kept] = project_to_simplex(smooth[kept], total)
     return found
 
 
-def _kept(counts: np.ndarray, noisy: np.ndarray, places: np.ndarray, sigma: float) -> tuple[int, int]:
-    """Run of codes that is left when both ends are cut."""
-    # An end of k codes is cut while its cleaned counts add up to at most ``FAINT_END * sigma * sqrt(k)``; and
-    # where noise of that size would bend the variance by ``BENT`` or more, while the noisy ones, which are
-    # unbiased, add up to at most ``STANDS_OUT`` times it and none stands out alone. Never more than
-    # ``LITTLE`` of all: of a table that is lost in noise, nearly all would go. Chosen on ages, hours, years
-    # of schooling, delays and diamonds, with ranges one to six times too wide.
+def _kept(counts: np.ndarray, noisy: np.ndarray, places: np.ndarray, sigma: float) -> np.ndarray:
+    """Mask of codes that are left when both ends are cleared."""
+    # An end of k codes goes while its cleaned counts add up to at most ``FAINT_END * sigma * sqrt(k)``. Where
+    # noise of sigma * sqrt(k) would bend the variance by ``BENT`` or more, more of it may go: as far as the
+    # noisy counts, which are unbiased, add up to at most ``STANDS_OUT`` times that and none stands out alone.
+    # Of that the runs of 1, 2, 4, ... codes, from inside out, are left whose own noisy counts are ``SEEN``
+    # deviations: what borders on many rows holds some, too. Never more than ``LITTLE`` of all goes: of a
+    # table that is lost in noise, nearly all would. Chosen on ages, hours, years of schooling, delays and
+    # diamonds, with ranges one to six times too wide.
     noise = sigma * np.sqrt(np.arange(1, len(counts) + 1))
     most = LITTLE * counts.sum()
     faint = [int(np.argmax(np.cumsum(c) > np.minimum(FAINT_END * noise, most))) for c in _both(counts)]
@@ -83,12 +85,18 @@ def _kept(counts: np.ndarray, noisy: np.ndarray, places: np.ndarray, sigma: floa
     places = np.ldexp(places, -int(np.frexp(np.abs(places).max())[1]))  # squares of doubles may be beyond all
     squares = (places - weight @ places) ** 2
     straight = BENT * float(weight @ squares) * counts.sum()  # noise times square that is borne
-    far = [
-        int(np.argmax((np.cumsum(n) > STANDS_OUT * noise) | (n > STANDS_OUT * sigma) | (noise * d < straight)
-                      | (np.cumsum(c) > most)))
-        for c, n, d in zip(_both(counts), _both(noisy), _both(squares), strict=True)
-    ]  # fmt: skip
-    return max(faint[0], far[0]), len(counts) - max(faint[1], far[1])
+    kept = np.ones(len(counts), dtype=bool)
+    for here, c, n, d, gone in zip(
+        _both(kept), _both(counts), _both(noisy), _both(squares), faint, strict=True
+    ):
+        certain = (np.cumsum(n) > STANDS_OUT * noise) | (n > STANDS_OUT * sigma)
+        last, size = int(np.argmax(certain | (noise * d < straight) | (np.cumsum(c) > most))), 1
+        here[:gone] = False
+        while last > gone:
+            first = max(last - size, gone)
+            here[first:last] = n[first:last].sum() > SEEN * noise[last - first - 1]
+            last, size = first, 2 * size
+    return kept
 
 
 def _both(line: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

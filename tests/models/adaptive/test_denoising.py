@@ -268,6 +268,16 @@ def test_a_near_end_stays_where_the_same_rows_far_out_would_go(place):
     assert (found[-1] > 0) == (place == 10)
 
 
+@pytest.mark.parametrize("seen", [2.0, math.inf])
+def test_what_borders_on_many_rows_holds_some_too(seen, monkeypatch):
+    """Few old people beside many others, and a range that goes on; planted: all of a far end goes together."""
+    monkeypatch.setattr("sdv_plausible.models.adaptive.denoising.SEEN", seen)
+    counts = np.concatenate([np.full(50, 200.0), np.full(7, 24.0), np.zeros(30)])
+    found = project_all(counts, 10.0)
+    assert (found[51:56] > 0).all() == (seen == 2.0)
+    assert not found[57:].any()
+
+
 SIGMA = 20.0
 
 
@@ -290,7 +300,7 @@ def test_ends_do_not_depend_on_the_unit(power):
     assert np.isfinite(top.places).all()
 
 
-@pytest.mark.parametrize(("rows", "kept"), [(35.0, True), (25.0, False)])
+@pytest.mark.parametrize(("rows", "kept"), [(35.0, True), (15.0, False)])
 def test_one_code_that_stands_out_stays_behind_an_empty_one(rows, kept):
     """By the noise of the empty one their sum stands out no more. Control: neither does the code."""
     counts = np.array([500.0, 600, 500, 0, rows, 0])
