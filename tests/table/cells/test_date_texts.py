@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pages import ROOT
 
 from sdv_plausible.table.cells import date_texts
 from sdv_plausible.table.cells.date_texts import (
@@ -82,7 +82,7 @@ def test_texts_and_their_format(text, form):
 
 
 def test_the_list_is_closed_and_each_format_stands_once():
-    page = (ROOT / "docs/explanation/proofs/type_votes.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/explanation/proofs/type_votes.md").read_text(encoding="utf-8")
     assert f"one of {len(FORMATS)} formats" in page
     assert len(set(FORMATS)) == len(FORMATS)
     assert all(FORMATS.index(narrow) < FORMATS.index(broad) for narrow, broad in BROADER.items())
