@@ -62,10 +62,13 @@ def form_of(text: str) -> str | None:
     """Return the first format of the list that a text without blanks around it fits, or None."""
     if not (text[-1:] in "0123456789Z" and text.isascii() and any(map(str.isdigit, text))):
         return None
-    return next((f for f, shape in _FORMS.items() if shape.fullmatch(text) and _is_date(text, f)), None)
+    return next((form for form in FORMATS if fits(text, form)), None)
 
 
-def _is_date(text: str, form: str) -> bool:
+def fits(text: str, form: str) -> bool:
+    """Whether a text without blanks around it is a date in one format of the list."""
+    if not _FORMS[form].fullmatch(text):
+        return False
     try:
         read_date(text, form)
     except ValueError:

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.table.cells.date_texts import DIGITS, form_of, read_date, write_date
+from sdv_plausible.table.cells.date_texts import DIGITS, fits, form_of, read_date, write_date
 from sdv_plausible.table.cells.dates import as_nanoseconds
 from sdv_plausible.table.cells.distinct import distinct_values
 from sdv_plausible.table.cells.forms import canonical, has_form
@@ -152,7 +152,7 @@ def kind_of(text: str, spelling: Spelling) -> str:
     if stripped.casefold() in ("true", "false"):
         return "truth"
     if not math.isnan(spelling.number(text)) and not _LEADING_ZERO.match(stripped):
-        return DIGITS if form_of(stripped) == DIGITS else "number"
+        return DIGITS if fits(stripped, DIGITS) else "number"
     return form_of(stripped) or "text"
 
 
