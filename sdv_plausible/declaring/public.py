@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.declaring.codebook import Codebook, categories, number, plain
-from sdv_plausible.table.columns.cell_texts import FORMATS, PLAIN, kind_of
+from sdv_plausible.table.cells.date_texts import DIGITS, FORMATS, read_date, write_date
+from sdv_plausible.table.columns.cell_texts import PLAIN, kind_of
 from sdv_plausible.table.columns.column_document import MOST_DIGITS
 
 MOST_VALUES = 1000  # of a category: a longer list is names, or an id
@@ -43,7 +43,7 @@ def _words(cells: Sequence[str]) -> dict[str, Any] | None:
     kinds = {kind_of(value, PLAIN) for value in values}
     if kinds == {"truth"}:
         return {"sdtype": "boolean", "range_values": [False, True]}
-    if kinds == {"number"}:
+    if "number" in kinds and kinds <= {"number", DIGITS}:
         return _numbers([value.strip().removeprefix("+") for value in values])
     for form in kinds & {*FORMATS}:  # one at most is the format of all
         if dates := _dates(values, form):
@@ -64,7 +64,7 @@ def _numbers(texts: Sequence[str]) -> dict[str, Any]:
 def _dates(texts: Sequence[str], form: str) -> list[str]:
     """The texts in the order of time; none unless all are as the format writes them."""
     with suppress(ValueError):
-        found = {text.strip(): dt.datetime.strptime(text.strip(), form) for text in texts}
-        if all(moment.strftime(form) == text for text, moment in found.items()):
+        found = {text.strip(): read_date(text.strip(), form) for text in texts}
+        if all(write_date(moment, form) == text for text, moment in found.items()):
             return sorted(found, key=found.__getitem__)
     return []

@@ -17,7 +17,9 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.rules.declared import rules_with_declarations
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.table.columns.cell_texts import FORMATS, ColumnType, Spelling
+from sdv_plausible.table.cells.date_texts import FORMATS
+from sdv_plausible.table.cells.dates import shows_time
+from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import Declarations, Specs, Undeclared, read_declarations
@@ -27,7 +29,7 @@ CATEGORY = {"sdtype": "categorical"}
 # Each becomes two columns, which are called after the finest that the format shows.
 MOMENTS = tuple(
     {"sdtype": "datetime", "datetime_format": form}
-    for form in {("%S" in form): form for form in FORMATS if "%H" in form}.values()
+    for form in {("%S" in form): form for form in reversed(FORMATS) if shows_time(form)}.values()
 )
 
 

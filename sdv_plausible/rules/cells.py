@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.rules.rule import Formats
+from sdv_plausible.table.cells.date_texts import write_dates
 from sdv_plausible.table.cells.dates import as_nanoseconds
 from sdv_plausible.table.cells.distinct import distinct_values
 from sdv_plausible.table.cells.forms import canonical
@@ -107,7 +108,7 @@ def written(values: np.ndarray, there: np.ndarray, attribute: Attribute) -> pd.S
         return pd.Series(np.where(there, values, np.nan))
     stamps = pd.Series(np.where(there, values, NO_DATE).astype(np.int64).view("M8[ns]"))
     if attribute.datetime_format is not None:
-        text = stamps.dt.tz_localize("UTC").dt.strftime(attribute.datetime_format)
+        text = write_dates(stamps.dt.tz_localize("UTC"), attribute.datetime_format)
         return text.astype(object).where(stamps.notna(), None)
     if attribute.time_zone is not None:
         return stamps.dt.tz_localize("UTC").dt.tz_convert(attribute.time_zone)

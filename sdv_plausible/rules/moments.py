@@ -101,7 +101,8 @@ class DateAndTime(MakingRule):
         form = words[self.column].get("datetime_format")
         if form is not None and not shows_time(form):
             raise Refused.saying(
-                "rules", f"rule '{self}': the format {form!r} shows no time of day: leave the rule out"
+                "rules",
+                f"rule '{self}': the format {form!r} shows no time of day beside a date: leave the rule out",
             )
 
     def fits(self, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pandas as pd
 
 from sdv_plausible.sdv.metadata import detect_metadata
-from sdv_plausible.table.columns.cell_texts import FORMATS, Spelling, kind_of
+from sdv_plausible.table.cells.date_texts import BROADER, DIGITS, FORMATS, main_form
+from sdv_plausible.table.columns.cell_texts import Spelling, kind_of
 from sdv_plausible.table.columns.column_document import schema_of
 
 
@@ -21,18 +23,35 @@ def detect_types(table: pd.DataFrame, spelling: Spelling) -> dict[str, dict[str,
     spelling : Spelling
         How numbers and truth values are written.
     """
-    guessed = pd.DataFrame({name: _guessed(table[name], spelling) for name in table.columns})
-    columns = next(iter(detect_metadata(guessed).to_dict()["tables"].values()))["columns"]
-    return schema_of(columns)
+    kinds = {name: _kinds(table[name], spelling) for name in table.columns}
+    guessed = pd.DataFrame({name: _guessed(table[name], kinds[name], spelling) for name in table.columns})
+    columns = schema_of(next(iter(detect_metadata(guessed).to_dict()["tables"].values()))["columns"])
+    forms = {name: form for name, counts in kinds.items() if (form := _form(counts)) is not None}
+    return columns | {name: {"sdtype": "datetime", "datetime_format": form} for name, form in forms.items()}
 
 
-def _guessed(column: pd.Series[Any], spelling: Spelling) -> pd.Series[Any]:
+def _kinds(column: pd.Series[Any], spelling: Spelling) -> Counter[str]:
+    """Distinct texts of each kind; none of a column that holds other types."""
+    if column.dtype != object:
+        return Counter()
     texts = [value for value in column.dropna().unique() if isinstance(value, str)]
-    if column.dtype != object or not texts:
-        return column
-    kinds = {kind_of(text, spelling) for text in texts}
-    if kinds == {"truth"}:
-        return column.map({text: spelling.truth(text) for text in texts})
-    if kinds == {"number"}:
-        return pd.to_numeric(column.map({text: spelling.number(text) for text in texts}))
-    return column.str.strip() if kinds <= {*FORMATS} else column  # of dates SDV tells the format
+    return Counter(kind_of(text, spelling) for text in texts)
+
+
+def _form(kinds: Counter[str]) -> str | None:
+    """The format that reads all texts, if one of the list does."""
+    dates = {form: kinds[form] for form in FORMATS if kinds[form]}
+    if not dates or len(dates) < len(kinds):
+        return None
+    form = main_form(dates, kinds.total())
+    return form if all(form in (other, BROADER.get(other)) for other in dates) else None
+
+
+def _guessed(column: pd.Series[Any], kinds: Counter[str], spelling: Spelling) -> pd.Series[Any]:
+    if kinds.keys() == {"truth"}:
+        return column.map(spelling.truth, na_action="ignore")
+    if "number" in kinds and kinds.keys() <= {"number", DIGITS}:
+        return pd.to_numeric(column.map(spelling.number, na_action="ignore"))
+    return (
+        column.str.strip() if kinds and kinds.keys() <= {*FORMATS} else column
+    )  # of dates SDV tells the format

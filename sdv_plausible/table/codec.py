@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.table.cells.date_texts import write_dates
 from sdv_plausible.table.cells.dates import as_nanoseconds
 from sdv_plausible.table.cells.distinct import distinct_values
 from sdv_plausible.table.cells.forms import canonical, has_form
@@ -194,7 +195,7 @@ class ColumnCodec:
             moments = pd.Series(distinct.view("M8[ns]")).dt.tz_localize(
                 "UTC"
             )  # a format with %z writes +0000
-            text = moments.dt.strftime(self.attribute.datetime_format)
+            text = write_dates(moments, self.attribute.datetime_format)
             return pd.Series(text.to_numpy(dtype=object)[where]).mask(stamps.isna(), None)
         if self.attribute.time_zone is not None:
             return stamps.dt.tz_localize("UTC").dt.tz_convert(self.attribute.time_zone)

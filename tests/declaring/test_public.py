@@ -7,7 +7,8 @@ import pytest
 
 from sdv_plausible.declaring.public import MOST_VALUES, words_of_table
 from sdv_plausible.sdv.detection import detect_types
-from sdv_plausible.table.columns.cell_texts import FORMATS, PLAIN, kind_of
+from sdv_plausible.table.cells.date_texts import FORMATS
+from sdv_plausible.table.columns.cell_texts import PLAIN, kind_of
 
 
 def words(*cells):
@@ -35,6 +36,10 @@ def test_each_kind():
     }  # fmt: skip
     assert words("03/04/2020", "31/12/2020")["datetime_format"] == "%d/%m/%Y"
     assert words("+10", "-2.5")["range_max"] == 10
+    assert words("20131213", "20140102")["datetime_format"] == "%Y%m%d"
+    assert words("20131213", "7") == {
+        "sdtype": "numerical", "range_min": 7, "range_max": 20131213, "decimal_places": 0, "range_is_nullable": False,
+    }  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore:Parsing dates")
@@ -44,6 +49,9 @@ def test_each_kind():
         ("31.12.2020", "13.02.2020"), ("12/31/2020", "01/30/2020"), ("31/12/2020", "13/02/2020"),
         ("2020/12/31", "2020/01/01"), ("12/31/2020 10:11", "01/30/2020 10:12"), (" 2020-01-01", "2020-01-02 "),
         ("2020-01-02 03:04:05", "2021-01-02 03:04:05"), ("2020-01-02T03:04:05", "2021-01-02T03:04:05"),
+        ("2020-01-02T03:04:05Z", "2021-01-02T03:04:05Z"), ("2020-01-02 03:04", "2021-01-02 03:05"),
+        ("13-Dec-2013", "04-May-2014"), ("December 13, 2013", "April 14, 2014"), ("2013-12", "2014-01"),
+        ("14:30", "09:05"), ("14:30:01", "09:05:02"), ("20131213", "20140102"),
         ("+1", "+2.5"), ("1.", "-.5e1"), ("007", "010"), ("1e400", "2e400"), ("false ", " TRUE"), ("yes", "no"),
     ],
 )  # fmt: skip

@@ -921,7 +921,7 @@ def test_a_vote_that_may_end_the_claim_is_refused_before_the_draw(tmp_path: Any)
     assert budget.charged()["epsilon"] == 0
 
 
-@pytest.mark.parametrize("form", ["%Y-%m-%d %H:%M:%S", "%m/%d/%Y %H:%M"])
+@pytest.mark.parametrize("form", ["%Y-%m-%d %H:%M:%S", "%m/%d/%Y %H:%M", "%Y-%m-%dT%H:%M:%SZ"])
 @pytest.mark.parametrize("door", ["synthesizer", "source"])
 def test_names_that_a_moment_would_need_are_refused_before_the_draw(
     door: str, form: str, tmp_path: Any
@@ -1200,6 +1200,9 @@ def test_a_cell_is_read_alone() -> None:
     assert (
         text_of(noon, spelling, "%Y-%m-%d") == "2020-02-03 12:30:00"
     )  # which is then no date of that format
+    assert text_of(noon, spelling, "%Y-%m-%d %H:%M:%S%z") == "2020-02-03 12:30:00"
+    assert text_of(noon.tz_localize("UTC"), spelling) == "2020-02-03 12:30:00+00:00"
+    assert text_of(day, spelling, "%d-%b-%Y") == "03-Feb-2020"
     assert text_of(1.5, spelling) == "1,5"
     assert kind_of(text_of(1e-9, spelling), spelling) == "number"
     odd = pd.DataFrame({"x": [..., "y" * 200_000, b"b", float("nan"), pd.NaT]}, dtype=object)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.table.cells.date_texts import figures_format, in_figures, names_months, shows_date
 from sdv_plausible.table.cells.distinct import distinct_values
 from sdv_plausible.table.cells.values import ZONE
 
@@ -37,7 +38,8 @@ def as_nanoseconds(
             if row_by_row:
                 column = _each_read(column, datetime_format or "ISO8601")
             else:
-                column = pd.to_datetime(column, format=datetime_format, utc=True)
+                cells, form = _in_figures(column, datetime_format)
+                column = pd.to_datetime(cells, format=form, utc=True)
         except (ValueError, TypeError) as error:
             raise ValueError(
                 f"column {str(column.name)!r} has dates that cannot be read in the datetime_format "
@@ -62,8 +64,16 @@ def _each_read(column: pd.Series[Any], form: str) -> pd.Series[Any]:
     cells = pd.Series(dates, dtype=object)
     if form == "ISO8601":  # together, a cell's offset is taken for that of cells that have none
         cells = pd.Series([_alone(cell, form) if type(cell) is str else cell for cell in cells], dtype=object)
-    read = pd.to_datetime(cells, format=form, utc=True, errors="coerce", cache=False)
+    cells, figures = _in_figures(cells, form)
+    read = pd.to_datetime(cells, format=figures, utc=True, errors="coerce", cache=False)
     return read.reindex(where).set_axis(column.index)  # missing is -1, which is no place
+
+
+def _in_figures(column: pd.Series[Any], form: str | None) -> tuple[pd.Series[Any], str | None]:
+    """Cells and format with months' numbers in the place of names, which pandas reads by the locale."""
+    if form is None or not names_months(form):
+        return column, form
+    return column.map(lambda cell: in_figures(cell, form)), figures_format(form)
 
 
 def _alone(text: str, form: str) -> Any:
@@ -178,5 +188,6 @@ def format_unit(form: str | None) -> int:
 
 
 def shows_time(datetime_format: str | None) -> bool:
-    """Whether a format is known, and shows a time of day."""
-    return datetime_format is not None and format_unit(datetime_format) < NANOSECONDS["D"]
+    """Whether a format is known, and shows a date and a time of day."""
+    is_clock = datetime_format is not None and format_unit(datetime_format) < NANOSECONDS["D"]
+    return is_clock and shows_date(datetime_format)  # type: ignore[arg-type]

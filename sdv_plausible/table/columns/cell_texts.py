@@ -10,6 +10,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,16 +19,12 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.table.cells.date_texts import DIGITS, fits, form_of, read_date, write_date
 from sdv_plausible.table.cells.dates import as_nanoseconds
 from sdv_plausible.table.cells.distinct import distinct_values
 from sdv_plausible.table.cells.forms import canonical, has_form
 from sdv_plausible.table.columns.column_document import MODELLED_SDTYPES, type_words
 
-FORMATS = (
-    "%Y-%m-%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
-    "%m/%d/%Y %H:%M",
-)  # fmt: skip
-"""Of dates and moments that cells of text are asked for where nobody declared one."""
 TRUE_VALUES = ("true", "t", "yes", "y", "1", "1.0")
 FALSE_VALUES = ("false", "f", "no", "n", "0", "0.0")
 FIRST_YEAR = 1000  # earlier ones are written with fewer digits
@@ -155,18 +152,8 @@ def kind_of(text: str, spelling: Spelling) -> str:
     if stripped.casefold() in ("true", "false"):
         return "truth"
     if not math.isnan(spelling.number(text)) and not _LEADING_ZERO.match(stripped):
-        return "number"
-    return next((form for form in FORMATS if _is_date(stripped, form)), "text")
-
-
-def _is_date(text: str, form: str) -> bool:
-    if not text[:1].isdigit():
-        return False
-    try:
-        dt.datetime.strptime(text, form)
-    except ValueError:
-        return False
-    return True
+        return DIGITS if fits(stripped, DIGITS) else "number"
+    return form_of(stripped) or "text"
 
 
 class CellReader:
@@ -308,8 +295,9 @@ def text_of(cell: Hashable, spelling: Spelling, form: str | None = None) -> str:
 
 def _text_of_moment(moment: pd.Timestamp, form: str | None) -> str:
     if moment.tzinfo is None and form is not None and moment.year >= FIRST_YEAR:
-        text = moment.strftime(form)
-        if dt.datetime.strptime(text, form) == moment:
-            return text
+        text = write_date(moment, form)
+        with suppress(ValueError):  # of an offset, which this moment has not
+            if read_date(text, form) == moment:
+                return text
     is_day = moment.tzinfo is None and moment == moment.normalize()
     return moment.isoformat(sep=" ")[: 10 if is_day else None]

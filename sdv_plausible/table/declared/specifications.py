@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.table.cells.date_texts import figures_format, in_figures, shows_months
 from sdv_plausible.table.cells.dates import format_unit, resolution_step
 from sdv_plausible.table.columns.column_document import Provenance
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
@@ -70,6 +71,8 @@ def _dates(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str, 
     form, step = spec.get("datetime_format"), spec.get("resolution")
     unit = format_unit(form) if step is None else resolution_step(step) or 1
     start, end = date_ends(name, low, high, form)
+    if shows_months(form):  # all days of the last month
+        end = int((pd.Timestamp(end) + pd.offsets.MonthEnd(0)).value)
     ends = equal_bins(start // unit, end // unit, bins or max_bins, singles=1 if bins else SINGLES)
     lower, upper = (tuple(v * unit for v in side) for side in ends)
     return Attribute(kind="datetime", lower=lower, upper=upper, unit=unit, datetime_format=form, **common)
@@ -235,6 +238,8 @@ def date_ends(name: str, low: Any, high: Any, form: str | None) -> tuple[int, in
 
 
 def _as_stamp(value: Any, form: str | None) -> int:
+    if form is not None:
+        value, form = in_figures(value, form), figures_format(form)
     stamp = pd.to_datetime(value, format=form)
     if pd.isna(stamp) or (form is None and isinstance(value, (int, float, np.number))):
         raise ValueError("not a date")

@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused, shown
+from sdv_plausible.table.cells.date_texts import FORMATS
 from sdv_plausible.table.columns.cell_texts import (
     FALSE_VALUES,
-    FORMATS,
     PLAIN,
     TRUE_VALUES,
     CellReader,

@@ -10,7 +10,7 @@ import numpy as np
 
 from sdv_plausible.table.cells.rounding import LARGEST_STEP, NUMBER_STEPS, Rounding
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.learned.lattice import Lattice, Run, may_be_trimmed
+from sdv_plausible.table.learned.lattice import Lattice, Run, date_lattice, may_be_trimmed
 
 FEW_POINTS = 2**15  # up to here every single value of a range is looked at; beyond, those that occur
 PARTS = 64  # of a range, besides powers of two or calendar years: what is counted first
@@ -45,7 +45,9 @@ class Bounds:
         if self.plain.kind == "integer":
             return Lattice(kind="integer")
         if self.plain.kind == "datetime":
-            return None if self.resolution is None else Lattice(kind="datetime", unit=self.resolution)
+            return (
+                None if self.resolution is None else date_lattice(self.resolution, self.plain.datetime_format)
+            )
         decimals = self.plain.decimals
         return None if decimals is None else Lattice(kind="float", decimals=decimals)
 
@@ -112,7 +114,7 @@ class Bounds:
         return replace(
             self.plain, kind=lattice.kind, nullable=nullable, provenance="private",
             lower=tuple(lattice.value(first) for first, _ in bins),
-            upper=tuple(lattice.value(last) for _, last in bins),
+            upper=tuple(lattice.last(last) for _, last in bins),
             decimals=lattice.decimals, unit=lattice.unit, rounding=rounding, **style,
         )  # fmt: skip
 
@@ -124,6 +126,8 @@ class Bounds:
         if (kind == "datetime") != (self.plain.kind == "datetime"):
             return False
         lattice = Lattice(kind=kind, decimals=attribute.decimals, unit=attribute.unit)
+        if kind == "datetime":
+            lattice = date_lattice(attribute.unit, attribute.datetime_format)
         points = [*self.ends(lattice), *self.special_points(lattice)]
         number = np.int64 if kind == "datetime" else np.float64
         first, last = (

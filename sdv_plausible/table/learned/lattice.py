@@ -18,7 +18,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from sdv_plausible.table.cells.dates import NANOSECONDS
+from sdv_plausible.table.cells.date_texts import shows_date, shows_months
+from sdv_plausible.table.cells.dates import NANOSECONDS, format_unit
 
 Run = tuple[int, int]
 
@@ -31,6 +32,7 @@ class Bin(NamedTuple):
     mass: float
 
 
+CLOCK_DAY = int(np.datetime64("1900-01-01", "ns").view(np.int64))  # of a time of day without a date
 TOP = 2**62  # whole numbers beyond are clipped
 SMALLEST, LARGEST = (
     -128,
@@ -60,6 +62,9 @@ class Lattice:
     # Float: digits after the point; None, or more than 6: the lattice of all doubles
     decimals: int | None = None
     unit: int = 1  # datetime: nanoseconds between two points
+    shown: Literal["moments", "months", "clock"] = (
+        "moments"  # datetime: what the format shows; months are points
+    )
 
     @property
     def _digits(self) -> int | None:
@@ -74,6 +79,8 @@ class Lattice:
 
     def index(self, values: np.ndarray) -> np.ndarray:
         """Lattice points (int64) of finite numbers, or of nanoseconds (int64)."""
+        if self.shown == "months":
+            return values.view("M8[ns]").astype("M8[M]").view(np.int64)
         if self.kind == "datetime":
             return values // self.unit
         if self._digits is not None:
@@ -86,6 +93,9 @@ class Lattice:
 
     def value(self, point: int) -> float:
         """The number (or nanoseconds) at a lattice point."""
+        if self.shown == "months":
+            days = int(np.datetime64(int(point), "M").astype("M8[D]").astype(np.int64))
+            return max(min(days * NANOSECONDS["D"], 2**63 - 1), -(2**63) + 1)
         if self.kind == "datetime":
             return max(point * self.unit, -(2**63) + 1)  # the first point may begin before what 64 bits hold
         if self.kind == "integer":
@@ -95,9 +105,19 @@ class Lattice:
         size = float(np.array(abs(point), dtype=np.int64).view(np.float64))
         return size if point >= 0 else -size
 
+    def last(self, point: int) -> float:
+        """The last number (or nanoseconds) of a lattice point: of a month its last day."""
+        return self.value(point + 1) - self.unit if self.shown == "months" else self.value(point)
+
     def grid(self) -> tuple[np.ndarray, np.ndarray]:
-        """First and last point of the cells of a fixed grid."""
-        # Calendar years, or powers of two of either sign.
+        """First and last point of a fixed grid: years, hours of a clock, or powers of two of either sign."""
+        if self.shown == "months":
+            starts = 12 * np.arange(1677 - 1970, 2263 - 1970, dtype=np.int64)
+            return starts, starts + 11
+        if self.shown == "clock":
+            hour = NANOSECONDS["h"] // self.unit
+            starts = CLOCK_DAY // self.unit + hour * np.arange(24, dtype=np.int64)
+            return starts, starts + hour - 1
         if self.kind == "datetime":
             starts = np.arange("1678", "2263", dtype="M8[Y]").astype("M8[ns]").view(np.int64) // self.unit
             ends = np.append(starts[1:] - 1, np.iinfo(np.int64).max // self.unit)
@@ -113,6 +133,16 @@ class Lattice:
         return np.concatenate([-ends[::-1], [-middle], powers]), np.concatenate(
             [-powers[::-1], [middle], ends]
         )
+
+
+def date_lattice(unit: int, form: str | None) -> Lattice:
+    """Points of a column of dates: whole months, or those of a clock, where its format shows no more."""
+    if shows_months(form):
+        return Lattice(kind="datetime", unit=NANOSECONDS["D"], shown="months")
+    if form is not None and not shows_date(form):  # midnight alone is no clock
+        unit = format_unit(form) if unit == NANOSECONDS["D"] else unit
+        return Lattice(kind="datetime", unit=unit, shown="clock")
+    return Lattice(kind="datetime", unit=unit)
 
 
 @dataclass(frozen=True)

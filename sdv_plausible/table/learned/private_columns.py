@@ -34,6 +34,7 @@ from sdv_plausible.table.learned.lattice import (
     Cells,
     Lattice,
     between,
+    date_lattice,
     make_bins,
     split_heavy,
 )
@@ -134,7 +135,7 @@ class _Column:
         shares = {what: self.share * s for what, s in (FULL if full else COARSE).items()}
         precision = self.rows.ask(Precision(reading), shares["precision"])
         nullable = self.may_miss and bool(precision.values[-1] > PRESENT * precision.sigma)
-        lattice = _lattice(reading.sdtype, _finest(precision.values[:-1], precision.sigma))
+        lattice = _lattice(reading, _finest(precision.values[:-1], precision.sigma))
         spikes = (
             self._frequent_points(reading, lattice, shares["values"], max_bins) if shares["values"] else []
         )
@@ -142,8 +143,8 @@ class _Column:
         bins = make_bins(cells, spikes, max_bins)
         return Attribute(
             name=reading.name, kind=lattice.kind, nullable=nullable or not bins, decimals=lattice.decimals,
-            lower=tuple(lattice.value(first) for first, _ in bins), upper=tuple(lattice.value(last) for _,
-            last in bins),
+            lower=tuple(lattice.value(first) for first, _ in bins),
+            upper=tuple(lattice.last(last) for _, last in bins),
             unit=lattice.unit, provenance="private", **style,
         )  # fmt: skip
 
@@ -157,7 +158,7 @@ class _Column:
             if bounds.nullable is None:
                 nullable = bool(precision.values[-1] > PRESENT * precision.sigma)
             if lattice is None:
-                lattice = _lattice(reading.sdtype, _finest(precision.values[:-1], precision.sigma))
+                lattice = _lattice(reading, _finest(precision.values[:-1], precision.sigma))
         assert lattice is not None
         known = bounds.special_points(lattice)
         # So that there is a bin between any two; multiples of declared steps need no bins of their own.
@@ -284,9 +285,9 @@ def _finest(counts: np.ndarray, sigma: float) -> int:
     return len(counts) - 1
 
 
-def _lattice(sdtype: str, level: int) -> Lattice:
-    if sdtype == "datetime":
-        return Lattice(kind="datetime", unit=DATE_UNITS[level])
+def _lattice(reading: Reading, level: int) -> Lattice:
+    if reading.sdtype == "datetime":
+        return date_lattice(DATE_UNITS[level], reading.datetime_format)
     if level == 0:
         return Lattice(kind="integer")
     return Lattice(kind="float", decimals=level if level <= MOST_DECIMALS else None)

@@ -252,7 +252,8 @@ class FrequentPoints:
 
 def _lattice(lattice: Lattice) -> dict[str, Any]:
     """What a lattice's points stand for."""
-    return {"kind": lattice.kind, "decimals": lattice.decimals, "unit": lattice.unit}
+    points = {"kind": lattice.kind, "decimals": lattice.decimals, "unit": lattice.unit}
+    return points if lattice.shown == "moments" else {**points, "shown": lattice.shown}
 
 
 # --- cells to values and numbers ------------------------------------------------------------------

@@ -21,7 +21,8 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Asked
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.columns.cell_texts import FORMATS, Spelling, kind_of
+from sdv_plausible.table.cells.date_texts import DIGITS, FORMATS, main_form
+from sdv_plausible.table.columns.cell_texts import Spelling, kind_of
 from sdv_plausible.table.learned.raw_counts import ExactColumns, FrequentValues
 
 KINDS = ("missing", "number", "truth", "text", *FORMATS)
@@ -95,27 +96,23 @@ def _voted(rows: Queryable, name: str, spelling: Spelling, each: float, failure:
     hidden = CLEAR * answer.sigma
     counts = dict(zip(KINDS, np.where(answer.values > hidden, answer.values, 0), strict=True))
     present = sum(counts[kind] for kind in KINDS[1:])
-    dates = {form: counts[form] for form in FORMATS}
+    digits = counts[DIGITS]
+    dates = {form: counts[form] for form in FORMATS if form != DIGITS}
     decided = max(MOSTLY * present, 2 * hidden)  # twice what another kind may hide
-    if counts["number"] > decided:
+    if digits > decided:
+        return {"sdtype": "datetime", "datetime_format": DIGITS}
+    if counts["number"] + digits > decided:  # dates of eight digits, and few of them: numbers
         return {"sdtype": "numerical"}
     if counts["truth"] > decided:
         return {"sdtype": "boolean"}
     if sum(dates.values()) > decided:
-        return {"sdtype": "datetime", "datetime_format": _format(dates, present)}
+        return {"sdtype": "datetime", "datetime_format": main_form(dates, present)}
     frequent = rows.ask_frequent(FrequentValues(name), VALUE_SHARE * each, failure)
     if frequent.counts.sum() >= CATEGORY * present or CLEAR * frequent.sigma > COMMON * present:
         return {"sdtype": "categorical"}
     lengths = rows.ask(CellKinds(name, spelling, lengths=True), LENGTH_SHARE * each)
     low, high = length_range(lengths.values[1:], lengths.sigma)
     return {"sdtype": "id", "regex_format": f"[a-z]{{{low},{high}}}"}
-
-
-def _format(dates: dict[str, float], present: float) -> str:
-    """The format of most cells; day first where that alone explains some."""
-    best = max(dates, key=lambda form: dates[form])
-    day_first = "%d/%m/%Y"
-    return day_first if best == "%m/%d/%Y" and dates[day_first] > 0.1 * present else best
 
 
 def length_range(noisy: Sequence[float] | np.ndarray, sigma: float = 0.0) -> tuple[int, int]:

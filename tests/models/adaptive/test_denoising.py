@@ -272,8 +272,8 @@ def test_a_near_end_stays_where_the_same_rows_far_out_would_go(place):
 def test_what_borders_on_many_rows_holds_some_too(seen, monkeypatch):
     """Few old people beside many others, and a range that goes on; planted: all of a far end goes together."""
     monkeypatch.setattr("sdv_plausible.models.adaptive.denoising.SEEN", seen)
-    counts = np.concatenate([np.full(50, 200.0), np.full(7, 24.0), np.zeros(30)])
-    found = project_all(counts, 10.0)
+    counts = np.concatenate([np.full(50, 200.0), np.full(7, 95.0), np.zeros(30)])
+    found = project_all(counts, 42.0)
     assert (found[51:56] > 0).all() == (seen == 2.0)
     assert not found[57:].any()
 

@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 
 from sdv_plausible import Domain, count_unreadable, read_csv, read_parquet
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.table.cells.date_texts import FORMATS
 from sdv_plausible.table.checking import is_outside
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.cell_texts import CellReader, Spelling
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.files import csv_files
 from sdv_plausible.table.files.csv_files import csv_columns
-from sdv_plausible.table.learned.type_votes import FORMATS
 
 COLUMNS = {
     "age": {"range_min": 0, "range_max": 110},
@@ -424,7 +424,7 @@ def test_one_long_cell_ends_no_fit(tmp_path):
     assert len(next(csv_files.csv_blocks(path, types, 1))["name"][0]) == 200_000
 
 
-DATES = [dt.datetime(2020, 1, 3, 4, 5).strftime(form) for form in FORMATS]
+DATES = [f'"{dt.datetime(2020, 1, 3, 4, 5).strftime(form)}"' for form in FORMATS]
 
 
 @pytest.mark.parametrize(

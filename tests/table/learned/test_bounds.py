@@ -87,6 +87,19 @@ def test_the_grid_covers_the_range_once(low, width, decimals):
         assert len(first) >= min(PARTS, high_point - low_point + 1)
 
 
+def test_a_range_of_months_ends_on_the_last_ones_last_day():
+    spec = {"range_min": "2000-01", "range_max": "2013-12", "datetime_format": "%Y-%m"}
+    known, months = bounds(spec), np.arange("2000-01", "2014-01", dtype="M8[M]")
+    last = int(np.datetime64("2013-12-31", "ns").view(np.int64))
+    assert known.plain.upper[-1] == last
+    assert known.ends(known.lattice) == (12 * 30, 12 * 43 + 11)
+    found = learn(np.repeat(months.astype(str), 20).astype(object), spec)
+    assert found.upper[-1] == last
+    assert known.leads_to(found)
+    assert {str(pd.Timestamp(end).is_month_start) for end in found.lower} == {"True"}
+    assert {str(pd.Timestamp(end).is_month_end) for end in found.upper} == {"True"}
+
+
 def test_the_grid_begins_a_cell_at_every_power_of_two_and_year():
     known = bounds({"range_min": 0, "range_max": 1024})
     first, last = known.grid(Lattice(kind="integer"))

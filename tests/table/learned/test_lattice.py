@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from sdv_plausible.table.cells.dates import NANOSECONDS
 from sdv_plausible.table.learned.lattice import (
     DATE_UNITS,
     Bin,
@@ -14,6 +15,7 @@ from sdv_plausible.table.learned.lattice import (
     Lattice,
     _trim,
     between,
+    date_lattice,
     equal_parts,
     make_bins,
     split_heavy,
@@ -65,6 +67,39 @@ def test_bins_are_disjoint_few_and_keep_spikes_alone(seed):
     assert all(b < c for (_, b), (c, _) in itertools.pairwise(bins))
     if most > 60:
         assert all((s, s) in bins for s in spikes)
+
+
+def test_points_of_months_are_months():
+    """The last moment of a point is the month's last day; ends are what 64 bits hold."""
+    months = date_lattice(1, "%Y-%m")
+    starts = np.arange("1678-01", "2262-04", dtype="M8[M]")
+    moments = starts.astype("M8[ns]").view(np.int64)
+    points = months.index(moments)
+    assert (np.diff(points) == 1).all()
+    assert [months.value(p) for p in points.tolist()] == moments.tolist()
+    last = np.array([months.last(p) for p in points.tolist()])
+    assert (last[:-1] == moments[1:] - months.unit).all()
+    assert (months.index(last) == points).all()
+    first, end = months.grid()
+    assert (first[1:] == end[:-1] + 1).all()
+    ends = months.index(np.array([-(2**63) + 1, 2**63 - 1]))
+    assert first[0] <= ends[0] < ends[1] <= end[-1]
+    assert months.value(int(ends[0])) == -(2**63) + 1
+    assert months.last(int(ends[1])) == 2**63 - 1 - months.unit
+
+
+@pytest.mark.parametrize(("form", "finest"), [("%H:%M", "min"), ("%H:%M:%S", "s"), ("%I %p", "h")])
+def test_the_grid_of_a_clock_is_one_day(form, finest):
+    """Midnights alone are no clock: then its points are what the format shows."""
+    for name, unit in NANOSECONDS.items():
+        clock = date_lattice(unit, form)
+        assert clock.unit == (unit if name != "D" else NANOSECONDS[finest])
+        first, last = clock.grid()
+        start = np.datetime64("1900-01-01", "ns").view(np.int64)
+        assert len(first) == 24
+        assert clock.value(int(first[0])) == start
+        assert clock.value(int(last[-1]) + 1) == start + NANOSECONDS["D"]
+        assert (first[1:] == last[:-1] + 1).all()
 
 
 def test_heavy_cells_are_cut_into_equal_parts():

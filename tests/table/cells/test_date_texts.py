@@ -1,0 +1,150 @@
+"""Dates as text: each spelling is read as pandas reads it, is written as it was, and knows no locale."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdv_plausible.table.cells import date_texts
+from sdv_plausible.table.cells.date_texts import (
+    BROADER,
+    DIGITS,
+    FORMATS,
+    MONTHS,
+    figures_format,
+    form_of,
+    in_figures,
+    main_form,
+    names_months,
+    read_date,
+    shows_date,
+    shows_months,
+    write_date,
+    write_dates,
+)
+from sdv_plausible.table.cells.dates import as_nanoseconds, shows_time
+
+OFFSETS = ("+00:00", "+0000", "-03:30", "+0545")
+MOMENTS = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2099, 12, 31))
+
+
+def nanoseconds(moment: dt.datetime) -> int:
+    return int(pd.Timestamp(moment).tz_localize(None).value)
+
+
+def in_utc(moment: dt.datetime) -> dt.datetime:
+    return moment if moment.tzinfo is None else moment.astimezone(dt.timezone.utc).replace(tzinfo=None)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@given(moment=MOMENTS, offset=st.sampled_from(OFFSETS))
+def test_what_a_format_writes_is_read_back_by_it_alone_as_by_pandas(form, moment, offset):
+    text = write_date(moment, form) + (offset if "%z" in form else "")
+    found = form_of(text)
+    assert found is not None
+    assert form in (found, BROADER.get(found))
+    read = read_date(text, found)
+    assert "%z" in found or write_date(read, found) == text
+    known = nanoseconds(in_utc(read_date(text, form)))
+    for row_by_row in (True, False):
+        cells = pd.Series([text, None], dtype=object)
+        assert as_nanoseconds(cells, form, row_by_row=row_by_row).tolist() == [known, np.iinfo(np.int64).min]
+    again = write_dates(pd.Series(np.array([known], dtype="M8[ns]")).dt.tz_localize("UTC"), form)[0]
+    assert again == (text if "%z" not in form else write_date(in_utc(read), form) + "+0000")
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("2013-12-13T14:30:00Z", "%Y-%m-%dT%H:%M:%SZ"), ("2013-12-13T14:30:00.123Z", "%Y-%m-%dT%H:%M:%S.%fZ"),
+        ("2013-12-13 14:30", "%Y-%m-%d %H:%M"), ("2013-12-13T14:30:00.5", "%Y-%m-%dT%H:%M:%S.%f"),
+        ("2013-12-13 14:30:00+02:00", "%Y-%m-%d %H:%M:%S%z"), ("13-Dec-2013", "%d-%b-%Y"),
+        ("2013-12-13T14:30:00+00:00", "%Y-%m-%dT%H:%M:%S+00:00"), ("3-DEC-2013", "%d-%b-%Y"),
+        ("13 May 2013", "%d %b %Y"), ("13 december 2013", "%d %B %Y"), ("December 3, 2013", "%B %d, %Y"),
+        ("2013-12", "%Y-%m"), ("9:05", "%H:%M"), ("23:59:59", "%H:%M:%S"), ("20131213", DIGITS),
+        ("1/5/2020", "%m/%d/%Y"), ("13.12.2013 9:05", "%d.%m.%Y %H:%M"),
+        *((text, None) for text in (
+            "", "4:3", "24:00", "23:59:60", "9:05:1", "2013-13", "2013-1", "2013121", "18991231", "21000101",
+            "20130230", "201312130", "+20131213", "13-Dez-2013", "13-Sept-2013", "31 Feb 2013", "Dec 2013", "Z",
+            "2013-12-13T14:30:00z", "2013-12-13 14:30:00+0", "2013-12-13  14:30", "\u0662\u0660\u0661\u0663-12", "<b12>",
+            "13-<b12>-2013", "Main Street 5", "May 5, 2013 ",
+        )),
+    ],
+)  # fmt: skip
+def test_texts_and_their_format(text, form):
+    assert form_of(text) == form
+
+
+def test_the_list_is_closed_and_each_format_stands_once():
+    page = (Path(__file__).parents[3] / "docs/explanation/proofs/type_votes.md").read_text(encoding="utf-8")
+    assert f"one of {len(FORMATS)} formats" in page
+    assert len(set(FORMATS)) == len(FORMATS)
+    assert all(FORMATS.index(narrow) < FORMATS.index(broad) for narrow, broad in BROADER.items())
+
+
+@pytest.mark.parametrize(
+    ("counts", "form"),
+    [
+        ({"%Y-%m-%d": 5, "%m/%d/%Y": 5}, "%Y-%m-%d"),  # the first of equals
+        ({"%m/%d/%Y": 8, "%d/%m/%Y": 1}, "%m/%d/%Y"),
+        ({"%m/%d/%Y": 7, "%d/%m/%Y": 2}, "%d/%m/%Y"),
+        ({"%d %b %Y": 6, "%d %B %Y": 4}, "%d %B %Y"),  # "May" is in both
+        ({"%Y-%m-%dT%H:%M:%S+00:00": 6, "%Y-%m-%dT%H:%M:%S%z": 3}, "%Y-%m-%dT%H:%M:%S%z"),  # winter in London
+        ({"%H:%M": 1, "%H:%M:%S": 2}, "%H:%M:%S"),
+    ],
+)
+def test_the_format_of_a_column(counts, form):
+    assert main_form(counts, 10) == form
+
+
+def test_the_broader_of_two_formats_reads_what_both_read():
+    cells = {"%m/%d/%Y": "03/04/2020", "%m/%d/%Y %H:%M": "03/04/2020 10:11", "%d %b %Y": "5 May 2013",
+             "%b %d, %Y": "May 5, 2013", "%Y-%m-%d %H:%M:%S+00:00": "2013-12-13 14:30:00+00:00",
+             "%Y-%m-%dT%H:%M:%S+00:00": "2013-12-13T14:30:00+00:00"}  # fmt: skip
+    assert cells.keys() == BROADER.keys()
+    for form, text in cells.items():
+        assert form_of(text) == form
+        read_date(text, BROADER[form])
+
+
+def test_what_formats_show():
+    clocks = {form for form in FORMATS if not shows_date(form)}
+    assert clocks == {"%H:%M", "%H:%M:%S"}
+    assert {form for form in FORMATS if shows_months(form)} == {"%Y-%m"}
+    assert {form for form in FORMATS if shows_time(form)} == {f for f in FORMATS if "%H" in f} - clocks
+    assert not shows_date("%I:%M %p")
+    assert shows_months("%b %y")
+    assert not any(map(shows_months, (None, "%Y", "%Y-%m-%d")))
+
+
+def test_months_names_are_asked_of_nobody():
+    """The process' locale would be: pandas and strftime are handed numbers. Control: the format as it is."""
+    for form in FORMATS:
+        assert names_months(form) == ("%b" in form.lower())
+        assert not names_months(figures_format(form))
+    assert figures_format("%d %b, %%b") == "%d <b%m>, %%b"
+    days = [dt.datetime(2020, month, 1) for month in range(1, 13)]
+    assert [write_date(day, "%B") for day in days] == [*MONTHS]
+    assert [in_figures(name[:3], "%b") for name in MONTHS] == [f"<b{i:02}>" for i in range(1, 13)]
+    assert in_figures(7, "%b") == 7
+    assert write_dates(pd.Series([days[4], pd.NaT]), "%b")[0] == "May"
+
+
+def test_an_english_name_is_read_where_the_locale_has_another(monkeypatch):
+    """A German process: strptime knows Dez and no Dec. Control: strptime itself fails."""
+    import _strptime
+
+    german = ["", "jan", "feb", "mär", "apr", "mai", "jun", "jul", "aug", "sep", "okt", "nov", "dez"]
+    locale = _strptime.LocaleTime()
+    locale.a_month = locale.f_month = german
+    monkeypatch.setattr(_strptime, "_TimeRE_cache", _strptime.TimeRE(locale))
+    monkeypatch.setattr(_strptime, "_regex_cache", {})
+    with pytest.raises(ValueError, match="does not match"):
+        dt.datetime.strptime("13-Dec-2013", "%d-%b-%Y")
+    assert date_texts.read_date("13-Dec-2013", "%d-%b-%Y") == dt.datetime(2013, 12, 13)
