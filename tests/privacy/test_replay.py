@@ -225,7 +225,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "split": {"domain": DECLARED, "split": (0.3, 0.3, 0.4)},
     "seeds": {**SEEDS, "domain": DECLARED, "omega": 5},
     "seeds, range": {**SEEDS, "domain": DECLARED, "omega": (4, 6)},
-    "voted": {"types": "voted", "epsilon": 9.0, "person": "ticket", "rows_per_person": 2},
+    "voted": {"types": "voted", "epsilon": 14.0, "person": "ticket", "rows_per_person": 2},
     "people, private": {"person": "ticket", "rows_per_person": 2, "epsilon": 8.0},
     "people by a category": {
         "domain": WITHOUT_CITY,

@@ -19,6 +19,7 @@ from sdv_plausible.models.log_linear import Factor, LogLinearConditional, bounde
 from sdv_plausible.privacy.noise.coins import Coins
 
 MOST_CELLS = 20_000_000  # of all conditional tables together: most of what a wide fit keeps in memory
+MOST_SIMULATED = 6_000_000  # simulated rows times columns: beyond a hundred columns there are fewer rows
 CELLS_AT_ONCE = 1 << 17  # combinations of parents times buckets of the child: they fit the cache
 FITTING_ROUNDS = 3
 MET = 0.003  # total variation distance of a table from the simulated rows that is left as it is
@@ -37,6 +38,7 @@ def fit_network(
     # last ones: columns on which no other depends are then left out.
     order = elimination_order(estimates)
     max_cost = min(max_cost, MOST_CELLS // len(order))
+    num_simulated = max(min(num_simulated, MOST_SIMULATED // len(order)), 1)
     largest = max(len(p) for p in estimates.margins)
     codes = np.zeros((num_simulated, len(order)), dtype=np.min_scalar_type(-largest), order="F")
     rows = np.zeros_like(codes)
