@@ -61,6 +61,36 @@ def test_values_without_an_order_are_told_apart(monkeypatch: pytest.MonkeyPatch)
     assert distance(10.0) > 0.3
 
 
+def test_four_hundred_values_stand_alone(monkeypatch: pytest.MonkeyPatch):
+    """Half of the values would share one bucket. Seeds are fixed: no false alarm. Control: 128 alone, as it once was."""
+
+    def apart() -> float:
+        value = np.random.default_rng(3).integers(0, 400, 40_000)
+        codes = np.stack([value, value // 2 % STATES], axis=1).astype(np.int32)
+        known = Domain(tuple(
+            Attribute(name=name, kind="categorical", values=tuple(range(number)))
+            for name, number in (("many", 400), ("few", STATES))
+        ))  # fmt: skip
+        budget, ledger = ModelBudget(epsilon=50.0, delta=1e-9), PrivacyLedger(delta=1e-9)
+        made = learn(AdaptiveNetwork(), codes, known, budget, ledger, Coins.from_seed(2)).sample(
+            40_000, Coins.from_seed(3)
+        )
+        real, drawn = (np.bincount(c[:, 0] * STATES + c[:, 1], minlength=400 * STATES) for c in (codes, made))
+        return float(np.abs(real - drawn).sum() / 80_000)
+
+    assert apart() < 0.1
+    monkeypatch.setattr(schedule, "MOST_ALONE", 128)
+    assert apart() > 0.3
+
+
+@pytest.mark.parametrize("columns", [1, 2, 6, 7, 18, 46, 47, 300, 10_000])
+def test_tables_of_all_pairs_fit_into_memory(columns):
+    """Of that many categories of as many values as you like: their cells, summed over all pairs."""
+    alone = Schedule.make(1e6, Allowance(mu=1.0), columns).most_alone
+    assert schedule.ALONE <= alone <= 1024
+    assert alone == schedule.ALONE or (columns * alone) ** 2 / 2 <= 18_000_000
+
+
 def test_groups_tell_what_single_values_cannot():
     """Over 12 other seeds .082 (deviation .004) with groups, the control without .234 (.019)."""
     assert distance(0.3, grouped=True) < 0.12
