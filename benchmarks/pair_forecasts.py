@@ -82,10 +82,8 @@ def measure(name: str, table: DeclaredTable, epsilon: float, rows: int) -> list[
 def report(lines: list[Line]) -> str:
     """Markdown table: how many means lie within the forecast, and how far above them it is."""
     frame = pd.DataFrame(lines)
-    frame["within"], frame["times"] = (
-        frame["measured"] <= frame["forecast"],
-        frame["forecast"] / frame["measured"],
-    )
+    frame["within"] = frame["measured"] <= frame["forecast"]
+    frame["times"] = frame["forecast"] / frame["measured"]
     frame["part"] = np.where(frame["table"].isin(CHOSEN), "chosen by", "checked on")
     out = ["| tables | class | means | within | forecast / measured: median (least) |", "|" + " --- |" * 5]
     for part, whole in frame.groupby("part", sort=False):

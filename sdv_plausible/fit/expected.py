@@ -14,8 +14,8 @@ import numpy as np
 from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models.base import Learner, ModelBudget
 from sdv_plausible.models.forecast import Forecast
-from sdv_plausible.privacy.entries import LedgerEntry, Part
-from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
+from sdv_plausible.privacy.entries import Part
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.questions.transcript import ALL_ROWS, NoisyAnswer
 from sdv_plausible.release.intervals.counted import number_of_rows
 from sdv_plausible.table.columns.domain import Domain
@@ -78,12 +78,6 @@ class Expected:
         }
         sums = [a.values.sum() / shares[a.rows] for a in answers if _counts(a) and shares.get(a.rows)]
         return max(round(float(np.mean(sums))), 1) if sums else None
-
-
-def noise_entry(warnings: Sequence[str]) -> list[LedgerEntry]:
-    """The ledger's sentence on what noise does to this release, if there is anything to say."""
-    text = " ".join(f"{one[:1].upper()}{one[1:]}." for one in warnings)
-    return [LedgerEntry(name=SAID[2], mechanism=text, losses=(), scope="the release")] if warnings else []
 
 
 def _counts(answer: NoisyAnswer) -> bool:

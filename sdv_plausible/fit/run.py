@@ -25,11 +25,12 @@ from sdv_plausible.fit.envelope import (
     learned_domains,
     with_more,
 )
-from sdv_plausible.fit.expected import Expected, noise_entry
+from sdv_plausible.fit.expected import Expected
 from sdv_plausible.fit.learning import fit_release
 from sdv_plausible.fit.plan import Plan, plan
 from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.rows import Rows, TableRows
+from sdv_plausible.fit.said import of_noise
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.fit.told import CATEGORY, MOMENTS, Told
 from sdv_plausible.mechanism.drawing.sampler import Sampler
@@ -335,7 +336,7 @@ class Fit:
         noise = private.warnings(counted)
         with suppress(Exception):  # of a learner's own forecast: what was paid for is not lost
             noise = [*expected.warnings(counted), *noise]
-        ledger.charge(*noise_entry(noise))
+        ledger.charge(*of_noise(noise))
         teller.tell_of_strangers(self.declared, self.rules, self.specs, rows)
         teller.tell_of_domain(domain)
         teller.tell_of_digits(domain, private.digits, transcript.answers)

@@ -1,9 +1,11 @@
-"""Sentences of the ledger beside its total: which plausible deniability holds, and what the paper prints.
+"""Sentences of the ledger beside its total: which plausible deniability holds, what the paper prints, noise.
 
 They are entries without a loss, charged with the rest, so that they stay with the ledger wherever it goes.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
@@ -36,6 +38,12 @@ def sentences(settings: Settings, learner: Learner, domain: Domain) -> tuple[Led
     if is_ours(learner) and (printed := learner.as_printed(domain, budget)):
         found.append(_entry(SAID[1], as_printed(settings, *printed)))
     return tuple(found)
+
+
+def of_noise(warnings: Sequence[str]) -> tuple[LedgerEntry, ...]:
+    """Entry of what noise does to a release that is made, if there is anything to say."""
+    text = ". ".join(f"{one[:1].upper()}{one[1:]}" for one in warnings)
+    return (_entry(SAID[2], text),) if warnings else ()
 
 
 def _entry(name: str, text: str) -> LedgerEntry:

@@ -52,6 +52,5 @@ def _guessed(column: pd.Series[Any], kinds: Counter[str], spelling: Spelling) ->
         return column.map(spelling.truth, na_action="ignore")
     if "number" in kinds and kinds.keys() <= {"number", DIGITS}:
         return pd.to_numeric(column.map(spelling.number, na_action="ignore"))
-    return (
-        column.str.strip() if kinds and kinds.keys() <= {*FORMATS} else column
-    )  # of dates SDV tells the format
+    is_date = bool(kinds) and kinds.keys() <= {*FORMATS}
+    return column.str.strip() if is_date else column  # of dates SDV tells the format

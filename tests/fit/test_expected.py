@@ -18,7 +18,8 @@ import pytest
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source, metadata_of
 from sdv_plausible.commands.cli import main
 from sdv_plausible.fit import expected, run
-from sdv_plausible.fit.expected import Expected, noise_entry
+from sdv_plausible.fit.expected import Expected
+from sdv_plausible.fit.said import of_noise
 from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.models import learner_of, make_learner
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
@@ -88,7 +89,7 @@ def reread(release: Release, folder: Path) -> Release:
 
 
 def in_the_ledger(texts: list[str]) -> str:
-    return "".join(entry.mechanism for entry in noise_entry(texts))
+    return "".join(entry.mechanism for entry in of_noise(texts))
 
 
 @pytest.mark.parametrize("rows", [344, 20_000])

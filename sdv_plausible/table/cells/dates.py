@@ -189,5 +189,6 @@ def format_unit(form: str | None) -> int:
 
 def shows_time(datetime_format: str | None) -> bool:
     """Whether a format is known, and shows a date and a time of day."""
-    is_clock = datetime_format is not None and format_unit(datetime_format) < NANOSECONDS["D"]
-    return is_clock and shows_date(datetime_format)  # type: ignore[arg-type]
+    if datetime_format is None:
+        return False
+    return format_unit(datetime_format) < NANOSECONDS["D"] and shows_date(datetime_format)

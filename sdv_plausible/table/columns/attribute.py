@@ -315,11 +315,8 @@ def write_attribute(attribute: Attribute) -> dict[str, Any]:
         "nullable": bool(attribute.nullable),
         "rounding": None if rounding is None else rounding.to_dict(),
     }
-    for name in ("buckets", *SELDOM):
-        entry = found.pop(name)
-        if entry is not None or name not in SELDOM:
-            found[name] = None if entry is None else list(map(int, entry))
-    return found
+    found |= {name: list(map(int, found[name])) for name in ("buckets", *SELDOM) if found[name] is not None}
+    return {name: entry for name, entry in found.items() if entry is not None or name not in SELDOM}
 
 
 def read_attribute(entry: Any, required: Collection[str] = ("name", "kind")) -> Attribute:

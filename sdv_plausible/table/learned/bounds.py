@@ -125,7 +125,7 @@ class Bounds:
             return False
         if (kind == "datetime") != (self.plain.kind == "datetime"):
             return False
-        lattice = Lattice(kind=kind, decimals=attribute.decimals, unit=attribute.unit)
+        lattice = Lattice(kind=kind, decimals=attribute.decimals)
         if kind == "datetime":
             lattice = date_lattice(attribute.unit, attribute.datetime_format)
         points = [*self.ends(lattice), *self.special_points(lattice)]

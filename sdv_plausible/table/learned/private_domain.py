@@ -160,7 +160,7 @@ class DomainPlan:
     @property
     def looks_twice(self) -> bool:
         """Whether what a first look at all categories leaves unlearned shares most of their budget."""
-        return self.is_private and len(self.categories) >= MANY
+        return self.is_private and bool(_seen_twice(self.columns))
 
     @property
     def least_count(self) -> int:
@@ -185,11 +185,16 @@ def _weight(name: str, sdtype: str, bounds: Mapping[str, Bounds]) -> float:
 
 def _thresholded(columns: Names, bounds: Mapping[str, Bounds]) -> int:
     """Number of times that values that occur may be asked for."""
-    again = len(found) if len(found := _categories(columns)) >= MANY else 0
-    return again + sum(
+    return len(_seen_twice(columns)) + sum(
         sdtype != "boolean" and (name not in bounds or bounds[name].may_be_long)
         for name, sdtype in columns.items()
     )
+
+
+def _seen_twice(columns: Names) -> list[str]:
+    """Columns that a private plan looks at a second time."""
+    found = _categories(columns)
+    return found if len(found) >= MANY else []
 
 
 def _categories(columns: Names) -> list[str]:
