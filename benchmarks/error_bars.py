@@ -1,11 +1,12 @@
-"""Intervals from synthetic tables: coverage of 95 % intervals that know of the noise, and of those that do not.
+"""Intervals from synthetic tables: coverage and width of 95 % intervals of six regressions on three tables.
 
-Run: python -m benchmarks.error_bars [--tables simulated adult] [--epsilons 1 10] [--repeats 100] [--report]
+Run: python -m benchmarks.error_bars [--tables adult acs2013 acs2018] [--repeats FIRST LAST] [--report]
 
-Each repeat draws a table from a population whose truth is known (a simulation; all rows of adult, drawn with replacement), fits,
-and estimates means, proportions and regression coefficients. "several" puts ``TABLES`` tables of ``sample_multiple`` together by
-``combine``; "one" is the textbook's interval from one synthetic table of as many rows, as if its rows were real. Lines are kept
-in benchmarks/results_error_bars.jsonl.
+Each repeat draws ``ROWS`` rows with replacement from all rows of a table, which are the population whose truth is known, fits all
+columns at epsilon 1 (delta 1e-9) with the columns of both regressions as ``workload``, and estimates every coefficient by least
+squares. "several" puts ``TABLES`` tables of ``sample_multiple`` together by ``combine``; "one" is the textbook's interval from one
+synthetic table of as many rows, as if its rows were real; widths are in times of the textbook's interval from the real rows.
+"without" is "several" of a second fit, which had no workload, in every eighth repeat. Lines are kept in benchmarks/results_error_bars.jsonl.
 """
 
 from __future__ import annotations
@@ -14,144 +15,119 @@ import argparse
 import json
 import os
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from benchmarks.utility_tables import TABLES as CODED
+from benchmarks.utility_tables import CodedTable
 from sdv_plausible import PlausibleDeniabilitySynthesizer, combine, metadata_of
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 
-KEPT = Path(__file__).parent / "results_error_bars.jsonl"
-DATA = Path(os.environ.get("SDV_PLAUSIBLE_DATA", "../shared/data"))
+KEPT = Path(os.environ.get("ERROR_BARS", Path(__file__).parent / "results_error_bars.jsonl"))
 ROWS, TABLES, LARGER = 8000, 10, 2  # rows of a table; synthetic tables, each so many times larger
-Estimates = tuple[np.ndarray, np.ndarray]
-
-SIMULATED: dict[str, Any] = {
-    "sex": {"range_values": ["f", "m"]},
-    "age": {"range_min": 17, "range_max": 90},
-    "edu": {"range_min": 0, "range_max": 4},
-    "rich": {"range_values": [0, 1]},
-    "region": {"range_values": ["N", "S", "E", "W"]},
+Regressor = str | tuple[str, int]  # a number, or whether a category is the one with this code
+REGRESSIONS: dict[str, list[tuple[str, list[Regressor]]]] = {
+    "adult": [
+        ("income", ["age", "education-num", "sex", "hours-per-week"]),
+        ("hours-per-week", ["age", "education-num", "sex", ("marital-status", 2)]),
+    ],
+    "acs2013": [("incc", ["age", "edu", "sex", "hpw"]), ("hpw", ["age", "edu", "sex", ("ms", 0)])],
+    "acs2018": [
+        ("Income50k", ["Age", "Hours per Week", "Gender", ("Education", 3)]),
+        ("Hours per Week", ["Age", "Gender", ("Marital Status", 1), ("Race", 8)]),
+    ],
 }
-ADULT: dict[str, Any] = {
-    "sex": {"range_values": ["f", "m"]},
-    "age": {"range_min": 17, "range_max": 90},
-    "edu": {"range_min": 1, "range_max": 16},
-    "rich": {"range_values": [0, 1]},
-    "hours": {"range_min": 1, "range_max": 99},
-}
+KINDS = ("several", "one", "without")
+EVERY = 8
 
 
-def simulated(rows: int, random: np.random.Generator) -> pd.DataFrame:
-    """Five columns: income follows age, education and sex; education follows age and sex."""
-    male = random.random(rows) < 0.5
-    age = np.clip(np.round(random.normal(40, 12, rows)), 17, 90).astype(int)
-    edu = np.clip(np.round((age - 17) / 20 + male + random.normal(0, 1.2, rows)), 0, 4).astype(int)
-    rich = random.random(rows) < 1 / (1 + np.exp(2 - 0.03 * (age - 40) - 0.6 * edu - 0.5 * male))
-    region = random.choice(list("NSEW"), rows, p=[0.4, 0.3, 0.2, 0.1])
-    return pd.DataFrame(
-        {"sex": np.where(male, "m", "f"), "age": age, "edu": edu, "rich": rich.astype(int), "region": region}
-    )
+def name_of(regressor: Regressor) -> str:
+    """Its column."""
+    return regressor if isinstance(regressor, str) else regressor[0]
 
 
-def adult() -> pd.DataFrame:
-    """Five columns of both files."""
-    files = [pd.read_csv(DATA / "adult" / f"adult_{part}.csv.gz") for part in ("train", "test")]
-    raw = pd.concat(files, ignore_index=True)
-    raw.columns = [str(name).replace("-", "_").replace(".", "_") for name in raw.columns]
-    return pd.DataFrame(
-        {
-            "sex": np.where(raw["sex"].str.strip() == "Male", "m", "f"),
-            "age": raw["age"],
-            "edu": raw["education_num"],
-            "rich": raw["income"].str.contains(">50K").astype(int),
-            "hours": raw["hours_per_week"],
-        }
-    )
+def coefficients(name: str, table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """All coefficients but the constants, and their squared standard errors (robust)."""
+    found, variances = [], []
+    for target, regressors in REGRESSIONS[name]:
+        columns = [table[r] if isinstance(r, str) else table[r[0]] == r[1] for r in regressors]
+        x = np.column_stack([np.ones(len(table)), *columns]).astype(float)
+        y, inverse = table[target].to_numpy(float), np.linalg.inv(x.T @ x)
+        slope = inverse @ x.T @ y
+        found.append(slope[1:])
+        spread = inverse @ (x.T * (y - x @ slope) ** 2) @ x @ inverse
+        variances.append(np.diag(spread)[1:])
+    return np.concatenate(found), np.concatenate(variances)
 
 
-def estimates(table: pd.DataFrame) -> Estimates:
-    """Two means, two proportions, a proportion in a group, three coefficients; and their squared standard errors."""
-    y, male = table["rich"].to_numpy(float), (table["sex"] == "m").to_numpy()
-    x = np.column_stack([np.ones(len(y)), table["age"], table["edu"], male]).astype(float)
-    inverse = np.linalg.inv(x.T @ x)
-    slope = inverse @ x.T @ y
-    spread = inverse @ (x.T * (y - x @ slope) ** 2) @ x @ inverse
-    means = [table["age"].to_numpy(float), table["edu"].to_numpy(float), y, male.astype(float), y[male]]
-    found = np.array([*(m.mean() for m in means), *slope[1:]])
-    return found, np.array([*(m.var() / len(m) for m in means), *np.diag(spread)[1:]])
+def fitted(table: CodedTable, rows: pd.DataFrame, **options: Any) -> PlausibleDeniabilitySynthesizer:
+    """A release of all columns at epsilon 1."""
+    domain, model = table.declaration(), AdaptiveNetwork(**options)
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=domain, model=model)
+    synth.fit(rows)
+    return synth
 
 
-NAMES = ("mean age", "mean edu", "share rich", "share male", "rich, of men", "b age", "b edu", "b male")
-
-
-def repeat(
-    draw: Callable[[], pd.DataFrame], domain: dict[str, Any], epsilon: float, truth: np.ndarray
-) -> dict[str, Any]:
-    """One fit: whether each interval covers, and how wide it is."""
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=domain, epsilon=epsilon)
-    synth.fit(draw())
-    several = combine(*zip(*map(estimates, synth.sample_multiple(TABLES, LARGER * ROWS)), strict=True))
-    one, variances = estimates(synth.sample(LARGER * ROWS))
-    half = 1.96 * np.sqrt(variances)
-    found = {"several": (several.lower, several.upper), "one": (one - half, one + half)}
+def repeat(name: str, table: CodedTable, number: int) -> dict[str, Any]:
+    """Fit twice; whether each interval covers, and how wide it is."""
+    drawn = np.random.default_rng([number, 77]).integers(0, len(table.codes), ROWS)
+    rows = pd.DataFrame(table.codes[drawn], columns=table.names)
+    truth = coefficients(name, pd.DataFrame(table.codes, columns=table.names))[0]
+    workload = [[target, *map(name_of, regressors)] for target, regressors in REGRESSIONS[name]]
+    synth = fitted(table, rows, workload=workload)
+    found = {}
+    for kind in ("several",) if number % EVERY else ("several", "without"):
+        of = synth if kind == "several" else fitted(table, rows)
+        estimates = [coefficients(name, drawn) for drawn in of.sample_multiple(TABLES, LARGER * ROWS)]
+        several = combine(*zip(*estimates, strict=True))
+        found[kind] = several.lower, several.upper
+    one, variances = coefficients(name, synth.sample(LARGER * ROWS))
+    found["one"] = one - 1.96 * np.sqrt(variances), one + 1.96 * np.sqrt(variances)
+    real = 2 * 1.96 * np.sqrt(coefficients(name, rows)[1])
     return {
-        name: {"covers": ((low <= truth) & (truth <= high)).tolist(), "width": (high - low).tolist()}
-        for name, (low, high) in found.items()
+        kind: {
+            "covers": ((low <= truth) & (truth <= high)).tolist(),
+            "width": np.round((high - low) / real, 3).tolist(),
+        }
+        for kind, (low, high) in found.items()
     }
 
 
-def run(name: str, epsilon: float, repeats: int) -> None:
-    """All repeats of a table, each a line."""
-    if name == "adult":
-        population = adult()
-        truth, domain = estimates(population)[0], ADULT
-    else:
-        truth, domain = estimates(simulated(4_000_000, np.random.default_rng(99)))[0], SIMULATED
-    for number in range(repeats):
-        random = np.random.default_rng([number, int(1000 * epsilon)])
-
-        def draw(random: np.random.Generator = random) -> pd.DataFrame:
-            if name == "adult":
-                return population.iloc[random.integers(0, len(population), ROWS)].reset_index(drop=True)
-            return simulated(ROWS, random)
-
-        line = {"table": name, "epsilon": epsilon, "repeat": number, **repeat(draw, domain, epsilon, truth)}
-        with KEPT.open("a") as file:
-            file.write(json.dumps(line) + "\n")
-
-
 def report() -> str:
-    """Coverage and mean width, a line for each table, epsilon and kind of interval."""
+    """Coverage and median width of every coefficient, a table for each of the tables."""
     lines = [json.loads(text) for text in KEPT.read_text().splitlines()]
-    rows = []
-    for name, epsilon in sorted({(line["table"], line["epsilon"]) for line in lines}):
-        these = [line for line in lines if (line["table"], line["epsilon"]) == (name, epsilon)]
-        for kind in ("several", "one"):
-            covers = np.array([line[kind]["covers"] for line in these]).mean(axis=0)
-            cells = " | ".join(f"{100 * share:.0f}" for share in covers)
-            rows.append(f"| {name}, epsilon {epsilon:g}, {kind} ({len(these)}) | {cells} |")
-        widths = [
-            np.array([line[kind]["width"] for line in these]).mean(axis=0) for kind in ("several", "one")
-        ]
-        rows.append(f"| width, several to one | {' | '.join(f'{w:.1f}' for w in widths[0] / widths[1])} |")
-    head = f"| coverage of 95 % intervals, % | {' | '.join(NAMES)} |\n|---{'|---' * len(NAMES)}|\n"
-    return head + "\n".join(rows)
+    parts = []
+    for name, regressions in REGRESSIONS.items():
+        if not (these := [line for line in lines if line["table"] == name]):
+            continue
+        names = [f"{target} on {name_of(r)}" for target, regressors in regressions for r in regressors]
+        rows = [f"| {name}, {len(these)} fits | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
+        for kind in KINDS:
+            of = [line[kind] for line in these if kind in line]
+            covers = 100 * np.mean([line["covers"] for line in of], axis=0)
+            rows.append(f"| {kind} ({len(of)}): covered, % | {' | '.join(f'{c:.1f}' for c in covers)} |")
+            width = np.median([line["width"] for line in of], axis=0)
+            rows.append(f"| width | {' | '.join(f'{w:.1f}' for w in width)} |")
+        parts.append("\n".join(rows))
+    return "\n\n".join(parts)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--tables", nargs="*", default=["simulated", "adult"])
-    parser.add_argument("--epsilons", nargs="*", type=float, default=[1.0, 10.0])
-    parser.add_argument("--repeats", type=int, default=100)
+    parser.add_argument("--tables", nargs="*", default=list(REGRESSIONS))
+    parser.add_argument("--repeats", nargs=2, type=int, default=(1000, 1400))
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    for table in [] if options.report else options.tables:
-        for budget in options.epsilons:
-            run(table, budget, options.repeats)
+    tables = {} if options.report else {chosen: CODED[chosen]() for chosen in options.tables}
+    for number in range(*options.repeats):
+        for chosen, coded in tables.items():
+            line = {"table": chosen, "repeat": number, **repeat(chosen, coded, number)}
+            with KEPT.open("a") as file:
+                file.write(json.dumps(line) + "\n")
     print(report())

@@ -8,8 +8,10 @@ nothing is charged
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
@@ -25,6 +27,7 @@ from sdv_plausible.release.intervals.counted import number_of_rows
 from sdv_plausible.table.columns.domain import Domain
 
 About = Literal["population", "table"]
+SEEN = 60_000  # rows of the released model that show what is known before a network is fitted again
 
 
 class IndependentRows(ReleasedSeeds):
@@ -48,8 +51,16 @@ INDEPENDENT_ROWS = IndependentRows(
 class Refitter(Protocol):
     """A learner that can learn again from answers alone."""
 
-    def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: Coins) -> PrefixModel:
-        """Learn a model of the same tables of counts from other answers to them."""
+    def redrawn(
+        self, answers: Sequence[NoisyAnswer], domain: Domain, rows: np.ndarray, coins: Coins
+    ) -> PrefixModel:
+        """Learn a model of the same tables of counts from other answers to them, unshrunk.
+
+        ``rows`` (N, m): codes of rows of the model that the released answers made.
+        """
+
+    def wanted(self, domain: Domain) -> set[tuple[int, int]]:
+        """Pairs of columns, by number, that were to be measured in any case."""
 
 
 def redrawn_models(
@@ -90,16 +101,33 @@ def redrawn_models(
             f"model ({type(learner).__name__}) cannot be learned again from noisy answers: sample_multiple "
             'needs model="bayesian_network" with its default structure, a finite epsilon and no split',
         )
+    _tell_of_pairs(learner.wanted(domain), asked, domain)
     deviations: Sequence[Any] = [None] * num_models
     if about == "population":
-        rows = number_of_rows(asked, len(domain))
-        drawn = [INDEPENDENT_ROWS.sample(rows, model, coins.spawn("rows", i)) for i in range(num_models)]
+        many = number_of_rows(asked, len(domain))
+        drawn = [INDEPENDENT_ROWS.sample(many, model, coins.spawn("rows", i)) for i in range(num_models)]
         tables = [CodeArray(codes, domain.cardinalities) for codes in drawn]
         deviations = sampling_deviations(asked, tables)
+    rows = INDEPENDENT_ROWS.sample(SEEN, model, coins.spawn("what is known"))
     return [
-        learner.refit(redraw(asked, coins.spawn("noise", i), d), domain, coins.spawn("model", i))
+        learner.redrawn(redraw(asked, coins.spawn("noise", i), d), domain, rows, coins.spawn("model", i))
         for i, d in enumerate(deviations)
     ]
+
+
+def _tell_of_pairs(wanted: set[tuple[int, int]], asked: Sequence[NoisyAnswer], domain: Domain) -> None:
+    """Warn of pairs that were not measured: of those wanted, else of all."""
+    counts = [a.asked.tables[0] for a in asked if a.asked.kind == "counts"]
+    measured = {tuple(axis.column for axis in axes) for axes in counts if len(axes) == 2}
+    pairs = wanted or {*combinations(range(len(domain)), 2)}
+    if lacking := sorted(pairs - measured):
+        first, second = (domain.names[j] for j in lacking[0])
+        warnings.warn(
+            f"{len(lacking)} of {len(pairs)} pairs of columns were not measured, such as {first!r} with "
+            f"{second!r}: intervals of what hangs on them are too narrow. Fit with the columns of each "
+            "estimate in a set of model=AdaptiveNetwork(workload=[[...]]); where they are, with more epsilon",
+            stacklevel=4,
+        )
 
 
 def about_codes(answers: Sequence[NoisyAnswer]) -> tuple[NoisyAnswer, ...]:

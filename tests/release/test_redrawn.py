@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -131,3 +132,25 @@ def test_arguments(synth, arguments, said):
     with pytest.raises(ValueError, match=said):
         synth.sample_multiple(num_rows=5, **arguments)
     assert callable(redrawn_models)
+
+
+@pytest.mark.parametrize(("workload", "told"), [([], 1), ([["a", "b"]], 0), ([["a", "c"]], 0)])
+def test_pairs_that_were_not_measured_are_told_of(workload, told):
+    """Of those of the workload where there is one, else of all; from the released answers alone."""
+    declared = {**DECLARED, "c": {"range_values": [0, 1]}}
+    rows = table().assign(c=[0, 1] * 1500)
+    model = AdaptiveNetwork(workload=workload)
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_of(declared), domain=declared, model=model, random_state=1, epsilon=2.0
+    )
+    synth.fit(rows)
+    for door in (synth, Release.from_bytes(synth.release(allow_no_claim=True).to_bytes())):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            door.sample_multiple(2, 10)
+        said = [str(w.message) for w in found if "were not measured" in str(w.message)]
+        assert len(said) == told
+        for text in said:
+            assert text.startswith("2 of 3 pairs of columns were not measured, such as 'a' with 'c'")
+            assert "AdaptiveNetwork(workload=[[...]])" in text
+        assert not found or found[0].filename == __file__

@@ -18,9 +18,12 @@ Only the answers in 1, 2, 3a, 3b and 4 come from rows (docs/explanation/proofs/a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
+
+import numpy as np
 
 from sdv_plausible.models.adaptive.maximum_entropy import fit_network
 from sdv_plausible.models.adaptive.measurements import Measurements
@@ -53,12 +56,17 @@ class AdaptiveNetwork(Learner):
     simulation_seed : int
         Public seed of the rows by which conditionals are fitted: no noise and no released row comes from it,
         and the answers determine the model.
+    workload : sequence of sequence of str
+        Sets of columns between which a user will look, such as those of a regression: every pair of columns
+        of a set is measured, however weakly it depends. By default what is measured is what the rows tell to
+        be worth it.
     public : PublicCodes, optional
         A published table of the columns: see :mod:`sdv_plausible.models.adaptive.public`.
     """
 
     max_cost: int = 300_000
     simulation_seed: int = 2017
+    workload: Sequence[Sequence[str]] = ()
     public: PublicCodes | None = None
     makes: ClassVar[type[SeedModel]] = BayesianNetwork
     takes_public: ClassVar[bool] = True
@@ -67,6 +75,16 @@ class AdaptiveNetwork(Learner):
     def __post_init__(self) -> None:
         check.whole("max_cost", self.max_cost, 1, "it bounds the cells of a table")
         check.whole("simulation_seed", self.simulation_seed, 0)
+        object.__setattr__(self, "workload", _sets_of_names(self.workload))
+
+    def check_domain(self, domain: Domain) -> None:
+        """Raise ValueError where the workload names another column."""
+        unknown = {name for names in self.workload for name in names} - set(domain.names)
+        if unknown:
+            raise check.Refused.saying(
+                "workload",
+                f"workload names {sorted(unknown)}, which are not modelled columns {list(domain.names)}",
+            )
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:  # noqa: ARG002
         """One entry: the stages share one Gaussian budget, in shares that are decided on the way."""
@@ -77,7 +95,7 @@ class AdaptiveNetwork(Learner):
         simulated = Coins.from_seed(self.simulation_seed)
         number = float(rows.ask(NumberOfRows(), SIZE_SHARE).values[0])
         schedule = Schedule.make(number, rows.allowance.for_counts(rows.neighbours), len(domain))
-        measured = Measurements(rows, domain, schedule, self.public)
+        measured = Measurements(rows, domain, schedule, self.public, self.wanted(domain))
         network: BayesianNetwork | None = None
         for i, this in enumerate(schedule.rounds):
             chosen = measured.measure_pairs(this)
@@ -96,6 +114,11 @@ class AdaptiveNetwork(Learner):
             )
         return network
 
+    def wanted(self, domain: Domain) -> set[tuple[int, int]]:
+        """Pairs of columns, by number, that the workload holds."""
+        sets = [sorted(map(domain.names.index, names)) for names in self.workload]
+        return {pair for columns in sets for pair in itertools.combinations(columns, 2)}
+
     def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: Coins) -> BayesianNetwork:  # noqa: ARG002
         """Learn a network of the same tables from other answers: post-processing, no row is asked.
 
@@ -107,6 +130,30 @@ class AdaptiveNetwork(Learner):
             answers, domain, self.max_cost, NUM_SIMULATED, Coins.from_seed(self.simulation_seed)
         )
 
+    def redrawn(
+        self, answers: Sequence[NoisyAnswer], domain: Domain, rows: np.ndarray, coins: Coins
+    ) -> BayesianNetwork:
+        """Learn a network of the same tables from answers drawn again, for inference: nothing is shrunk.
+
+        ``rows`` (N, m): codes of rows of the released model.
+        """
+        from sdv_plausible.models.adaptive.refitting import redrawn_network  # not in a fit
+
+        return redrawn_network(answers, domain, rows, self.max_cost, NUM_SIMULATED, coins)
+
     def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
         """How the noise will show on a table of about so many rows."""
         return forecast(domain, Allowance.of(self.plan(domain, budget)).for_counts(budget.neighbours), rows)
+
+
+def _sets_of_names(workload: object) -> tuple[tuple[str, ...], ...]:
+    """A workload in one form."""
+    rule, way_out = "must be a list of lists of at least two columns", 'such as [["age", "sex", "income"]]'
+    if isinstance(workload, str) or not isinstance(workload, Sequence):
+        raise check.Refused("workload", workload, rule, way_out)
+    for names in workload:
+        if isinstance(names, str) or not isinstance(names, Sequence) or len({*names}) < 2:
+            raise check.Refused("workload", workload, rule, way_out)
+        if not all(isinstance(name, str) for name in names):
+            raise check.Refused("workload", workload, rule, way_out)
+    return tuple(tuple(dict.fromkeys(names)) for names in workload)

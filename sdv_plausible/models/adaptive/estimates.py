@@ -12,6 +12,20 @@ Columns = tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Precision:
+    """How closely a network is to meet what it is fitted to."""
+
+    rounds: int = 3  # of iterative proportional scaling
+    met: float = 0.003  # total variation distance of a table from the simulated rows that is left as it is
+    deviations: float = 0.5  # of a cell that are added to it before two are compared
+
+
+USUAL = Precision()
+EXACT = Precision(rounds=6, met=0.0003, deviations=0.01)
+"""For inference, which noise may not weaken."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Estimates:
     """What is known, after denoising, about single columns, measured pairs and measured sets."""
 
@@ -27,6 +41,7 @@ class Estimates:
     levels: Sequence[np.ndarray] = ()
     # (i, j, k, ...) to the joint distribution of their levels
     sets: Mapping[Columns, np.ndarray] = field(default_factory=dict)
+    precision: Precision = USUAL
 
     @property
     def num_columns(self) -> int:

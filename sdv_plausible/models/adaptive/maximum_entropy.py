@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from sdv_plausible.models.adaptive.estimates import Columns, Estimates
+from sdv_plausible.models.adaptive.estimates import USUAL, Columns, Estimates, Precision
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Conditional
 from sdv_plausible.models.conditional_table import Configurations
 from sdv_plausible.models.log_linear import Factor, LogLinearConditional, bounded
@@ -21,9 +21,6 @@ from sdv_plausible.privacy.noise.coins import Coins
 MOST_CELLS = 20_000_000  # of all conditional tables together: most of what a wide fit keeps in memory
 MOST_SIMULATED = 6_000_000  # simulated rows times columns: beyond a hundred columns there are fewer rows
 CELLS_AT_ONCE = 1 << 17  # combinations of parents times buckets of the child: they fit the cache
-FITTING_ROUNDS = 3
-MET = 0.003  # total variation distance of a table from the simulated rows that is left as it is
-DEVIATIONS = 0.5  # of a cell that are added to it before two are compared
 LOSS_STEP = 0.1  # L1 distance up to which losses count as equal
 
 
@@ -57,7 +54,7 @@ def _conditional(
 ) -> Conditional:
     """One column's law given those before it, under their law in the rows simulated so far."""
     known = _known_of(estimates, child, before)
-    base, weights = maximum_entropy_factors(estimates.coarse[child], known, rows)
+    base, weights = maximum_entropy_factors(estimates.coarse[child], known, rows, estimates.precision)
     found = LogLinearConditional(
         child=child,
         bucket=estimates.buckets[child],
@@ -191,7 +188,7 @@ def _measured_together(estimates: Estimates, a: Columns, b: Columns) -> bool:
 
 
 def maximum_entropy_factors(
-    child: np.ndarray, known: Sequence[Known], rows: np.ndarray
+    child: np.ndarray, known: Sequence[Known], rows: np.ndarray, precision: Precision = USUAL
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Weights whose product is the maximum-entropy P(child | parents) with known tables, under the rows' law.
 
@@ -204,16 +201,16 @@ def maximum_entropy_factors(
         return base, []
     blocks = _blocks(base, known, rows)
     weights = [np.ones_like(k.target) for k in known]
-    for _ in range(FITTING_ROUNDS):
+    for _ in range(precision.rounds):
         for q, k in enumerate(known):
             now = _on_levels(np.sum([block.table(q) for block in blocks], axis=0, dtype=float), k.child)
             want = k.target / np.maximum(k.target.sum(1, keepdims=True), 1e-12) * now.sum(1, keepdims=True)
-            if np.abs(want - now).sum() < 2 * MET:
+            if np.abs(want - now).sum() < 2 * precision.met:
                 continue
             before = weights[q]
             # Cells that differ by less than they scatter hardly move: tables that contradict one another by
             # noise would drive the weights apart, without end.
-            slack = np.where(k.scatter == 0, 1e-9, DEVIATIONS * k.scatter + 1 / len(rows))
+            slack = np.where(k.scatter == 0, 1e-9, precision.deviations * k.scatter + 1 / len(rows))
             weights[q] = bounded(before * np.clip((want + slack) / (now + slack), 1e-3, 1e3))
             for block in blocks:
                 block.tilt((weights[q] / before)[:, k.child].astype(np.float32), q)

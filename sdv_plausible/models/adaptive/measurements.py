@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -49,9 +49,17 @@ class Measurements:
     """
 
     def __init__(
-        self, rows: Queryable, domain: Domain, schedule: Schedule, public: PublicCodes | None = None
+        self,
+        rows: Queryable,
+        domain: Domain,
+        schedule: Schedule,
+        public: PublicCodes | None = None,
+        wanted: Collection[Pair] = (),
     ) -> None:
         self._rows, self._public = rows, public
+        self._wanted = np.zeros((len(domain),) * 2, dtype=bool)
+        for e in wanted:
+            self._wanted[e] = True
         self._pair_sigma, self._worth = schedule.pair_sigma, schedule.worth
         self._is_ordered = [a.is_ordered for a in domain]
         self._places = [a.places for a in domain]
@@ -180,7 +188,11 @@ class Measurements:
         pairs = np.stack(np.triu_indices(len(self.margins), 1), axis=1)
         done = np.zeros((len(self.margins),) * 2, dtype=bool)
         done[tuple(np.array(list(self._raw), dtype=int).reshape(-1, 2).T)] = True
-        return pairs[~done[tuple(pairs.T)] & self._could_pay(pairs)]
+        return pairs[~done[tuple(pairs.T)] & (self._could_pay(pairs) | self._asked_for(pairs))]
+
+    def _asked_for(self, pairs: np.ndarray) -> np.ndarray:
+        """Pairs of the workload: they are measured, whatever they score."""
+        return np.asarray(self._wanted[tuple(pairs.T)] & (np.array(self._sizes)[pairs].min(1) > 1))
 
     def _axes_of(self, e: Sequence[int]) -> list[Axis]:
         return [self._axes[j] for j in e]
@@ -189,8 +201,11 @@ class Measurements:
         self, pairs: np.ndarray, score: np.ndarray, this: Round
     ) -> tuple[np.ndarray, list[float]]:
         """Positions of the pairs that are worth their noise, and their shares of mu^2."""
+        score = np.minimum(score, self._farthest(pairs))
+        if not this.forest:
+            score = np.where(self._asked_for(pairs), 1e12, score)
         chosen, shares = worth_measuring(
-            score=np.minimum(score, self._farthest(pairs)),
+            score=score,
             price=self._price(pairs),
             share=this.pair_share,
             sigma=self._rows.sigma,
@@ -218,14 +233,19 @@ class Measurements:
         if self._rows.allowance.is_private:
             self._fuse()
         shifts = self._shifts(self._published())
-        for e, (table, before, sigma) in self._raw.items():
+        for e, (_, before, _) in self._raw.items():
             rows, columns = (self.coarse[j] * self.total for j in e)
-            possible = self._possible.get(e, np.ones(table.shape, dtype=bool))
+            possible = self._possible.get(e, np.ones(before.shape, dtype=bool))
             shift = shifts.get(e, 0.0) if e in self._first else 0.0
             prior = rake((before + shift) * possible, rows, columns, BEFORE)
-            found = denoise_pair(table, prior, rows, columns, sigma, possible)
+            found = self._denoised(e, prior, possible)
             cleaned = rake(found * possible, rows, columns) / self.total
             self._pairs[e], self._pairs[e[1], e[0]] = cleaned, cleaned.T
+
+    def _denoised(self, e: Pair, prior: np.ndarray, possible: np.ndarray) -> np.ndarray:
+        table, _, sigma = self._raw[e]
+        rows, columns = (self.coarse[j] * self.total for j in e)
+        return denoise_pair(table, prior, rows, columns, sigma, possible)
 
     def _published(self) -> dict[Pair, np.ndarray]:
         """Count tables of the pairs that depend in the published table, with the margins of now."""

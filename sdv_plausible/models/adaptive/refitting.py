@@ -6,12 +6,15 @@ Post-processing of answers: there is no door here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
+from sdv_plausible.models.adaptive.denoising import nearest_with_margins, rake
+from sdv_plausible.models.adaptive.estimates import EXACT, Estimates
 from sdv_plausible.models.adaptive.maximum_entropy import fit_network
-from sdv_plausible.models.adaptive.measurements import Measurements
+from sdv_plausible.models.adaptive.measurements import Measurements, Pair
 from sdv_plausible.models.adaptive.schedule import Schedule
 from sdv_plausible.models.adaptive.sets import SetTables
 from sdv_plausible.models.bayesian_network import BayesianNetwork
@@ -20,8 +23,13 @@ from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.counts import Axes, Axis
 from sdv_plausible.questions.queryable import Answer, Queryable
 from sdv_plausible.questions.transcript import NoisyAnswer
-from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
+FEWEST_SIMULATED = 20_000  # rows that a network drawn again is fitted on, at least; twice those of the table
+COMMON = 0.02  # mass of a value without an order from which on its own part of a dependence is kept
+DEPENDENT = 1e-9  # length from which on a score is one of its own
+BORNE = 0.5  # of a number's variance, the most that noise on it may be where it is kept
+STEPS = 8  # towards the moments of the noisy table
 _SOME_BUDGET = Allowance(mu=1.0)  # a budget decides what to measure, and that was decided
 
 
@@ -29,15 +37,9 @@ def refit_network(
     answers: Sequence[NoisyAnswer], domain: Domain, max_cost: int, num_simulated: int, coins: Coins
 ) -> BayesianNetwork:
     """Fit the network round by round, as the learner did, with nothing left to choose."""
-    counts = [a for a in answers if a.asked.kind == "counts"]
-    single = [a for a in counts if _columns(a) == 1]
-    sets = [a for a in counts if _columns(a) > 2]
-    if [_axes(a)[0].column for a in single] != list(range(len(domain))):
-        raise ValueError("answers must hold one-way counts of each column, once and in order")
-    pairs_last = [*sets, *(a for a in counts if _columns(a) == 2)]
-    measured = Remeasured(single, [axis for a in pairs_last for axis in _axes(a)], domain)
-    rounds = _rounds(answers) or [[]]
-    for i, pairs in enumerate(rounds):
+    single, rounds, sets = _parted(answers, domain)
+    measured = Remeasured(single, sets, rounds, domain)
+    for i, pairs in enumerate(rounds or [[]]):
         measured.take_pairs(pairs)
         is_last = pairs is rounds[-1] and not sets
         network, measured.simulated = fit_network(
@@ -49,6 +51,39 @@ def refit_network(
             measured.estimates(), max_cost, num_simulated, coins.spawn("sets"), is_last=True
         )
     return network
+
+
+def redrawn_network(
+    answers: Sequence[NoisyAnswer],
+    domain: Domain,
+    rows: np.ndarray,
+    max_cost: int,
+    num_simulated: int,
+    coins: Coins,
+) -> BayesianNetwork:
+    """Fit a network at once to answers drawn again; ``rows`` (N, m) are codes of the released model's rows.
+
+    Tables are cleaned against those rows, and keep what the answers say of linear dependence.
+    """
+    single, rounds, sets = _parted(answers, domain)
+    measured = Unshrunk(single, sets, rounds, domain)
+    measured.see(rows)
+    measured.take_pairs([answer for pairs in rounds for answer in pairs])
+    if sets:
+        measured.take_sets(sets)
+    many = int(np.clip(2 * measured.total, FEWEST_SIMULATED, num_simulated))
+    return fit_network(measured.estimates(), max_cost, many, coins, is_last=True)[0]
+
+
+def _parted(
+    answers: Sequence[NoisyAnswer], domain: Domain
+) -> tuple[list[NoisyAnswer], list[list[NoisyAnswer]], list[NoisyAnswer]]:
+    """One-way counts, pair tables of every round, and tables of more columns."""
+    counts = [a for a in answers if a.asked.kind == "counts"]
+    single = [a for a in counts if _columns(a) == 1]
+    if [_axes(a)[0].column for a in single] != list(range(len(domain))):
+        raise ValueError("answers must hold one-way counts of each column, once and in order")
+    return single, _rounds(answers), [a for a in counts if _columns(a) > 2]
 
 
 def _axes(answer: NoisyAnswer) -> Axes:
@@ -89,11 +124,18 @@ def _answer(answer: NoisyAnswer) -> Answer:
 class Remeasured(Measurements):
     """Measurements that were chosen earlier, with the answers of now.
 
-    ``axes`` of the tables that were measured; the last of a column's is the finest.
+    Of the axes of a column in them the last, a pair's, is the finest.
     """
 
-    def __init__(self, single: Sequence[NoisyAnswer], axes: Sequence[Axis], domain: Domain) -> None:
-        self._told = {axis.column: np.asarray(axis.buckets) for axis in axes}
+    def __init__(
+        self,
+        single: Sequence[NoisyAnswer],
+        sets: Sequence[NoisyAnswer],
+        rounds: Sequence[Sequence[NoisyAnswer]],
+        domain: Domain,
+    ) -> None:
+        tables = (*sets, *(answer for pairs in rounds for answer in pairs))
+        self._told = {axis.column: np.asarray(axis.buckets) for a in tables for axis in _axes(a)}
         rows = cast("Queryable", _Answered(single))
         super().__init__(rows, domain, Schedule.make(1.0, _SOME_BUDGET, len(domain)))
 
@@ -126,6 +168,104 @@ class Remeasured(Measurements):
         rows = np.column_stack([level[self.simulated[:, j]] for j, level in enumerate(self._levels)])
         self._sets = SetTables(self._rows, axes, rows, self.total)
         self._sets.take({tuple(axis.column for axis in _axes(a)): _answer(a) for a in answers})
+
+
+class Unshrunk(Remeasured):
+    """The same for inference: what cleaning takes off the linear dependence of two columns is put back.
+
+    Cleaning makes rows more accurate by shrinking what noise may have made. An estimate from them would be
+    shrunk by the same in every table drawn again, and its interval could not tell.
+    """
+
+    def __init__(
+        self,
+        single: Sequence[NoisyAnswer],
+        sets: Sequence[NoisyAnswer],
+        rounds: Sequence[Sequence[NoisyAnswer]],
+        domain: Domain,
+    ) -> None:
+        super().__init__(single, sets, rounds, domain)
+        self._attributes = list(domain)
+
+    def _clean(self, j: int, counts: np.ndarray) -> np.ndarray:
+        """Mean and deviation of a number are those of its noisy counts: ends that are left out bend them."""
+        cleaned = super()._clean(j, counts)
+        k, sigma = len(self._places[j]), self._sigmas[j] / self.total
+        if k:
+            cleaned[:k] = with_deviation(cleaned[:k], counts[:k] / self.total, self._places[j], sigma)
+        return cleaned
+
+    def estimates(self) -> Estimates:
+        """Nor is the network kept from meeting what noise may have made."""
+        return replace(super().estimates(), precision=EXACT)
+
+    def see(self, rows: np.ndarray) -> None:
+        """Take codes (N, m) of rows of the released model as what is known before pairs are."""
+        self.simulated = np.column_stack([b[rows[:, j]] for j, b in enumerate(self.buckets)])
+
+    def _denoised(self, e: Pair, prior: np.ndarray, possible: np.ndarray) -> np.ndarray:
+        rows, columns = (self.coarse[j] * self.total for j in e)
+        seen = nearest_with_margins(self._raw[e][0], rows, columns, possible)
+        scores = [column_scores(self._attributes[j], self.buckets[j], self.margins[j]) for j in e]
+        found = super()._denoised(e, prior, possible)
+        return with_moments(found, seen, rows, columns, possible, scores)
+
+
+def column_scores(attribute: Attribute, buckets: np.ndarray, margin: np.ndarray) -> np.ndarray:
+    """Orthonormal scores (k, buckets) of a column under its margin, all of mean 0.
+
+    One of the mean place of a bucket where the codes are ordered, and one for every other common bucket.
+    """
+    mass, ordered = np.bincount(buckets, margin), len(attribute.places)
+    lines = [np.ones(len(mass))]
+    if ordered:
+        places = attribute.places / max(float(np.abs(attribute.places).max()), 1e-300)
+        within = np.bincount(buckets[:ordered], margin[:ordered], len(mass))
+        lines.append(
+            np.bincount(buckets[:ordered], margin[:ordered] * places, len(mass)) / np.maximum(within, 1e-300)
+        )
+    lines += [np.arange(len(mass)) == b for b in np.unique(buckets[ordered:]) if mass[b] >= COMMON]
+    root = np.sqrt(np.maximum(mass, 1e-12))
+    q, r = np.linalg.qr((np.array(lines) * root).T)
+    return np.asarray((q / root[:, None]).T[1:][np.abs(np.diag(r))[1:] > DEPENDENT])
+
+
+def with_deviation(found: np.ndarray, seen: np.ndarray, places: np.ndarray, sigma: float) -> np.ndarray:
+    """A cleaned margin with the mean and deviation of the noisy one, unless noise is what that would show."""
+    mass = float(found.sum())
+    places = places / max(float(np.abs(places).max()), 1e-300)
+    apart = places - found @ places / max(mass, 1e-300)
+    variance = found @ apart**2 / max(mass, 1e-300)
+    scores = np.stack([apart / np.sqrt(max(variance, 1e-300)), apart**2 / max(variance, 1e-300) - 1])
+    if not sigma * np.linalg.norm(scores[1]) < BORNE * mass or len(np.flatnonzero(found)) < 3:
+        return found
+    goal, metric = scores @ seen, found * scores
+    for _ in range(STEPS):
+        step = np.linalg.lstsq(metric @ scores.T, goal - scores @ found, rcond=None)[0]
+        moved = np.maximum(found + step @ metric, 0)
+        found = moved * (mass / moved.sum())
+    return found
+
+
+def with_moments(
+    found: np.ndarray,
+    seen: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    possible: np.ndarray,
+    scores: Sequence[np.ndarray],
+) -> np.ndarray:
+    """A cleaned count table with the noisy one's mean products of scores, as far as cells >= 0 allow."""
+    # Of scores u, v that are orthonormal under the margins, adding t u v times independence moves the mean
+    # of u v by t, and no margin: a first-order step that is repeated.
+    u, v = scores
+    total = max(float(rows.sum()), 1e-300)
+    apart = np.outer(rows, columns) / total
+    for _ in range(STEPS):
+        found = rake(found * possible, rows, columns)
+        lacking = u @ (seen - found) @ v.T / total
+        found = np.maximum(found + apart * (u.T @ lacking @ v), 0)
+    return found
 
 
 def _pair(answer: NoisyAnswer) -> tuple[int, int]:

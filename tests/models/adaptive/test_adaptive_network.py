@@ -173,3 +173,33 @@ def test_a_table_has_a_cell_at_least():
     assert AdaptiveNetwork(max_cost=1).max_cost == 1
     with pytest.raises(ValueError, match=r"max_cost \(0\) must be a whole number of at least 1"):
         AdaptiveNetwork(max_cost=0)
+
+
+@pytest.mark.parametrize(("workload", "times"), [([["c2", "c0"]], 10), ([["c2", "c0"]], 350), ([], 10)])
+def test_pairs_of_the_workload_are_measured_whatever_they_score(workload, times):
+    """In one round and in two; of columns that are independent. Control: without it they are not."""
+    codes = np.array([*itertools.product(*map(range, CARDS))] * times)
+    budget = ModelBudget(epsilon=1.0, delta=1e-6)
+    ledger = PrivacyLedger(delta=1e-6)
+    with record_calls() as calls:
+        learn(AdaptiveNetwork(workload=workload), codes, domain(), budget, ledger, Coins.from_seed(4))
+    assert ((3, 4) in {call.shape for call in calls}) == bool(workload)
+    assert ledger.total() <= 1.0
+
+
+@pytest.mark.parametrize(
+    "workload", ["ab", [["a"]], [["a", "a"]], ["ab", "cd"], [["a", 1]], 3, None, [[]], {"a": "b"}]
+)
+def test_bad_workloads(workload):
+    with pytest.raises(ValueError, match=r"^workload \(.*lists of at least two columns.*such as"):
+        AdaptiveNetwork(workload=workload)
+
+
+def test_a_workload_has_one_form():
+    """However it was written; columns that a domain lacks are named."""
+    learner = AdaptiveNetwork(workload=[["c2", "c0", "c2"], ("number", "c0")])
+    assert learner == AdaptiveNetwork(workload=(("c2", "c0"), ["number", "c0"]))
+    assert learner.wanted(domain()) == {(0, 2), (0, 3)}
+    learner.check_domain(domain())
+    with pytest.raises(ValueError, match=r"^workload names \['age', 'sex'\], which are not modelled columns"):
+        AdaptiveNetwork(workload=[["sex", "age", "c0"]]).check_domain(domain())

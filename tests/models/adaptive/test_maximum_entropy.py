@@ -7,7 +7,7 @@ import pytest
 
 from sdv_plausible.models.adaptive import maximum_entropy
 from sdv_plausible.models.adaptive.denoising import rake
-from sdv_plausible.models.adaptive.estimates import Estimates
+from sdv_plausible.models.adaptive.estimates import Estimates, Precision
 from sdv_plausible.models.adaptive.maximum_entropy import Known, elimination_order, fit_network
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.coins import Coins
@@ -104,9 +104,9 @@ def test_without_the_loss_through_a_set_the_copy_is_torn_off(monkeypatch: pytest
     assert elimination_order(parity(2))[-1] != 2
 
 
-def fitted(child: np.ndarray, known: list[Known], rows: np.ndarray) -> np.ndarray:
+def fitted(child: np.ndarray, known: list[Known], rows: np.ndarray, rounds: int) -> np.ndarray:
     """Joint mass of each row and the child."""
-    base, weights = maximum_entropy.maximum_entropy_factors(child, known, rows)
+    base, weights = maximum_entropy.maximum_entropy_factors(child, known, rows, Precision(rounds=rounds))
     p = np.tile(base, (len(rows), 1))
     for k, w in zip(known, weights, strict=True):
         p *= w[k.cells(rows)]
@@ -115,7 +115,7 @@ def fitted(child: np.ndarray, known: list[Known], rows: np.ndarray) -> np.ndarra
 
 @pytest.mark.parametrize("rounds", [1, 12])
 @pytest.mark.parametrize("seed", range(3))
-def test_conditionals_with_sets_have_their_margins(seed, rounds, monkeypatch: pytest.MonkeyPatch):
+def test_conditionals_with_sets_have_their_margins(seed, rounds):
     """Parents on uneven levels: the law of parents' levels and child's levels is the target's. Control: one round."""
     rng = np.random.default_rng(seed)
     law = rng.dirichlet(np.ones(12)).reshape(4, 3)
@@ -130,8 +130,7 @@ def test_conditionals_with_sets_have_their_margins(seed, rounds, monkeypatch: py
         Known(parents=(1,), levels=(np.arange(3),), child=np.arange(3), joint=truth.sum(0), **own),
         Known(parents=(0, 1), levels=(level, np.arange(3)), child=child, joint=joint, **own),
     ]
-    monkeypatch.setattr(maximum_entropy, "FITTING_ROUNDS", rounds)
-    p = fitted(truth.sum((0, 1)), known, rows)
+    p = fitted(truth.sum((0, 1)), known, rows, rounds)
     apart = []
     for k in known:
         found = np.zeros_like(k.target)
@@ -141,7 +140,7 @@ def test_conditionals_with_sets_have_their_margins(seed, rounds, monkeypatch: py
 
 
 @pytest.mark.parametrize("scatter", [0.002, 0.0])
-def test_tables_that_differ_by_noise_alone_are_met_together(scatter, monkeypatch: pytest.MonkeyPatch):
+def test_tables_that_differ_by_noise_alone_are_met_together(scatter):
     """A parent and its copy, each measured with noise: no law meets both tables. Control: cells without scatter."""
     rng = np.random.default_rng(0)
     rows = np.repeat(np.arange(20), 500)[:, None].repeat(2, axis=1)
@@ -154,8 +153,7 @@ def test_tables_that_differ_by_noise_alone_are_met_together(scatter, monkeypatch
         Known(parents=(q,), levels=(own,), child=own, joint=t, strength=1.0, scatter=scatter)
         for q, t in enumerate(tables)
     ]
-    monkeypatch.setattr(maximum_entropy, "FITTING_ROUNDS", 12)
-    law = fitted(single, known, rows).reshape(20, 500, 20).sum(axis=1)
+    law = fitted(single, known, rows, 12).reshape(20, 500, 20).sum(axis=1)
     apart = [np.abs(t - link(20, 20, 0.9)).sum() / 2 for t in (law, *tables)]
     assert (apart[0] < 1.2 * max(apart[1:])) == (scatter > 0)
 

@@ -7,7 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sdv_plausible.models.adaptive import refitting
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
+from sdv_plausible.models.adaptive.denoising import nearest_with_margins
+from sdv_plausible.models.adaptive.refitting import column_scores, with_moments
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -38,17 +41,22 @@ def codes() -> np.ndarray:
     return np.column_stack([a, b, c, d, (c ^ d) ^ (rng.random(ROWS) < 0.05)]).astype(np.int32)
 
 
+def learned(learner: AdaptiveNetwork, rows: np.ndarray, domain: Domain, *, epsilon: float, seed: int):
+    """A network and the answers that it was made of."""
+    budget, transcript = ModelBudget(epsilon=epsilon, delta=1e-9), Transcript()
+    door = Queryable(
+        CodeArray(rows, domain.cardinalities), PrivacyLedger(delta=1e-9), learner.plan(domain, budget),
+        Coins.from_seed(seed), transcript=transcript,
+    )  # fmt: skip
+    network = learner.fit(door, domain, budget, Coins.from_seed(seed + 1))
+    return network, tuple(a for a in transcript.answers if a.asked.tables)
+
+
 @pytest.fixture(scope="module")
 def fitted():
     """A network, its answers and the learner: two rounds of pairs and one of sets."""
-    learner, transcript = AdaptiveNetwork(), Transcript()
-    budget = ModelBudget(epsilon=2.0, delta=1e-9)
-    rows = Queryable(
-        CodeArray(codes(), DOMAIN.cardinalities), PrivacyLedger(delta=1e-9), learner.plan(DOMAIN, budget),
-        Coins.from_seed(5), transcript=transcript,
-    )  # fmt: skip
-    network = learner.fit(rows, DOMAIN, budget, Coins.from_seed(6))
-    answers = tuple(a for a in transcript.answers if a.asked.tables)
+    learner = AdaptiveNetwork()
+    network, answers = learned(learner, codes(), DOMAIN, epsilon=2.0, seed=5)
     assert {len(a.asked.tables[0]) for a in answers if a.asked.kind == "counts"} >= {1, 2, 3}
     return learner, network, answers
 
@@ -89,3 +97,68 @@ def test_answers_of_another_table_are_refused(fitted):
     learner, _, answers = fitted
     with pytest.raises(ValueError, match="one-way counts of each column"):
         learner.refit(answers[1:], DOMAIN, Coins.from_seed(7))
+
+
+def test_scores_are_orthonormal_under_the_margin():
+    """Of mean 0, length 1, none along another; a number's follows its places, a missing value has its own."""
+    attribute = Attribute(name="a", kind="integer", lower=(0, 1, 2, 50), upper=(0, 1, 2, 50), nullable=True)
+    margin = np.array([0.3, 0.2, 0.1, 0.1, 0.3])
+    found = column_scores(attribute, np.array([0, 0, 1, 2, 3]), margin)
+    mass = np.array([0.5, 0.1, 0.1, 0.3])
+    np.testing.assert_allclose((found * mass) @ np.vstack([np.ones(4), found]).T, np.eye(2, 3, 1), atol=1e-9)
+    assert abs(np.diff(found[0])[1]) == pytest.approx(48 * abs(np.diff(found[0])[0]) / 1.6)
+    category = Attribute(name="b", kind="categorical", values=tuple("wxyz"))
+    found = column_scores(category, np.arange(4), np.array([0.5, 0.3, 0.19, 0.01]))
+    assert found.shape == (3, 4)  # of the three common ones
+    assert column_scores(category, np.array([0, 0, 1, 1]), np.array([0.5, 0.3, 0.19, 0.01])).shape == (1, 2)
+
+
+@pytest.mark.parametrize("steps", [refitting.STEPS, 0])
+def test_moments_of_the_noisy_table_are_met(monkeypatch, steps):
+    """And the margins are. Control: without a step towards them they are not."""
+    monkeypatch.setattr(refitting, "STEPS", steps)
+    rng = np.random.default_rng(2)
+    rows, columns = np.full(5, 200.0), np.array([400.0, 300.0, 200.0, 100.0])
+    numbers = Attribute(name="a", kind="integer", lower=tuple(range(5)), upper=tuple(range(5)))
+    category = Attribute(name="b", kind="categorical", values=tuple("wxyz"))
+    scores = [
+        column_scores(numbers, np.arange(5), rows / 1000),
+        column_scores(category, np.arange(4), columns / 1000),
+    ]
+    apart = np.outer(rows, columns) / 1000
+    possible = np.ones(apart.shape, dtype=bool)
+    seen = nearest_with_margins(apart + rng.normal(0, 10, apart.shape), rows, columns, possible)
+    found = with_moments(apart, seen, rows, columns, possible, scores)
+    lacking = np.abs(scores[0] @ (seen - found) @ scores[1].T).max()
+    assert (lacking < 1e-6 * np.abs(scores[0] @ (seen - apart) @ scores[1].T).max()) == bool(steps)
+    np.testing.assert_allclose(found.sum(1), rows)
+    np.testing.assert_allclose(found.sum(0), columns)
+
+
+@pytest.mark.parametrize("shrunk", [False, True])
+def test_inference_is_not_shrunk(monkeypatch, shrunk):
+    """A weak link of two numbers, among noise that hides its cells, is as strong in networks drawn again.
+
+    Their mean of 12, over 12 tables, is within 3 standard errors of the truth: false alarms below 1 in 300
+    if seeds were drawn anew. Control: networks of cleaned tables, which keep less than half of it.
+    """
+    if shrunk:
+        monkeypatch.setattr(refitting, "STEPS", 0)
+    domain = Domain(
+        tuple(Attribute(name=n, kind="integer", lower=tuple(range(30)), upper=tuple(range(30))) for n in "ab")
+    )
+    learner, found, truths = AdaptiveNetwork(workload=[["a", "b"]]), [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        a, noise = rng.normal(0, 1, (2, 4000))
+        numbers = np.stack([a, 0.12 * a + np.sqrt(1 - 0.12**2) * noise], axis=1)
+        codes = np.clip(np.round(numbers * 6 + 15), 0, 29).astype(np.int32)
+        _, answers = learned(learner, codes, domain, epsilon=1.0, seed=seed)
+        rows = np.column_stack([rng.permutation(column) for column in codes.T])
+        again = learner.redrawn(
+            redraw(answers, Coins.from_seed(seed)), domain, rows, Coins.from_seed(100 + seed)
+        )
+        found.append(np.corrcoef(again.sample(40_000, Coins.from_seed(seed)).T)[0, 1])
+        truths.append(np.corrcoef(codes.T)[0, 1])
+    apart = np.array(found) - truths
+    assert (abs(apart.mean()) < 3 * apart.std() / np.sqrt(12)) == (not shrunk)
