@@ -28,7 +28,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("-o", "--output", type=Path, required=True, help="HTML page to write: not public")
     add("--domain", type=Path, help="domain JSON: types; others are detected")
     add("--rules", type=Path, help="rules JSON: noted, as made before the rows were shown")
-    on_disk.add_spelling(command)
+    on_disk.add_spelling(command, "real", "synthetic")
     add("--overwrite", action="store_true", help="replace the output if it exists")
 
 
