@@ -28,11 +28,11 @@ class UsageError(ValueError):
     """Something about the command's arguments or files; shown without a traceback."""
 
 
-def add_reading(command: argparse.ArgumentParser) -> None:
+def add_reading(command: argparse.ArgumentParser, *tables: str) -> None:
     """What is read, and how: every cell by itself, by what is declared of its column."""
     command.add_argument("data", type=Path, help="CSV or Parquet file")
     add_declarations(command)
-    add_spelling(command, "data", "public")
+    add_spelling(command, "data", *tables)
 
 
 def add_declarations(command: argparse.ArgumentParser) -> None:

@@ -259,7 +259,7 @@ def _records(path: PathLike, encoding: str, separator: str | None, quote: str) -
             if len(record) != width:
                 raise ValueError(
                     f"{path}: line {at} has {len(record)} cells, the header line {width}: mend "
-                    f"the line; cells that hold a {separator!r} need {quote} around them"
+                    f"the line, or give another separator; cells that hold a {separator!r} need {quote} around them"
                 )
             yield record
 
