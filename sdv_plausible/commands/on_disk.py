@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 HOW_READ = ("encoding", "separator", "quote")  # of the CSV file
 HOW_SPELLED = ("decimal", "thousands", "na_values", "true_values", "false_values")  # of its cells
+ALIKE = (
+    "the synthetic file is written as the real one (default: as this package writes: UTF-8, decimal points, "
+    "between cells what its header line tells)"
+)
 
 
 class UsageError(ValueError):
@@ -55,13 +59,15 @@ def add_spelling(command: argparse.ArgumentParser, *tables: str) -> None:
     add("--na-values", nargs="+", metavar="TEXT", help="texts for missing (default: the empty text alone)")
     add("--true-values", nargs="+", metavar="TEXT", help="texts for true (default: true t yes y 1)")
     add("--false-values", nargs="+", metavar="TEXT", help="texts for false (default: false f no n 0)")
+    if "synthetic" in tables:
+        add("--alike", action="store_true", help=ALIKE)
     command.set_defaults(tables=tables)
 
 
 def check_spelling(options: argparse.Namespace) -> None:
     """Refuse what is said of CSV files where no table is one."""
     known = [getattr(options, name, None) for name in getattr(options, "tables", ())]
-    files = [path for path in known if path is not None]
+    files = [path for path in known if path is not None and not _is_ours(options, path)]
     if (given := how(options, *HOW_READ)) and all(map(_is_parquet, files)):
         name, mark = next(iter(given.items()))
         raise UsageError(f"--{name} ({mark!r}) is of CSV files, and plays no part in Parquet: leave it out")
@@ -223,7 +229,14 @@ def files_of(options: argparse.Namespace, path: Path | None = None) -> Files:
 
 def marks_of(options: argparse.Namespace, path: Path) -> dict[str, Any]:
     """How a table's file is written, as far as that was said."""
+    if _is_ours(options, path):
+        return how(options, "na_values")
     return how(options, *(() if _is_parquet(path) else HOW_READ), *HOW_SPELLED)
+
+
+def _is_ours(options: argparse.Namespace, path: Path) -> bool:
+    """Whether a file is written as this package writes it, whatever is said of the real one."""
+    return path is getattr(options, "synthetic", None) and not options.alike
 
 
 def _is_parquet(path: Path) -> bool:
@@ -263,11 +276,10 @@ def _detected(
     options: argparse.Namespace, names: Sequence[str], rows: Path | None
 ) -> dict[str, dict[str, Any]]:
     from sdv_plausible.sdv.detection import detect_types
-    from sdv_plausible.table.columns.cell_texts import Spelling
 
     texts = {name: {"sdtype": "categorical"} for name in names}
     cells = read(options, texts) if rows is None else read_beside(options, texts, rows)
-    return detect_types(cells, Spelling(**how(options, *HOW_SPELLED)))
+    return detect_types(cells, files_of(options, rows).spelling)
 
 
 def separator_of(text: str) -> str:

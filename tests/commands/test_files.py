@@ -16,6 +16,7 @@ from test_speaking import ANSWERS
 
 from sdv_plausible.commands.cli import COMMANDS, main
 from sdv_plausible.fit.budget import Budget
+from sdv_plausible.table.files.csv_files import read_csv as read
 
 GIVEN = ("encoding", "separator", "quote", "decimal", "thousands", "na_values", "true_values", "false_values")
 
@@ -63,6 +64,7 @@ def test_a_table_with_semicolons_decimal_commas_and_umlauts(name, here, tmp_path
     table["größe; in cm"] = [i % 199 / 2 for i in range(len(table))]
     table.to_csv("people.csv", index=False, sep=";", decimal=",", encoding="latin-1")
     spelled = ["--encoding", "latin-1", *([] if name == "declare" else ["--decimal", ","])]
+    spelled += ["--alike"] if "alike" in options_of(parsers()[name]) else []
     assert main([*told(name, new=tmp_path), *spelled]) == 0
     said = capsys.readouterr()
     assert "that do not fit" not in said.err
@@ -109,7 +111,42 @@ def test_one_table_of_two_may_be_csv(here, tmp_path, capsys):
     pd.read_csv("people.csv").to_csv("people.csv", sep=";", index=False)
     for command in ("inspect", "report"):
         words = ["people.parquet", "people.csv", "--separator", ";", "--domain", "domain.json"]
-        assert main([command, *words, "-o", str(tmp_path / f"{command}.html")]) == 0
+        words += ["-o", str(tmp_path / f"{command}.html")]
+        assert main([command, *words]) == 2
+        assert "plays no part in Parquet" in capsys.readouterr().err
+        assert main([command, *words, "--alike"]) == 0
+
+
+@pytest.mark.parametrize("command", ["report", "report --publishable --allow-no-claim", "inspect"])
+def test_what_this_package_wrote_is_read_as_it_writes(command, tmp_path, monkeypatch, capsys, few_scores):
+    """Whatever the real table is written like."""
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame(
+        {"größe": [1.5, 2.25] * 60, "ort": ["Zürich", "Bern"] * 60, "ja": [True, False] * 60}
+    )
+    said = frame.assign(ja=frame["ja"].map({True: "wahr", False: "falsch"}))
+    said.to_csv("real.csv", index=False, sep=";", decimal=",", encoding="latin-1")
+    frame.to_csv("ours.csv", index=False)
+    shutil.copy("real.csv", "theirs.csv")
+    spelled = ["--encoding", "latin-1", "--decimal", ",", "--true-values", "wahr", "--false-values", "falsch"]
+    spelled += ["--domain", "domain.json"]
+    Path("domain.json").write_text('{"ja": {"sdtype": "boolean"}}')
+    seen = []
+    monkeypatch.setattr(
+        "sdv_plausible.table.files.one_file.read_csv", lambda *a, **k: seen.append(read(*a, **k)) or seen[-1]
+    )
+    for more in (["ours.csv"], ["theirs.csv", "--alike"], ["ours.csv", "--separator", ";"]):
+        name, *rest = command.split()
+        assert main([name, "real.csv", *more, *spelled, *rest, "-o", "page.html", "--overwrite"]) == 0
+        real, synthetic = seen[-2:]
+        pd.testing.assert_frame_equal(real, synthetic)
+        assert synthetic["größe"].tolist() == frame["größe"].tolist()
+    capsys.readouterr()
+    assert main(["inspect", "real.csv", "theirs.csv", *spelled, "-o", "page.html", "--overwrite"]) == 2
+    assert (
+        "theirs.csv: line 1, or one after it, holds no text in the encoding 'utf-8'"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("name", reading())

@@ -28,7 +28,7 @@ TOLD = {
     '"a ""b"";c"\t"d;e;f"': ("\t", ['a "b";c', "d;e;f"]),
     "town;income, CHF;age": (";", ["town", "income, CHF", "age"]),
     '5" pipe;town': (";", ['5" pipe', "town"]),
-    '\n\r\ntown;age': (";", ["town", "age"]),
+    "\n\r\ntown;age": (";", ["town", "age"]),
     "\ufefftown;age": (";", ["town", "age"]),
     '\ufeff"town, ship";age': (";", ["town, ship", "age"]),
 }
@@ -47,7 +47,7 @@ def test_the_header_line_tells_the_separator(line, tmp_path):
 
 def test_as_a_table_that_is_read(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_bytes("ort;größe;\"lohn, CHF\"\nZürich;1,5;7\n".encode("latin-1"))
+    path.write_bytes('ort;größe;"lohn, CHF"\nZürich;1,5;7\n'.encode("latin-1"))
     types = {"größe": {"sdtype": "numerical"}, "lohn, CHF": {"sdtype": "numerical"}}
     assert read_csv(path, types, encoding="latin-1", decimal=",").iloc[0].tolist() == [1.5, 7]
     assert count_unreadable(path, types, encoding="latin-1") == {"größe": 1}
@@ -87,7 +87,7 @@ def test_what_is_no_table(text, tmp_path):
         csv_columns(path, separator="\t")
 
 
-NAMES = st.lists(st.text(st.sampled_from('ab,;\t|"\' '), min_size=1), min_size=2, max_size=5, unique=True)
+NAMES = st.lists(st.text(st.sampled_from("ab,;\t|\"' "), min_size=1), min_size=2, max_size=5, unique=True)
 
 
 @given(names=NAMES, separator=st.sampled_from(SEPARATORS))

@@ -50,7 +50,9 @@ def test_other_forms_of_csv(place):
     browser = place.browser()
     assert browser.open(content=LATIN, encoding="cp1252").url.path.endswith("/columns/")
     for chosen in ("semicolon", ""):
-        browser.open(content=b"town;age\nBern;?\nChur;1,5\n", separator=chosen, na_values="?\r\nNA", decimal="comma")
+        browser.open(
+            content=b"town;age\nBern;?\nChur;1,5\n", separator=chosen, na_values="?\r\nNA", decimal="comma"
+        )
         assert browser.session.review.table.names == ["town", "age"]
         table = read_file(browser.session.review.table.files, {"age": {"sdtype": "numerical"}})
         assert table["age"].fillna(-1).tolist() == [-1, 1.5]
