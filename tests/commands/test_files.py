@@ -181,4 +181,10 @@ def test_half_a_code_book_is_checked_as_far_as_it_goes(here, tmp_path, capsys):
     assert {*json.loads(Path("half.json").read_text())["looked"]} == {"age", "sex"}
     assert main(["check", "people.csv", "--domain", "half.json"]) == 0
     assert "Not declared, and not compared: race, hours_per_week" in capsys.readouterr().out
-    assert main(["fit", "people.csv", "-o", str(tmp_path / "f.release"), "--domain", "half.json"]) == 0
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if "domain.json" in ANSWERS[name][0]])
+def test_half_a_code_book_will_do_for_every_command(name, here, tmp_path):
+    words = json.loads(Path("domain.json").read_text())
+    Path("domain.json").write_text(json.dumps({**words, "race": {"sdtype": None}}))
+    assert main(told(name, new=tmp_path)) == 0
