@@ -229,18 +229,18 @@ def _records(path: PathLike, encoding: str, separator: str | None, quote: str) -
     with open_text(path, encoding) as file:
         lines = file if sys.version_info >= (3, 11) else (line.replace("\0", "\ufffd") for line in file)
         reader: Any = None
-        width, at = None, 0
+        width = None
         while True:
             try:
                 if reader is None:
                     first, separator = ([], separator) if separator is not None else begin(path, lines, quote)
                     reader = csv_reader(itertools.chain(first, lines), separator, quote)
-                record, at = next(reader, None), reader.line_num
+                record = next(reader, None)
             except csv.Error as error:
                 raise ValueError(f"{path}: line {reader.line_num} is not CSV: {error}") from error
             except DAMAGED as error:
                 raise ValueError(
-                    f"{path}: after line {at} it cannot be read ({type(error).__name__}): is it "
+                    f"{path}: after line {_at(reader)} it cannot be read ({type(error).__name__}): is it "
                     "whole, and of the kind that its ending says?"
                 ) from None
             except UnicodeError:  # which holds the bytes: told of outside
@@ -248,7 +248,7 @@ def _records(path: PathLike, encoding: str, separator: str | None, quote: str) -
             if record is _NO_TEXT:
                 told = encoding.removesuffix("-sig")  # the mark is ours
                 raise ValueError(
-                    f"{path}: line {at + 1}, or one after it, holds no text in the encoding "
+                    f"{path}: line {_at(reader) + 1}, or one after it, holds no text in the encoding "
                     f"{told!r}; name the file's own, such as 'cp1252'"
                 )
             if record is None:
@@ -258,10 +258,15 @@ def _records(path: PathLike, encoding: str, separator: str | None, quote: str) -
             width = width or len(record)
             if len(record) != width:
                 raise ValueError(
-                    f"{path}: line {at} has {len(record)} cells, the header line {width}: mend the line, or "
-                    f"give another separator; cells that hold a {separator!r} need {quote} around them"
+                    f"{path}: line {reader.line_num} has {len(record)} cells, the header line {width}: mend the "
+                    f"line, or give another separator; cells that hold a {separator!r} need {quote} around them"
                 )
             yield record
+
+
+def _at(reader: Any) -> int:
+    """Lines that were read; none before the separator is known."""
+    return 0 if reader is None else int(reader.line_num)
 
 
 def _encoding(encoding: Any) -> str:
