@@ -212,7 +212,12 @@ def read(options: argparse.Namespace, types: Mapping[str, Any], path: Path | Non
 
 def read_beside(options: argparse.Namespace, types: Mapping[str, Any], path: Path) -> pd.DataFrame:
     """A table that is compared with the real one, whose columns it must have, declared or detected."""
-    there = names_of(options, types, path)
+    try:
+        there = names_of(options, types, path)
+    except ValueError as error:  # ours, on the header line
+        if not _is_ours(options, path) or not how(options, *HOW_READ, *HOW_SPELLED):
+            raise
+        raise UsageError(f"{error}; if it is written as the real table is, add --alike") from None
     absent = [name for name in types if name not in there]
     if absent:
         raise UsageError(f"{path} lacks the columns {absent} of the real table: leave them out there, too")

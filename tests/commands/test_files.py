@@ -143,10 +143,9 @@ def test_what_this_package_wrote_is_read_as_it_writes(command, tmp_path, monkeyp
         assert synthetic["größe"].tolist() == frame["größe"].tolist()
     capsys.readouterr()
     assert main(["inspect", "real.csv", "theirs.csv", *spelled, "-o", "page.html", "--overwrite"]) == 2
-    assert (
-        "theirs.csv: line 1, or one after it, holds no text in the encoding 'utf-8'"
-        in capsys.readouterr().err
-    )
+    said = capsys.readouterr().err
+    assert "theirs.csv: line 1, or one after it, holds no text in the encoding 'utf-8'" in said
+    assert "add --alike" in said
 
 
 @pytest.mark.parametrize("name", reading())

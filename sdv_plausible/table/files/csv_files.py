@@ -258,8 +258,9 @@ def _records(path: PathLike, encoding: str, separator: str | None, quote: str) -
             width = width or len(record)
             if len(record) != width:
                 raise ValueError(
-                    f"{path}: line {reader.line_num} has {len(record)} cells, the header line {width}: mend the "
-                    f"line, or give another separator; cells that hold a {separator!r} need {quote} around them"
+                    f"{path}: line {reader.line_num} has {len(record)} cells, the header line {width}: mend "
+                    f"the line, or give another separator; cells that hold a {separator!r} need {quote} "
+                    "around them"
                 )
             yield record
 
