@@ -90,7 +90,7 @@ class Browser:
         files |= {key: value for key, value in more.items() if isinstance(value, tuple)}
         texts = {key: value for key, value in more.items() if isinstance(value, str)}
         files = files or {"nothing": ("", b"")}
-        data = {"token": self.token(), "separator": "comma", **texts}
+        data = {"token": self.token(), **texts}
         return self.client.post(HOME + "open", data=data, files=files, headers=ORIGIN)
 
     def keep_columns(self, button="next", **edits):

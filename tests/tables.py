@@ -14,7 +14,7 @@ from sdv_plausible.release.file.documents import write
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from tests.flat import values
 
-__all__ = ["COLUMNS", "DECLARED", "ENGINES", "SEED", "Streamed", "held", "in_memory", "table"]
+__all__ = ["COLUMNS", "DECLARED", "DOUBTFUL", "ENGINES", "SEED", "Streamed", "held", "in_memory", "table"]
 
 ENGINES = tuple(HELD)
 SAME = ("answers", "domain", "ledger", "model", "rules", "seeds")
@@ -40,6 +40,18 @@ DECLARED: dict[str, dict[str, Any]] = {
     "born": {"range_min": "1950-01-01", "range_max": "2009-12-31", "bins": 20},
 }
 SEED = 5
+DOUBTFUL = {
+    "two separators as often": "town;age, in years",
+    "names that hold the other one": "home town, at last;age, in years;sex",
+    "neither by the rules of quotation": '"town";"age",sex',
+    "whole lines in quotation marks": '"town;age"',
+    "one name that holds a comma": '"town, age"',
+    "a quotation mark that is left open": 'town;"age',
+    "a name twice": "town;town",
+    "a name that is empty": "town;",
+    "a name of blanks": "town; ",
+}
+"""First lines of CSV files that do not tell surely what the columns are."""
 
 
 def table(n: int = 3_000) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from typing import Any
 
 from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.speaking import say
+from sdv_plausible.commands.undeclared import filled_in
 from sdv_plausible.fit.options import default_of, typed_default
 
 OURS = "PlausibleDeniabilitySynthesizer"
@@ -57,6 +58,7 @@ def run(options: argparse.Namespace) -> None:
     if options.output.exists() and not options.output.is_dir():
         raise on_disk.UsageError(f"{options.output} must be a folder, and is a file; choose another name")
     other = None if options.synthesizer is None else synthesizer_class(options.synthesizer)
+    options.domain = filled_in(options.domain)
     types = on_disk.declared_types(options)
     metadata, detected = on_disk.metadata_and_detected(options, types)
     epsilon, delta = claim(options)

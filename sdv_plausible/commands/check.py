@@ -7,6 +7,7 @@ import argparse
 from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.looking import NO_RECORD
 from sdv_plausible.commands.speaking import say
+from sdv_plausible.commands.undeclared import filled_in
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -30,13 +31,14 @@ def run(options: argparse.Namespace) -> None:
             "--domain written compares nothing with the rows: declare the ranges in a domain file, which "
             "also keeps a record of the look (--domain domain.json)"
         )
+    given, options.domain = options.domain, filled_in(options.domain)
     types = on_disk.declared_types(options)
+    left, lines = [name for name in on_disk.names_of(options, types) if name not in types], list[str]()
     options.rows_were_read = True
     unread = unreadable(on_disk.files_of(options), types)
-    given, lines = options.domain, list[str]()
     if given is not None or options.rules:
         words = {name: kind.words for name, kind in types.items()}
-        domain, words, rules = rules_with_declarations(options.rules or (), given, words, MAX_BINS)
+        domain, words, rules = rules_with_declarations(options.rules or (), options.domain, words, MAX_BINS)
         declared = read_declarations(domain, "infer", MAX_BINS, words)
         found, looked, shown = compared(declared, rules, words, on_disk.read(options, types))
         lines += [*shown, str(found)]
@@ -47,10 +49,12 @@ def run(options: argparse.Namespace) -> None:
             lines.append(f"{NO_RECORD} do not change the rules now")
     else:
         lines.append(f"{NO_RECORD} do not change the metadata now")
+    if left:
+        lines.append(f"Not declared, and not compared: {', '.join(left)}")
     counts = ", ".join(f"{name} {count:,}" for name, count in unread.items())
     told = f"NOT private, for your eyes. Cells that cannot be read, and count as missing: {counts or 'none'}"
     say(
         options,
         "\n".join([told, *lines]),
-        {"for_the_holder_alone": True, "unreadable": unread, "found": lines},
+        {"for_the_holder_alone": True, "unreadable": unread, "found": lines, "undeclared": left},
     )

@@ -42,7 +42,7 @@ REFUSED, INTERRUPTED = 2, 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; 0 on success, 2 with one clear line on bad input, 130 if interrupted."""
-    from sdv_plausible.commands.on_disk import check_nothing_read_is_written
+    from sdv_plausible.commands.on_disk import check_nothing_read_is_written, check_spelling
     from sdv_plausible.commands.speaking import to_holder, warnings_in_lines
     from sdv_plausible.utils.whole_files import exits_on_signals
 
@@ -54,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with exits_on_signals(), warnings_in_lines():
             check_nothing_read_is_written(options)
+            check_spelling(options)
             options.run(options)
             with suppress(OSError, ValueError, AttributeError):  # the work is done
                 sys.stdout.flush()

@@ -25,7 +25,6 @@ from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks, drafted, read_domain_file
 from sdv_plausible.table.declared.looks import replace_file, with_looks
 from sdv_plausible.table.files.one_file import columns_of, read_file
-from sdv_plausible.table.files.text_files import Files
 from sdv_plausible.utils.whole_files import locked
 from sdv_plausible.web.review.review import Review, Table
 
@@ -64,14 +63,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="C",
         help="of --person: rows used of each (default: %(default)s)",
     )
-    add("--encoding", default="utf-8", help="of the CSV files (default: utf-8)")
-    add(
-        "--separator",
-        type=on_disk.separator_of,
-        default=",",
-        help='between cells (default: ","); "tab" for tabs',
-    )
-    add("--quote", default='"', help="around cells that hold a separator (default: '\"')")
+    on_disk.add_spelling(command, "data", "from_public")
     add("--overwrite", action="store_true", help="replace the output if it exists")
     add(
         "--web",
@@ -97,19 +89,23 @@ def run(options: argparse.Namespace) -> None:
     on_disk.check_output(options.output, options.overwrite or options.web, (".json",))
     if options.web:
         _check_web(options)
-    marks = {key: getattr(options, key) for key in on_disk.HOW_READ}
+    spelled = on_disk.how(options, *on_disk.HOW_SPELLED)
+    if spelled and options.private is None and options.from_public is None and not options.web:
+        raise on_disk.UsageError(
+            f"--{next(iter(spelled)).replace('_', '-')} is of cells, and none is read: leave it out, or take "
+            "--from-public, --private or --web"
+        )
     start = None if options.domain is None else read_domain_file(options.domain)
     known = () if start is None else start.columns
-    table = Table(options.data, on_disk.names_of(options, known), marks)
-    names = table.names
-    found = _found(options, names, marks)
+    names = on_disk.names_of(options, known)
+    found = _found(options, names)
     is_there = options.web and options.output.exists() and not options.overwrite
     file = read_domain_file(options.output) if is_there else drafted(names, found.columns, start)
     kept, learned = list[str](), dict[str, Any]()
     if options.overwrite:
         file, kept = with_looks(file, options.output, names)
     if options.private is not None:
-        file = _learned(options, file, table)
+        file = _learned(options, file)
         learned = {name: file.columns[name] for name in file.private}
     if not options.web:
         kept = _written(options, file, names, learned)
@@ -120,6 +116,7 @@ def run(options: argparse.Namespace) -> None:
             "otherwise than it was then makes no claim, unless it cites its public source"
         )
     if options.web:
+        table = Table(options.data, names, on_disk.marks_of(options, options.data))
         review = Review(file, table, options.output, plan_of, is_saved=is_there, learned=learned)
         _serve(options, review, lines, document)
         return
@@ -233,15 +230,14 @@ def serving(address: str) -> str:
     )
 
 
-def _learned(options: argparse.Namespace, file: DomainFile, table: Table) -> DomainFile:
+def _learned(options: argparse.Namespace, file: DomainFile) -> DomainFile:
     """The file with what was left open, learned from the rows; errors quote no cell."""
     if options.output.exists():
         with locked(options.output.resolve()):  # whoever may not is told before anything is paid
             pass
     budget = opened_budget(options)
     types = column_types(file, person=options.person)  # complains before a row is read
-    options.rows_were_read = True
-    rows = read_file(table.files, types)
+    rows = on_disk.read(options, types)
     neighbours = Neighbours.parse("add_remove", person_of(options.person, options.rows_per_person))
     return learned_file(
         rows,
@@ -258,14 +254,14 @@ def _epsilon(text: str) -> float:
     return float(text.removeprefix("epsilon="))
 
 
-def _found(options: argparse.Namespace, names: Sequence[str], marks: dict[str, Any]) -> Codebook:
+def _found(options: argparse.Namespace, names: Sequence[str]) -> Codebook:
     """What public sources say; where both do, the code book counts."""
     columns: dict[str, Any] = {}
     messages: list[Message] = []
     if options.from_public is not None:
-        public = Files(options.from_public, **marks)
+        public = on_disk.files_of(options, options.from_public)
         texts = read_file(public, {name: {"sdtype": "categorical"} for name in columns_of(public)})
-        found = words_of_table(texts).citing(f"published table {options.from_public.name}")
+        found = words_of_table(texts, public.spelling).citing(f"published table {options.from_public.name}")
         columns |= found.columns
         messages += found.messages
     if options.from_codebook is not None:

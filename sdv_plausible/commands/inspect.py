@@ -15,7 +15,6 @@ from sdv_plausible.evaluation.page.inspection import inspection_page
 from sdv_plausible.evaluation.tables import prepare
 from sdv_plausible.sdv.detection import detect_types
 from sdv_plausible.sdv.metadata import metadata_of
-from sdv_plausible.table.columns.cell_texts import Spelling
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.utils.whole_files import write_whole
 
@@ -28,7 +27,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("-o", "--output", type=Path, required=True, help="HTML page to write: not public")
     add("--domain", type=Path, help="domain JSON: types; others are detected")
     add("--rules", type=Path, help="rules JSON: noted, as made before the rows were shown")
-    on_disk.add_spelling(command)
+    on_disk.add_spelling(command, "real", "synthetic")
     add("--overwrite", action="store_true", help="replace the output if it exists")
 
 
@@ -55,7 +54,7 @@ def inspected(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
     known = {name: kind.words for name, kind in types.items()}
     if rest:
         texts = on_disk.read(options, {name: {"sdtype": "categorical"} for name in rest}, options.real)
-        known |= detect_types(texts, Spelling(**on_disk.how(options, *on_disk.HOW_SPELLED)))
+        known |= detect_types(texts, on_disk.files_of(options, options.real).spelling)
     real = on_disk.read(options, known, options.real)
     synthetic = on_disk.read_beside(options, known, options.synthetic)
     return inspection_page(prepare(real, synthetic, metadata_of(known)), date.today().isoformat()), names

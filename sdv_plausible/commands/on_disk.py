@@ -22,17 +22,21 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 HOW_READ = ("encoding", "separator", "quote")  # of the CSV file
 HOW_SPELLED = ("decimal", "thousands", "na_values", "true_values", "false_values")  # of its cells
+ALIKE = (
+    "the synthetic file is written as the real one (default: as this package writes: UTF-8, decimal points, "
+    "between cells what its header line tells)"
+)
 
 
 class UsageError(ValueError):
     """Something about the command's arguments or files; shown without a traceback."""
 
 
-def add_reading(command: argparse.ArgumentParser) -> None:
+def add_reading(command: argparse.ArgumentParser, *tables: str) -> None:
     """What is read, and how: every cell by itself, by what is declared of its column."""
     command.add_argument("data", type=Path, help="CSV or Parquet file")
     add_declarations(command)
-    add_spelling(command)
+    add_spelling(command, "data", *tables)
 
 
 def add_declarations(command: argparse.ArgumentParser) -> None:
@@ -43,17 +47,30 @@ def add_declarations(command: argparse.ArgumentParser) -> None:
     add("--rules", type=Path, help="rules JSON: what holds in every row")
 
 
-def add_spelling(command: argparse.ArgumentParser) -> None:
-    """How files and their cells are written."""
+def add_spelling(command: argparse.ArgumentParser, *tables: str) -> None:
+    """How the files that some options name, and their cells, are written."""
     add = command.add_argument
-    add("--encoding", default="utf-8", help="of the CSV file (default: utf-8)")
-    add("--separator", type=separator_of, default=",", help='between cells (default: ","); "tab" for tabs')
-    add("--quote", default='"', help="around cells that hold a separator (default: '\"')")
-    add("--decimal", default=".", help='decimal point of numbers (default: ".")')
+    add("--encoding", help="of a CSV file (default: utf-8)")
+    known = 'which of "," ";" "|" and tab the header line has most'
+    add("--separator", type=separator_of, help=f'between cells (default: {known}); "tab" for tabs')
+    add("--quote", help="around cells that hold a separator (default: '\"')")
+    add("--decimal", help='decimal point of numbers (default: ".")')
     add("--thousands", help="mark between groups of three digits (default: none)")
     add("--na-values", nargs="+", metavar="TEXT", help="texts for missing (default: the empty text alone)")
     add("--true-values", nargs="+", metavar="TEXT", help="texts for true (default: true t yes y 1)")
     add("--false-values", nargs="+", metavar="TEXT", help="texts for false (default: false f no n 0)")
+    if "synthetic" in tables:
+        add("--alike", action="store_true", help=ALIKE)
+    command.set_defaults(tables=tables)
+
+
+def check_spelling(options: argparse.Namespace) -> None:
+    """Refuse what is said of CSV files where no table is one."""
+    known = [getattr(options, name, None) for name in getattr(options, "tables", ())]
+    files = [path for path in known if path is not None and not _is_ours(options, path)]
+    if (given := how(options, *HOW_READ)) and all(map(_is_parquet, files)):
+        name, mark = next(iter(given.items()))
+        raise UsageError(f"--{name} ({mark!r}) is of CSV files, and plays no part in Parquet: leave it out")
 
 
 def check_there(*paths: Path | None) -> None:
@@ -180,7 +197,7 @@ def declared_types(options: argparse.Namespace) -> dict[str, ColumnType]:
     types = column_types(options.domain, options.metadata, getattr(options, "person", None))
     if options.only_declared and not types:
         raise UsageError(
-            "--only-declared leaves no column: declare what each is, with --domain or --metadata"
+            "no column is declared, and no other is taken: declare what each is, with --domain or --metadata"
         )
     return types
 
@@ -195,9 +212,14 @@ def read(options: argparse.Namespace, types: Mapping[str, Any], path: Path | Non
 
 def read_beside(options: argparse.Namespace, types: Mapping[str, Any], path: Path) -> pd.DataFrame:
     """A table that is compared with the real one, whose columns it must have, declared or detected."""
-    there = names_of(options, types, path)
+    try:
+        there = names_of(options, types, path)
+    except ValueError as error:  # ours, on the header line
+        if not _is_ours(options, path) or not how(options, *HOW_READ, *HOW_SPELLED):
+            raise
+        raise UsageError(f"{error}; if it is written as the real table is, add --alike") from None
     absent = [name for name in types if name not in there]
-    if absent and len(there) > 1:  # else the separator may be another, as the reader says
+    if absent:
         raise UsageError(f"{path} lacks the columns {absent} of the real table: leave them out there, too")
     return read(options, types, path)
 
@@ -206,7 +228,26 @@ def files_of(options: argparse.Namespace, path: Path | None = None) -> Files:
     """The table's file, or another one, and how it is written."""
     from sdv_plausible.table.files.text_files import Files
 
-    return Files(path or options.data, **how(options, *HOW_READ, *HOW_SPELLED))
+    path = path or options.data
+    return Files(path, **marks_of(options, path))
+
+
+def marks_of(options: argparse.Namespace, path: Path) -> dict[str, Any]:
+    """How a table's file is written, as far as that was said."""
+    if _is_ours(options, path):
+        return how(options, "na_values")
+    return how(options, *(() if _is_parquet(path) else HOW_READ), *HOW_SPELLED)
+
+
+def _is_ours(options: argparse.Namespace, path: Path) -> bool:
+    """Whether a file is written as this package writes it, whatever is said of the real one."""
+    return path is getattr(options, "synthetic", None) and not options.alike
+
+
+def _is_parquet(path: Path) -> bool:
+    from sdv_plausible.table.files.text_files import is_parquet
+
+    return is_parquet(path)
 
 
 def metadata_and_detected(
@@ -240,11 +281,10 @@ def _detected(
     options: argparse.Namespace, names: Sequence[str], rows: Path | None
 ) -> dict[str, dict[str, Any]]:
     from sdv_plausible.sdv.detection import detect_types
-    from sdv_plausible.table.columns.cell_texts import Spelling
 
     texts = {name: {"sdtype": "categorical"} for name in names}
     cells = read(options, texts) if rows is None else read_beside(options, texts, rows)
-    return detect_types(cells, Spelling(**how(options, *HOW_SPELLED)))
+    return detect_types(cells, files_of(options, rows).spelling)
 
 
 def separator_of(text: str) -> str:

@@ -24,7 +24,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("synthetic", type=Path, help="the synthetic rows (CSV or Parquet)")
     add("-o", "--output", type=Path, required=True, help="HTML page to write")
     on_disk.add_declarations(command)
-    on_disk.add_spelling(command)
+    on_disk.add_spelling(command, "data", "synthetic", "holdout")
     add("--release", type=Path, help="the release file: its guarantee and network")
     add("--ledger", type=Path, help="instead of --release: what --ledger wrote")
     add("--holdout", type=Path, help="real rows that were not fitted, for comparison")

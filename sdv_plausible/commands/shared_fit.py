@@ -38,7 +38,7 @@ def add_fitting(command: argparse.ArgumentParser) -> None:
 def add_table(command: argparse.ArgumentParser) -> None:
     """What is read, how, and whether what is there may be replaced."""
     add = command.add_argument
-    on_disk.add_reading(command)
+    on_disk.add_reading(command, "public")
     add("--only-declared", action="store_true", help="leave out columns whose type is not declared")
     add(
         "--scratch",

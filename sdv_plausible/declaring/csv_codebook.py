@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 from pathlib import Path
 from typing import Any
 
 from sdv_plausible.declaring.codebook import Codebook, Message, number, plain, read_text
 from sdv_plausible.table.declared.specifications import told_sdtype
 from sdv_plausible.table.declared.words import check_names, check_words
+from sdv_plausible.table.files.header import begin
+from sdv_plausible.table.files.text_files import csv_reader
 
 _PLAIN_TYPES = {
     **dict.fromkeys(("number", "numeric", "integer", "int", "float", "real", "double"), "numerical"),
@@ -29,7 +32,10 @@ _TRUTH = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0"
 
 def read_csv_codebook(path: Path) -> Codebook:
     """Read a code book in CSV."""
-    reader = csv.DictReader(io.StringIO(read_text(path, "CSV code book"), newline=""), strict=True)
+    text = io.StringIO(read_text(path, "CSV code book"), newline="")
+    first, separator = begin(path, text, '"')
+    reader = csv.DictReader(())
+    reader.reader = csv_reader(itertools.chain(first, text), separator)
     try:
         lines = list(reader)
     except csv.Error as error:

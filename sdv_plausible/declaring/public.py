@@ -10,7 +10,7 @@ import pandas as pd
 
 from sdv_plausible.declaring.codebook import Codebook, categories, number, plain
 from sdv_plausible.table.cells.date_texts import DIGITS, FORMATS, read_date, write_date
-from sdv_plausible.table.columns.cell_texts import PLAIN, kind_of
+from sdv_plausible.table.columns.cell_texts import PLAIN, Spelling, kind_of
 from sdv_plausible.table.columns.column_document import MOST_DIGITS
 
 MOST_VALUES = 1000  # of a category: a longer list is names, or an id
@@ -20,13 +20,13 @@ WARNING = (
 )
 
 
-def words_of_table(table: pd.DataFrame) -> Codebook:
+def words_of_table(table: pd.DataFrame, spelling: Spelling = PLAIN) -> Codebook:
     """Read declarations off a table that was published, nothing of it confidential: text, missing as None."""
     columns: dict[str, Mapping[str, Any]] = {}
     messages = []
     for name in table.columns:
         cells = [str(value) for value in table[name].dropna()]
-        found = _words(cells)
+        found = _words(cells, spelling)
         if found is None:
             many = f"more than {MOST_VALUES:,} different texts" if cells else "no value"
             messages.append((name, f"{many}: is it an id?"))
@@ -36,15 +36,15 @@ def words_of_table(table: pd.DataFrame) -> Codebook:
     return Codebook(columns=columns, messages=tuple(messages))
 
 
-def _words(cells: Sequence[str]) -> dict[str, Any] | None:
+def _words(cells: Sequence[str], spelling: Spelling) -> dict[str, Any] | None:
     values = list(dict.fromkeys(cells))
     if not values:
         return None
-    kinds = {kind_of(value, PLAIN) for value in values}
+    kinds = {kind_of(value, spelling) for value in values}
     if kinds == {"truth"}:
         return {"sdtype": "boolean", "range_values": [False, True]}
     if "number" in kinds and kinds <= {"number", DIGITS}:
-        return _numbers([value.strip().removeprefix("+") for value in values])
+        return _numbers([spelling.plain(value).removeprefix("+") for value in values])
     for form in kinds & {*FORMATS}:  # one at most is the format of all
         if dates := _dates(values, form):
             ends = {"range_min": dates[0], "range_max": dates[-1]}

@@ -6,6 +6,7 @@ import glob
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pandas as pd
 
 from sdv_plausible.sources.source import PART_ROWS, LocalSource, SourceError, quietly
 from sdv_plausible.table.columns.cell_texts import PLAIN, ColumnType, Spelling
-from sdv_plausible.table.files.csv_files import check_csv, csv_blocks, csv_columns
+from sdv_plausible.table.files.csv_files import check_csv, csv_blocks, csv_columns, csv_separator
 from sdv_plausible.table.files.parquet import frame_of, parquet_schema
 from sdv_plausible.table.files.text_files import TEXTS, Files
 
@@ -87,7 +88,11 @@ class CsvSource(LocalSource):
         super().__init__(rows, progress=progress)
         self._paths, self._types, self._written = paths, types, written or Files("")
         # every header: what only a pass would find has been paid for
-        headers = [csv_columns(path, declared=types, **self._written.csv) for path in paths]
+        headers = [csv_columns(path, declared=types, **self._written.csv) for path in paths[:1]]
+        if self._written.separator is None:  # all files are written alike
+            found = csv_separator(paths[0], self._written.encoding, self._written.quote)
+            self._written = replace(self._written, separator=found)
+        headers += [csv_columns(path, declared=types, **self._written.csv) for path in paths[1:]]
         self._names, self.uneven = headers[0], _uneven(paths, headers)
 
     def check_form(self) -> None:

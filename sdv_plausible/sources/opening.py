@@ -105,6 +105,11 @@ class _Files(list[Path]):
         """Whether they are CSV, packed or not."""
         return {path.suffix.lower() for path in self} <= {*TEXTS}
 
+    def of_parquet(self) -> Files:
+        """How their cells are written; what is said of CSV alone is refused."""
+        self.written.check_parquet()
+        return self.written
+
 
 def _named(data: Any) -> Any:
     """The files that a path names; anything else as it is."""
@@ -148,7 +153,7 @@ ENGINES = (
         "Parquet files",
         lambda data: isinstance(data, _Files),
         lambda data, types, rows, shown: parquet_source(
-            data, types, rows, progress=shown, spelling=data.written.spelling
+            data, types, rows, progress=shown, spelling=data.of_parquet().spelling
         ),
     ),
     Engine(

@@ -56,7 +56,8 @@ def test_parquet_and_other_separators(tmp_path):
     frame.to_csv(after, index=False, sep=";", decimal=",")
     assert main(["inspect", str(before), str(before), "-o", str(page)]) == 0
     spelled = ["--separator", ";", "--decimal", ","]
-    assert main(["inspect", str(after), str(after), "-o", str(page), "--overwrite", *spelled]) == 0
+    words = ["inspect", str(after), str(after), "-o", str(page), "--overwrite", *spelled]
+    assert main([*words, "--alike"]) == 0
     assert "2.5" in page.read_text(encoding="utf-8")
 
 

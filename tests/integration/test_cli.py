@@ -79,7 +79,7 @@ def test_synthesize_csv_to_parquet_and_back(people, tmp_path, capsys):
         (["--encoding", "utf-99"], "encoding ('utf-99')"),
         (["--separator", ";;"], "separator (';;')"),
         (["--decimal", "5"], "decimal ('5')"),
-        (["--only-declared"], "--only-declared leaves no column"),
+        (["--only-declared"], "no column is declared, and no other is taken"),
     ],
 )
 def test_bad_options_write_nothing(people, tmp_path, capsys, options, words):

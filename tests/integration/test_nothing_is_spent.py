@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 import pytz
 from sdv.errors import InvalidDataError
-from tables import ENGINES, held
+from tables import DOUBTFUL, ENGINES, held
 
 from sdv_plausible import (
     AdaptiveNetwork,
@@ -345,6 +345,25 @@ def test_every_header_of_a_folder_is_read_before_the_draw(mistake, tmp_path):
     assert refused(by_source, budget, folder, **words)
     table().iloc[:, ::-1].to_csv(folder / "2.csv", index=False)  # in another order: each has names of its own
     by_source(budget, folder, **words)
+    assert charged(budget) > 0
+
+
+@pytest.mark.parametrize("types", ["declared", "voted"])
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("doubt", DOUBTFUL)
+def test_a_doubtful_header_line_costs_nothing(doubt, door, types, tmp_path):
+    """Though the rows would go with it."""
+    path, budget = tmp_path / "people.csv", Budget(2.0, 1e-8, tmp_path / "b")
+    columns = {"town": {"sdtype": "categorical"}, "age": {"sdtype": "categorical"}}
+    given = {"domain": None, "metadata": metadata_from_columns(columns) if door == "synthesizer" else None}
+    if types == "declared":
+        given["domain"] = {name: {**spec, "range_values": ["Bern", "1"]} for name, spec in columns.items()}
+    path.write_text(f"{DOUBTFUL[doubt]}\n" + "Bern;1\n" * 300)
+    with pytest.raises(Exception, match="header line"):
+        DOORS[door][0](budget, path, types=types, **given)
+    assert charged(budget) == 0
+    path.write_text("town;age\n" + "Bern;1\n" * 300)
+    DOORS[door][0](budget, path, types=types, **given)
     assert charged(budget) > 0
 
 

@@ -106,13 +106,15 @@ class Spelling:
 
     def number(self, text: str) -> float:
         """Return the number that a text writes, or NaN if it writes none, or none that a double holds."""
-        text = text.strip()
-        if not self._number.fullmatch(text):
+        if not self._number.fullmatch(text.strip()):
             return math.nan
-        if self.thousands is not None:
-            text = text.replace(self.thousands, "")
-        number = float(text.replace(self.decimal, "."))
+        number = float(self.plain(text))
         return number if math.isfinite(number) else math.nan
+
+    def plain(self, number: str) -> str:
+        """Text of a number as Python writes it."""
+        grouped = number.strip() if self.thousands is None else number.strip().replace(self.thousands, "")
+        return grouped.replace(self.decimal, ".")
 
     def truth(self, text: str) -> bool | None:
         """Return the truth value that a text writes, or None."""

@@ -9,9 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import itertools
-import math
 import os
-import re
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused, shown
-from sdv_plausible.table.cells.date_texts import FORMATS
 from sdv_plausible.table.columns.cell_texts import (
     FALSE_VALUES,
     PLAIN,
@@ -28,18 +25,13 @@ from sdv_plausible.table.columns.cell_texts import (
     CellReader,
     ColumnType,
     Spelling,
-    kind_of,
 )
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.files.text_files import DAMAGED, open_text
+from sdv_plausible.table.files.header import begin, check_names, check_no_record
+from sdv_plausible.table.files.text_files import DAMAGED, MARKS, Files, csv_reader, open_text
 
-LONGEST_CELL = 2**31 - 1  # letters
-MARKS = ("encoding", "separator", "quote")  # how a file is written, not its cells
 BLOCK = 2_000  # records that are held as text at a time
-_NUMBERS = (Spelling(thousands=","), Spelling(decimal=",", thousands="."))  # however a file writes them
-OTHER_SEPARATORS = (";", "\t", "|", ",")
 _NO_TEXT = ["\0"]
-_SEPARATED = re.compile("[;\t|]")
 PathLike = str | os.PathLike[str]
 
 
@@ -49,7 +41,7 @@ def read_csv(
     metadata: Any = None,
     *,
     encoding: str = "utf-8",
-    separator: str = ",",
+    separator: str | None = None,
     quote: str = '"',
     decimal: str = ".",
     thousands: str | None = None,
@@ -70,8 +62,11 @@ def read_csv(
         names are left out.
     encoding : str
         Character encoding; UTF-8 with or without a byte-order mark.
-    separator, quote : str
-        One character each: between cells, and around those that hold a separator or a line break.
+    separator : str or None
+        What stands between cells, one character. None: the one of comma, semicolon, tab and bar that is most
+        often in the header line, outside quotation marks; the rows have no say. If two are, give it.
+    quote : str
+        What stands around cells that hold a separator or a line break, one character.
     decimal, thousands, na_values, true_values, false_values
         How cells are written, see :class:`~sdv_plausible.table.columns.cell_texts.Spelling`.
 
@@ -115,7 +110,7 @@ def csv_blocks(
     rows: int,
     spelling: Spelling = PLAIN,
     encoding: str = "utf-8",
-    separator: str = ",",
+    separator: str | None = None,
     quote: str = '"',
 ) -> Iterator[pd.DataFrame]:
     """Records of a CSV file as :func:`read_csv` reads them, about so many at a time."""
@@ -128,10 +123,18 @@ def csv_blocks(
         yield pd.DataFrame({name: pd.Series(v, dtype=v.dtype) for name, v in values.items()})
 
 
-def check_csv(path: PathLike, encoding: str = "utf-8", separator: str = ",", quote: str = '"') -> None:
+def check_csv(
+    path: PathLike, encoding: str = "utf-8", separator: str | None = None, quote: str = '"'
+) -> None:
     """Raise ValueError if a file is not as :func:`csv_blocks` needs it; what its cells hold has no say."""
     for _ in _lines(path, encoding, separator, quote):
         pass
+
+
+def csv_separator(path: PathLike, encoding: str = "utf-8", quote: str = '"') -> str:
+    """Return what stands between the names in the header line of a CSV file."""
+    with open_text(path, _encoding(encoding)) as file:
+        return begin(path, file, quote)[1]
 
 
 def count_unreadable(
@@ -154,10 +157,7 @@ def count_unreadable(
         Number of present cells that :func:`read_csv` reads as missing, by column, of the columns that have
         any.
     """
-    marks = {
-        key: options.pop(key, default)
-        for key, default in (("encoding", "utf-8"), ("separator", ","), ("quote", '"'))
-    }
+    marks = {key: options.pop(key, getattr(Files, key)) for key in MARKS}
     readers, blocks = _read(path, column_types(domain, metadata), Spelling(**options), **marks)
     for block in blocks:
         for reader, texts in zip(readers.values(), block, strict=True):
@@ -169,20 +169,21 @@ def csv_columns(
     path: PathLike,
     *,
     encoding: str = "utf-8",
-    separator: str = ",",
+    separator: str | None = None,
     quote: str = '"',
     declared: Collection[str] = (),
     known: Collection[str] = (),
 ) -> list[str]:
     """Column names in the header line of a CSV file, with those declared; else as for :func:`read_csv`.
 
-    Unless one of them is ``known``, a number or a date in the line is refused: it may be a record.
+    Unless one of them is ``known``, a number or a date in the line is refused: it may be a record. So is a
+    lone name that holds a separator.
     """
     lines = _lines(path, encoding, separator, quote)
-    header = _header(path, lines, separator, declared)
+    header = check_names(path, next(lines, None), declared, known)
     lines.close()
     if not {*known, *declared}.intersection(header):
-        _check_no_record(path, header)
+        check_no_record(path, header)
     return header
 
 
@@ -191,7 +192,7 @@ def _read(
     types: Mapping[str, ColumnType],
     spelling: Spelling,
     encoding: str,
-    separator: str,
+    separator: str | None,
     quote: str,
 ) -> tuple[dict[str, CellReader], Iterator[list[Sequence[str]]]]:
     """Readers of the declared columns in the file's order, and blocks of texts, one sequence per reader."""
@@ -202,7 +203,7 @@ def _read(
             "'numerical'}}",
         )
     lines = _lines(path, encoding, separator, quote)
-    header = _header(path, lines, separator, types)
+    header = check_names(path, next(lines, None), types)
     readers = {name: CellReader(types[name], spelling) for name in header if name in types}
     return readers, _blocks(lines, [header.index(name) for name in readers])
 
@@ -213,51 +214,9 @@ def _blocks(lines: Iterator[list[str]], wanted: Sequence[int]) -> Iterator[list[
         yield [columns[j] for j in wanted]
 
 
-def _header(path: PathLike, lines: Any, separator: str, declared: Collection[str]) -> list[str]:
-    header = next(lines, None)
-    if header is None:
-        raise ValueError(f"{path} has no header line: it must begin with the names of the columns")
-    header[0] = header[0].removeprefix("\ufeff")
-    place = {name: i for i, name in reversed(list(enumerate(header, start=1)))}
-    for i, name in enumerate(header, start=1):
-        if not name.strip():
-            raise ValueError(
-                f"{path}: column {i} of the header line has no name: give it one, or leave the column out"
-            )
-        if place[name] != i:
-            raise ValueError(
-                f"{path}: columns {place[name]} and {i} of the header line have the same name: rename one"
-            )
-    absent = [name for name in declared if name not in header]
-    if absent:
-        lines.close()
-        other = [
-            mark for mark in OTHER_SEPARATORS if len(header) == 1 and mark != separator and mark in header[0]
-        ]
-        hint = f"; it holds {other[0]!r}: is that the separator?" if other else ""
-        raise ValueError(f"{path}: the header line lacks the declared columns {absent}{hint}")
-    return header
-
-
-def _check_no_record(path: PathLike, header: Sequence[str]) -> None:
-    """Raise ValueError for a number or a date in a header line, by whatever separator."""
-    for i, name in enumerate(header, start=1):
-        if any(_is_value(part) for part in (name, *_SEPARATED.split(name))):
-            raise ValueError(
-                f"{path}: column {i} of the header line is a number or a date, as in a record: the first "
-                "line must name the columns: put such a line first; or, if columns are called so, declare "
-                "one that the line names (domain)"
-            )
-
-
-def _is_value(text: str) -> bool:
-    is_number = any(not math.isnan(way.number(text)) for way in _NUMBERS)
-    return is_number or kind_of(text, Spelling()) in FORMATS
-
-
-def _lines(path: PathLike, encoding: str, separator: str, quote: str) -> Any:
+def _lines(path: PathLike, encoding: str, separator: str | None, quote: str) -> Any:
     """Records of a CSV file, the header line first; all have as many cells as it has."""
-    for name, mark in (("separator", separator), ("quote", quote)):
+    for name, mark in (("quote", quote), *([] if separator is None else [("separator", separator)])):
         if not isinstance(mark, str) or len(mark) != 1 or mark in "\r\n" or separator == quote:
             raise ValueError(
                 f"{name} ({shown(mark)}) must be one character, another one for separator and quote; "
@@ -266,19 +225,22 @@ def _lines(path: PathLike, encoding: str, separator: str, quote: str) -> Any:
     return _records(path, _encoding(encoding), separator, quote)
 
 
-def _records(path: PathLike, encoding: str, separator: str, quote: str) -> Iterator[list[str]]:
+def _records(path: PathLike, encoding: str, separator: str | None, quote: str) -> Iterator[list[str]]:
     with open_text(path, encoding) as file:
-        csv.field_size_limit(LONGEST_CELL)  # the process's own: one long cell would end a fit
         lines = file if sys.version_info >= (3, 11) else (line.replace("\0", "\ufffd") for line in file)
-        reader, width = csv.reader(lines, delimiter=separator, quotechar=quote, strict=True), None
+        reader: Any = None
+        width = None
         while True:
             try:
+                if reader is None:
+                    first, separator = ([], separator) if separator is not None else begin(path, lines, quote)
+                    reader = csv_reader(itertools.chain(first, lines), separator, quote)
                 record = next(reader, None)
             except csv.Error as error:
                 raise ValueError(f"{path}: line {reader.line_num} is not CSV: {error}") from error
             except DAMAGED as error:
                 raise ValueError(
-                    f"{path}: after line {reader.line_num} it cannot be read ({type(error).__name__}): is it "
+                    f"{path}: after line {_at(reader)} it cannot be read ({type(error).__name__}): is it "
                     "whole, and of the kind that its ending says?"
                 ) from None
             except UnicodeError:  # which holds the bytes: told of outside
@@ -286,7 +248,7 @@ def _records(path: PathLike, encoding: str, separator: str, quote: str) -> Itera
             if record is _NO_TEXT:
                 told = encoding.removesuffix("-sig")  # the mark is ours
                 raise ValueError(
-                    f"{path}: line {reader.line_num + 1}, or one after it, holds no text in the encoding "
+                    f"{path}: line {_at(reader) + 1}, or one after it, holds no text in the encoding "
                     f"{told!r}; name the file's own, such as 'cp1252'"
                 )
             if record is None:
@@ -297,9 +259,15 @@ def _records(path: PathLike, encoding: str, separator: str, quote: str) -> Itera
             if len(record) != width:
                 raise ValueError(
                     f"{path}: line {reader.line_num} has {len(record)} cells, the header line {width}: mend "
-                    f"the line; cells that hold a {separator!r} need {quote} around them"
+                    f"the line, or give another separator; cells that hold a {separator!r} need {quote} "
+                    "around them"
                 )
             yield record
+
+
+def _at(reader: Any) -> int:
+    """Lines that were read; none before the separator is known."""
+    return 0 if reader is None else int(reader.line_num)
 
 
 def _encoding(encoding: Any) -> str:

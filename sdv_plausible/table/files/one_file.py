@@ -15,18 +15,25 @@ from sdv_plausible.table.files.text_files import Files, is_parquet
 def columns_of(file: Files, known: Collection[str] = ()) -> list[str]:
     """Names of its columns, from the header alone; errors as for :func:`read_file`."""
     # ``known`` are names that were declared, of which one may hold what looks like another separator.
-    if is_parquet(file.path):
+    if _is_parquet(file):
         return parquet_columns(file.path)
     return csv_columns(file.path, known=known, **file.csv)
 
 
 def read_file(file: Files, types: Any) -> pd.DataFrame:
     """Its rows, each cell by itself as its column is declared; the rest is left out."""
-    if is_parquet(file.path):
+    if _is_parquet(file):
         return read_parquet(file.path, types, **file.cells)
     return read_csv(file.path, types, **file.csv, **file.cells)
 
 
 def unreadable(file: Files, types: Any) -> dict[str, int]:
     """Cells that are not what their column is declared to be, by column: none of a Parquet file."""
-    return {} if is_parquet(file.path) else count_unreadable(file.path, types, **file.csv, **file.cells)
+    return {} if _is_parquet(file) else count_unreadable(file.path, types, **file.csv, **file.cells)
+
+
+def _is_parquet(file: Files) -> bool:
+    """Whether it is; what is said of CSV alone is then refused."""
+    if found := is_parquet(file.path):
+        file.check_parquet()
+    return found

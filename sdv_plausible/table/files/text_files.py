@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import lzma
 import os
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.columns.cell_texts import FALSE_VALUES, TRUE_VALUES, Spelling
 
 UNPACKERS: dict[str, Callable[..., TextIO]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 TEXTS = (".csv", ".tsv", ".txt", *UNPACKERS)  # CSV, packed or not
 NO_TEXT = (".xlsx", ".xls", ".ods", ".zip", ".sav", ".dta", ".feather", ".parquet")  # which people try
+MARKS = ("encoding", "separator", "quote")  # how a file of text is written, not its cells
+LONGEST_CELL = 2**31 - 1  # letters
 DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)  # while reading
 
 
@@ -39,7 +43,7 @@ class Files:
 
     path: str | os.PathLike[str]
     encoding: str = "utf-8"
-    separator: str = ","
+    separator: str | None = None
     quote: str = '"'
     decimal: str = "."
     thousands: str | None = None
@@ -62,9 +66,15 @@ class Files:
         return {name: getattr(self, name) for name in names}
 
     @property
-    def csv(self) -> dict[str, str]:
+    def csv(self) -> dict[str, Any]:
         """Of CSV files alone."""
-        return {"encoding": self.encoding, "separator": self.separator, "quote": self.quote}
+        return {name: getattr(self, name) for name in MARKS}
+
+    def check_parquet(self) -> None:
+        """Raise ValueError if something is said that Parquet files do not have."""
+        for name in MARKS:
+            if (mark := getattr(self, name)) != getattr(Files, name):
+                raise Refused(name, mark, "is of CSV files, and plays no part in Parquet", "leave it out")
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:
@@ -89,3 +99,9 @@ def open_text(path: str | os.PathLike[str], encoding: str) -> TextIO:
     if unpack := UNPACKERS.get(ending):
         return unpack(path, "rt", encoding=encoding, newline="")
     return path.open(encoding=encoding, newline="")
+
+
+def csv_reader(lines: Iterable[str], separator: str = ",", quote: str = '"') -> Any:
+    """Records of lines of text, strictly; a cell may be longer than the module csv has it."""
+    csv.field_size_limit(LONGEST_CELL)  # the process's own, 131,072 else: one long cell would end a fit
+    return csv.reader(lines, delimiter=separator, quotechar=quote, strict=True)

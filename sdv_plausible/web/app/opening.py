@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,9 @@ from sdv_plausible.declaring.readers import read_codebook
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted, read_domain_file
 from sdv_plausible.table.declared.looks import with_earlier
-from sdv_plausible.table.files.csv_files import BLOCK, MARKS, csv_blocks, csv_columns
-from sdv_plausible.table.files.parquet import parquet_columns
-from sdv_plausible.table.files.text_files import is_parquet
+from sdv_plausible.table.files.csv_files import BLOCK, csv_blocks
+from sdv_plausible.table.files.one_file import columns_of
+from sdv_plausible.table.files.text_files import Files, is_parquet
 from sdv_plausible.web.review.review import Review, Table
 
 MEGABYTE = 1_000_000
@@ -100,7 +100,7 @@ class _TooLargeError(Exception):
 DOMAIN = "domain.json"
 ENDINGS = (".csv", ".tsv", ".txt", ".parquet")
 _LOOKED_AT = 100_000  # bytes, for what no text holds
-_MARKS = {"tab": "\t", "semicolon": ";", "comma": ",", "bar": "|"}
+_WORDS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "point": "."}
 
 
 class NoTableError(ValueError):
@@ -110,12 +110,10 @@ class NoTableError(ValueError):
 def marks_of(texts: Mapping[str, str]) -> dict[str, Any]:
     """How a file is read, from the fields of a form."""
     missing = [line.strip() for line in texts.get("na_values", "").splitlines() if line.strip()]
-    return {
-        "encoding": texts.get("encoding", "").strip() or "utf-8",
-        "separator": _MARKS.get(texts.get("separator", ""), ","),
-        "quote": '"',
-        **({"na_values": ["", *missing]} if missing else {}),
-    }
+    typed = texts.get("encoding", "").strip()
+    chosen = {name: _WORDS.get(texts.get(name, "")) for name in ("separator", "decimal")}
+    given = {"encoding": typed, **chosen, "na_values": ["", *missing] if missing else None}
+    return {name: mark for name, mark in given.items() if mark}
 
 
 def opened(path: Path, marks: Mapping[str, Any], known: Collection[str] = ()) -> Table:
@@ -128,38 +126,32 @@ def opened(path: Path, marks: Mapping[str, Any], known: Collection[str] = ()) ->
     if path.stat().st_size == 0:
         raise NoTableError(f"{path.name} is empty: choose the file that holds the table")
     try:
-        names = parquet_columns(path) if is_parquet(path) else _csv_names(path, marks, known)
+        file = Files(path, **marks)
+        if not is_parquet(path):
+            _check_text(path, file.encoding)
+        names = columns_of(file, known)
+        if not is_parquet(path):
+            _check_lines(file, names)
     except (ValueError, OSError) as error:
         raise NoTableError(" ".join(str(error).replace(str(path), path.name).split())) from None
-    if is_parquet(path):
-        marks = {key: value for key, value in marks.items() if key not in MARKS}
     return Table(path, names, marks)
 
 
-def _csv_names(path: Path, marks: Mapping[str, Any], known: Collection[str]) -> list[str]:
-    """Names in the header line, after every line was counted through."""
+def _check_text(path: Path, encoding: str) -> None:
+    """Refuse what is no text, whatever its name says."""
     with path.open("rb") as file:
         start = file.read(_LOOKED_AT)
-    if b"\0" in start and not marks["encoding"].lower().startswith(("utf-16", "utf-32")):
+    if b"\0" in start and not encoding.lower().startswith(("utf-16", "utf-32")):
         raise NoTableError(
             f"{path.name} is no text, though its name ends in {path.suffix}: save the table as CSV (UTF-8)"
         )
-    names = csv_columns(path, known=known, **{key: marks[key] for key in MARKS})
-    if len(names) == 1:
-        _check_single(path, names[0], marks["separator"])
+
+
+def _check_lines(file: Files, names: Sequence[str]) -> None:
+    """Count every line of a CSV file through."""
     first = column_types({names[0]: {"sdtype": "categorical"}})
-    if not sum(map(len, csv_blocks(path, first, BLOCK, **{key: marks[key] for key in MARKS}))):
-        raise NoTableError(f"{path.name} has a header line and no rows")
-    return names
-
-
-def _check_single(path: Path, name: str, separator: str) -> None:
-    """Refuse what has one column because it is something else."""
-    if name.lstrip().startswith(("{", "[", "<", "%PDF")):
-        raise NoTableError(f"{path.name} is no table of lines and cells: save the table as CSV or Parquet")
-    for word, mark in _MARKS.items():
-        if mark in name and mark != separator:
-            raise NoTableError(f"{path.name} seems to have the separator {word}: choose it, and try again")
+    if not sum(map(len, csv_blocks(file.path, first, BLOCK, **file.csv))):
+        raise NoTableError(f"{Path(file.path).name} has a header line and no rows")
 
 
 def review_of(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -25,6 +24,7 @@ from starlette.routing import Route
 from sdv_plausible.fit.options import TESTS
 from sdv_plausible.fit.plan import Plan
 from sdv_plausible.table.declared.domain_file import blanks
+from sdv_plausible.table.files.text_files import csv_reader
 from sdv_plausible.utils.errors import one_line
 from sdv_plausible.web.app import order as orders
 from sdv_plausible.web.app.columns import ColumnsPage
@@ -283,7 +283,7 @@ class App:
         lines: list[list[str]] = [[]]
         if "rows" in made:
             with (fit.folder / FILES["rows"].name).open(encoding="utf-8", newline="") as file:
-                lines = [line for line, _ in zip(csv.reader(file), range(SHOWN_ROWS + 1), strict=False)]
+                lines = [line for line, _ in zip(csv_reader(file), range(SHOWN_ROWS + 1), strict=False)]
         session.note_look(fit.looked)
         return self._page(
             "result", session, "result", fit=fit, made=made, still=still, head=lines[0], rows=lines[1:],

@@ -102,9 +102,7 @@ class Review:
     def compare(self) -> Look:
         """Compare the saved file with the rows; the look is written down before anything is returned."""
         with self._lock:
-            file = self.file
-            if left := blanks(file):
-                raise ValueError(f"fill in the type first, or leave out: {', '.join(left)}")
+            left, file = blanks(self.file), self.file.without_blanks()
             document = file.to_dict()
             types = column_types(document)
             unread = unreadable(self.table.files, document)
@@ -121,7 +119,8 @@ class Review:
                     found[name] = Column(unread.get(name, 0), check.findings, tuple(values))
             notes = note_look(self.output, declared.names)  # whatever a cell is: of others nothing is told
             self._on_look(self.file)
-            return Look(found, tuple(notes))
+            left_out = [f"Not declared, and not compared: {', '.join(left)}"] if left else []
+            return Look(found, (*notes, *left_out))
 
     def note_look(self, names: Collection[str], rules: Collection[str] | None = None) -> None:
         """Write down that rows of these columns are about to be shown, or told about."""

@@ -6,6 +6,7 @@ import json
 
 import pandas as pd
 import pytest
+from tables import DOUBTFUL
 
 from sdv_plausible.table.files.one_file import read_file
 
@@ -27,7 +28,7 @@ DUCKS = b"PAR1 but no Parquet PAR1"
         ("t.csv", b"town,\nBern,1\n", "column 2 of the header line has no name"),
         ("t.csv", b"Bern,31\nChur,47\n", "column 2 of the header line is a number or a date"),
         ("t.csv", b"town,age\nBern,31\nBern\n", "line 3 has 1 cells"),
-        ("t.csv", b"town;age\nBern;31\n", "separator semicolon"),
+        *[("t.csv", f"{header}\nBern;31\n".encode(), "header line") for header in DOUBTFUL.values()],
         ("t.parquet", DUCKS, "cannot be read as Parquet"),
         ("t.xlsx", b"PK", "must end in .csv"),
     ],
@@ -48,17 +49,23 @@ def test_bad_tables(place, name, content, words):
 def test_other_forms_of_csv(place):
     browser = place.browser()
     assert browser.open(content=LATIN, encoding="cp1252").url.path.endswith("/columns/")
-    browser.open(content=b"town;age\nBern;?\n", separator="semicolon", na_values="?\r\nNA")
-    assert browser.session.review.table.names == ["town", "age"]
-    table = read_file(browser.session.review.table.files, {"age": {"sdtype": "numerical"}})
-    assert table["age"].isna().all()
+    for chosen in ("semicolon", ""):
+        browser.open(
+            content=b"town;age\nBern;?\nChur;1,5\n", separator=chosen, na_values="?\r\nNA", decimal="comma"
+        )
+        assert browser.session.review.table.names == ["town", "age"]
+        table = read_file(browser.session.review.table.files, {"age": {"sdtype": "numerical"}})
+        assert table["age"].fillna(-1).tolist() == [-1, 1.5]
 
 
 def test_parquet(place, tmp_path):
     pytest.importorskip("pyarrow")
     pd.DataFrame({"town": ["Bern"]}).to_parquet(tmp_path / "t.parquet")
     browser = place.browser()
-    browser.open("t.parquet", (tmp_path / "t.parquet").read_bytes())
+    content = (tmp_path / "t.parquet").read_bytes()
+    answer = browser.open("t.parquet", content, separator="semicolon")
+    assert "plays no part in Parquet" in answer.text
+    browser.open("t.parquet", content)
     assert browser.session.review.table.path.suffix == ".parquet"
     assert browser.session.review.table.names == ["town"]
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 import pytest
 from reviewing import COLUMNS, write_people
 
+from sdv_plausible import fit_source
 from sdv_plausible.commands.cli import main
 from sdv_plausible.commands.declare import plan_of
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted, read_domain_file
 from sdv_plausible.table.declared.looks import record_look
-from sdv_plausible.table.files.one_file import read_file, unreadable
+from sdv_plausible.table.files.one_file import columns_of, read_file, unreadable
 from sdv_plausible.table.files.text_files import Files
 from sdv_plausible.web.review import review as module
 from sdv_plausible.web.review.review import Review, Table, version
@@ -135,8 +137,9 @@ def test_a_column_that_is_taken_out_and_put_back_keeps_its_look(review):
 def test_blanks_are_neither_compared_nor_planned(review):
     columns = {**COLUMNS, "age": {"sdtype": None}}
     review.save(columns, version(review.file))
-    with pytest.raises(ValueError, match="fill in the type first, or leave out: age"):
-        review.compare()
+    look = review.compare()
+    assert "Not declared, and not compared: age" in look.notes
+    assert "age" not in review.file.looked
     with pytest.raises(ValueError, match="leave out: age"):
         review.plan(columns, 1.0, 1e-9, None)
 
@@ -157,17 +160,22 @@ def test_the_columns_are_the_tables_and_the_files(table, tmp_path):
 
 
 def test_parquet_cells_have_types_of_their_own(tmp_path):
-    table = Table(tmp_path / "people.parquet", ("age",), MARKS)
+    table = Table(tmp_path / "people.parquet", ("age",), {})
     assert table.path.suffix == ".parquet"
     assert unreadable(table.files, {}) == {}
 
 
 def test_a_parquet_table_takes_the_marks_of_its_cells_alone(tmp_path):
-    """The command line has those of CSV files for every table; missing texts are said of either kind."""
+    """Missing texts are said of either kind; what is of CSV files alone plays no part, and is refused."""
     pytest.importorskip("pyarrow")
     path, document = tmp_path / "t.parquet", {"sex": {"sdtype": "categorical"}}
     pd.DataFrame({"sex": ["f", "NA", "m"]}).to_parquet(path)
-    of_csv = {"encoding": "latin-1", "separator": ";", "quote": "'"}
-    assert read_file(Files(path, **of_csv), document)["sex"].tolist() == ["f", "NA", "m"]
-    found = read_file(Files(path, **of_csv, na_values=["", "NA"]), document)["sex"]
+    for name, mark in {"encoding": "latin-1", "separator": ";", "quote": "'"}.items():
+        for read in (columns_of, partial(read_file, types=document), partial(unreadable, types=document)):
+            with pytest.raises(ValueError, match=f"{name} .*plays no part in Parquet"):
+                read(Files(path, **{name: mark}))
+        with pytest.raises(ValueError, match=f"{name} .*plays no part in Parquet"):
+            fit_source(Files(path, **{name: mark}), domain=document)
+    assert read_file(Files(path), document)["sex"].tolist() == ["f", "NA", "m"]
+    found = read_file(Files(path, na_values=["", "NA"]), document)["sex"]
     assert found.isna().tolist() == [False, True, False]
