@@ -146,7 +146,7 @@ class MakingRule(Rule):
             Attributes of what is made, such as a file says they are.
         """
         found = self.attributes(known, attribute_words(made), {})
-        kept = ("provenance", "unit", "buckets", "groups", "counts", "time_zone", "datetime_format")
+        kept = ("provenance", "unit", "buckets", "groups", "counts", "time_zone", "datetime_format", "number_format")
         return len(found) == len(made) and all(
             replace(a, **{part: getattr(b, part) for part in kept}) == b
             for a, b in zip(found, made.values(), strict=True)
@@ -205,6 +205,8 @@ def attribute_words(attributes: Mapping[str, Attribute]) -> dict[str, Words]:
             found[name]["datetime_format"] = attribute.datetime_format
         elif attribute.kind == "integer" or attribute.decimals is not None:
             found[name]["decimal_places"] = attribute.decimals or 0
+        if attribute.number_format is not None:
+            found[name]["number_format"] = attribute.number_format
     return found
 
 

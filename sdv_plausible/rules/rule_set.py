@@ -136,7 +136,8 @@ class RuleSet:
                 found for found in ("edited", "inferred", "private", "declared") if found in needed
             )
             for attribute in rule.attributes(known, self.words or {}, styles):
-                found = replace(attribute, provenance=provenance)
+                spelled = (self.words or {}).get(attribute.name, {}).get("number_format")
+                found = replace(attribute, provenance=provenance, number_format=spelled)
                 known[attribute.name] = made[attribute.name] = found
         return FittedRules(replace(self, words=attribute_words(known)), made) if self else FittedRules()
 

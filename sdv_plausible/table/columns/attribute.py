@@ -12,6 +12,7 @@ import numpy as np
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.cells.dates import check_style
 from sdv_plausible.table.cells.forms import ODD, canonical
+from sdv_plausible.table.cells.number_texts import is_number_format
 from sdv_plausible.table.cells.rounding import LARGEST_STEP, Rounding
 from sdv_plausible.table.cells.series import is_number
 from sdv_plausible.table.cells.values import write_value
@@ -20,6 +21,7 @@ from sdv_plausible.table.columns.column_document import (
     MOST_DIGITS,
     SELDOM,
     SHARED,
+    WORDS,
     Kind,
     Provenance,
     attribute_form,
@@ -65,6 +67,8 @@ class Attribute:
     counts : tuple of int or None
         Categorical and ordinal, of values that were learned: noisy numbers of rows that hold each, and last
         of those that hold another one. Cells that hold another one get one of these in proportion.
+    number_format : str or None
+        Integer and float: how numbers are written where the output is text, such as ``"$1,234.5"``.
     provenance : {"declared", "private", "inferred", "edited"}
         Where the domain came from.
 
@@ -88,6 +92,7 @@ class Attribute:
     buckets: tuple[int, ...] | None = None
     groups: tuple[int, ...] | None = None
     counts: tuple[int, ...] | None = None
+    number_format: str | None = None
     provenance: Provenance = "declared"
 
     def __post_init__(self) -> None:
@@ -175,6 +180,12 @@ class Attribute:
                 raise ValueError(
                     f"column {self.name!r}: {name} ({text!r}) must be text, and the column's kind datetime"
                 )
+        spelled = self.number_format
+        if spelled is not None and not (self.kind in ("integer", "float") and is_number_format(spelled)):
+            raise ValueError(
+                f"column {self.name!r}: number_format ({spelled!r}) must be {WORDS['number_format'].rule}, "
+                "and the column's kind integer or float"
+            )
         if self.decimals is not None and not _in_range(self.decimals, 0, MOST_DIGITS):
             raise ValueError(
                 f"column {self.name!r}: decimals ({self.decimals!r}) must be a whole number from 0 to "
@@ -315,7 +326,7 @@ def write_attribute(attribute: Attribute) -> dict[str, Any]:
         "nullable": bool(attribute.nullable),
         "rounding": None if rounding is None else rounding.to_dict(),
     }
-    found |= {name: list(map(int, found[name])) for name in ("buckets", *SELDOM) if found[name] is not None}
+    found |= {name: list(map(int, found[name])) for name in ("buckets", "groups", "counts") if found[name] is not None}
     return {name: entry for name, entry in found.items() if entry is not None or name not in SELDOM}
 
 

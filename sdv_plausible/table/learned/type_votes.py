@@ -22,10 +22,12 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Asked
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.cells.date_texts import DIGITS, FORMATS, main_form
-from sdv_plausible.table.columns.cell_texts import Spelling, kind_of
+from sdv_plausible.table.cells.number_texts import NUMBER_KINDS, main_number_format
+from sdv_plausible.table.columns.cell_texts import Spelling, kind_of, plain_numbers
 from sdv_plausible.table.learned.raw_counts import ExactColumns, FrequentValues
 
-KINDS = ("missing", "number", "truth", "text", *FORMATS)
+KINDS = ("missing", "truth", "text", *FORMATS, *NUMBER_KINDS)
+_PLACE = {kind: i for i, kind in enumerate(KINDS)}
 UNKNOWN_LENGTHS = (1, 16)  # where noise hides all of them
 LONGEST = 64  # lengths from here on are one
 KIND_SHARE, VALUE_SHARE, LENGTH_SHARE = 0.4, 0.4, 0.2  # of mu^2
@@ -59,9 +61,7 @@ class CellKinds:
         found[0] = missing
         for (_, value), count in zip(values, counts, strict=True):
             text = str(value)
-            found[min(len(text), LONGEST) if self.lengths else KINDS.index(kind_of(text, self.spelling))] += (
-                count
-            )
+            found[min(len(text), LONGEST) if self.lengths else _PLACE[kind_of(text, self.spelling)]] += count
         return found
 
     def sensitivity(self, neighbours: Neighbours) -> float:
@@ -101,8 +101,12 @@ def _voted(rows: Queryable, name: str, spelling: Spelling, each: float, failure:
     decided = max(MOSTLY * present, 2 * hidden)  # twice what another kind may hide
     if digits > decided:
         return {"sdtype": "datetime", "datetime_format": DIGITS}
-    if counts["number"] + digits > decided:  # dates of eight digits, and few of them: numbers
-        return {"sdtype": "numerical"}
+    numbers = {kind: counts[kind] for kind in NUMBER_KINDS}
+    numbers["number"] += digits  # dates of eight digits, and few of them: numbers
+    plain = sum(numbers[kind] for kind in NUMBER_KINDS if kind in plain_numbers(spelling))
+    number_format, read = main_number_format(numbers, present)
+    if max(plain, read) > decided:
+        return {"sdtype": "numerical", **({"number_format": number_format} if read > plain else {})}
     if counts["truth"] > decided:
         return {"sdtype": "boolean"}
     if sum(dates.values()) > decided:
