@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdv_plausible.commands.on_disk import (
@@ -20,7 +20,7 @@ from sdv_plausible.commands.on_disk import (
 from sdv_plausible.fit.options import VOTE_TAKES, default_of
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
-from sdv_plausible.table.declared.declarations import domain_document, given_file
+from sdv_plausible.table.declared.declarations import domain_document, given_file, says_written
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks
 
 
@@ -91,9 +91,21 @@ def columns_of(options: argparse.Namespace) -> Columns:
             "declare them, leave them out (--only-declared), or let them be voted for (--types voted)"
         )
     metadata, detected = metadata_and_detected(options, types)
-    arguments = {"domain": options.domain, **({"types": "detected"} if detected else {})}
+    arguments = {
+        "domain": _with_spellings(options.domain, detected),
+        **({"types": "detected"} if detected else {}),
+    }
     read = {**types, **column_types(detected)}
     return Columns(metadata=metadata, types=read, arguments=arguments, detected=detected)
+
+
+def _with_spellings(domain: Any, detected: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Declarations with the spellings of numbers that were detected, which no metadata holds."""
+    spelled = {n: {**words, "detected": True} for n, words in detected.items() if "number_format" in words}
+    if not spelled or says_written(domain):
+        return domain
+    file = given_file(domain) or DomainFile(columns={})
+    return replace(file, columns={**file.columns, **spelled})
 
 
 def wanted(options: argparse.Namespace) -> str:

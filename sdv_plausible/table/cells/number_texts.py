@@ -1,7 +1,7 @@
 """Numbers as text: the public list of spellings that cells are asked for, and reading and writing them.
 
-A spelling is named by the number 1234.5 written so: ``$1,234.5``, ``1.234,5 €``, ``1234.5%``. Which one a cell
-shows is a function of its own text alone (docs/explanation/proofs/type_votes.md).
+A spelling is named by the number 1234.5 written so: ``$1,234.5``, ``1.234,5 €``, ``1234.5%``. Which one a
+cell shows is a function of its own text alone (docs/explanation/proofs/type_votes.md).
 """
 
 from __future__ import annotations
@@ -97,19 +97,23 @@ def is_number_format(text: str) -> bool:
     return text in _FORMATS
 
 
-def read_number(text: str, form: str) -> float:
-    """Return the number that a text writes in a spelling, or NaN if it writes none."""
+def plain_text(text: str, form: str) -> str:
+    """Return the plain text, such as ``-1234.50``, of a number in a spelling; of none an empty one."""
     text, spelled = text.strip().translate(_SAME), _FORMATS[form]
     shown = _shown(text)
     if shown is None or not spelled.reads(shown):
-        return math.nan
-    digits = "".join("." if c == spelled.decimal else c for c in text if c in f"-0123456789{spelled.decimal}")
-    number = float(digits)
+        return ""
+    return "".join("." if c == spelled.decimal else c for c in text if c in f"-0123456789{spelled.decimal}")
+
+
+def read_number(text: str, form: str) -> float:
+    """Return the number that a text writes in a spelling, or NaN if it writes none that a double holds."""
+    number = float(plain_text(text, form) or math.nan)
     return number if math.isfinite(number) else math.nan
 
 
 def write_number(number: float, form: str, decimals: int | None = None) -> str:
-    """Return the text of a number, its sign first; with all digits that it has, or so many after the point."""
+    """Return the text of a number, its sign first, with all its digits or so many after the point."""
     spelled, exact = _FORMATS[form], Decimal(str(number))
     text = format(exact.copy_abs(), ",f" if decimals is None else f",.{decimals}f")
     marks = str.maketrans({",": spelled.thousands, ".": spelled.decimal})
@@ -133,13 +137,13 @@ def main_number_format(counts: Mapping[str, float], present: float) -> tuple[str
         All cells that are not missing.
     """
     best, most = "", (0.0, 0.0)
+    found = {NUMBER_KINDS[kind]: count for kind, count in counts.items() if count}
     for before, after in _PLACES:
         place = NumberFormat(before, after=after)
-        alike = {NUMBER_KINDS[kind]: count for kind, count in counts.items() if count}
-        own = sum(count for shown, count in alike.items() if (shown.before, shown.after) == (before, after))
+        own = sum(count for shown, count in found.items() if (shown.before, shown.after) == (before, after))
         if not own:
             continue
-        alike = {shown: count for shown, count in alike.items() if shown.marks == place.marks}
+        alike = {shown: count for shown, count in found.items() if shown.marks == place.marks}
         form = _digits(place, alike, present)
         read = sum(count for shown, count in alike.items() if form.reads(shown))
         if (read, own) > most:
@@ -151,7 +155,9 @@ def _digits(place: NumberFormat, alike: Mapping[NumberFormat, float], present: f
     """What stands among the digits of cells that have the same marks."""
 
     def count(thousands: Collection[str], decimals: Collection[str]) -> float:
-        return sum(n for shown, n in alike.items() if shown.thousands in thousands and shown.decimal in decimals)
+        return sum(
+            n for shown, n in alike.items() if shown.thousands in thousands and shown.decimal in decimals
+        )
 
     def order(decimal: str) -> tuple[float, float, float]:
         alone = count(_THOUSANDS, (decimal,))

@@ -326,7 +326,11 @@ def write_attribute(attribute: Attribute) -> dict[str, Any]:
         "nullable": bool(attribute.nullable),
         "rounding": None if rounding is None else rounding.to_dict(),
     }
-    found |= {name: list(map(int, found[name])) for name in ("buckets", "groups", "counts") if found[name] is not None}
+    found |= {
+        name: list(map(int, found[name]))
+        for name in ("buckets", "groups", "counts")
+        if found[name] is not None
+    }
     return {name: entry for name, entry in found.items() if entry is not None or name not in SELDOM}
 
 

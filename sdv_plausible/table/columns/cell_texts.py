@@ -12,7 +12,7 @@ import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,13 @@ from sdv_plausible.table.cells.date_texts import DIGITS, fits, form_of, read_dat
 from sdv_plausible.table.cells.dates import as_nanoseconds
 from sdv_plausible.table.cells.distinct import distinct_values
 from sdv_plausible.table.cells.forms import canonical, has_form
-from sdv_plausible.table.cells.number_texts import NUMBER_KINDS, number_kind, read_number, write_number
+from sdv_plausible.table.cells.number_texts import (
+    NUMBER_KINDS,
+    main_number_format,
+    number_kind,
+    read_number,
+    write_number,
+)
 from sdv_plausible.table.cells.series import as_doubles
 from sdv_plausible.table.columns.column_document import MODELLED_SDTYPES, type_words
 
@@ -160,10 +166,28 @@ def kind_of(text: str, spelling: Spelling) -> str:
     return form_of(stripped) or number or "text"
 
 
+@lru_cache(maxsize=8)
 def plain_numbers(spelling: Spelling) -> frozenset[str]:
     """Kinds of cells that are numbers as the whole table writes them."""
-    shown = {kind for kind in NUMBER_KINDS if not math.isnan(spelling.number(kind))}
-    return frozenset({"number", DIGITS, *shown})
+    return frozenset({"number", *(kind for kind in NUMBER_KINDS if not math.isnan(spelling.number(kind)))})
+
+
+def spelling_of_numbers(counts: Mapping[str, float], spelling: Spelling) -> tuple[str | None, float]:
+    """How the numbers of a column are written, and how many cells of each kind are so.
+
+    Parameters
+    ----------
+    counts : mapping
+        Cells of each kind.
+    spelling : Spelling
+        That of the table; None is returned where no other one reads more.
+    """
+    numbers: dict[str, float] = {kind: counts.get(kind, 0) for kind in NUMBER_KINDS}
+    numbers["number"] += counts.get(DIGITS, 0)
+    plain = sum(numbers[kind] for kind in numbers if kind in plain_numbers(spelling))
+    present = sum(count for kind, count in counts.items() if kind != "missing")
+    form, read = main_number_format(numbers, present)
+    return (form, read) if read > plain else (None, plain)
 
 
 class CellReader:

@@ -155,8 +155,8 @@ WORDS: dict[str, Word] = {
     "number_format": Word(
         about="form", title="Spelling of numbers", suits=_NUMBERS, left_out="plain numbers",
         meaning="The number 1234.5 as the column spells numbers, such as $1,234.5, 1.234,5 € or 1234.5%",
-        rule="the number 1234.5 written as the column's cells are, such as '$1,234.5', '1.234,5 €', '1 234,5' "
-        "or '1234.5%'; leave it out for plain numbers",
+        rule="the number 1234.5 written as the column's cells are, such as '$1,234.5', '1.234,5 €', "
+        "'1 234,5' or '1234.5%'; leave it out for plain numbers",
         form={"type": "string", "pattern": NUMBER_FORMAT}, holds=is_number_format,
     ),
     "parts": Word(

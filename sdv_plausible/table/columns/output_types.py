@@ -57,7 +57,7 @@ def _spelled(attribute: Attribute, cell: Any) -> Any:
 
 
 def usual_types(table: pd.DataFrame, domain: Domain) -> pd.DataFrame:
-    """Give synthetic truth values and numeric categories the type that pandas has, and numbers their spelling."""
+    """Give synthetic truth values, numbers and categories the type that pandas has, or their spelling."""
     by_text = {str(name): name for name in table.columns}  # columns named by numbers have them again
     for attribute in domain:
         plain = attribute.values and not any(isinstance(v, str) for v in attribute.values)

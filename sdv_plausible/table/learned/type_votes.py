@@ -22,8 +22,8 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Asked
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.cells.date_texts import DIGITS, FORMATS, main_form
-from sdv_plausible.table.cells.number_texts import NUMBER_KINDS, main_number_format
-from sdv_plausible.table.columns.cell_texts import Spelling, kind_of, plain_numbers
+from sdv_plausible.table.cells.number_texts import NUMBER_KINDS
+from sdv_plausible.table.columns.cell_texts import Spelling, kind_of, spelling_of_numbers
 from sdv_plausible.table.learned.raw_counts import ExactColumns, FrequentValues
 
 KINDS = ("missing", "truth", "text", *FORMATS, *NUMBER_KINDS)
@@ -101,12 +101,10 @@ def _voted(rows: Queryable, name: str, spelling: Spelling, each: float, failure:
     decided = max(MOSTLY * present, 2 * hidden)  # twice what another kind may hide
     if digits > decided:
         return {"sdtype": "datetime", "datetime_format": DIGITS}
-    numbers = {kind: counts[kind] for kind in NUMBER_KINDS}
-    numbers["number"] += digits  # dates of eight digits, and few of them: numbers
-    plain = sum(numbers[kind] for kind in NUMBER_KINDS if kind in plain_numbers(spelling))
-    number_format, read = main_number_format(numbers, present)
-    if max(plain, read) > decided:
-        return {"sdtype": "numerical", **({"number_format": number_format} if read > plain else {})}
+    number_format, numbers = spelling_of_numbers(counts, spelling)
+    if numbers > decided:  # among them dates of eight digits, where they are few
+        spelled = {} if number_format is None else {"number_format": number_format}
+        return {"sdtype": "numerical", **spelled}
     if counts["truth"] > decided:
         return {"sdtype": "boolean"}
     if sum(dates.values()) > decided:
