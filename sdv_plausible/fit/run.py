@@ -30,7 +30,7 @@ from sdv_plausible.fit.learning import fit_release
 from sdv_plausible.fit.plan import Plan, plan
 from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.rows import Rows, TableRows
-from sdv_plausible.fit.said import of_noise
+from sdv_plausible.fit.said import invented, of_noise, of_types, personal
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.fit.told import CATEGORY, MOMENTS, Told
 from sdv_plausible.mechanism.drawing.sampler import Sampler
@@ -150,7 +150,13 @@ class Fit:
         if found.ledger.claims_privacy and math.isinf(found.ledger.total()):
             raise delta_too_small(settings)
         return replace(
-            found, warnings=(*self.told.warnings(), *found.warnings, *private.warnings(table_rows))
+            found,
+            warnings=(
+                *self.told.warnings(),
+                *personal(self.specs, self.declared),
+                *found.warnings,
+                *private.warnings(table_rows),
+            ),
         )
 
     def _check_plan(self, settings: Settings, domain: Domain, extra: Sequence[LedgerEntry]) -> None:
@@ -298,7 +304,8 @@ class Fit:
         if opened.ledger.before_charge is not None:  # within the envelope, too, a fit keeps to its plan
             opened.ledger.before_charge = only_planned(fit.plan().ledger)
         opened.ledger.charge(*fit._envelope(fit.settings))
-        teller.tell_of_types(types)
+        teller.tell_all(invented(types))
+        opened.ledger.charge(*of_types(types))
         teller.tell_of_omega(self.settings.test.user_omega, len(fit.specs))
         rows = rows.read_again(column_types(types), self.told.spelling, fit.rules)
         return replace(fit._learned(rows, opened, coins, teller), types=types)
@@ -354,7 +361,7 @@ class Fit:
         teller.tell_of_domain(domain)
         teller.tell_of_digits(domain, private.digits, transcript.answers)
         teller.tell_of_structure(self.learner.arcs, sampler.model, domain)
-        teller.tell_of_noise(noise)
+        teller.tell_all([*noise, *personal(self.specs, self.declared)])
         return Found(
             domain=domain, rules=rules, sampler=sampler, ledger=opened.closed(), charge=opened.charge
         )
