@@ -80,8 +80,8 @@ def personal(specs: Specs, declared: Declarations) -> list[str]:
     first = next(iter(names))
     return [
         f"by their names {', '.join(names)} may tell who people are: texts that enough rows share are "
-        f'released as they are. Have them invented (domain={{"{first}": {{"sdtype": "{names[first]}"}}}}), or '
-        "list their values (range_values) where these are public"
+        f'released as they are. Have them invented (domain={{"{first}": {{"sdtype": "{names[first]}"}}}}), '
+        "or list their values (range_values) where these are public"
     ]
 
 

@@ -12,9 +12,9 @@ SAY = {
 }  # fmt: skip
 """Words for what names a person, and the sdtype that invents such cells."""
 BESIDE = frozenset((
-    "e", "first", "last", "full", "given", "family", "middle", "maiden", "user", "customer", "client", "patient",
-    "person", "student", "employee", "member", "contact", "home", "work", "office", "private", "mobile", "cell",
-    "number", "no", "line", "postal", "mailing", "billing", "shipping", "delivery",
+    "e", "first", "last", "full", "given", "family", "middle", "maiden", "user", "customer", "client",
+    "patient", "person", "student", "employee", "member", "contact", "home", "work", "office", "private",
+    "mobile", "cell", "number", "no", "line", "postal", "mailing", "billing", "shipping", "delivery",
 ))  # fmt: skip
 """Words that may stand beside them: a name with any other word (filename_count, product_name) says less."""
 _WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
