@@ -50,10 +50,10 @@ from sdv_plausible.release.file.sections import check_sections
 from sdv_plausible.rules.declared import rule_entries
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.table.building import build_domain, domain_entries
-from sdv_plausible.table.columns.cell_texts import ColumnType, read_again
+from sdv_plausible.table.columns.cell_texts import read_again
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.declared.declarations import Declarations, Specs, number_formats
+from sdv_plausible.table.declared.declarations import Declarations, Specs
 from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
 
 
@@ -149,15 +149,8 @@ class Fit:
         )  # fmt: skip
         if found.ledger.claims_privacy and math.isinf(found.ledger.total()):
             raise delta_too_small(settings)
-        return replace(
-            found,
-            warnings=(
-                *self.told.warnings(),
-                *personal(self.specs, self.declared),
-                *found.warnings,
-                *private.warnings(table_rows),
-            ),
-        )
+        told = (*self.told.warnings(), *personal(self.specs, self.declared))
+        return replace(found, warnings=(*told, *found.warnings, *private.warnings(table_rows)))
 
     def _check_plan(self, settings: Settings, domain: Domain, extra: Sequence[LedgerEntry]) -> None:
         """Refuse a learner whose cost would hang on answers, before anything is paid."""
@@ -292,7 +285,7 @@ class Fit:
         rows = chosen(rows, self.settings.neighbours, coins, teller)
         if isinstance(rows, TableRows) and (errors := self.settings.test.complaints(len(rows))):
             raise ValueError(" ".join(errors))
-        if spelled := self._spelled:
+        if spelled := self.declared.spelled(self.rules.words or {}):
             rows = rows.read_again(spelled, self.told.spelling, self.rules)
         if self.earlier.entries:
             opened.ledger.charge(*self.earlier.entries)
@@ -309,17 +302,6 @@ class Fit:
         teller.tell_of_omega(self.settings.test.user_omega, len(fit.specs))
         rows = rows.read_again(column_types(types), self.told.spelling, fit.rules)
         return replace(fit._learned(rows, opened, coins, teller), types=types)
-
-    @property
-    def _spelled(self) -> dict[str, ColumnType]:
-        """Columns whose numbers are declared to be written as text."""
-        forms = {**number_formats(self.rules.words or {}), **self.declared.number_formats}
-        known = {name: self.declared.known(name) for name in forms}
-        texts = {name: one.texts if one is not None else () for name, one in known.items()}
-        return {
-            name: ColumnType(name=name, sdtype="numerical", number_format=form, values=texts[name])
-            for name, form in forms.items()
-        }
 
     def _voted(self, rows: Rows, opened: Opened, coins: Coins) -> dict[str, dict[str, Any]]:
         """Let the cells of the persons' rows vote on the types that are open."""

@@ -33,6 +33,11 @@ _NUMBER = re.compile(
 )
 NUMBER_FORMAT = rf"^((?:{_MARKS}) ?)?1[,. ']?234[.,]5( ?(?:%|{_MARKS}))?$"
 
+FORMAT_RULE = (
+    "the number 1234.5 written as the column's cells are, such as '$1,234.5', '1.234,5 €', '1 234,5' or "
+    "'1234.5%'"
+)
+
 
 class NumberFormat(NamedTuple):
     """One spelling, or what one cell shows of it: no ``decimal`` where there is no fraction."""
@@ -95,6 +100,14 @@ def _shown(text: str) -> NumberFormat | None:
 def is_number_format(text: str) -> bool:
     """Whether a text names a spelling of the list."""
     return text in _FORMATS
+
+
+def check_number_format(name: str, form: Any, kind: str) -> None:
+    """Refuse what is no spelling of the list, and one of a column that holds no numbers."""
+    if form is not None and not (kind in ("integer", "float") and isinstance(form, str) and form in _FORMATS):
+        raise ValueError(
+            f"column {name!r}: number_format ({form!r}) must be {FORMAT_RULE}, and its kind integer or float"
+        )
 
 
 def plain_text(text: str, form: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.cells.dates import check_style
 from sdv_plausible.table.cells.forms import ODD, canonical
-from sdv_plausible.table.cells.number_texts import is_number_format
+from sdv_plausible.table.cells.number_texts import check_number_format
 from sdv_plausible.table.cells.rounding import LARGEST_STEP, Rounding
 from sdv_plausible.table.cells.series import is_number
 from sdv_plausible.table.cells.values import write_value
@@ -21,7 +21,6 @@ from sdv_plausible.table.columns.column_document import (
     MOST_DIGITS,
     SELDOM,
     SHARED,
-    WORDS,
     Kind,
     Provenance,
     attribute_form,
@@ -121,7 +120,6 @@ class Attribute:
                 f"column {self.name!r}: buckets ({self.buckets!r}) must name one bucket, a whole number from "
                 f"0 on, for each of the {self.cardinality} codes"
             )
-
         self._check_groups()
         self._check_counts()
 
@@ -180,12 +178,7 @@ class Attribute:
                 raise ValueError(
                     f"column {self.name!r}: {name} ({text!r}) must be text, and the column's kind datetime"
                 )
-        spelled = self.number_format
-        if spelled is not None and not (self.kind in ("integer", "float") and is_number_format(spelled)):
-            raise ValueError(
-                f"column {self.name!r}: number_format ({spelled!r}) must be {WORDS['number_format'].rule}, "
-                "and the column's kind integer or float"
-            )
+        check_number_format(self.name, self.number_format, self.kind)
         if self.decimals is not None and not _in_range(self.decimals, 0, MOST_DIGITS):
             raise ValueError(
                 f"column {self.name!r}: decimals ({self.decimals!r}) must be a whole number from 0 to "
@@ -326,11 +319,8 @@ def write_attribute(attribute: Attribute) -> dict[str, Any]:
         "nullable": bool(attribute.nullable),
         "rounding": None if rounding is None else rounding.to_dict(),
     }
-    found |= {
-        name: list(map(int, found[name]))
-        for name in ("buckets", "groups", "counts")
-        if found[name] is not None
-    }
+    codes = [name for name in ("buckets", "groups", "counts") if found[name] is not None]
+    found |= {name: list(map(int, found[name])) for name in codes}
     return {name: entry for name, entry in found.items() if entry is not None or name not in SELDOM}
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from sdv_plausible.table.cells.dates import resolution_step
 from sdv_plausible.table.cells.forms import LONGEST_NAME
-from sdv_plausible.table.cells.number_texts import NUMBER_FORMAT, is_number_format
+from sdv_plausible.table.cells.number_texts import FORMAT_RULE, NUMBER_FORMAT, is_number_format
 from sdv_plausible.table.cells.rounding import LARGEST_STEP
 from sdv_plausible.table.cells.series import is_number
 from sdv_plausible.table.cells.values import DATES, VALUE, ZONE_FORM, value_of
@@ -155,8 +155,7 @@ WORDS: dict[str, Word] = {
     "number_format": Word(
         about="form", title="Spelling of numbers", suits=_NUMBERS, left_out="plain numbers",
         meaning="The number 1234.5 as the column spells numbers, such as $1,234.5, 1.234,5 € or 1234.5%",
-        rule="the number 1234.5 written as the column's cells are, such as '$1,234.5', '1.234,5 €', "
-        "'1 234,5' or '1234.5%'; leave it out for plain numbers",
+        rule=f"{FORMAT_RULE}; leave it out for plain numbers",
         form={"type": "string", "pattern": NUMBER_FORMAT}, holds=is_number_format,
     ),
     "parts": Word(

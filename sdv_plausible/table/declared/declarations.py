@@ -11,6 +11,7 @@ from typing import Any, Literal
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.table.cells.forms import LONGEST_TEXT, is_text
+from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.column_document import TYPE_WORDS, Provenance
 from sdv_plausible.table.columns.domain import MOST_BINS, Attribute, Domain
 from sdv_plausible.table.columns.domain import SCHEMA as DOMAIN_SCHEMA
@@ -131,6 +132,16 @@ class Declarations:
         bounds = self.bounds.get(name)
         known = bounds.plain if bounds else self.attributes.get(name)
         return self.marked(known) if known else None
+
+    def spelled(self, words: Specs) -> dict[str, ColumnType]:
+        """Columns of text that are numbers: those declared, and others whose words are known."""
+        forms = {**number_formats(words), **self.number_formats}
+        known = {name: self.known(name) for name in forms}
+        texts = {name: one.texts if one is not None else () for name, one in known.items()}
+        return {
+            name: ColumnType(name=name, sdtype="numerical", number_format=form, values=texts[name])
+            for name, form in forms.items()
+        }
 
     def leads_to(self, attribute: Attribute) -> bool:
         """Whether a column's declaration comes to this attribute, or its bins were learned in the range."""
