@@ -214,8 +214,6 @@ def attribute_words(attributes: Mapping[str, Attribute]) -> dict[str, Words]:
             found[name]["datetime_format"] = attribute.datetime_format
         elif attribute.kind == "integer" or attribute.decimals is not None:
             found[name]["decimal_places"] = attribute.decimals or 0
-        if attribute.number_format is not None:
-            found[name]["number_format"] = attribute.number_format
     return found
 
 

@@ -65,7 +65,7 @@ def with_types(metadata: Any, columns: Mapping[str, Mapping[str, Any]]) -> Any:
     """
     document = metadata.to_dict()
     for table in document.get("tables", {"table": document}).values():
-        table["columns"] = schema_of(columns)
+        table["columns"] = {name: dict(words) for name, words in columns.items()}
         for key in ("primary_key", "alternate_keys", "column_relationships"):
             table.pop(key, None)
     return type(metadata).load_from_dict(document)

@@ -13,7 +13,7 @@ from sdv.sampling import Condition
 
 from sdv_plausible import Domain, PlausibleDeniabilitySynthesizer, Release, fit_source, metadata_of
 from sdv_plausible.commands.cli import main
-from sdv_plausible.rules import Sum
+from sdv_plausible.rules import Inequality, Sum
 from sdv_plausible.table.cells.number_texts import read_number, read_numbers, write_number
 
 ROWS = 2000
@@ -158,6 +158,16 @@ def test_a_detection_keeps_the_spelling_too(tmp_path):
     assert_alike(pd.read_csv(out, dtype=object), ["share", "dear"])
 
 
+def test_a_detection_beside_metadata_that_holds_no_spelling(tmp_path):
+    path, out = tmp_path / "table.csv", tmp_path / "out.csv"
+    spelled()[["share", "dear"]].iloc[:-2].to_csv(path, index=False)
+    known = metadata_of({"share": {"sdtype": "categorical"}})
+    known.save_to_json(tmp_path / "metadata.json")
+    given = ["--metadata", str(tmp_path / "metadata.json"), "--types", "detected"]
+    main(["synthesize", str(path), "-o", str(out), "-n", "300", *given])
+    assert_alike(pd.read_csv(out, dtype=object), ["dear"])
+
+
 def test_check_says_what_is_not_in_the_spelling(capsys):
     synth = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain=DECLARED)
     found = synth.check(spelled()[list(DECLARED)].iloc[:-1])
@@ -183,6 +193,30 @@ def test_rules_make_columns_of_numbers_that_are_text():
     read = pd.DataFrame({name: read_numbers(rows[name], form) for name, form in forms.items()})
     assert (read["total"] == read["a"] + read["b"]).all()
     assert [write_number(int(x), forms["total"], 0) for x in read["total"]] == list(rows["total"])
+
+
+def test_a_distance_is_read_from_spelled_columns_and_kept_in_a_release(tmp_path):
+    """The model sees the distance of two texts, and the second column is made of it."""
+    low = np.arange(1000) % 300 + 1000
+    table = pd.DataFrame({"net": low, "gross": low + 7})
+    texts = table.map(lambda x: write_number(int(x), "$1,234.5", 0))
+    domain = {
+        name: {"range_min": 1000, "range_max": 1400, "sdtype": "numerical", "number_format": "$1,234.5"}
+        for name in table
+    }
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_of(domain), domain=domain, rules=[Inequality("net", "gross")], epsilon=20.0, random_state=1
+    )
+    texts.to_csv(tmp_path / "table.csv", index=False)
+    for rows in (texts, tmp_path / "table.csv"):
+        synth.fit(rows)
+        release = synth.release(allow_no_claim=True)
+        again = Release.from_bytes(release.to_bytes())
+        anew = PlausibleDeniabilitySynthesizer.from_release(release, random_state=1)
+        anew.fit(rows)
+        for drawn in (synth.sample(200), again.sample(200), anew.sample(200)):
+            read = pd.DataFrame({name: read_numbers(drawn[name], "$1,234.5") for name in table})
+            assert (read["gross"] - read["net"]).median() == 7
 
 
 @pytest.mark.parametrize("bad", ["1234.5", "$1,234.50", "$12", "₿1234.5", 5, "1,234,5"])
