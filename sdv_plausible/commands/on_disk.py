@@ -214,13 +214,12 @@ def metadata_and_detected(
 ) -> tuple[Any, dict[str, dict[str, Any]]]:
     """SDV's metadata, and detected types of columns that nobody declared: of the table, unless of rows."""
     from sdv_plausible.sdv.metadata import load_metadata, metadata_of
-    from sdv_plausible.table.columns.column_document import schema_of
 
     rest = [name for name in names_of(options, types) if name not in types and not options.only_declared]
     detected = _detected(options, rest, rows) if rest else {}
     if options.metadata is None:
         return metadata_of(in_order(options, {**types, **detected})), detected
-    return load_metadata(options.metadata, schema_of(detected)), detected
+    return load_metadata(options.metadata, detected), detected
 
 
 def in_order(options: argparse.Namespace, columns: Mapping[str, Kind]) -> dict[str, Kind]:

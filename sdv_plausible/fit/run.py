@@ -285,7 +285,7 @@ class Fit:
         rows = chosen(rows, self.settings.neighbours, coins, teller)
         if isinstance(rows, TableRows) and (errors := self.settings.test.complaints(len(rows))):
             raise ValueError(" ".join(errors))
-        if spelled := self.declared.spelled(self.rules.words or {}):
+        if spelled := self.declared.spelled:
             rows = rows.read_again(spelled, self.told.spelling, self.rules)
         if self.earlier.entries:
             opened.ledger.charge(*self.earlier.entries)

@@ -191,11 +191,7 @@ class Again(Source):
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
         """No row of some columns."""
-        return self.read(self.source.empty(names))
-
-    def read(self, part: pd.DataFrame) -> pd.DataFrame:
-        """A part of the source as it is read here."""
-        return read_again(part, self._types, self._spelling)
+        return read_again(self.source.empty(names), self._types, self._spelling)
 
     def total(self, work: Work[T], names: Sequence[str]) -> T:
         """Counts of all parts."""

@@ -70,19 +70,14 @@ class SourceRows(SeesRows):
 
     def begins(self, most: int) -> pd.DataFrame:
         """The first rows; none of a cluster's, which stay where they are."""
-        source: Source | None = self._source
-        again = []
+        source = self._source
         while isinstance(source, Again):
-            again.append(source)
             source = source.source
         if not isinstance(source, LocalSource):
             return self.schema()
         found, missing = [self.schema().astype(object)], most
         for part in source.parts(self._names):
-            first = with_objects(part.iloc[:missing])
-            for one in reversed(again):
-                first = one.read(first)
-            found.append(first)
+            found.append(with_objects(part.iloc[:missing]))
             missing -= len(part)
             if missing <= 0:
                 break

@@ -12,6 +12,7 @@ import pytest
 from sdv.sampling import Condition
 
 from sdv_plausible import Domain, PlausibleDeniabilitySynthesizer, Release, fit_source, metadata_of
+from sdv_plausible.commands import inspect
 from sdv_plausible.commands.cli import main
 from sdv_plausible.rules import Inequality, Sum
 from sdv_plausible.table.cells.number_texts import read_number, read_numbers, write_number
@@ -195,13 +196,19 @@ def test_rules_make_columns_of_numbers_that_are_text():
     assert [write_number(int(x), forms["total"], 0) for x in read["total"]] == list(rows["total"])
 
 
-def test_a_distance_is_read_from_spelled_columns_and_kept_in_a_release(tmp_path):
-    """The model sees the distance of two texts, and the second column is made of it."""
-    low = np.arange(1000) % 300 + 1000
+@pytest.mark.parametrize("most", [90, 390])
+def test_a_distance_is_read_from_spelled_columns_and_kept_in_a_release(most, tmp_path):
+    """The model sees the distance of two texts, and the second column is made of it; ranges declared, or learned in."""
+    low = np.arange(1000) % most + 1000
     table = pd.DataFrame({"net": low, "gross": low + 7})
     texts = table.map(lambda x: write_number(int(x), "$1,234.5", 0))
     domain = {
-        name: {"range_min": 1000, "range_max": 1400, "sdtype": "numerical", "number_format": "$1,234.5"}
+        name: {
+            "range_min": 1000,
+            "range_max": 1010 + most,
+            "sdtype": "numerical",
+            "number_format": "$1,234.5",
+        }
         for name in table
     }
     synth = PlausibleDeniabilitySynthesizer(
@@ -213,10 +220,37 @@ def test_a_distance_is_read_from_spelled_columns_and_kept_in_a_release(tmp_path)
         release = synth.release(allow_no_claim=True)
         again = Release.from_bytes(release.to_bytes())
         anew = PlausibleDeniabilitySynthesizer.from_release(release, random_state=1)
-        anew.fit(rows)
+        anew.fit(texts)
         for drawn in (synth.sample(200), again.sample(200), anew.sample(200)):
             read = pd.DataFrame({name: read_numbers(drawn[name], "$1,234.5") for name in table})
             assert (read["gross"] - read["net"]).median() == 7
+
+
+def test_text_that_fits_is_no_stranger_of_a_rule_s_columns(recwarn):
+    """In parts too, whose first rows the holder is told of. Control: another spelling."""
+    table = pd.DataFrame({"net": ["$1,000"] * 300, "gross": ["$1,007"] * 300})
+    words = {"sdtype": "numerical", "range_min": 900, "range_max": 1100}
+    for form, told in (("$1,234.5", 0), ("€1,234.5", 1)):
+        domain = {name: {**words, "number_format": form} for name in table}
+        fit_source(table, domain=domain, rules=[Inequality("net", "gross")], epsilon=8.0)
+        said = [str(one.message) for one in recwarn if "for you" in str(one.message)]
+        assert len(said) == told
+    kept = {"net": {**words, "number_format": "$1,234.5"}, "gross": {**words, "number_format": "$1,234.5"}}
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_of(kept), domain=kept, rules=[Inequality("net", "gross")]
+    )
+    assert not synth.check(table).findings
+    assert "break the rule" in str(synth.check(table.assign(gross="$999")))
+
+
+def test_the_inspector_reads_declared_spellings(tmp_path, monkeypatch):
+    spelled()[list(DECLARED)].to_csv(tmp_path / "a.csv", index=False)
+    (tmp_path / "d.json").write_text(json.dumps(DECLARED))
+    seen, honest = [], inspect.prepare
+    monkeypatch.setattr(inspect, "prepare", lambda *a: seen.append(a) or honest(*a))
+    path = str(tmp_path / "a.csv")
+    main(["inspect", path, path, "-o", str(tmp_path / "p.html"), "--domain", str(tmp_path / "d.json")])
+    assert all(frame[name].notna().mean() > 0.99 for frame in seen[0][:2] for name in DECLARED)
 
 
 @pytest.mark.parametrize("bad", ["1234.5", "$1,234.50", "$12", "₿1234.5", 5, "1,234,5"])

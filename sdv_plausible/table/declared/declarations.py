@@ -133,14 +133,14 @@ class Declarations:
         known = bounds.plain if bounds else self.attributes.get(name)
         return self.marked(known) if known else None
 
-    def spelled(self, words: Specs) -> dict[str, ColumnType]:
-        """Columns of text that are numbers: those declared, and others whose words are known."""
-        forms = {**number_formats(words), **self.number_formats}
-        known = {name: self.known(name) for name in forms}
+    @property
+    def spelled(self) -> dict[str, ColumnType]:
+        """Columns of text that are numbers, as what they are read."""
+        known = {name: self.known(name) for name in self.number_formats}
         texts = {name: one.texts if one is not None else () for name, one in known.items()}
         return {
             name: ColumnType(name=name, sdtype="numerical", number_format=form, values=texts[name])
-            for name, form in forms.items()
+            for name, form in self.number_formats.items()
         }
 
     def leads_to(self, attribute: Attribute) -> bool:
