@@ -230,9 +230,14 @@ def test_text_that_fits_is_no_stranger_of_a_rule_s_columns(recwarn):
     """In parts too, whose first rows the holder is told of. Control: another spelling."""
     table = pd.DataFrame({"net": ["$1,000"] * 300, "gross": ["$1,007"] * 300})
     words = {"sdtype": "numerical", "range_min": 900, "range_max": 1100}
-    for form, told in (("$1,234.5", 0), ("€1,234.5", 1)):
+    for form, told in (("$1,234.5", 0), ("€1,234.5", 2)):
         domain = {name: {**words, "number_format": form} for name in table}
+        synth = PlausibleDeniabilitySynthesizer(
+            metadata_of(domain), domain=domain, rules=[Inequality("net", "gross")], epsilon=8.0
+        )
+        recwarn.clear()
         fit_source(table, domain=domain, rules=[Inequality("net", "gross")], epsilon=8.0)
+        synth.fit(table)
         said = [str(one.message) for one in recwarn if "for you" in str(one.message)]
         assert len(said) == told
     kept = {"net": {**words, "number_format": "$1,234.5"}, "gross": {**words, "number_format": "$1,234.5"}}
