@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.looking import note_rows_shown
@@ -51,7 +52,7 @@ def inspected(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
     types = column_types(filled_in(options.domain))
     names = on_disk.names_of(options, types, options.real)
     rest = [name for name in names if name not in types]
-    known = {name: kind.words for name, kind in types.items()}
+    known: dict[str, Any] = dict(types)
     if rest:
         texts = on_disk.read(options, {name: {"sdtype": "categorical"} for name in rest}, options.real)
         known |= detect_types(texts, on_disk.files_of(options, options.real).spelling)

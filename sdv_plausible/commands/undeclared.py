@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdv_plausible.commands.on_disk import (
@@ -20,7 +20,12 @@ from sdv_plausible.commands.on_disk import (
 from sdv_plausible.fit.options import VOTE_TAKES, default_of
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
-from sdv_plausible.table.declared.declarations import domain_document, given_file
+from sdv_plausible.table.declared.declarations import (
+    domain_document,
+    given_file,
+    number_formats,
+    says_written,
+)
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks
 
 
@@ -43,7 +48,7 @@ class FoundTypes:
     def hint(self) -> str:
         """What is said of them; empty if there are none."""
         if self.voted:
-            types = ", ".join(f"{name} {words['sdtype']}" for name, words in self.voted.items())
+            types = ", ".join(f"{name} {_in_words(words)}" for name, words in self.voted.items())
             said = f"Types by a vote, for {VOTE_TAKES}: {types}. They were learned from the rows,"
             return f"\n\n  {said} and are no public words: declare (--domain) what you know without them."
         if not self.detected:
@@ -70,6 +75,9 @@ class Columns:
     def found(self, synth: Any) -> FoundTypes:
         """The types of the columns that had none, of a fitted synthesizer."""
         known = metadata_columns(synth.metadata)
+        spelled = number_formats({one.name: one for one in synth.get_domain()}) if self.open else {}
+        for name, form in spelled.items():
+            known.get(name, {})["number_format"] = form
         return FoundTypes(voted={name: known[name] for name in self.open}, detected=self.detected)
 
 
@@ -91,9 +99,27 @@ def columns_of(options: argparse.Namespace) -> Columns:
             "declare them, leave them out (--only-declared), or let them be voted for (--types voted)"
         )
     metadata, detected = metadata_and_detected(options, types)
-    arguments = {"domain": options.domain, **({"types": "detected"} if detected else {})}
+    arguments = {
+        "domain": _with_spellings(options.domain, detected),
+        **({"types": "detected"} if detected else {}),
+    }
     read = {**types, **column_types(detected)}
     return Columns(metadata=metadata, types=read, arguments=arguments, detected=detected)
+
+
+def _in_words(words: Mapping[str, Any]) -> str:
+    """A type, and how its cells are written."""
+    form = words.get("datetime_format") or words.get("number_format")
+    return str(words["sdtype"]) if form is None else f"{words['sdtype']} ({form})"
+
+
+def _with_spellings(domain: Any, detected: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Declarations with the spellings of numbers that were detected, which no metadata holds."""
+    spelled = {n: {**words, "detected": True} for n, words in detected.items() if "number_format" in words}
+    if not spelled or says_written(domain):
+        return domain
+    file = given_file(domain) or DomainFile(columns={})
+    return replace(file, columns={**file.columns, **spelled})
 
 
 def wanted(options: argparse.Namespace) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -10,7 +11,8 @@ import pandas as pd
 
 from sdv_plausible.declaring.codebook import Codebook, categories, number, plain
 from sdv_plausible.table.cells.date_texts import DIGITS, FORMATS, read_date, write_date
-from sdv_plausible.table.columns.cell_texts import PLAIN, Spelling, kind_of
+from sdv_plausible.table.cells.number_texts import plain_text
+from sdv_plausible.table.columns.cell_texts import PLAIN, Spelling, kind_of, spelling_of_numbers
 from sdv_plausible.table.columns.column_document import MOST_DIGITS
 
 MOST_VALUES = 1000  # of a category: a longer list is names, or an id
@@ -40,12 +42,15 @@ def _words(cells: Sequence[str], spelling: Spelling) -> dict[str, Any] | None:
     values = list(dict.fromkeys(cells))
     if not values:
         return None
-    kinds = {kind_of(value, spelling) for value in values}
-    if kinds == {"truth"}:
+    kinds = Counter(kind_of(value, spelling) for value in values)
+    if kinds.keys() == {"truth"}:
         return {"sdtype": "boolean", "range_values": [False, True]}
-    if "number" in kinds and kinds <= {"number", DIGITS}:
-        return _numbers([spelling.plain(value).removeprefix("+") for value in values])
-    for form in kinds & {*FORMATS}:  # one at most is the format of all
+    form, numbers = spelling_of_numbers(kinds, spelling)
+    if numbers == len(values) > kinds[DIGITS]:
+        if form is None:
+            return _numbers([spelling.plain(value).removeprefix("+") for value in values])
+        return {**_numbers([plain_text(value, form) for value in values]), "number_format": form}
+    for form in kinds.keys() & {*FORMATS}:  # one at most is the format of all
         if dates := _dates(values, form):
             ends = {"range_min": dates[0], "range_max": dates[-1]}
             return {"sdtype": "datetime", "datetime_format": form, **ends}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
+from sdv_plausible.table.cells.number_texts import main_number_format, number_kind, read_numbers
 from sdv_plausible.utils.errors import unhashable_types
 
 Kind = Literal["numerical", "datetime", "categorical"]
@@ -21,34 +23,37 @@ DEFAULT_MAX_ROWS = 10_000  # rows a classifier is trained on, and rows it is tes
 DISTINGUISHERS = ("random_forest", "tree")  # the classifiers of [PD] table 5
 
 
-def as_numbers(column: pd.Series[Any], kind: Kind, datetime_format: str | None = None) -> tuple[Floats, Any]:
+def as_numbers(column: pd.Series[Any], kind: Kind, form: str | None = None) -> tuple[Floats, Any]:
     """Return a column as floats (NaN: missing or unreadable), and which present values could not be read."""
+    # ``form``: datetime_format of dates, spelling of numbers that are text.
     # Datetimes become seconds since 1970 in UTC; a time without a zone is taken for UTC.
     missing = column.isna().to_numpy(dtype=bool)
     if kind == "datetime":
-        text = None if pd.api.types.is_datetime64_any_dtype(column.dtype) else datetime_format
+        text = None if pd.api.types.is_datetime64_any_dtype(column.dtype) else form
         stamps = pd.to_datetime(column, format=text, utc=True, errors="coerce").dt.as_unit("us")
         values = stamps.astype("int64").to_numpy(dtype=np.float64) / 1e6
         values[stamps.isna().to_numpy(dtype=bool)] = np.nan
     else:
         plain = column.astype(object) if isinstance(column.dtype, pd.CategoricalDtype) else column
+        if form is not None and not pd.api.types.is_numeric_dtype(plain.dtype):
+            plain = pd.Series(read_numbers(plain, form), index=plain.index, dtype=object)
         values = np.array(pd.to_numeric(plain, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan))
     return values, np.isnan(values) & ~missing
 
 
-def check_readable(name: str, column: pd.Series[Any], kind: Kind, datetime_format: str | None = None) -> None:
+def check_readable(name: str, column: pd.Series[Any], kind: Kind, form: str | None = None) -> None:
     """Refuse a column of which most present values (of about 10,000) are unreadable: comparing it is void."""
     present = column[column.notna()]
     present = present.iloc[:: 1 + len(present) // _LOOKED_AT]
-    _, unreadable = as_numbers(present, kind, datetime_format)
+    _, unreadable = as_numbers(present, kind, form)
     if 2 * int(unreadable.sum()) <= len(present):
         return
-    form = f" of the format {datetime_format!r}" if datetime_format else ""
+    written = f" of the format {form!r}" if form else ""
     way_out = "give its datetime_format in the metadata" if kind == "datetime" else "turn it into numbers"
     raise ValueError(
         f"column {name!r}: {int(unreadable.sum()):,} of {len(present):,} real values, such as "
         f"{present[unreadable].iloc[0]!r}, "
-        f"cannot be read as {kind}{form}: {way_out}, or make the column categorical"
+        f"cannot be read as {kind}{written}: {way_out}, or make the column categorical"
     )
 
 
@@ -70,7 +75,7 @@ class TablePair:
     real: pd.DataFrame
     synthetic: pd.DataFrame
     kinds: dict[str, Kind]
-    formats: dict[str, str]  # ``datetime_format`` of the columns that declare one
+    formats: dict[str, str]  # of dates as text, declared; of numbers as text, the real table's
 
 
 def one_table(data: Any, table_name: str | None, argument: str) -> pd.DataFrame:
@@ -147,14 +152,27 @@ def column_kinds(metadata: dict[str, Any] | None, frame: pd.DataFrame) -> dict[s
     }
 
 
-def datetime_formats(metadata: dict[str, Any] | None, kinds: Mapping[str, Kind]) -> dict[str, str]:
-    """Return the ``datetime_format`` of the compared columns that declare one."""
+def formats_of(
+    metadata: dict[str, Any] | None, kinds: Mapping[str, Kind], frame: pd.DataFrame
+) -> dict[str, str]:
+    """Return the ``datetime_format`` of compared columns that declare one, and how text writes numbers."""
     columns = {} if metadata is None else metadata.get("columns", {})
-    return {
+    dates = {
         name: columns[name]["datetime_format"]
         for name in kinds
         if columns.get(name, {}).get("datetime_format")
     }
+    numbers = {name: form for name in kinds if kinds[name] == "numerical" and (form := _spelled(frame[name]))}
+    return dates | numbers
+
+
+def _spelled(column: pd.Series[Any]) -> str | None:
+    if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_datetime64_any_dtype(column.dtype):
+        return None
+    texts = pd.Series([value for value in column.dropna().unique() if isinstance(value, str)], dtype=object)
+    kinds = Counter(kind for kind in map(number_kind, texts) if kind is not None)
+    form, read = main_number_format(kinds, len(texts))
+    return form if read > pd.to_numeric(texts, errors="coerce").notna().sum() else None
 
 
 def prepare(
@@ -185,10 +203,11 @@ def prepare(
             "categorical, boolean and ordinal are left out"
         )
     names = list(kinds)
-    formats = datetime_formats(described, kinds)
-    for name, kind in kinds.items():
+    for name in kinds:
         _check_cells("real_data", name, real[name])
         _check_cells("synthetic_data", name, synthetic[name])
+    formats = formats_of(described, kinds, synthetic) | formats_of(described, kinds, real)
+    for name, kind in kinds.items():
         if kind != "categorical":
             check_readable(name, real[name], kind, formats.get(name))
     return TablePair(real=real[names], synthetic=synthetic[names], kinds=kinds, formats=formats)

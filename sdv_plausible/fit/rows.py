@@ -71,6 +71,8 @@ class TableRows(SeesRows):
         Whose each row is.
     unnamed : bool
         Whether some were left out already, as nobody can tell whose they are.
+    given : DataFrame, optional
+        The rows as their holder wrote them.
     """
 
     def __init__(
@@ -80,8 +82,10 @@ class TableRows(SeesRows):
         persons: pd.Series[Any] | None = None,
         *,
         unnamed: bool = False,
+        given: pd.DataFrame | None = None,
     ) -> None:
         self._table, self._rules, self._persons = table.reset_index(drop=True), rules, persons
+        self._given = self._table if given is None else given
         self._unnamed = unnamed
         self._folded: pd.DataFrame | None = None
 
@@ -100,14 +104,15 @@ class TableRows(SeesRows):
 
     def read_again(self, types: Mapping[str, ColumnType], spelling: Spelling, rules: RuleSet) -> TableRows:
         """The same with some columns read as from a file, and other rules."""
-        return TableRows(read_again(self._table, types, spelling), rules, unnamed=self._unnamed)
+        read = read_again(self._table, types, spelling)
+        return TableRows(read, rules, unnamed=self._unnamed, given=self._given)
 
     def __len__(self) -> int:
         return len(self._table)
 
     def begins(self, most: int) -> pd.DataFrame:
         """The first rows."""
-        return self._table.iloc[:most]
+        return self._given.iloc[:most]
 
     def schema(self) -> pd.DataFrame:
         """No row, in the types of the table."""

@@ -30,7 +30,7 @@ from sdv_plausible.fit.learning import fit_release
 from sdv_plausible.fit.plan import Plan, plan
 from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.rows import Rows, TableRows
-from sdv_plausible.fit.said import of_noise
+from sdv_plausible.fit.said import invented, of_noise, of_types, personal
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.fit.told import CATEGORY, MOMENTS, Told
 from sdv_plausible.mechanism.drawing.sampler import Sampler
@@ -149,9 +149,8 @@ class Fit:
         )  # fmt: skip
         if found.ledger.claims_privacy and math.isinf(found.ledger.total()):
             raise delta_too_small(settings)
-        return replace(
-            found, warnings=(*self.told.warnings(), *found.warnings, *private.warnings(table_rows))
-        )
+        told = (*self.told.warnings(), *personal(self.specs, self.declared))
+        return replace(found, warnings=(*told, *found.warnings, *private.warnings(table_rows)))
 
     def _check_plan(self, settings: Settings, domain: Domain, extra: Sequence[LedgerEntry]) -> None:
         """Refuse a learner whose cost would hang on answers, before anything is paid."""
@@ -286,6 +285,8 @@ class Fit:
         rows = chosen(rows, self.settings.neighbours, coins, teller)
         if isinstance(rows, TableRows) and (errors := self.settings.test.complaints(len(rows))):
             raise ValueError(" ".join(errors))
+        if spelled := self.declared.spelled:
+            rows = rows.read_again(spelled, self.told.spelling, self.rules)
         if self.earlier.entries:
             opened.ledger.charge(*self.earlier.entries)
         if not self.told.open:
@@ -296,7 +297,8 @@ class Fit:
         if opened.ledger.before_charge is not None:  # within the envelope, too, a fit keeps to its plan
             opened.ledger.before_charge = only_planned(fit.plan().ledger)
         opened.ledger.charge(*fit._envelope(fit.settings))
-        teller.tell_of_types(types)
+        teller.tell_all(invented(types))
+        opened.ledger.charge(*of_types(types))
         teller.tell_of_omega(self.settings.test.user_omega, len(fit.specs))
         rows = rows.read_again(column_types(types), self.told.spelling, fit.rules)
         return replace(fit._learned(rows, opened, coins, teller), types=types)
@@ -341,7 +343,7 @@ class Fit:
         teller.tell_of_domain(domain)
         teller.tell_of_digits(domain, private.digits, transcript.answers)
         teller.tell_of_structure(self.learner.arcs, sampler.model, domain)
-        teller.tell_of_noise(noise)
+        teller.tell_all([*noise, *personal(self.specs, self.declared)])
         return Found(
             domain=domain, rules=rules, sampler=sampler, ledger=opened.closed(), charge=opened.charge
         )

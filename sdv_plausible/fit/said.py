@@ -18,6 +18,9 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import SAID
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.declared.declarations import Declarations, Specs
+from sdv_plausible.table.declared.personal_names import personal_sdtype
+from sdv_plausible.table.declared.words import MODELLED_SDTYPES
 
 NO_SEED = (
     "(k, gamma)-plausible deniability is empty here: no seed is used, so every record is a plausible seed of "
@@ -42,8 +45,49 @@ def sentences(settings: Settings, learner: Learner, domain: Domain) -> tuple[Led
 
 def of_noise(warnings: Sequence[str]) -> tuple[LedgerEntry, ...]:
     """Entry of what noise does to a release that is made, if there is anything to say."""
+    return _told(SAID[2], warnings)
+
+
+def of_types(types: Specs) -> tuple[LedgerEntry, ...]:
+    """Entry of what a vote on types took for what is invented, if it did."""
+    return _told(SAID[3], invented(types))
+
+
+def invented(types: Specs) -> list[str]:
+    """Say which columns a vote on types took for identifiers, and the way out. Answers are no secret."""
+    names = [name for name, words in types.items() if words["sdtype"] not in MODELLED_SDTYPES]
+    if not names:
+        return []
+    return [
+        f"by the vote on types {', '.join(names)} hold identifiers or free text: they are invented and not "
+        "learned. If they are dates, numbers or categories, declare them "
+        f'(domain={{"{names[0]}": {{"sdtype": "categorical"}}}}; of dates give datetime_format, of numbers '
+        "number_format, too)"
+    ]
+
+
+def personal(specs: Specs, declared: Declarations) -> list[str]:
+    """Say which columns have names for what identifies people, and are learned as categories."""
+    names = {
+        name: sdtype
+        for name, words in specs.items()
+        if words.get("sdtype") == "categorical"
+        and declared.known(name) is None
+        and (sdtype := personal_sdtype(name)) is not None
+    }
+    if not names:
+        return []
+    first = next(iter(names))
+    return [
+        f"by their names {', '.join(names)} may tell who people are: texts that enough rows share are "
+        f'released as they are. Have them invented (domain={{"{first}": {{"sdtype": "{names[first]}"}}}}), '
+        "or list their values (range_values) where these are public"
+    ]
+
+
+def _told(name: str, warnings: Sequence[str]) -> tuple[LedgerEntry, ...]:
     text = ". ".join(f"{one[:1].upper()}{one[1:]}" for one in warnings)
-    return (_entry(SAID[2], text),) if warnings else ()
+    return (_entry(name, text),) if warnings else ()
 
 
 def _entry(name: str, text: str) -> LedgerEntry:

@@ -23,7 +23,6 @@ from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.checking import Check, mostly_outside, often_missing
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import Declarations, Specs
-from sdv_plausible.table.declared.words import MODELLED_SDTYPES
 
 RARE = 0.01  # share of a column's cells whose values were not learned, from which that is said
 FOR_YOU = "for you, not for publication"
@@ -95,15 +94,6 @@ class Teller:
                 f"some cells of {person} can name nobody, and their rows were left out ({FOR_YOU}): give "
                 "each person a whole number or a text",
                 for_holder=True,
-            )
-
-    def tell_of_types(self, types: Mapping[str, Mapping[str, Any]]) -> None:
-        """Warn of columns that a vote took for what is invented and not learned. Answers are no secret."""
-        if invented := [name for name, words in types.items() if words["sdtype"] not in MODELLED_SDTYPES]:
-            self._tell(
-                f"by the vote on types {', '.join(invented)} hold identifiers or free text: they are "
-                "invented and not learned. If they are dates, numbers or categories, declare them "
-                f'(domain={{"{invented[0]}": {{"sdtype": "categorical"}}}})'
             )
 
     def tell_of_omega(self, omega: Any, columns: int) -> None:
@@ -178,9 +168,9 @@ class Teller:
                 "more epsilon"
             )
 
-    def tell_of_noise(self, noise: Collection[str]) -> None:
-        """Warn of what noise does at the noisy number of rows, as the ledger does. Answers are no secret."""
-        for text in noise:
+    def tell_all(self, said: Collection[str]) -> None:
+        """Warn of what follows from answers, which are no secret, or from names alone."""
+        for text in said:
             self._tell(text)
 
     def tell_of_structure(self, given: Any, model: Any, domain: Domain) -> None:

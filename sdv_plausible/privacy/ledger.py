@@ -23,7 +23,7 @@ from sdv_plausible.privacy.entries import (
 from sdv_plausible.privacy.ledger_record import PUBLIC, rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
-SAID = ("plausible deniability", "as printed", "noise")
+SAID = ("plausible deniability", "as printed", "noise", "invented")
 """Names of entries without a loss that are sentences of the ledger, and no lines of its table."""
 NOT_COVERED = (
     "how long the computation took and the memory it used",

@@ -141,6 +141,8 @@ def _words(spec: Mapping[str, Any], declared: Any) -> Words:
         return dict(spec)
     if not isinstance(declared, Attribute):
         return {**spec, **declared} if isinstance(declared, Mapping) else dict(spec)
+    if declared.number_format is not None:
+        spec = {**spec, "number_format": declared.number_format}
     if declared.provenance == "private":  # what a rule makes of its values would hang on answers of the rows
         return {"sdtype": sdtype_of(declared), **spec}
     found: Words = {"sdtype": sdtype_of(declared), "range_is_nullable": declared.nullable}

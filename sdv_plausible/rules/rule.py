@@ -146,7 +146,16 @@ class MakingRule(Rule):
             Attributes of what is made, such as a file says they are.
         """
         found = self.attributes(known, attribute_words(made), {})
-        kept = ("provenance", "unit", "buckets", "groups", "counts", "time_zone", "datetime_format")
+        kept = (
+            "provenance",
+            "unit",
+            "buckets",
+            "groups",
+            "counts",
+            "time_zone",
+            "datetime_format",
+            "number_format",
+        )
         return len(found) == len(made) and all(
             replace(a, **{part: getattr(b, part) for part in kept}) == b
             for a, b in zip(found, made.values(), strict=True)

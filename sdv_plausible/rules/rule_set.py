@@ -15,6 +15,7 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules.rule import MakingRule, Rule, Words, attribute_words, date_formats
 from sdv_plausible.table.cells.dates import date_style
 from sdv_plausible.table.cells.forms import LONGEST_NAME
+from sdv_plausible.table.cells.number_texts import read_numbers
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
@@ -118,9 +119,22 @@ class RuleSet:
 
     def fold(self, table: pd.DataFrame) -> pd.DataFrame:
         """Real rows as the model sees them; each is a function of its own row alone."""
-        formats = self.formats
-        added = {name: column for rule in self.making for name, column in rule.fold(table, formats).items()}
+        formats, read = self.formats, self._read(table)
+        added = {name: column for rule in self.making for name, column in rule.fold(read, formats).items()}
         return table.drop(columns=list(self.made)).assign(**added)
+
+    def _read(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Rows whose numbers are numbers, also where they are written as text."""
+        spelled = {
+            name: words["number_format"]
+            for name, words in (self.words or {}).items()
+            if words.get("number_format") and name in table and table[name].dtype.kind not in "biufc"
+        }
+        columns = {
+            name: pd.Series(read_numbers(table[name], form), table.index, dtype=object)
+            for name, form in spelled.items()
+        }
+        return table.assign(**columns)
 
     def fitted(self, domain: Domain, table: pd.DataFrame | None = None) -> FittedRules:
         """Put the rules to a domain that was found."""
@@ -136,13 +150,15 @@ class RuleSet:
                 found for found in ("edited", "inferred", "private", "declared") if found in needed
             )
             for attribute in rule.attributes(known, self.words or {}, styles):
-                found = replace(attribute, provenance=provenance)
+                spelled = (self.words or {}).get(attribute.name, {}).get("number_format")
+                found = replace(attribute, provenance=provenance, number_format=spelled)
                 known[attribute.name] = made[attribute.name] = found
         return FittedRules(replace(self, words=attribute_words(known)), made) if self else FittedRules()
 
     def broken(self, table: pd.DataFrame) -> dict[Rule, np.ndarray]:
         """Of every rule, which real rows break it. Not private: for the holder of the rows."""
-        return {rule: ~rule.holds(table, self.formats) for rule in self.rules}
+        read = self._read(table)
+        return {rule: ~rule.holds(read, self.formats) for rule in self.rules}
 
     def holds(self, table: pd.DataFrame) -> np.ndarray:
         """Whether each row keeps the rules that rows can break."""

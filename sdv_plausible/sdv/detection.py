@@ -9,7 +9,7 @@ import pandas as pd
 
 from sdv_plausible.sdv.metadata import detect_metadata
 from sdv_plausible.table.cells.date_texts import BROADER, DIGITS, FORMATS, main_form
-from sdv_plausible.table.columns.cell_texts import Spelling, kind_of
+from sdv_plausible.table.columns.cell_texts import Spelling, kind_of, plain_numbers, spelling_of_numbers
 from sdv_plausible.table.columns.column_document import schema_of
 
 
@@ -27,7 +27,14 @@ def detect_types(table: pd.DataFrame, spelling: Spelling) -> dict[str, dict[str,
     guessed = pd.DataFrame({name: _guessed(table[name], kinds[name], spelling) for name in table.columns})
     columns = schema_of(next(iter(detect_metadata(guessed).to_dict()["tables"].values()))["columns"])
     forms = {name: form for name, counts in kinds.items() if (form := _form(counts)) is not None}
-    return columns | {name: {"sdtype": "datetime", "datetime_format": form} for name, form in forms.items()}
+    spelled = {
+        name: form for name, counts in kinds.items() if (form := _spelled(counts, spelling)) is not None
+    }
+    return (
+        columns
+        | {name: {"sdtype": "datetime", "datetime_format": form} for name, form in forms.items()}
+        | {name: {"sdtype": "numerical", "number_format": form} for name, form in spelled.items()}
+    )
 
 
 def _kinds(column: pd.Series[Any], spelling: Spelling) -> Counter[str]:
@@ -47,10 +54,16 @@ def _form(kinds: Counter[str]) -> str | None:
     return form if all(form in (other, BROADER.get(other)) for other in dates) else None
 
 
+def _spelled(kinds: Counter[str], spelling: Spelling) -> str | None:
+    """The spelling that reads all texts, if they are numbers as the table does not write them."""
+    form, read = spelling_of_numbers(kinds, spelling)
+    return form if read == kinds.total() else None
+
+
 def _guessed(column: pd.Series[Any], kinds: Counter[str], spelling: Spelling) -> pd.Series[Any]:
     if kinds.keys() == {"truth"}:
         return column.map(spelling.truth, na_action="ignore")
-    if "number" in kinds and kinds.keys() <= {"number", DIGITS}:
+    if kinds.keys() - {DIGITS} and kinds.keys() <= {*plain_numbers(spelling), DIGITS}:
         return pd.to_numeric(column.map(spelling.number, na_action="ignore"))
     is_date = bool(kinds) and kinds.keys() <= {*FORMATS}
     return column.str.strip() if is_date else column  # of dates SDV tells the format

@@ -27,6 +27,7 @@ from sdv_plausible.sdv.metadata import metadata_from_table
 from sdv_plausible.table.columns.column_document import type_words
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import check_released
+from sdv_plausible.table.declared.declarations import domain_document
 from sdv_plausible.table.declared.domain_file import DomainFile
 
 
@@ -169,6 +170,9 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
                 "types out, or make a new synthesizer with what you know",
             )
         given["domain"] = _with_types(given["domain"], release, voted)
+    if spelled := _spelled(release, voted):
+        file = domain_document(given["domain"])
+        given["domain"] = replace(file, columns={**spelled, **file.columns})
         # moments that were voted for are split again if they are found again
         given["rules"] = [rule for rule in given["rules"] if not {*voted} & {*rule.columns}]
     given |= parameters
@@ -222,6 +226,15 @@ def _with_types(declared: Domain, release: Release, voted: Collection[str]) -> D
     """The same with the types of columns that were declared, and whose values were learned or invented."""
     types = {c.name: dict(c.spec) for c in release.schema.columns if c.name not in voted}
     return DomainFile(columns={**types, **{a.name: a for a in declared}}, learned=declared.learned)
+
+
+def _spelled(release: Release, voted: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Columns whose numbers were declared to be text, and whose values were learned."""
+    return {
+        a.name: {"sdtype": "numerical", "number_format": a.number_format}
+        for a in (*release.domain, *release.rules.made.values())
+        if a.number_format is not None and a.provenance != "declared" and a.name not in voted
+    }
 
 
 def _metadata(release: Release) -> Any:

@@ -70,7 +70,9 @@ class SourceRows(SeesRows):
 
     def begins(self, most: int) -> pd.DataFrame:
         """The first rows; none of a cluster's, which stay where they are."""
-        source = self._source.source if isinstance(self._source, Again) else self._source
+        source = self._source
+        while isinstance(source, Again):
+            source = source.source
         if not isinstance(source, LocalSource):
             return self.schema()
         found, missing = [self.schema().astype(object)], most

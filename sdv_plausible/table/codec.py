@@ -13,6 +13,7 @@ from sdv_plausible.table.cells.date_texts import write_dates
 from sdv_plausible.table.cells.dates import as_nanoseconds
 from sdv_plausible.table.cells.distinct import distinct_values
 from sdv_plausible.table.cells.forms import canonical, has_form
+from sdv_plausible.table.cells.number_texts import read_numbers
 from sdv_plausible.table.cells.series import as_doubles
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
@@ -125,6 +126,9 @@ class ColumnCodec:
         if self.attribute.kind == "datetime":
             alone = self.attribute.provenance != "inferred"
             return as_nanoseconds(column, self.attribute.datetime_format, row_by_row=alone)
+        if self.attribute.number_format is not None and column.dtype.kind not in "biufc":
+            cells = read_numbers(column.astype(object), self.attribute.number_format)
+            column = pd.Series(cells, index=column.index, dtype=object)
         # Always by way of floats: whether a column holds int64 or floats depends on a single missing value.
         return as_doubles(column)
 

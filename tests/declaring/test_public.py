@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import partial
+
 import pandas as pd
 import pytest
 
 from sdv_plausible.declaring.public import MOST_VALUES, words_of_table
 from sdv_plausible.sdv.detection import detect_types
 from sdv_plausible.table.cells.date_texts import FORMATS
-from sdv_plausible.table.columns.cell_texts import PLAIN, kind_of
+from sdv_plausible.table.columns.cell_texts import PLAIN, kind_of, spelling_of_numbers
 
 
 def words(*cells):
@@ -52,11 +55,14 @@ def test_each_kind():
         ("2020-01-02T03:04:05Z", "2021-01-02T03:04:05Z"), ("2020-01-02 03:04", "2021-01-02 03:05"),
         ("13-Dec-2013", "04-May-2014"), ("December 13, 2013", "April 14, 2014"), ("2013-12", "2014-01"),
         ("14:30", "09:05"), ("14:30:01", "09:05:02"), ("20131213", "20140102"),
-        ("+1", "+2.5"), ("1.", "-.5e1"), ("007", "010"), ("1e400", "2e400"), ("false ", " TRUE"), ("yes", "no"),
+        ("+1", "+2.5"), ("1.", "-.5e1"), ("45%", "7%"), ("$1,234.50", "$12"), ("1.234,5 €", "2,5 €"), ("1 234", "5"), ("12,5", "13,25"), ("007", "010"), ("1e400", "2e400"), ("false ", " TRUE"), ("yes", "no"),
     ],
 )  # fmt: skip
 def test_the_same_texts_are_the_same_kind_for_a_vote_for_a_detection_and_in_public(cells):
-    (kind,) = {kind_of(cell, PLAIN) for cell in cells}
+    kinds = {kind_of(cell, PLAIN) for cell in cells}
+    spelled, read = spelling_of_numbers(Counter(map(partial(kind_of, spelling=PLAIN), cells)), PLAIN)
+    kind = "number" if read == len(cells) and "%Y%m%d" not in kinds else next(iter(kinds))
+    assert kind == "number" or len(kinds) == 1
     detected = detect_types(pd.DataFrame({"x": [*cells] * 20}, dtype=object), PLAIN)
     sdtype = {"number": "numerical", "truth": "boolean", "text": "categorical"}.get(kind, "datetime")
     form = kind if kind in FORMATS else None
@@ -64,6 +70,16 @@ def test_the_same_texts_are_the_same_kind_for_a_vote_for_a_detection_and_in_publ
     of_sdv = {"boolean": {"boolean", "categorical"}, "numerical": {"numerical", "ordinal"}}  # by its version
     assert detected["x"]["sdtype"] in of_sdv.get(sdtype, {sdtype})
     assert detected["x"].get("datetime_format") == form
+    assert detected["x"].get("number_format") == words(*cells).get("number_format") == spelled
+
+
+def test_numbers_as_text_have_their_range_and_digits():
+    assert words("$1,234.50", "-$12.25") == {
+        "sdtype": "numerical", "range_min": -12.25, "range_max": 1234.5, "decimal_places": 2, "number_format": "$1,234.5",
+        "range_is_nullable": False,
+    }  # fmt: skip
+    assert words("45%", "120%")["decimal_places"] == 0
+    assert words("$5", "€5")["sdtype"] == "categorical"
 
 
 def test_what_cannot_be_listed_is_named():

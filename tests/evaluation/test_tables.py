@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 from sdmetrics.errors import IncomputableMetricError
 
-from sdv_plausible.evaluation.tables import column_kinds, prepare, prepare_holdout
+from sdv_plausible.evaluation.tables import as_numbers, column_kinds, prepare, prepare_holdout
 
 
 class Described:
@@ -111,3 +112,24 @@ def test_holdout_must_have_the_columns():
     assert list(prepare_holdout(pair, pd.DataFrame({"x": [2], "z": [3]}))) == ["x"]
     with pytest.raises(ValueError, match="holdout .1 rows, lacking columns .'x'.. must have rows"):
         prepare_holdout(pair, pd.DataFrame({"z": [3]}))
+
+
+NUMBERS = {"columns": {"x": {"sdtype": "numerical"}}}
+
+
+@pytest.mark.parametrize(
+    ("real", "synthetic", "form"),
+    [
+        (["$1,234.50", "$2", None], ["$3", "$4"], "$1,234.5"),
+        ([1234.5, 2.0, None], ["$3", "$4"], "$1234.5"),  # real rows that were read by their declaration
+        (["1,234", "12,5"], ["3", "4"], "1234,5"),  # the real table's, where they differ
+        (["1.5", "2"], ["3", "4"], None),
+    ],
+)  # fmt: skip
+def test_numbers_as_text_are_read_in_the_spelling_of_the_table(real, synthetic, form):
+    pair = prepare(pd.DataFrame({"x": real}), pd.DataFrame({"x": synthetic}), NUMBERS)
+    assert pair.formats == ({} if form is None else {"x": form})
+    for table, cells in ((pair.real, real), (pair.synthetic, synthetic)):
+        values, unread = as_numbers(table["x"], "numerical", form)
+        assert not unread.any() or form == "1234,5"
+        assert np.isnan(values).sum() == sum(cell is None for cell in cells)

@@ -344,11 +344,47 @@ def test_columns_that_a_vote_takes_for_ids_are_named(door: str, recwarn: pytest.
     """Before, they came out as invented digits without a word. Control: those that are learned."""
     frame = table()
     if door == "synthesizer":
-        made(frame).fit(frame)
+        synth = made(frame)
+        synth.fit(frame)
+        release = synth.release()
     else:
-        fit_source(frame, types="voted", epsilon=9.0)
+        release = fit_source(frame, types="voted", epsilon=9.0)
     (said,) = [str(one.message) for one in recwarn if issubclass(one.category, FitWarning)]
     assert said.startswith("by the vote on types name hold identifiers or free text: they are invented")
+    assert "datetime_format" in said
+    for ledger in (release.ledger, Release.from_bytes(release.to_bytes()).ledger):
+        assert f"{said[1:]}." in str(ledger)
+        assert f"B{said[1:]}." in ledger.to_dict()["said"]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ({}, ["e-mail", "phone"]),
+        ({"e-mail": {"sdtype": "email"}}, ["phone"]),
+        ({"e-mail": {"sdtype": "categorical"}, "phone": {"range_values": ["a", "b", "c"]}}, ["e-mail"]),
+        ({"e-mail": {"sdtype": "id"}, "phone": {"range_values": ["a", "b", "c"]}}, []),
+    ],
+)
+def test_a_category_whose_name_tells_who_people_are_is_named(
+    words: dict[str, Any], named: list[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    """By its public name alone, before the fit and after it; no column of another name (filename_count) is."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {name: rng.choice(["a", "b", "c"], N) for name in ("e-mail", "phone", "filename_count")}
+    )
+    synth = made(frame, domain=words or None)
+    begin = "by their names "
+    planned = [text for text in synth.plan().warnings if text.startswith(begin)]
+    synth.fit(frame)
+    told = [str(one.message) for one in recwarn if str(one.message).startswith(begin)]
+    assert planned == told
+    assert [text.removeprefix(begin).split(" may tell")[0] for text in told] == (
+        [", ".join(named)] if named else []
+    )
+    if named == ["e-mail", "phone"]:
+        assert '{"e-mail": {"sdtype": "email"}}' in told[0]
 
 
 @pytest.mark.parametrize("omega", [2, (1, 2)])

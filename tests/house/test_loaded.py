@@ -13,8 +13,8 @@ import pytest
 from pages import ROOT
 
 MODULES, LINES = (
-    156,
-    25_100,
+    158,
+    25_500,
 )  # of modules with code: rooms whose file holds a sentence come on top, 17 of them
 OTHERS = (
     "web",

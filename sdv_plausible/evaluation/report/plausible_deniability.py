@@ -199,7 +199,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         self._release[name] = page.summary.summarise_release(
             synthetic,
             kinds,
-            tables.datetime_formats(described, kinds),
+            tables.formats_of(described, kinds, synthetic),
             num_bins=options.num_bins,
             max_rows=options.max_rows_distances,
             random_state=options.random_state,

@@ -83,7 +83,7 @@ def _column(codes: np.ndarray, attribute: Attribute, dtype: Any, coins: Coins, w
     import pyarrow as pa
 
     codec, values = ColumnCodec(attribute), attribute.values
-    plain = attribute.provenance != "inferred" and not attribute.texts
+    plain = attribute.provenance != "inferred" and not attribute.texts and attribute.number_format is None
     if plain and attribute.kind in ("categorical", "ordinal") and all(type(v) is str for v in values):
         where = codes.astype(np.min_scalar_type(-len(values) - 1))
         missing = codes >= len(values) if attribute.nullable else None
@@ -114,7 +114,7 @@ def _arrow(column: pd.Series[Any], whole: Domain) -> Any:
 def _arrow_type(attribute: Attribute) -> Any:
     import pyarrow as pa
 
-    if attribute.texts:
+    if attribute.texts or attribute.number_format is not None:
         return pa.string()
     if attribute.kind == "datetime":
         zoned = pa.timestamp("ns", attribute.time_zone)

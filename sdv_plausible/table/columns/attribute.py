@@ -12,6 +12,7 @@ import numpy as np
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.cells.dates import check_style
 from sdv_plausible.table.cells.forms import ODD, canonical
+from sdv_plausible.table.cells.number_texts import check_number_format
 from sdv_plausible.table.cells.rounding import LARGEST_STEP, Rounding
 from sdv_plausible.table.cells.series import is_number
 from sdv_plausible.table.cells.values import write_value
@@ -65,6 +66,8 @@ class Attribute:
     counts : tuple of int or None
         Categorical and ordinal, of values that were learned: noisy numbers of rows that hold each, and last
         of those that hold another one. Cells that hold another one get one of these in proportion.
+    number_format : str or None
+        Integer and float: how numbers are written where the output is text, such as ``"$1,234.5"``.
     provenance : {"declared", "private", "inferred", "edited"}
         Where the domain came from.
 
@@ -88,6 +91,7 @@ class Attribute:
     buckets: tuple[int, ...] | None = None
     groups: tuple[int, ...] | None = None
     counts: tuple[int, ...] | None = None
+    number_format: str | None = None
     provenance: Provenance = "declared"
 
     def __post_init__(self) -> None:
@@ -116,7 +120,6 @@ class Attribute:
                 f"column {self.name!r}: buckets ({self.buckets!r}) must name one bucket, a whole number from "
                 f"0 on, for each of the {self.cardinality} codes"
             )
-
         self._check_groups()
         self._check_counts()
 
@@ -175,6 +178,7 @@ class Attribute:
                 raise ValueError(
                     f"column {self.name!r}: {name} ({text!r}) must be text, and the column's kind datetime"
                 )
+        check_number_format(self.name, self.number_format, self.kind)
         if self.decimals is not None and not _in_range(self.decimals, 0, MOST_DIGITS):
             raise ValueError(
                 f"column {self.name!r}: decimals ({self.decimals!r}) must be a whole number from 0 to "
@@ -315,7 +319,8 @@ def write_attribute(attribute: Attribute) -> dict[str, Any]:
         "nullable": bool(attribute.nullable),
         "rounding": None if rounding is None else rounding.to_dict(),
     }
-    found |= {name: list(map(int, found[name])) for name in ("buckets", *SELDOM) if found[name] is not None}
+    codes = [name for name in ("buckets", "groups", "counts") if found[name] is not None]
+    found |= {name: list(map(int, found[name])) for name in codes}
     return {name: entry for name, entry in found.items() if entry is not None or name not in SELDOM}
 
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,14 @@ from sdv_plausible.table.cells.date_texts import DIGITS, fits, form_of, read_dat
 from sdv_plausible.table.cells.dates import as_nanoseconds
 from sdv_plausible.table.cells.distinct import distinct_values
 from sdv_plausible.table.cells.forms import canonical, has_form
+from sdv_plausible.table.cells.number_texts import (
+    NUMBER_KINDS,
+    main_number_format,
+    number_kind,
+    read_number,
+    write_number,
+)
+from sdv_plausible.table.cells.series import as_doubles
 from sdv_plausible.table.columns.column_document import MODELLED_SDTYPES, type_words
 
 TRUE_VALUES = ("true", "t", "yes", "y", "1", "1.0")
@@ -44,6 +52,7 @@ class ColumnType:
     values: tuple[Hashable, ...] = ()
     regex_format: str | None = None  # pattern of invented ids
     pii: bool | None = None
+    number_format: str | None = None  # spelling of numbers, where they are no plain ones
 
     @property
     def is_modelled(self) -> bool:
@@ -153,9 +162,34 @@ def kind_of(text: str, spelling: Spelling) -> str:
         return "missing"
     if stripped.casefold() in ("true", "false"):
         return "truth"
+    number = number_kind(stripped)
     if not math.isnan(spelling.number(text)) and not _LEADING_ZERO.match(stripped):
-        return DIGITS if fits(stripped, DIGITS) else "number"
-    return form_of(stripped) or "text"
+        return DIGITS if fits(stripped, DIGITS) else number or "number"
+    return form_of(stripped) or number or "text"
+
+
+@lru_cache(maxsize=8)
+def plain_numbers(spelling: Spelling) -> frozenset[str]:
+    """Kinds of cells that are numbers as the whole table writes them."""
+    return frozenset({"number", *(kind for kind in NUMBER_KINDS if not math.isnan(spelling.number(kind)))})
+
+
+def spelling_of_numbers(counts: Mapping[str, float], spelling: Spelling) -> tuple[str | None, float]:
+    """How the numbers of a column are written, and how many cells of each kind are so.
+
+    Parameters
+    ----------
+    counts : mapping
+        Cells of each kind.
+    spelling : Spelling
+        That of the table; None is returned where no other one reads more.
+    """
+    numbers: dict[str, float] = {kind: counts.get(kind, 0) for kind in NUMBER_KINDS}
+    numbers["number"] += counts.get(DIGITS, 0)
+    plain = sum(numbers[kind] for kind in numbers if kind in plain_numbers(spelling))
+    present = sum(count for kind, count in counts.items() if kind != "missing")
+    form, read = main_number_format(numbers, present)
+    return (form, read) if read > plain else (None, plain)
 
 
 class CellReader:
@@ -217,7 +251,7 @@ class CellReader:
 
     def _values(self, texts: list[str]) -> np.ndarray:
         if self.column.is_number:
-            return np.fromiter(map(self.spelling.number, texts), dtype=float, count=len(texts))
+            return np.fromiter(map(self._number, texts), dtype=float, count=len(texts))
         values = np.empty(len(texts), dtype=object)
         if self.column.sdtype == "datetime":
             values[:] = self._dates(texts)
@@ -246,8 +280,12 @@ class CellReader:
         """Return the declared text that a cell is to the letter, else its number."""
         if text in self._texts:
             return text
-        number = self.spelling.number(text)
+        number = self._number(text)
         return None if math.isnan(number) else number
+
+    def _number(self, text: str) -> float:
+        form = self.column.number_format
+        return self.spelling.number(text) if form is None else read_number(text, form)
 
     def _category(self, text: str) -> Hashable:
         """Return the declared value that a text writes; else the text itself, of a truth value nothing."""
@@ -272,10 +310,15 @@ def read_again(frame: pd.DataFrame, types: Mapping[str, ColumnType], spelling: S
     """A frame some of whose columns are read as from a file: each cell alone is a text, and that a value."""
     found = frame.copy(deep=False)
     for name in (name for name in types if name in frame):
+        if types[name].number_format is not None and frame[name].dtype.kind in "iuf":  # numbers already
+            numbers = as_doubles(frame[name])
+            found[name] = pd.Series(np.where(np.isfinite(numbers), numbers, np.nan), index=frame.index)
+            continue
         where, forms = distinct_values(frame[name])
         reader = CellReader(types[name], spelling)
         present = [i for i, form in enumerate(forms) if has_form(form)]
-        read = reader.read([text_of(forms[i], spelling, types[name].datetime_format) for i in present])
+        form, number_format = types[name].datetime_format, types[name].number_format
+        read = reader.read([text_of(forms[i], spelling, form, number_format) for i in present])
         nothing = np.nan if types[name].is_number else None
         values = np.full(len(forms) + 1, nothing, dtype=read.dtype)  # the last stands for missing
         values[present] = read
@@ -283,11 +326,15 @@ def read_again(frame: pd.DataFrame, types: Mapping[str, ColumnType], spelling: S
     return found
 
 
-def text_of(cell: Hashable, spelling: Spelling, form: str | None = None) -> str:
+def text_of(
+    cell: Hashable, spelling: Spelling, form: str | None = None, number_format: str | None = None
+) -> str:
     """The text that a CSV file would hold for a cell in its one form, by that cell alone.
 
-    A moment is written in the column's format where that shows all of it.
+    A moment is written in the column's format where that shows all of it, and so is a number.
     """
+    if number_format is not None and isinstance(cell, (int, float)) and not isinstance(cell, bool):
+        return write_number(cell, number_format)
     if isinstance(cell, dt.date):
         return _text_of_moment(pd.Timestamp(cell), form)
     if isinstance(cell, float):

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 
 from sdv_plausible.table.cells.dates import resolution_step
 from sdv_plausible.table.cells.forms import LONGEST_NAME
+from sdv_plausible.table.cells.number_texts import FORMAT_RULE, NUMBER_FORMAT, is_number_format
 from sdv_plausible.table.cells.rounding import LARGEST_STEP
 from sdv_plausible.table.cells.series import is_number
 from sdv_plausible.table.cells.values import DATES, VALUE, ZONE_FORM, value_of
@@ -151,6 +152,12 @@ WORDS: dict[str, Word] = {
         },
         holds=lambda step: not isinstance(step, str) or resolution_step(step) is not None,
     ),
+    "number_format": Word(
+        about="form", title="Spelling of numbers", suits=_NUMBERS, left_out="plain numbers",
+        meaning="The number 1234.5 as the column spells numbers, such as $1,234.5, 1.234,5 € or 1234.5%",
+        rule=f"{FORMAT_RULE}; leave it out for plain numbers",
+        form={"type": "string", "pattern": NUMBER_FORMAT}, holds=is_number_format,
+    ),
     "parts": Word(
         about="form", suits=("datetime",), form={"enum": ["split", "whole"]}, left_out="as the fit says",
         meaning="Dates with a time of day: split, into date and time of day, or whole",
@@ -253,6 +260,10 @@ ATTRIBUTE: dict[str, Form] = {
         "description": "Learned categories: noisy numbers of rows with each value, and last of those with "
         "another one, which get these in proportion; left out: none.",
     },
+    "number_format": or_null({
+        "type": "string", "pattern": NUMBER_FORMAT,
+        "description": "Numbers that are written as text: how 1234.5 is; left out: plain numbers.",
+    }),
     "provenance": {
         "enum": list(get_args(Provenance)),
         "description": "Declared by the owner, learned with noise under the ledger's budget, read off the "
@@ -260,7 +271,7 @@ ATTRIBUTE: dict[str, Form] = {
     },
 }  # fmt: skip
 """Every entry of a finished column."""
-SELDOM = ("groups", "counts")
+SELDOM = ("groups", "counts", "number_format")
 """Entries that are written only where there is something to say: files without are read as before."""
 
 

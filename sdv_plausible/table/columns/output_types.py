@@ -10,11 +10,13 @@ was written into the usual types, as a function of the synthetic values alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.table.cells.number_texts import write_number
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 FRACTIONS = (
@@ -29,7 +31,7 @@ def output_type(attribute: Attribute, stored: Any = None) -> Any:
     is_text = attribute.datetime_format is not None
     if attribute.provenance == "inferred" and stored is not None and not (is_text and stored.kind == "M"):
         return stored
-    if attribute.texts:
+    if attribute.texts or attribute.number_format is not None:
         return np.dtype(object)  # numbers and texts
     if attribute.kind == "datetime" and not is_text:
         zone = attribute.time_zone
@@ -46,12 +48,23 @@ def invented_type(spec: Mapping[str, Any]) -> Any:
     return np.dtype(np.int64 if sdtype == "id" and not spec.get("regex_format") else object)
 
 
+def _spelled(attribute: Attribute, cell: Any) -> Any:
+    """A number as its column writes it; texts that stand beside numbers stay as they are."""
+    if isinstance(cell, str):
+        return cell
+    decimals = 0 if attribute.kind == "integer" else attribute.decimals
+    return write_number(cell, str(attribute.number_format), decimals)
+
+
 def usual_types(table: pd.DataFrame, domain: Domain) -> pd.DataFrame:
-    """Give synthetic truth values and numeric categories the type that pandas has for them."""
+    """Give synthetic truth values, numbers and categories the type that pandas has, or their spelling."""
     by_text = {str(name): name for name in table.columns}  # columns named by numbers have them again
     for attribute in domain:
         plain = attribute.values and not any(isinstance(v, str) for v in attribute.values)
         if plain and attribute.provenance != "inferred" and attribute.name in by_text:
             name = by_text[attribute.name]
             table[name] = table[name].infer_objects()
+        if attribute.number_format is not None and attribute.name in by_text:
+            name = by_text[attribute.name]
+            table[name] = table[name].map(partial(_spelled, attribute), na_action="ignore").astype(object)
     return table

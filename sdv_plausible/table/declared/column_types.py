@@ -120,6 +120,7 @@ def _column_type(name: str, given: Any, known: Mapping[str, Any]) -> ColumnType:
             sdtype=sdtype_of(given),
             datetime_format=given.datetime_format or form,
             values=given.values,
+            number_format=given.number_format,
         )
     if given is not known:
         check_keys(name, given)
@@ -132,5 +133,5 @@ def _column_type(name: str, given: Any, known: Mapping[str, Any]) -> ColumnType:
             "'categorical' or 'id'"
         )
     attribute = declared_attribute(name, spec)
-    words: dict[str, Any] = {word: spec.get(word, known.get(word)) for word in TYPE_WORDS}
+    words: dict[str, Any] = {word: spec.get(word, known.get(word)) for word in (*TYPE_WORDS, "number_format")}
     return ColumnType(name=name, values=attribute.values if attribute else (), **words)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.table.cells.forms import LONGEST_TEXT, is_text
+from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.column_document import TYPE_WORDS, Provenance
 from sdv_plausible.table.columns.domain import MOST_BINS, Attribute, Domain
 from sdv_plausible.table.columns.domain import SCHEMA as DOMAIN_SCHEMA
@@ -54,6 +55,8 @@ class Declarations:
     """Of columns whose words were read off the rows: "inferred" by a program, or "edited" after a look."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Public sources that were cited."""
+    number_formats: Mapping[str, str] = field(default_factory=dict)
+    """Spellings of numbers that are text, of columns whose values may be open."""
 
     def plan_private(self, specs: Specs, whole: Whole, neighbours: Neighbours = ONE_ROW) -> DomainPlan:
         """Plan what learning domains costs, with bounds or without, from the metadata alone."""
@@ -80,9 +83,13 @@ class Declarations:
         return Domain(tuple(self.marked(self._planned(name, name in private)) for name in specs))
 
     def marked(self, attribute: Attribute) -> Attribute:
-        """An attribute with what is known of its words' origin: bins learned in edited bounds are edited."""
-        origin = self.origins.get(attribute.name)
-        return replace(attribute, provenance=origin) if origin else attribute
+        """An attribute with what is known of its words: their origin, and how its numbers are spelled."""
+        found: dict[str, Any] = {}
+        if origin := self.origins.get(attribute.name):  # bins learned in edited bounds are edited
+            found["provenance"] = origin
+        if attribute.kind in ("integer", "float") and attribute.name in self.number_formats:
+            found["number_format"] = self.number_formats[attribute.name]
+        return replace(attribute, **found) if found else attribute
 
     def _planned(self, name: str, private: bool) -> Attribute:
         if name in self.bounds and private:
@@ -126,6 +133,16 @@ class Declarations:
         known = bounds.plain if bounds else self.attributes.get(name)
         return self.marked(known) if known else None
 
+    @property
+    def spelled(self) -> dict[str, ColumnType]:
+        """Columns of text that are numbers, as what they are read."""
+        known = {name: self.known(name) for name in self.number_formats}
+        texts = {name: one.texts if one is not None else () for name, one in known.items()}
+        return {
+            name: ColumnType(name=name, sdtype="numerical", number_format=form, values=texts[name])
+            for name, form in self.number_formats.items()
+        }
+
     def leads_to(self, attribute: Attribute) -> bool:
         """Whether a column's declaration comes to this attribute, or its bins were learned in the range."""
         known, bounds = self.known(attribute.name), self.bounds.get(attribute.name)
@@ -155,13 +172,15 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
         raise Refused("undeclared", undeclared, 'must be "infer" or "private"')
     if not isinstance(max_bins, int) or isinstance(max_bins, bool) or not 2 <= max_bins <= MOST_BINS:
         raise Refused("max_bins", max_bins, f"must be a whole number from 2 to {MOST_BINS:,}", "try 100")
+    spelled = {name: spec["number_format"] for name, spec in specs.items() if spec.get("number_format")}
     if domain is None:
-        return Declarations({}, undeclared)
+        return Declarations({}, undeclared, number_formats=spelled)
     if says_written(domain):
         specs = {name: read_words(name, spec) for name, spec in specs.items()}
         found = {name: declared_attribute(name, spec, max_bins) for name, spec in specs.items()}
         never = frozenset(name for name, spec in specs.items() if spec.get("range_is_nullable") is False)
-        return _sorted_out({n: a for n, a in found.items() if a}, specs, undeclared, never)
+        read = _sorted_out({n: a for n, a in found.items() if a}, specs, undeclared, never)
+        return replace(read, number_formats=spelled)
     file = domain_document(domain)
     given = file.declarations()
     unknown = sorted(set(given) - set(specs))
@@ -187,7 +206,18 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
             if (origin := origin_of(spec)) and origin != "declared"
         },
         sources={name: spec["source"] for name, spec in words.items() if spec.get("source")},
+        number_formats={**spelled, **number_formats(given)},
     )
+
+
+def number_formats(given: Mapping[str, Any]) -> dict[str, str]:
+    """Spellings of numbers that declarations say."""
+    said = {
+        name: spec.number_format if isinstance(spec, Attribute) else spec.get("number_format")
+        for name, spec in given.items()
+        if isinstance(spec, (Attribute, Mapping))
+    }
+    return {name: form for name, form in said.items() if form is not None}
 
 
 def _check_texts(name: str, attribute: Attribute) -> None:

@@ -22,10 +22,12 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Asked
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.cells.date_texts import DIGITS, FORMATS, main_form
-from sdv_plausible.table.columns.cell_texts import Spelling, kind_of
+from sdv_plausible.table.cells.number_texts import NUMBER_KINDS
+from sdv_plausible.table.columns.cell_texts import Spelling, kind_of, spelling_of_numbers
 from sdv_plausible.table.learned.raw_counts import ExactColumns, FrequentValues
 
-KINDS = ("missing", "number", "truth", "text", *FORMATS)
+KINDS = ("missing", "truth", "text", *FORMATS, *NUMBER_KINDS)
+_PLACE = {kind: i for i, kind in enumerate(KINDS)}
 UNKNOWN_LENGTHS = (1, 16)  # where noise hides all of them
 LONGEST = 64  # lengths from here on are one
 KIND_SHARE, VALUE_SHARE, LENGTH_SHARE = 0.4, 0.4, 0.2  # of mu^2
@@ -59,9 +61,7 @@ class CellKinds:
         found[0] = missing
         for (_, value), count in zip(values, counts, strict=True):
             text = str(value)
-            found[min(len(text), LONGEST) if self.lengths else KINDS.index(kind_of(text, self.spelling))] += (
-                count
-            )
+            found[min(len(text), LONGEST) if self.lengths else _PLACE[kind_of(text, self.spelling)]] += count
         return found
 
     def sensitivity(self, neighbours: Neighbours) -> float:
@@ -101,8 +101,10 @@ def _voted(rows: Queryable, name: str, spelling: Spelling, each: float, failure:
     decided = max(MOSTLY * present, 2 * hidden)  # twice what another kind may hide
     if digits > decided:
         return {"sdtype": "datetime", "datetime_format": DIGITS}
-    if counts["number"] + digits > decided:  # dates of eight digits, and few of them: numbers
-        return {"sdtype": "numerical"}
+    number_format, numbers = spelling_of_numbers(counts, spelling)
+    if numbers > decided:  # among them dates of eight digits, where they are few
+        spelled = {} if number_format is None else {"number_format": number_format}
+        return {"sdtype": "numerical", **spelled}
     if counts["truth"] > decided:
         return {"sdtype": "boolean"}
     if sum(dates.values()) > decided:

@@ -114,7 +114,9 @@ def _release(order: Order, folder: Path, told: Connection) -> None:
     told.send(("stage", 2))
     if rows is not None:
         found = column_types(metadata=synth.metadata)
-        rows = read_again(rows, {name: found[name] for name in order.open_columns}, order.spelling)
+        texts = {one.name for one in synth.get_domain() if one.number_format is not None}
+        voted = {name: found[name] for name in order.open_columns if name not in texts}
+        rows = read_again(rows, voted, order.spelling)
     done = Done(synth, rows, folder, told)
     has_file, synthetic = _write_release(done, order.file), None
     ledger = synth.privacy_ledger()

@@ -269,3 +269,24 @@ def test_a_table_larger_than_memory_is_released_without_being_compared(
 def test_in_parts_every_row_test_is_refused_by_the_plan(ordered):
     with pytest.raises(ValueError, match='must be "release"'):
         ordered(reading="parts", test="randomized").plan()
+
+
+@pytest.mark.parametrize("declared", [{}, {"sdtype": "numerical", "number_format": "$1,234.5"}])
+def test_numbers_as_text_are_released_and_compared_as_numbers(tmp_path, monkeypatch, declared):
+    """A vote finds one spelling, or both. The page on real rows has them on one axis."""
+    cells = [f'{i % 90}%,"${1000 + i:,}"' for i in range(2000)]
+    (tmp_path / "in.csv").write_text("\n".join(["share,price", *cells]))
+    table = Table(tmp_path / "in.csv", ("share", "price"), {"encoding": "utf-8"})
+    columns = {"price": declared} if declared else {}
+    order = read_order(table, drafted(table.names, columns), {"rows": "300", "epsilon": "9"})[0]
+    heard, compared, honest = Heard(), [], ordered_fit._report
+    monkeypatch.setattr(ordered_fit, "_report", lambda d, rows: compared.append(d.rows) or honest(d, rows))
+    run(order, tmp_path, heard)
+    assert compared[0].notna().all(axis=None)
+    assert heard.of("failed") == []
+    assert {"full_report", "inspection"} <= {key for (key,) in heard.of("file")}
+    rows = (tmp_path / FILES["rows"].name).read_text()
+    assert rows.count("%") == 300 == rows.count("$")
+    page = (tmp_path / FILES["full_report"].name).read_text()
+    assert "price" in page
+    assert "cannot be read" not in page
