@@ -329,7 +329,9 @@ class FittingSynthesizer(FittedSynthesizer):
         empty = table.iloc[:0]
         folded = self._known.rules.fold(empty) if self._known.rules else empty
         transformers = self._data_processor._hyper_transformer.field_transformers
-        return reaching(folded, self._known.rules.model_columns(self._column_specs()), transformers)
+        specs, given = self._column_specs(), self._original_metadata.tables[self._table_name].columns
+        made = {*specs} - {*given}
+        return reaching(folded, self._known.rules.model_columns(specs), transformers, made)
 
     def _side_entries(self) -> list[LedgerEntry]:
         """Entries for what stands beside the mechanism: rows used, coins, constraints, SDV transformers."""
