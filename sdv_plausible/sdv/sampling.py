@@ -94,8 +94,10 @@ class SamplingSynthesizer(WholeTableSynthesizer):
     def sample_from_conditions(self, conditions: list[Any], *args: Any, **kwargs: Any) -> Any:
         """Sample rows that meet SDV conditions; arguments as in the installed SDV.
 
-        A value that the model gives no probability, such as missing where no value is missing, is put into
-        rows that are drawn as if it were not known.
+        A value that rows cannot have is refused: one outside the column's domain (and missing, where that
+        has no missing value), or one that would be written as another one, such as 5.5 in whole numbers. One
+        that they can have, and to which the model gives no probability, is put into rows that are drawn as if
+        it were not known; under a row-by-row test SDV waits for rows that have it, and may find none.
         """
         self._validate_fit_before_sample()
         check_conditions(conditions)
