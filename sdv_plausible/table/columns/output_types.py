@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.table.columns.id_formats import makes_numbers
 
 FRACTIONS = (
     "latitude", "longitude", "coordinate", "latlng", "local_latlng", "location_on_land", "pyfloat",
@@ -39,11 +40,11 @@ def output_type(attribute: Attribute, stored: Any = None) -> Any:
 
 
 def invented_type(spec: Mapping[str, Any]) -> Any:
-    """Type of a column that is not modelled, such as an id, from its semantic type alone."""
-    sdtype = spec.get("sdtype")
+    """Type of a column that is not modelled, such as an id, from its semantic type and format alone."""
+    sdtype, form = spec.get("sdtype"), spec.get("regex_format")
     if sdtype in FRACTIONS:
         return np.dtype(np.float64)
-    return np.dtype(np.int64 if sdtype == "id" and not spec.get("regex_format") else object)
+    return np.dtype(np.int64 if sdtype == "id" and (not form or makes_numbers(form)) else object)
 
 
 def usual_types(table: pd.DataFrame, domain: Domain) -> pd.DataFrame:

@@ -106,9 +106,31 @@ def test_types_of_privately_learned_columns_show_no_row_at_any_door(door):
     written(odd)
 
 
+NUMBERS = ["[1-9][0-9]{4}", r"[12]\d{7}", "4711[0-9]{3}", "[123]{18}", "[0-9]", "0"]
+TEXTS = [r"\d{5}", "[0-9]{5}", "[0-9][1-9]", "[1-9][0-9]{18}", "[1-9][0-9]{1,4}", "[1-9]-[0-9]", "0[1-9]", "[1-9]{0}", "[1-9][0-9]+"]
+
+
+@pytest.mark.parametrize("form", NUMBERS[:4])  # of the others there are fewer texts than rows, or one for all
+def test_ids_of_digits_without_a_zero_in_front_are_numbers_by_both_ways_out(form):
+    """However the real ones are stored: the declaration decides, and numbers say what the texts did."""
+    for stored in (int, str):
+        table = pd.DataFrame({"k": pd.Series(range(10, 310)).astype(stored), "c": ["a", "b", "c"] * 100})
+        columns = {"k": {"sdtype": "id", "regex_format": form}, "c": {"sdtype": "categorical"}}
+        metadata = metadata_from_columns(columns)
+        metadata.set_primary_key("k")
+        synth = PlausibleDeniabilitySynthesizer(metadata, domain={"c": {"range_values": list("abc")}})
+        synth.fit(table)
+        for rows in (synth.sample(9), synth.release().sample(9)):
+            assert rows["k"].dtype == np.int64
+            assert rows["k"].is_unique
+            assert rows["k"].astype(str).str.fullmatch(form).all()
+
+
 @pytest.mark.parametrize(("spec", "expected"), [
     ({"sdtype": "id"}, "int64"), ({"sdtype": "id", "regex_format": "A[0-9]"}, "object"), ({"sdtype": "email"}, "object"),
     ({"sdtype": "latitude", "pii": True}, "float64"),
+    *(({"sdtype": "id", "regex_format": form}, "int64") for form in NUMBERS),
+    *(({"sdtype": "id", "regex_format": form}, "object") for form in TEXTS),
 ])  # fmt: skip
 def test_an_invented_column_has_the_type_of_its_declaration(spec, expected):
     assert invented_type(spec) == np.dtype(expected)
