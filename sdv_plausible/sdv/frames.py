@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import narwhals
 import pandas as pd
@@ -10,8 +10,9 @@ import pandas as pd
 from sdv_plausible.table.cells.distinct import as_objects
 from sdv_plausible.table.cells.series import plain_cells
 from sdv_plausible.table.files.storage import holds_no_text, with_texts
-
 FrameKind = Literal["polars", "pyarrow"]
+Rows: TypeAlias = pd.DataFrame | Any
+"""Rows in the kind that a fit was given: pandas as a rule; or a frame of polars or pyarrow, or a dict of one."""
 
 
 def split_input(data: Any, parameter: str = "data") -> tuple[str | None, pd.DataFrame]:

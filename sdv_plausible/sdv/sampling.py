@@ -21,7 +21,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.file.sampling import decoded
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.sdv.base import WholeTableSynthesizer
-from sdv_plausible.sdv.frames import in_kind
+from sdv_plausible.sdv.frames import Rows, in_kind
 from sdv_plausible.sdv.requests import SAME_ROWS, check_conditions, check_known_columns, check_request
 from sdv_plausible.sdv.versions import OutputFile, from_native
 from sdv_plausible.table.codec import Codec
@@ -54,7 +54,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
     _process: int | None = None  # whose the rows of the next call are
     _points: list[np.ndarray] | None = None  # only while rows are sampled with their latent points
 
-    def sample(self, num_rows: int, *args: Any, processes: int = 1, **kwargs: Any) -> Any:
+    def sample(self, num_rows: int, *args: Any, processes: int = 1, **kwargs: Any) -> Rows:
         """Sample rows; further arguments as in the installed SDV.
 
         Parameters
@@ -71,7 +71,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         Returns
         -------
         DataFrame or {table: DataFrame}
-            The kind that was given to :meth:`fit`.
+            The kind that was given to :meth:`fit`, of pandas, polars or pyarrow.
         """
         with nullcontext() if self._sampler is None else self._sampler.in_processes(processes):
             check.whole("num_rows", num_rows, 0, "try 1000; 0 gives an empty table")
@@ -91,7 +91,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
             empty.columns = self._original_columns
         return empty
 
-    def sample_from_conditions(self, conditions: list[Any], *args: Any, **kwargs: Any) -> Any:
+    def sample_from_conditions(self, conditions: list[Any], *args: Any, **kwargs: Any) -> Rows:
         """Sample rows that meet SDV conditions; arguments as in the installed SDV.
 
         A value that rows cannot have is refused: one outside the column's domain (and missing, where that
@@ -103,7 +103,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         check_conditions(conditions)
         return self._like_fit(self._sampled(super().sample_from_conditions, (conditions, *args), kwargs))
 
-    def sample_remaining_columns(self, known_columns: pd.DataFrame, *args: Any, **kwargs: Any) -> Any:
+    def sample_remaining_columns(self, known_columns: pd.DataFrame, *args: Any, **kwargs: Any) -> Rows:
         """Sample the other columns of given rows; arguments as in the installed SDV."""
         self._validate_fit_before_sample()
         check_known_columns(known_columns)
@@ -113,7 +113,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         known_columns = known_columns.astype(dict.fromkeys(dictionaries, object))
         return self._like_fit(self._sampled(super().sample_remaining_columns, (known_columns, *args), kwargs))
 
-    def sample_with_points(self, num_rows: int, *, processes: int = 1) -> tuple[Any, pd.DataFrame]:
+    def sample_with_points(self, num_rows: int, *, processes: int = 1) -> tuple[Rows, pd.DataFrame]:
         """Sample rows with the latent points that they were decoded from: the pairs that can be denied.
 
         For ``model="latent"`` under the row-by-row tests. A pair costs what its row costs, and counts
@@ -151,7 +151,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
 
     def sample_multiple(
         self, num_tables: int, num_rows: int | None = None, *, about: About = "population"
-    ) -> list[Any]:
+    ) -> list[Rows]:
         """Draw tables from models that the answers could as well have led to: at no further cost.
 
         Put what is computed from each together by :func:`sdv_plausible.combine`: its intervals know
@@ -284,7 +284,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
             raise SamplingError("fit first: there is no model yet")
         return self._sampler
 
-    def _like_fit(self, frame: pd.DataFrame) -> Any:
+    def _like_fit(self, frame: pd.DataFrame) -> Rows:
         if self._sampler is not None:
             frame = usual_types(frame, self._fitted_rules.whole(self._codec.domain))
         rows = in_kind(frame, self._frame_kind)
