@@ -18,7 +18,7 @@ from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, RecordSampler
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.file.sampling import decoded
+from sdv_plausible.release.file.sampling import check_memory, decoded
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.sdv.base import WholeTableSynthesizer
 from sdv_plausible.sdv.frames import Rows, in_kind
@@ -60,7 +60,8 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         Parameters
         ----------
         num_rows : int
-            Rows to release, >= 0. 0 gives an empty table with the columns.
+            Rows to release, >= 0. 0 gives an empty table with the columns. More than fit in memory are refused:
+            ``release().sample_parts`` draws any number of them.
         *args, **kwargs
             SDV 2.0: main_table_name, max_tries_per_batch, batch_size, output_folder_path. SDV 1.38:
             max_tries_per_batch, batch_size, output_file_path.
@@ -79,9 +80,15 @@ class SamplingSynthesizer(WholeTableSynthesizer):
             check_request(super().sample, (int(num_rows), *args), kwargs)
             if num_rows == 0:
                 return self._like_fit(self._no_rows())
+            self._check_memory(int(num_rows))
             if num_rows > BAR_ROWS and self._known.settings.test.row_limit is not None:
                 kwargs.setdefault("batch_size", BAR_ROWS)
             return self._like_fit(self._sampled(super().sample, (int(num_rows), *args), kwargs))
+
+    def _check_memory(self, num_rows: int) -> None:
+        modelled = 0 if self._sampler is None else len(self._fitted_rules.whole(self._codec.domain))
+        columns = len(self._original_metadata.tables[self._table_name].columns)
+        check_memory(num_rows, modelled, max(0, columns - modelled))
 
     def _no_rows(self) -> pd.DataFrame:
         types = self._data_processor._dtypes
@@ -101,6 +108,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         """
         self._validate_fit_before_sample()
         check_conditions(conditions)
+        self._check_memory(sum(int(getattr(one, "num_rows", 0)) for one in conditions))
         return self._like_fit(self._sampled(super().sample_from_conditions, (conditions, *args), kwargs))
 
     def sample_remaining_columns(self, known_columns: pd.DataFrame, *args: Any, **kwargs: Any) -> Rows:
@@ -184,6 +192,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         )  # fmt: skip
         if num_rows is None:
             num_rows = number_of_rows(sampler.answers, len(domain))
+        self._check_memory(num_tables * check.whole("num_rows", num_rows, 0, "try 1000"))
         return [
             self._with_model(model, coins.spawn("table", i)).sample(num_rows)
             for i, model in enumerate(models)
