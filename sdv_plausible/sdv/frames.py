@@ -10,6 +10,7 @@ import pandas as pd
 from sdv_plausible.table.cells.distinct import as_objects
 from sdv_plausible.table.cells.series import plain_cells
 from sdv_plausible.table.files.storage import holds_no_text, with_texts
+
 FrameKind = Literal["polars", "pyarrow"]
 Rows: TypeAlias = pd.DataFrame | Any
 """Rows in the kind that a fit was given: pandas as a rule; or a frame of polars or pyarrow, or a dict of one."""

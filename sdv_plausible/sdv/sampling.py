@@ -295,7 +295,8 @@ class SamplingSynthesizer(WholeTableSynthesizer):
 
     def _like_fit(self, frame: pd.DataFrame) -> Rows:
         if self._sampler is not None:
-            frame = usual_types(frame, self._fitted_rules.whole(self._codec.domain))
+            whole = self._fitted_rules.whole(self._codec.domain)
+            frame = usual_types(frame, whole, masked=self._frame_kind is not None)
         rows = in_kind(frame, self._frame_kind)
         return {self._table_name: rows} if self._returns_dict else rows
 

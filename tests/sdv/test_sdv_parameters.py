@@ -197,7 +197,10 @@ def test_metadata_comes_back_as_it_was_given(options):
     metadata.update_column("sex", "table", sdtype="id")
     assert synth.get_metadata().to_dict() == said
     for schema in (synth.get_metadata("modified"), deepcopy(synth).get_metadata()):
-        assert {word for column in schema.tables["table"].columns.values() for word in column} <= {"sdtype", "pii"}
+        assert {word for column in schema.tables["table"].columns.values() for word in column} <= {
+            "sdtype",
+            "pii",
+        }
     with pytest.raises(ValueError, match="version"):
         synth.get_metadata("last")
 

@@ -287,7 +287,14 @@ def test_a_value_that_would_be_written_as_another_is_refused_and_the_nearest_are
     )
     with pytest.raises(ValueError, match=f"column '{name}': a value that is given .*{rule}"):
         codec.check_value(name, value)
-    for name, same in (("n", 7), ("n", 7.0), ("n", True), ("f", 0.25), ("d", "03.01.1970"), ("z", "1970-01-03")):
+    for name, same in (
+        ("n", 7),
+        ("n", 7.0),
+        ("n", True),
+        ("f", 0.25),
+        ("d", "03.01.1970"),
+        ("z", "1970-01-03"),
+    ):
         codec.check_value(name, same)
 
 

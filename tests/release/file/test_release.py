@@ -272,6 +272,6 @@ def test_every_section_is_needed() -> None:
 
 def test_ledgers_hold_nothing_that_the_file_leaves_out() -> None:
     """Whoever gives the ledger a further attribute must give it a place in the file."""
-    assert set(vars(shared().privacy_ledger())) == {"delta", "covers", "epsilon", "neighbours", "_entries"}
+    assert set(vars(shared().privacy_ledger())) == {"delta", "covers", "limit", "neighbours", "_entries"}
     assert _Release is Release
     assert table().columns.tolist() == list(COLUMNS)
