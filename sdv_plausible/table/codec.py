@@ -82,8 +82,11 @@ class Codec:
             raise ValueError(f"column {name!r} has no {known} in its domain; condition on a known value")
         return code
 
-    def check_value(self, name: str, value: Hashable) -> None:
-        """Raise ValueError unless rows can have this very value: in the domain, its range, and its form."""
+    def check_value(self, name: str, value: Hashable, *, is_written: bool = True) -> None:
+        """Raise ValueError unless rows can have this very value: in the domain and its range.
+
+        And, where it is what will be written, in the form of the column.
+        """
         self.encode_value(name, value)
         attribute = self.domain[name]
         if not attribute.lower or value in attribute.texts or pd.isna(value):  # type: ignore[call-overload]
@@ -96,7 +99,7 @@ class Codec:
             raise ValueError(
                 f"column {name!r}: a value that is given must lie between {ends[0]} and {ends[1]}"
             )
-        if (rule := _other_form(attribute, value, number)) is not None:
+        if is_written and (rule := _other_form(attribute, value, number)) is not None:
             raise ValueError(f"column {name!r}: a value that is given ({str(value):.60}) must be {rule}")
 
 

@@ -134,7 +134,7 @@ def _known(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> dict[i
                 f"given names {name!r}, which is not a modelled column: rows can be conditioned on "
                 f"{list(names)}"
             )
-        codec.check_value(name, value)
+        codec.check_value(name, value, is_written=name not in rules.rule_set.added)
     return {names.index(name): codec.encode_value(name, value) for name, value in given.items()}
 
 
