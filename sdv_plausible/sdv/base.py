@@ -13,7 +13,6 @@ from sdv.errors import RefitWarning
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible.fit.arguments import VOTED
-from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.sdv.frames import FrameKind, frame_kind, split_input
 from sdv_plausible.sdv.schema import check_columns, check_labels, without_details
 from sdv_plausible.sdv.stand_ins import hide_invented, own_transformers, stand_in_table

@@ -13,7 +13,7 @@ from sdv_plausible.table.files.storage import holds_no_text, with_texts
 
 FrameKind = Literal["polars", "pyarrow"]
 Rows: TypeAlias = pd.DataFrame | Any
-"""Rows in the kind that a fit was given: pandas as a rule; or a frame of polars or pyarrow, or a dict of one."""
+"""Rows in the kind that a fit was given: pandas as a rule; or polars, or pyarrow, or a dict of a frame."""
 
 
 def split_input(data: Any, parameter: str = "data") -> tuple[str | None, pd.DataFrame]:

@@ -60,8 +60,8 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         Parameters
         ----------
         num_rows : int
-            Rows to release, >= 0. 0 gives an empty table with the columns. More than fit in memory are refused:
-            ``release().sample_parts`` draws any number of them.
+            Rows to release, >= 0. 0 gives an empty table with the columns. More than fit in memory are
+            refused: ``release().sample_parts`` draws any number of them.
         *args, **kwargs
             SDV 2.0: main_table_name, max_tries_per_batch, batch_size, output_folder_path. SDV 1.38:
             max_tries_per_batch, batch_size, output_file_path.

@@ -222,9 +222,9 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         Parameters
         ----------
         version : {"original", "modified"}
-            ``"modified"``: its schema alone, as constraints and ``person`` changed it. So is ``"original"`` where
-            the types are a vote's, and of an object that was copied or read from a file: what was detected
-            holds values of the rows, and stays with who gave it.
+            ``"modified"``: its schema alone, as constraints and ``person`` changed it. So is ``"original"``
+            where the types are a vote's, and of an object that was copied or read from a file: what was
+            detected holds values of the rows, and stays with who gave it.
         """
         if version not in ("original", "modified"):
             raise Refused("version", version, 'must be "original" or "modified"')

@@ -100,7 +100,7 @@ class Codec:
                 f"column {name!r}: a value that is given must lie between {ends[0]} and {ends[1]}"
             )
         if is_written and (rule := _other_form(attribute, value, number)) is not None:
-            raise ValueError(f"column {name!r}: a value that is given ({str(value):.60}) must be {rule}")
+            raise ValueError(f"column {name!r}: a value that is given ({value!s:.60}) must be {rule}")
 
 
 def _other_form(attribute: Attribute, value: Hashable, number: float) -> str | None:

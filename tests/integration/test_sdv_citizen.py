@@ -165,15 +165,15 @@ def test_values_that_rows_cannot_have_are_refused_and_unlikely_ones_are_put_in(t
         assert len(rows) == 12
         assert rows[name].isna().all()
         assert rows["b"].notna().all()
-    for values, rule in (
+    for asked, rule in (
         ({"b": None}, "'b' has no missing value in its domain"),
         ({"b": 2.5}, "must be a whole number: the nearest are 2 and 3"),
         ({"b": "2"}, "must be a number"),
     ):
         with pytest.raises(ValueError, match=rule):
-            synth.sample_from_conditions([Condition(values, num_rows=1)])
+            synth.sample_from_conditions([Condition(asked, num_rows=1)])
         with pytest.raises(ValueError, match=rule):
-            synth.sample_remaining_columns(pd.DataFrame([values]))
+            synth.sample_remaining_columns(pd.DataFrame([asked]))
 
 
 def test_dataframe_condition_and_float_condition(fitted):

@@ -59,7 +59,8 @@ def check_memory(num_rows: int, modelled: int, invented: int) -> None:
         raise Refused(
             "num_rows",
             num_rows,
-            f"needs about {needed / 2**30:,.1f} GiB at once, and {there / 2**30:,.1f} GiB of memory are there",
+            f"needs about {needed / 2**30:,.1f} GiB at once, and {there / 2**30:,.1f} GiB of memory are "
+            "there",
             "ask for fewer, or draw them part by part: sample_parts or sample_to_parquet of a Release, which "
             "release() gives",
         )

@@ -55,8 +55,8 @@ def invented_type(spec: Mapping[str, Any]) -> Any:
 def usual_types(table: pd.DataFrame, domain: Domain, *, masked: bool = False) -> pd.DataFrame:
     """Give synthetic truth values and numeric categories the type that pandas has for them.
 
-    ``masked``: and whole numbers and truth values of which some may be missing one that loses nothing by that,
-    as other libraries' frames have.
+    ``masked``: and whole numbers and truth values of which some may be missing one that loses nothing by
+    that, as other libraries' frames have.
     """
     by_text = {str(name): name for name in table.columns}  # columns named by numbers have them again
     for attribute in domain:
