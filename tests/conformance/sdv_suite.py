@@ -42,6 +42,8 @@ def demo(modality: str, dataset_name: str, *args: Any, **kwargs: Any) -> tuple[p
     if modality != "single_table" or not path.exists():
         pytest.skip(f"the demo data {dataset_name} would be downloaded")
     table = pd.read_csv(path)
+    for name in ("checkin_date", "checkout_date"):  # as SDV's own copy has them
+        table[name] = pd.to_datetime(table[name]).dt.strftime(DAY["datetime_format"])
     return table, Metadata.load_from_dict({"tables": {dataset_name: HOTEL}})
 
 
@@ -61,3 +63,11 @@ for module, names in THEIRS.items():
         setattr(sdv.single_table, name, Ours)
         setattr(getattr(sdv.single_table, module), name, Ours)
 sdv.datasets.demo.download_demo = demo
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is the same test again, all of SDV's classes being ours, and tables under others."""
+    again = ("CTGANSynthesizer", "TVAESynthesizer", "CopulaGANSynthesizer", "Ours1", "Ours2")
+    kept = [item for item in items if not any(name in item.name for name in again)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
