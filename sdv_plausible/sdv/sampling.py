@@ -101,10 +101,10 @@ class SamplingSynthesizer(WholeTableSynthesizer):
     def sample_from_conditions(self, conditions: list[Any], *args: Any, **kwargs: Any) -> Rows:
         """Sample rows that meet SDV conditions; arguments as in the installed SDV.
 
-        A value that rows cannot have is refused: one outside the column's domain (and missing, where that
-        has no missing value), or one that would be written as another one, such as 5.5 in whole numbers. One
-        that they can have, and to which the model gives no probability, is put into rows that are drawn as if
-        it were not known; under a row-by-row test SDV waits for rows that have it, and may find none.
+        A value outside the column's domain is refused, and so is one that would be written as another one,
+        such as 5.5 in whole numbers. Missing where no value is missing is put into rows that are drawn as if
+        it were not known; so is a value of the domain to which the model gives no probability (under a
+        row-by-row test SDV waits for rows that have such a value beside others, and may find none).
         """
         self._validate_fit_before_sample()
         check_conditions(conditions)
@@ -222,7 +222,12 @@ class SamplingSynthesizer(WholeTableSynthesizer):
             known = self._sampler is not None and name in self._codec.domain
             if known and transformers.get(name) is None:
                 for value in conditions[name].drop_duplicates():
-                    self._codec.check_value(name, value)
+                    if not self._is_never(name, value):
+                        self._codec.check_value(name, value)
+
+    def _is_never(self, name: str, value: Any) -> bool:
+        """Whether a value is missing, in a column that is never missing: it is put in, and asks nothing."""
+        return not self._codec.domain[name].nullable and bool(pd.isna(value))
 
     def _sample(self, num_rows: int, conditions: Mapping[str, Any] | None = None) -> pd.DataFrame:
         sampler, given = self._sampler, {n: _from_token(v) for n, v in (conditions or {}).items()}
@@ -235,7 +240,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         known = {
             self._codec.domain.names.index(name): self._codec.encode_value(name, value)
             for name, value in given.items()
-            if name in self._codec.domain
+            if name in self._codec.domain and not self._is_never(name, value)
         }
         if (known and not sampler.samples_conditions) or set(given) & set(self._fitted_rules.made):
             raise NotImplementedError  # SDV then rejects: post-processing of rows that were released

@@ -63,7 +63,8 @@ def usual_types(table: pd.DataFrame, domain: Domain, *, masked: bool = False) ->
         kind, name = _usual_type(attribute), by_text.get(attribute.name)
         if kind is None or name is None or attribute.provenance == "inferred":
             continue
-        if attribute.nullable and kind.kind in "bi":
+        # or was given as missing in all rows, though it never is
+        if kind.kind in "bi" and (attribute.nullable or table[name].isna().any()):
             table[name] = table[name].astype((_MASKED if masked else _WITH_MISSING)[kind.kind])
         elif attribute.values:
             table[name] = table[name].astype(kind)
