@@ -208,7 +208,9 @@ class FittingSynthesizer(FittedSynthesizer):
             self._check_processing()
         self._leave_dates_whole()
         held = [self._input_metadata] if self._has_constraints else [self._input_metadata, self.metadata]
-        given = self._original_metadata  # SDV 1.38 may hold its older class beside it, which says it otherwise
+        given = (
+            self._original_metadata
+        )  # SDV 1.38 may hold its older class beside it, which says it otherwise
         if any(type(one) is type(given) and one.to_dict() != given.to_dict() for one in held):
             raise ValueError(
                 "metadata was changed after this synthesizer was made, which read it then: make a new one, "

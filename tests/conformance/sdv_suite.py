@@ -74,8 +74,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 SEEDED = "compares with the very rows, or ids, that SDV's public seed gives: ours are drawn by secret coins"
-NO_TRANSFORMER = "asks for transformers of modelled columns: SDV's learn from the rows, so raw columns go past them"
-MODEL = "asks for what only the replaced model has: distributions, losses, its errors and deprecated arguments"
+NO_TRANSFORMER = (
+    "asks for transformers of modelled columns: SDV's learn from the rows, so raw columns go past them"
+)
+MODEL = (
+    "asks for what only the replaced model has: distributions, losses, its errors and deprecated arguments"
+)
 NO_TABLE = "makes one of metadata without a table, which is refused at once"
 NOT_OURS = {
     "test_conditional_sampling_graceful_reject_sampling_true_dict": "wants an error where no real row has the values together: "
