@@ -28,10 +28,13 @@ def test_what_sdv_tests_of_its_synthesizers_holds_for_ours(tmp_path: Path) -> No
         pytest.skip(f"SDV_PLAUSIBLE_SDV_TESTS must name a checkout of SDV at {COMMIT}")
     if SDV_MAJOR != 1:
         pytest.skip("the pinned tests are of SDV 1.38: SDV_STACK=1 ./dev nightly")
-    known = subprocess.run(
-        [sys.executable, "-c", "import json, sdv_suite as s; print(json.dumps([*s.NOT_OURS, *s.OPEN]))"],
-        capture_output=True, text=True, check=True, env=_paths(),
+    listed = json.loads(
+        subprocess.run(
+            [sys.executable, "-c", "import json, sdv_suite as s; print(json.dumps([s.NOT_OURS, s.OPEN, s.SEEDED]))"],
+            capture_output=True, text=True, check=True, env=_paths(),
+        ).stdout.splitlines()[-1]
     )  # fmt: skip
+    not_ours, still_open, seeded = listed
     report = tmp_path / "report.xml"
     subprocess.run(
         [
@@ -47,7 +50,9 @@ def test_what_sdv_tests_of_its_synthesizers_holds_for_ours(tmp_path: Path) -> No
             failed.add(name)
         elif case.find("skipped") is None:
             passed.append(name)
-    assert failed == {*json.loads(known.stdout)}
+    assert failed <= {*not_ours, *still_open}
+    by_chance = {name for name, why in not_ours.items() if why == seeded}  # of three rows, say
+    assert {*not_ours} - by_chance <= failed
     assert len(passed) >= PASSED
 
 
