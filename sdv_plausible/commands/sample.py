@@ -81,6 +81,7 @@ def drawn(options: argparse.Namespace, release: Release) -> pd.DataFrame:
         wanted = release.answers.number_of_rows()
     if wanted <= PART_ROWS or any(value not in (None, [], {}) for value in known.values()):
         return release.sample(wanted, **known)
+    release.check_memory(wanted)
     parts = []
     with rows_bar(wanted) as done:
         for part in release.sample_parts(wanted, rows=PART_ROWS):

@@ -50,7 +50,7 @@ class PrivacyLedger:
     ----------
     delta : float
         The delta at which totals are stated by default, in (0, 1).
-    epsilon : float, optional
+    limit : float, optional
         Upper limit on the total at this delta; None sets no limit.
     covers : str, optional
         What the total is for, in words; None lists the scopes of the charged entries.
@@ -76,11 +76,11 @@ class PrivacyLedger:
         self,
         *,
         delta: float,
-        epsilon: float | None = None,
+        limit: float | None = None,
         covers: str | None = None,
         neighbours: Neighbours = ONE_ROW,
     ) -> None:
-        self.delta, self.neighbours, self.covers, self.epsilon = delta, neighbours, covers, epsilon
+        self.delta, self.neighbours, self.covers, self.limit = delta, neighbours, covers, limit
         self._entries: tuple[LedgerEntry, ...] = ()
 
     @property
@@ -115,13 +115,13 @@ class PrivacyLedger:
         """
         extended = (*self._entries, *entries)
         check_envelope(extended)
-        if self.epsilon is not None and math.isfinite(self.epsilon):
+        if self.limit is not None and math.isfinite(self.limit):
             total = _total(extended, self.delta)
-            if total > self.epsilon * (1 + TOLERANCE):
+            if total > self.limit * (1 + TOLERANCE):
                 names = ", ".join(e.name for e in entries)
                 raise BudgetExceededError(
                     f"charging {names} would bring the total to epsilon {rounded_up(total, 4)} at delta "
-                    f"{rounded_up(self.delta)}, over the budget of {self.epsilon:g}: raise epsilon, or "
+                    f"{rounded_up(self.delta)}, over the budget of {self.limit:g}: raise epsilon, or "
                     "spend less on the parts. Nothing was spent."
                 )
         if self.before_charge is not None:
@@ -137,6 +137,11 @@ class PrivacyLedger:
         if self.split is not None and not math.isinf(whole):
             whole = min(whole, self.split.total([(e.parts, e.losses) for e in counted(self._entries)], at))
         return max(whole, self.stated) if at == self.delta else whole
+
+    @property
+    def epsilon(self) -> float:
+        """The total at the ledger's delta; infinite where no claim is made."""
+        return self.total()
 
     def said(self, name: str) -> str:
         """Sentence of the ledger, one of ``SAID``; empty if it has none."""

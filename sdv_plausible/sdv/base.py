@@ -13,7 +13,6 @@ from sdv.errors import RefitWarning
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible.fit.arguments import VOTED
-from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.sdv.frames import FrameKind, frame_kind, split_input
 from sdv_plausible.sdv.schema import check_columns, check_labels, without_details
 from sdv_plausible.sdv.stand_ins import hide_invented, own_transformers, stand_in_table
@@ -101,6 +100,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         check_labels(frame)
         if not self._sdv_sees_rows:
             check_columns(frame, self._column_specs())
+        self._check_input_metadata_updated()
         self._before_rows(frame)
         if not frame.shape[1] or (not len(frame) and self._needs_rows):
             raise ValueError(
@@ -155,14 +155,6 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         self._has_voted_types = True
         for held in (self.metadata, self._original_metadata):
             setattr(held, VOTED, True)
-
-    def get_metadata(self, version: str = "original") -> Any:
-        """Return a copy of the metadata, as given or as constraints changed it; its types may be a vote's."""
-        if version not in ("original", "modified"):
-            raise Refused("version", version, 'must be "original" or "modified"')
-        found = super().get_metadata(version)
-        vars(found).update({VOTED: True} if self._has_voted_types else {})
-        return found
 
     def _check_processing(self) -> None:
         """Refuse to hand rows to SDV's processing, step by step."""

@@ -208,7 +208,10 @@ class FittingSynthesizer(FittedSynthesizer):
             self._check_processing()
         self._leave_dates_whole()
         held = [self._input_metadata] if self._has_constraints else [self._input_metadata, self.metadata]
-        if any(one.to_dict() != self._original_metadata.to_dict() for one in held):
+        given = (
+            self._original_metadata
+        )  # SDV 1.38 may hold its older class beside it, which says it otherwise
+        if any(type(one) is type(given) and one.to_dict() != given.to_dict() for one in held):
             raise ValueError(
                 "metadata was changed after this synthesizer was made, which read it then: make a new one, "
                 "PlausibleDeniabilitySynthesizer(metadata, ...)"
@@ -329,7 +332,9 @@ class FittingSynthesizer(FittedSynthesizer):
         empty = table.iloc[:0]
         folded = self._known.rules.fold(empty) if self._known.rules else empty
         transformers = self._data_processor._hyper_transformer.field_transformers
-        return reaching(folded, self._known.rules.model_columns(self._column_specs()), transformers)
+        specs, given = self._column_specs(), self._original_metadata.tables[self._table_name].columns
+        made = {*specs} - {*given}
+        return reaching(folded, self._known.rules.model_columns(specs), transformers, made)
 
     def _side_entries(self) -> list[LedgerEntry]:
         """Entries for what stands beside the mechanism: rows used, coins, constraints, SDV transformers."""

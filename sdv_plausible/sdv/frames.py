@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import narwhals
 import pandas as pd
@@ -12,6 +12,8 @@ from sdv_plausible.table.cells.series import plain_cells
 from sdv_plausible.table.files.storage import holds_no_text, with_texts
 
 FrameKind = Literal["polars", "pyarrow"]
+Rows: TypeAlias = pd.DataFrame | Any
+"""Rows in the kind that a fit was given: pandas as a rule; or polars, or pyarrow, or a dict of a frame."""
 
 
 def split_input(data: Any, parameter: str = "data") -> tuple[str | None, pd.DataFrame]:

@@ -41,6 +41,24 @@ class Parameter:
         vars(synth)[self.name] = _copied(self.name, value)
 
 
+class GivenMetadata:
+    """The metadata that a constructor was given: the caller's own object, and what it said then."""
+
+    def __init__(self, metadata: Any) -> None:
+        self._held, self._document = metadata, deepcopy(metadata.to_dict())
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the caller's object says something else now."""
+        return bool(self._held.to_dict() != self._document)
+
+    def copy(self, table_name: str) -> Any:
+        """Metadata that says what it said."""
+        from sdv.metadata import Metadata
+
+        return Metadata.load_from_dict(deepcopy(self._document), table_name)
+
+
 def _copied(name: str, value: Any) -> Any:
     return value if name == SHARED and not is_ours(value) else deepcopy(value)
 

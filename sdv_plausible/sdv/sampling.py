@@ -18,10 +18,10 @@ from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, RecordSampler
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.file.sampling import decoded
+from sdv_plausible.release.file.sampling import check_memory, decoded
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.sdv.base import WholeTableSynthesizer
-from sdv_plausible.sdv.frames import in_kind
+from sdv_plausible.sdv.frames import Rows, in_kind
 from sdv_plausible.sdv.requests import SAME_ROWS, check_conditions, check_known_columns, check_request
 from sdv_plausible.sdv.versions import OutputFile, from_native
 from sdv_plausible.table.codec import Codec
@@ -54,13 +54,14 @@ class SamplingSynthesizer(WholeTableSynthesizer):
     _process: int | None = None  # whose the rows of the next call are
     _points: list[np.ndarray] | None = None  # only while rows are sampled with their latent points
 
-    def sample(self, num_rows: int, *args: Any, processes: int = 1, **kwargs: Any) -> Any:
+    def sample(self, num_rows: int, *args: Any, processes: int = 1, **kwargs: Any) -> Rows:
         """Sample rows; further arguments as in the installed SDV.
 
         Parameters
         ----------
         num_rows : int
-            Rows to release, >= 0. 0 gives an empty table with the columns.
+            Rows to release, >= 0. 0 gives an empty table with the columns. More than fit in memory are
+            refused: ``release().sample_parts`` draws any number of them.
         *args, **kwargs
             SDV 2.0: main_table_name, max_tries_per_batch, batch_size, output_folder_path. SDV 1.38:
             max_tries_per_batch, batch_size, output_file_path.
@@ -71,7 +72,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         Returns
         -------
         DataFrame or {table: DataFrame}
-            The kind that was given to :meth:`fit`.
+            The kind that was given to :meth:`fit`, of pandas, polars or pyarrow.
         """
         with nullcontext() if self._sampler is None else self._sampler.in_processes(processes):
             check.whole("num_rows", num_rows, 0, "try 1000; 0 gives an empty table")
@@ -79,9 +80,15 @@ class SamplingSynthesizer(WholeTableSynthesizer):
             check_request(super().sample, (int(num_rows), *args), kwargs)
             if num_rows == 0:
                 return self._like_fit(self._no_rows())
+            self._check_memory(int(num_rows))
             if num_rows > BAR_ROWS and self._known.settings.test.row_limit is not None:
                 kwargs.setdefault("batch_size", BAR_ROWS)
             return self._like_fit(self._sampled(super().sample, (int(num_rows), *args), kwargs))
+
+    def _check_memory(self, num_rows: int) -> None:
+        modelled = 0 if self._sampler is None else len(self._fitted_rules.whole(self._codec.domain))
+        columns = len(self._original_metadata.tables[self._table_name].columns)
+        check_memory(num_rows, modelled, max(0, columns - modelled))
 
     def _no_rows(self) -> pd.DataFrame:
         types = self._data_processor._dtypes
@@ -91,17 +98,20 @@ class SamplingSynthesizer(WholeTableSynthesizer):
             empty.columns = self._original_columns
         return empty
 
-    def sample_from_conditions(self, conditions: list[Any], *args: Any, **kwargs: Any) -> Any:
+    def sample_from_conditions(self, conditions: list[Any], *args: Any, **kwargs: Any) -> Rows:
         """Sample rows that meet SDV conditions; arguments as in the installed SDV.
 
-        A value that the model gives no probability, such as missing where no value is missing, is put into
-        rows that are drawn as if it were not known.
+        A value outside the column's domain is refused, and so is one that would be written as another one,
+        such as 5.5 in whole numbers. Missing where no value is missing is put into rows that are drawn as if
+        it were not known; so is a value of the domain to which the model gives no probability (under a
+        row-by-row test SDV waits for rows that have such a value beside others, and may find none).
         """
         self._validate_fit_before_sample()
         check_conditions(conditions)
+        self._check_memory(sum(int(getattr(one, "num_rows", 0)) for one in conditions))
         return self._like_fit(self._sampled(super().sample_from_conditions, (conditions, *args), kwargs))
 
-    def sample_remaining_columns(self, known_columns: pd.DataFrame, *args: Any, **kwargs: Any) -> Any:
+    def sample_remaining_columns(self, known_columns: pd.DataFrame, *args: Any, **kwargs: Any) -> Rows:
         """Sample the other columns of given rows; arguments as in the installed SDV."""
         self._validate_fit_before_sample()
         check_known_columns(known_columns)
@@ -111,7 +121,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         known_columns = known_columns.astype(dict.fromkeys(dictionaries, object))
         return self._like_fit(self._sampled(super().sample_remaining_columns, (known_columns, *args), kwargs))
 
-    def sample_with_points(self, num_rows: int, *, processes: int = 1) -> tuple[Any, pd.DataFrame]:
+    def sample_with_points(self, num_rows: int, *, processes: int = 1) -> tuple[Rows, pd.DataFrame]:
         """Sample rows with the latent points that they were decoded from: the pairs that can be denied.
 
         For ``model="latent"`` under the row-by-row tests. A pair costs what its row costs, and counts
@@ -149,7 +159,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
 
     def sample_multiple(
         self, num_tables: int, num_rows: int | None = None, *, about: About = "population"
-    ) -> list[Any]:
+    ) -> list[Rows]:
         """Draw tables from models that the answers could as well have led to: at no further cost.
 
         Put what is computed from each together by :func:`sdv_plausible.combine`: its intervals know
@@ -182,6 +192,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         )  # fmt: skip
         if num_rows is None:
             num_rows = number_of_rows(sampler.answers, len(domain))
+        self._check_memory(num_tables * check.whole("num_rows", num_rows, 0, "try 1000"))
         return [
             self._with_model(model, coins.spawn("table", i)).sample(num_rows)
             for i, model in enumerate(models)
@@ -211,7 +222,12 @@ class SamplingSynthesizer(WholeTableSynthesizer):
             known = self._sampler is not None and name in self._codec.domain
             if known and transformers.get(name) is None:
                 for value in conditions[name].drop_duplicates():
-                    self._codec.check_value(name, value)
+                    if not self._is_never(name, value):
+                        self._codec.check_value(name, value)
+
+    def _is_never(self, name: str, value: Any) -> bool:
+        """Whether a value is missing, in a column that is never missing: it is put in, and asks nothing."""
+        return not self._codec.domain[name].nullable and bool(pd.isna(value))
 
     def _sample(self, num_rows: int, conditions: Mapping[str, Any] | None = None) -> pd.DataFrame:
         sampler, given = self._sampler, {n: _from_token(v) for n, v in (conditions or {}).items()}
@@ -224,7 +240,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         known = {
             self._codec.domain.names.index(name): self._codec.encode_value(name, value)
             for name, value in given.items()
-            if name in self._codec.domain
+            if name in self._codec.domain and not self._is_never(name, value)
         }
         if (known and not sampler.samples_conditions) or set(given) & set(self._fitted_rules.made):
             raise NotImplementedError  # SDV then rejects: post-processing of rows that were released
@@ -282,9 +298,10 @@ class SamplingSynthesizer(WholeTableSynthesizer):
             raise SamplingError("fit first: there is no model yet")
         return self._sampler
 
-    def _like_fit(self, frame: pd.DataFrame) -> Any:
+    def _like_fit(self, frame: pd.DataFrame) -> Rows:
         if self._sampler is not None:
-            frame = usual_types(frame, self._fitted_rules.whole(self._codec.domain))
+            whole = self._fitted_rules.whole(self._codec.domain)
+            frame = usual_types(frame, whole, masked=self._frame_kind is not None)
         rows = in_kind(frame, self._frame_kind)
         return {self._table_name: rows} if self._returns_dict else rows
 

@@ -78,11 +78,15 @@ def modelled(specs: Mapping[str, Mapping[str, Any]], keys: Collection[str] = ())
 
 
 def reaching(
-    table: pd.DataFrame, specs: Mapping[str, Mapping[str, Any]], transformers: Mapping[str, Any]
+    table: pd.DataFrame,
+    specs: Mapping[str, Mapping[str, Any]],
+    transformers: Mapping[str, Any],
+    made: Collection[str] = (),
 ) -> dict[str, dict[str, Any]]:
     """Specification of every column that reaches the model, in the metadata's order.
 
-    A user's own transformer makes it a number. Of the table its schema alone counts.
+    A user's own transformer makes it a number. Of the table its schema alone counts. ``made`` are columns
+    that SDV's constraints made of the rows, without a claim: noise would only break what they make of them.
     """
     order = {name: i for i, name in enumerate(specs)}
     found = {}
@@ -91,6 +95,8 @@ def reaching(
         if transformers.get(name) is not None or spec.get("sdtype") not in MODELLED_SDTYPES:
             numeric = types.is_numeric_dtype(table[name]) and not types.is_bool_dtype(table[name])
             spec = {"sdtype": "numerical" if numeric else "categorical", "transformed": True}
+        elif name in made:
+            spec["transformed"] = True
         found[name] = spec
     return found
 

@@ -9,20 +9,21 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.fit.arguments import Arguments
+from sdv_plausible.fit.arguments import VOTED, Arguments
 from sdv_plausible.fit.budget import Budget
 from sdv_plausible.fit.plan import Plan, epsilon_for
 from sdv_plausible.fit.public_table import PublicTable
 from sdv_plausible.mechanism.privacy_tests.base import PrivacyTest
 from sdv_plausible.mechanism.privacy_tests.settings import TestName
-from sdv_plausible.privacy.checks import truth
+from sdv_plausible.privacy.checks import Refused, truth
 from sdv_plausible.privacy.neighbours import Person, Relation
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.sdv import shown
 from sdv_plausible.sdv.fitting import FittingSynthesizer
-from sdv_plausible.sdv.parameters import fixed_parameters, learner_of
+from sdv_plausible.sdv.parameters import GivenMetadata, fixed_parameters, learner_of
 from sdv_plausible.sdv.releasing import rebuilt
 from sdv_plausible.sdv.schema import check_metadata, with_person, with_types
+from sdv_plausible.sdv.transient import call_of
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.column_types import metadata_columns
 from sdv_plausible.table.declared.declarations import Types, Undeclared
@@ -139,6 +140,7 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
             random_state=random_state,
         )  # fmt: skip
         check_metadata(metadata)
+        self._given = GivenMetadata(metadata)
         published, file = PublicTable.read(public), arguments.domain
         self._public_given = None if published is None else published.frame
         metadata = with_person(metadata, arguments.settings.neighbours.person, file)
@@ -213,6 +215,39 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
     def _planned(self, epsilon: float, num_rows: int | None, table_rows: int | None) -> Plan:
         self._leave_dates_whole()
         return self._as_fit().plan(epsilon, num_rows, table_rows)
+
+    def get_metadata(self, version: str = "original") -> Any:
+        """Return a copy of the metadata: as given, or as the model has it.
+
+        Parameters
+        ----------
+        version : {"original", "modified"}
+            ``"modified"``: its schema alone, as constraints and ``person`` changed it. So is ``"original"``
+            where the types are a vote's, and of an object that was copied or read from a file: what was
+            detected holds values of the rows, and stays with who gave it.
+        """
+        if version not in ("original", "modified"):
+            raise Refused("version", version, 'must be "original" or "modified"')
+        given = vars(self).get("_given")
+        if version == "original" and given is not None and not self._has_voted_types:
+            return given.copy(self._table_name)
+        found = super().get_metadata(version)
+        vars(found).update({VOTED: True} if self._has_voted_types else {})
+        return found
+
+    def _check_input_metadata_updated(self) -> None:
+        """Have SDV warn, before a fit or a sample, of metadata that was changed after it was given."""
+        call, given = call_of(self), vars(self).get("_given")
+        if given is None or not given.is_changed or (call is not None and call.fits):
+            return  # or it was said before the fit, which is paid for now
+        tables = getattr(self._input_metadata, "tables", {"": self._input_metadata}).values()
+        for table in tables:  # SDV holds a copy, that nobody changed
+            table._updated = True
+        try:
+            super()._check_input_metadata_updated()
+        finally:
+            for table in tables:
+                table._updated = False
 
     def get_parameters(self) -> dict[str, Any]:
         """Return copies of the constructor's parameters."""

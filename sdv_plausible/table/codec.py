@@ -83,19 +83,46 @@ class Codec:
             raise ValueError(f"column {name!r} has no {known} in its domain; condition on a known value")
         return code
 
-    def check_value(self, name: str, value: Hashable) -> None:
-        """Raise ValueError unless the value is in the column's domain, its range included."""
+    def check_value(self, name: str, value: Hashable, *, is_written: bool = True) -> None:
+        """Raise ValueError unless rows can have this very value: in the domain and its range.
+
+        And, where it is what will be written, in the form of the column.
+        """
         self.encode_value(name, value)
         attribute = self.domain[name]
-        if attribute.lower and value not in attribute.texts and not pd.isna(value):  # type: ignore[call-overload]
-            number = ColumnCodec(attribute).numbers(pd.Series([value], dtype=object))[0]
-            if not attribute.lower[0] <= number <= attribute.upper[-1]:
-                ends = [attribute.lower[0], attribute.upper[-1]]
-                if attribute.kind == "datetime":
-                    ends = [pd.Timestamp(e) for e in ends]
-                raise ValueError(
-                    f"column {name!r}: a value that is given must lie between {ends[0]} and {ends[1]}"
-                )
+        if not attribute.lower or value in attribute.texts or pd.isna(value):  # type: ignore[call-overload]
+            return
+        number = ColumnCodec(attribute).numbers(pd.Series([value], dtype=object))[0]
+        if not attribute.lower[0] <= number <= attribute.upper[-1]:
+            ends = [attribute.lower[0], attribute.upper[-1]]
+            if attribute.kind == "datetime":
+                ends = [pd.Timestamp(e) for e in ends]
+            raise ValueError(
+                f"column {name!r}: a value that is given must lie between {ends[0]} and {ends[1]}"
+            )
+        if is_written and (rule := _other_form(attribute, value, number)) is not None:
+            raise ValueError(f"column {name!r}: a value that is given ({value!s:.60}) must be {rule}")
+
+
+def _other_form(attribute: Attribute, value: Hashable, number: float) -> str | None:
+    """What a value in the range must be instead, as the column would be written with another one."""
+    if attribute.kind in ("integer", "float") and isinstance(value, str):
+        return "a number"
+    if attribute.kind == "integer" and number != np.floor(number):
+        place = int(np.searchsorted(attribute.lower, number, side="right")) - 1
+        below, above = (
+            min(int(np.floor(number)), int(attribute.upper[place])),
+            int(np.ceil(number)) if number <= attribute.upper[place] else int(attribute.lower[place + 1]),
+        )
+        return f"a whole number: the nearest are {below} and {above}"
+    if attribute.kind != "datetime" or isinstance(value, str):
+        return None
+    if attribute.datetime_format is not None:
+        moment = pd.Series([number]).astype("M8[ns]").dt.tz_localize("UTC")
+        return f"a text: the nearest is {write_dates(moment, attribute.datetime_format).iloc[0]!r}"
+    if attribute.time_zone is not None and getattr(value, "tzinfo", None) is None:
+        return f"a moment with a time zone, as the column's are ({attribute.time_zone})"
+    return None
 
 
 def _drawn(attribute: Attribute, num_cells: int, coins: Coins) -> np.ndarray:

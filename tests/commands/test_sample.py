@@ -52,6 +52,7 @@ def test_many_rows_come_in_parts(holder, tmp_path, monkeypatch, capsys):
         (["--where", "age=3", "age=4"], "each column once"),
         (["--where", "age=old"], "holds numbers"),
         (["--where", "age=400"], "age"),
+        (["--where", "age=34.5"], "must be a whole number: the nearest are 34 and 35"),
         (["--where", "sex=maybe"], "no such value"),
         (["--where", "shoe=3"], "shoe"),
         (["--expect-sha256", "0" * 64], "is not the release that was expected"),

@@ -117,7 +117,7 @@ def test_a_ledger_that_refuses_has_seen_no_row(privacy_test):
     """Control: one that agrees sees the rows touched."""
     made = settings(test=privacy_test, omega=1)
     with record_calls() as calls, pytest.raises(BudgetExceededError):
-        fit(Untouchable(), made, PrivacyLedger(delta=1e-6, epsilon=1e-3))
+        fit(Untouchable(), made, PrivacyLedger(delta=1e-6, limit=1e-3))
     assert not calls
     with pytest.raises(LookedAtError):
         fit(Untouchable(), made, PrivacyLedger(delta=1e-6))

@@ -118,7 +118,7 @@ def test_the_person_column_is_invented_whatever_it_was() -> None:
         assert person not in synth.get_structure()
         assert list(rows.columns) == list(frame.columns)
         assert not set(rows[person].astype(str)) & set(frame[person].astype(str)) or person == "ticket"
-        assert synth.get_metadata().tables["table"].columns[person]["sdtype"] == "id"
+        assert synth.metadata.tables["table"].columns[person]["sdtype"] == "id"
     assert rows["ticket"].str.fullmatch(r"T\d{6}").all()  # its own pattern
 
 
@@ -133,7 +133,7 @@ def at_synthesizer(domain: Any, types: str, folder: Path) -> None:
         person="home",
         epsilon=8.0,  # type: ignore[arg-type]
     )
-    assert synth.get_metadata().tables["table"].columns["home"]["sdtype"] == "id"
+    assert synth.metadata.tables["table"].columns["home"]["sdtype"] == "id"
     synth.plan()
 
 

@@ -148,6 +148,39 @@ def test_missing_value_as_a_condition(fitted):
     assert rows["income"].isna().all()
 
 
+@pytest.mark.parametrize("test", ["release", "deterministic"])
+def test_values_that_rows_cannot_have_are_refused_and_unlikely_ones_are_put_in(test):
+    """What the docstring of sample_from_conditions says of missing values, and of others."""
+    table = pd.DataFrame({"a": [1, 2, 3, 4] * 50, "b": [1, 2, 3, 4] * 50, "c": list("xy") * 100})
+    table["d"] = table["a"] > 2
+    columns = {"a": "numerical", "b": "numerical", "c": "categorical", "d": "boolean"}
+    columns = {name: {"sdtype": sdtype} for name, sdtype in columns.items()}
+    limits = {"range_min": 1, "range_max": 4}
+    domain = {
+        "a": limits | {"range_is_nullable": True}, "b": limits,
+        "c": {"range_values": ["x", "y"], "range_is_nullable": True}, "d": {"range_values": [False, True]},
+    }  # fmt: skip
+    synth = make(columns, epsilon=np.inf, domain=domain, test=test, k=2)
+    synth.fit(table)
+    for name in table:  # no row has a missing value; by the domain, a and c may
+        rows = synth.sample_from_conditions([Condition({name: None}, num_rows=12)])
+        assert len(rows) == 12
+        assert rows[name].isna().all()
+        assert rows.drop(columns=name).notna().all(axis=None)
+        rows = synth.sample_remaining_columns(pd.DataFrame({name: [None, table[name][0]]}, dtype=object))
+        assert rows[name].isna().tolist() == [True, False]
+        assert rows[name][1] == table[name][0]
+    for asked, rule in (
+        ({"c": "z"}, "'c' has no such value in its domain"),
+        ({"b": 2.5}, "must be a whole number: the nearest are 2 and 3"),
+        ({"b": "2"}, "must be a number"),
+    ):
+        with pytest.raises(ValueError, match=rule):
+            synth.sample_from_conditions([Condition(asked, num_rows=1)])
+        with pytest.raises(ValueError, match=rule):
+            synth.sample_remaining_columns(pd.DataFrame([asked]))
+
+
 def test_dataframe_condition_and_float_condition(fitted):
     wanted = pd.DataFrame({"income": [2500.0, 2500.0, 1800.0], "grade": ["A", "B", "C"]})
     rows = fitted.sample_from_conditions([DataFrameCondition(wanted)])

@@ -30,6 +30,19 @@ def entry(**changes):
     )
 
 
+def test_epsilon_of_a_ledger_is_its_total_and_no_limit():
+    """As users read it beside ``delta``; a limit has a name of its own."""
+    ledger = PrivacyLedger(delta=1e-9, limit=5.0)
+    assert ledger.epsilon == 0.0
+    ledger.charge(entry())
+    assert 0 < ledger.epsilon == ledger.total() == ledger.to_dict()["epsilon"] < ledger.limit
+    ledger.charge(entry())
+    assert ledger.epsilon == ledger.total() > ledger_of(entry()).epsilon
+    assert math.isinf(ledger_of(entry(losses=(InfiniteLoss(),))).epsilon)
+    with pytest.raises(AttributeError):
+        ledger.epsilon = 1.0
+
+
 SAYS_ONLY = "plausible deniability"  # an entry that says what holds, and pays for nothing
 
 

@@ -90,7 +90,7 @@ ASKING = {
 
 def test_a_door_opens_only_when_the_ledger_has_its_entries():
     """All or none: a ledger with a limit refuses, and there is no door."""
-    ledger = PrivacyLedger(delta=1e-6, epsilon=1.0)
+    ledger = PrivacyLedger(delta=1e-6, limit=1.0)
     with pytest.raises(BudgetExceededError):
         door(PureDP(epsilon=2.0), rows=Untouchable(), ledger=ledger)
     assert ledger.entries == ()
@@ -432,7 +432,7 @@ def test_raw_rows_end_the_claim_first():
 
 
 def test_raw_rows_are_not_handed_out_where_the_ledger_has_a_limit():
-    ledger = PrivacyLedger(delta=1e-6, epsilon=1.0)
+    ledger = PrivacyLedger(delta=1e-6, limit=1.0)
     opened = door(PureDP(epsilon=0.5), rows=Untouchable(), ledger=ledger)
     with pytest.raises(BudgetExceededError):
         opened.raw_rows("why not")

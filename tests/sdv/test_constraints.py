@@ -170,3 +170,51 @@ def test_strict_numbers_come_back_from_a_release() -> None:
     rows = again.sample(200).dropna()
     assert (rows["age"] < rows["level"]).all()
     assert rows["level"].max() <= 30
+
+
+# ---- SDV's own: their columns are made of the rows without a claim, and no noise may empty them ----------------------
+
+HELD = {
+    "Inequality": (cag.Inequality("low", "high"), lambda rows: (rows["low"] <= rows["high"]).all()),
+    "Range": (
+        cag.Range("low", "high", "top"),
+        lambda rows: ((rows["low"] <= rows["high"]) & (rows["high"] <= rows["top"])).all(),
+    ),
+    "FixedCombinations": (
+        cag.FixedCombinations(["city", "canton"]),
+        lambda rows: (rows["canton"] == rows["city"] + "s").all(),
+    ),
+    "FixedIncrements": (cag.FixedIncrements("fee", 5), lambda rows: (rows["fee"] % 5 == 0).all()),
+    "OneHotEncoding": (
+        cag.OneHotEncoding(["red", "green"]),
+        lambda rows: (rows["red"] + rows["green"] == 1).all(),
+    ),
+}
+
+
+def test_every_constraint_of_sdv_has_a_case() -> None:
+    assert {*HELD} == {name for name in cag.__all__ if "Programmable" not in name}
+
+
+@pytest.mark.parametrize("kind", HELD)
+@pytest.mark.parametrize("epsilon", [1.0, 1e-4])
+def test_constraints_hold_where_noise_leaves_nothing_to_learn(kind: str, epsilon: float) -> None:
+    place = np.arange(300)
+    table = pd.DataFrame({"low": place % 50, "city": np.array(list("pqr"))[place % 3], "fee": place % 20 * 5})
+    table["high"], table["canton"] = table["low"] + 1 + place % 8, table["city"] + "s"
+    table["top"], table["red"] = table["high"] + 1 + place % 4, place % 2
+    table["green"] = 1 - table["red"]
+    texts = ("city", "canton")
+    synth = PlausibleDeniabilitySynthesizer(
+        ruled.metadata_from_columns(
+            {n: {"sdtype": "categorical" if n in texts else "numerical"} for n in table}
+        ),
+        epsilon=epsilon,
+    )
+    constraint, holds = HELD[kind]
+    synth.add_constraints([constraint])
+    synth.fit(table)
+    rows = synth.sample(20)
+    assert len(rows) == 20
+    assert holds(rows)
+    assert not synth.privacy_ledger().claims_privacy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -111,3 +112,19 @@ def test_a_fit_to_processed_rows_forgets_the_kind_of_an_earlier_table():
     rows = synth.sample(3)
     rows = next(iter(rows.values())) if isinstance(rows, dict) else rows
     assert isinstance(rows, pd.DataFrame)
+
+
+@pytest.mark.parametrize(
+    ("method", "rows"),
+    [
+        ("sample", lambda found: found),
+        ("sample_from_conditions", lambda found: found),
+        ("sample_remaining_columns", lambda found: found),
+        ("sample_with_points", lambda found: get_args(found)[0]),
+        ("sample_multiple", lambda found: get_args(found)[0]),
+    ],
+)
+def test_whoever_samples_is_told_by_the_type_that_rows_are_a_frame(method: str, rows: Any) -> None:
+    """Or anything else, as the fit was given: a caller of either need narrow nothing."""
+    known = get_type_hints(getattr(PlausibleDeniabilitySynthesizer, method), localns={"About": str})
+    assert set(get_args(rows(known["return"]))) == {pd.DataFrame, Any}

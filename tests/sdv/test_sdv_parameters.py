@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 import json
 import pickle
+import warnings
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from sdv.metadata import Metadata
 
 from sdv_plausible import PaperNetwork, Person, PlausibleDeniabilitySynthesizer
 from sdv_plausible.fit.budget import Budget
@@ -150,12 +153,56 @@ def test_without_copies_a_change_would_be_seen(monkeypatch):
 def test_metadata_is_copied_and_a_change_of_the_copy_is_refused():
     metadata = metadata_from_columns(COLUMNS)
     synth = PlausibleDeniabilitySynthesizer(metadata, domain=DOMAIN)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        synth.fit(table())
+        synth.sample(2)
+    assert not [one for one in said if "metadata has been modified" in str(one.message)]
     metadata.update_column("sex", "table", sdtype="id")
-    synth.fit(table())
+    with pytest.warns(UserWarning, match="Your metadata has been modified"):
+        synth.sample(2)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        synth.fit(table())
+    assert len([one for one in said if "metadata has been modified" in str(one.message)]) == 1
     assert "sex" in synth.get_domain().names
+    synth = deepcopy(synth)  # without the caller's own
+    synth.sample(2)
     synth.metadata.update_column("sex", "table", sdtype="id")
     with pytest.raises(ValueError, match="metadata was changed after this synthesizer was made"):
         synth.fit(table())
+
+
+@pytest.mark.parametrize("types", ["declared", "voted"])
+def test_an_error_made_of_the_warning_pays_for_nothing(types, tmp_path):
+    metadata = metadata_from_columns(COLUMNS)
+    budget = Budget(5.0, 1e-6, tmp_path / "budget.json")
+    synth = PlausibleDeniabilitySynthesizer(metadata, types=types, budget=budget)
+    metadata.update_column("sex", "table", sdtype="id")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="Your metadata has been modified"):
+            synth.fit(table())
+    assert not any(budget.charged().values())
+
+
+@pytest.mark.parametrize("options", [{}, {"person": "sex"}, {"types": "voted"}])
+def test_metadata_comes_back_as_it_was_given(options):
+    """Ranges and values too; what is kept of it, and leaves with the object, is its schema."""
+    metadata = Metadata.detect_from_dataframes({"table": table()})
+    said = metadata.to_dict()
+    synth = PlausibleDeniabilitySynthesizer(metadata, **options)
+    assert synth.get_metadata().to_dict() == said
+    synth.get_metadata().update_column("sex", "table", sdtype="id")
+    metadata.update_column("sex", "table", sdtype="id")
+    assert synth.get_metadata().to_dict() == said
+    for schema in (synth.get_metadata("modified"), deepcopy(synth).get_metadata()):
+        assert {word for column in schema.tables["table"].columns.values() for word in column} <= {
+            "sdtype",
+            "pii",
+        }
+    with pytest.raises(ValueError, match="version"):
+        synth.get_metadata("last")
 
 
 def test_a_budget_may_be_set_later_and_must_be_one(tmp_path):

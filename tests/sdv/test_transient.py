@@ -269,7 +269,9 @@ def test_what_is_the_holders_stays(tmp_path: Path) -> None:
     looking(synth, tmp_path)
     synth.fit(table())
     synth._points, synth._paid, synth._taken = [], {}, ()  # as in the middle of calls
-    here = {"budget", "public", "_public_given", "watch", "record", "_charge", "_paid", "_taken", "_points"}
+    here = {
+        "budget", "public", "_public_given", "_given", "watch", "record", "_charge", "_paid", "_taken", "_points",
+    }  # fmt: skip
     assert {name for name in here if vars(synth).get(name) is not None} == here == set(TRANSIENT)
     for twin in (copy(synth), deepcopy(synth), pickle.loads(cloudpickle.dumps(synth))):
         assert {name: vars(twin).get(name) for name in here} == dict.fromkeys(here)

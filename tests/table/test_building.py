@@ -74,7 +74,7 @@ def test_nothing_is_looked_at_before_the_ledger_agrees():
     """Control: where it agrees, noise is drawn."""
     declared = Declarations({}, "private")
     with record_calls() as calls, pytest.raises(BudgetExceededError):
-        build(table(50), declared, ledger=PrivacyLedger(delta=1e-6, epsilon=1e-3))
+        build(table(50), declared, ledger=PrivacyLedger(delta=1e-6, limit=1e-3))
     assert not calls
     with record_calls() as calls:
         build(table(50), declared)

@@ -259,6 +259,45 @@ def test_values_of_conditions():
             codec.check_value(name, value)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("n", 5.5, r"\(5\.5\) must be a whole number: the nearest are 5 and 6"),
+        ("n", 9.25, r"\(9\.25\) must be a whole number: the nearest are 9 and 20"),
+        ("n", "7", "must be a number"),
+        ("n", "5.5", "must be a number"),
+        ("f", "0.5", "must be a number"),
+        ("d", pd.Timestamp("1970-01-03"), "must be a text: the nearest is '03.01.1970'"),
+        ("d", pd.Timestamp("1970-01-03 12:00"), "must be a text: the nearest is '03.01.1970'"),
+        ("z", pd.Timestamp("1970-01-03"), r"must be a moment with a time zone.*\(Europe/Zurich\)"),
+    ],
+)
+def test_a_value_that_would_be_written_as_another_is_refused_and_the_nearest_are_named(name, value, rule):
+    zone = Attribute(name="z", kind="datetime", lower=(0,), upper=(9 * DAY,), time_zone="Europe/Zurich")
+    text = Attribute(name="d", kind="datetime", lower=(0,), upper=(9 * DAY,), datetime_format="%d.%m.%Y")
+    codec = Codec(
+        Domain(
+            (
+                Attribute(name="n", kind="integer", lower=(0, 20), upper=(9, 29)),
+                Attribute(name="f", kind="float", lower=(0.0,), upper=(1.0,), decimals=1),
+                text,
+                zone,
+            )
+        )
+    )
+    with pytest.raises(ValueError, match=f"column '{name}': a value that is given .*{rule}"):
+        codec.check_value(name, value)
+    for name, same in (
+        ("n", 7),
+        ("n", 7.0),
+        ("n", True),
+        ("f", 0.25),
+        ("d", "03.01.1970"),
+        ("z", "1970-01-03"),
+    ):
+        codec.check_value(name, same)
+
+
 # --- every row by itself ----------------------------------------------------------------------------------------------
 
 NUMBER = Attribute(name="x", kind="float", lower=(-1e30, -1.0, 0.0, 0.5, 2.0, 1e9), upper=(-1.0, 0.0, 0.5, 2.0, 1e9, 1e30), nullable=True)  # fmt: skip

@@ -235,15 +235,15 @@ def with_deviation(found: np.ndarray, seen: np.ndarray, places: np.ndarray, sigm
     mass = float(found.sum())
     places = places / max(float(np.abs(places).max()), 1e-300)
     apart = places - found @ places / max(mass, 1e-300)
-    variance = found @ apart**2 / max(mass, 1e-300)
-    scores = np.stack([apart / np.sqrt(max(variance, 1e-300)), apart**2 / max(variance, 1e-300) - 1])
+    variance = max(float(found @ apart**2) / max(mass, 1e-300), 1e-300)
+    scores = np.stack([apart / np.sqrt(variance), apart**2 / variance - 1])
     if not sigma * np.linalg.norm(scores[1]) < BORNE * mass or len(np.flatnonzero(found)) < 3:
         return found
     goal, metric = scores @ seen, found * scores
     for _ in range(STEPS):
         step = np.linalg.lstsq(metric @ scores.T, goal - scores @ found, rcond=None)[0]
         moved = np.maximum(found + step @ metric, 0)
-        found = moved * (mass / moved.sum())
+        found = moved * (mass / max(float(moved.sum()), 1e-300))
     return found
 
 

@@ -121,10 +121,12 @@ def _numbered(what: str, num_rows: int, before: int) -> list[str]:
 
 
 def _ids(column: Column, num_rows: int, before: int, in_all: int) -> Any:
+    form = column.spec.get("regex_format")
+    if form and (texts := texts_of(form, num_rows, before, in_all)):
+        return texts
     if pd.api.types.is_numeric_dtype(column.dtype):
         return np.arange(before, before + num_rows)
-    form = column.spec.get("regex_format")
-    return (form and texts_of(form, num_rows, before, in_all)) or _numbered("id", num_rows, before)
+    return _numbered("id", num_rows, before)
 
 
 def random_texts(num_rows: int, shortest: int, longest: int, coins: Coins) -> list[str]:

@@ -73,7 +73,7 @@ def write_ledger(ledger: PrivacyLedger, statement: Statement | None = None) -> d
             "rows_per_person": unit.rows,
         },
         "covers": said.covers,
-        "limit": ledger.epsilon,
+        "limit": ledger.limit,
         "entries": [_write_entry(entry) for entry in ledger.entries],
         "not_covered": list(said.not_covered),
     }
@@ -117,7 +117,7 @@ def read_ledger(part: Placed, settings: Mapping[str, Any] | None = None) -> tupl
     if not entries or sum(len(entry.losses) for entry in entries) > MOST_LOSSES:
         raise f["entries"].refuse(f"must be at least one entry, with at most {MOST_LOSSES} losses in all")
     f["entries"].checked(lambda: ledger.charge(*entries))  # it has been charged: no limit now
-    ledger.epsilon = f["limit"].maybe(lambda p: p.number(0))
+    ledger.limit = f["limit"].maybe(lambda p: p.number(0))
     if (said.epsilon is not None) != ledger.claims_privacy:
         raise f["epsilon"].refuse("must be a number where every entry has a finite loss, and null elsewhere")
     with np.errstate(over="raise", divide="raise", invalid="raise"):

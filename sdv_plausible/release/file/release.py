@@ -22,7 +22,7 @@ from sdv_plausible.release.file import documents
 from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.ledger import Statement, check_ledger
 from sdv_plausible.release.file.many_rows import ManyRows
-from sdv_plausible.release.file.sampling import sample_table
+from sdv_plausible.release.file.sampling import check_memory, sample_table
 from sdv_plausible.release.file.schema import TableSchema
 from sdv_plausible.release.file.sections import read_sections, write_sections
 from sdv_plausible.rules.rule_set import FittedRules
@@ -123,11 +123,13 @@ class Release(ManyRows):
         Raises
         ------
         ValueError
-            If no row can have the given values, or the arguments do not go together.
+            If no row can have the given values, the rows would not fit in memory, or the arguments do not go
+            together.
         """
         if num_rows is None:
             num_rows = self.answers.number_of_rows()
         check.whole("num_rows", num_rows, 0, "try 1000")
+        self.check_memory(num_rows)
         coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
         if recipient is not None or secret is not None:
             if random_state is not None:
@@ -192,11 +194,17 @@ class Release(ManyRows):
         )  # fmt: skip
         rows = self.answers.number_of_rows() if num_rows is None else num_rows
         check.whole("num_rows", rows, 0, "try 1000")
+        self.check_memory(int(rows) * num_tables)
         known = self._rows_from() | {"seeds": INDEPENDENT_ROWS}
         return [
             sample_table(int(rows), {}, coins=coins.spawn("table", i), **(known | {"model": model}))
             for i, model in enumerate(models)
         ]
+
+    def check_memory(self, num_rows: int) -> None:
+        """Refuse so many rows if they would not fit in memory at once."""
+        modelled = len(self.rules.whole(self.domain))
+        check_memory(num_rows, modelled, len(self.schema.columns) - modelled)
 
     def _rows_from(self) -> dict[str, Any]:
         """What rows are made of, but for the call."""

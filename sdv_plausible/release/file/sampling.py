@@ -5,7 +5,10 @@ The model's columns decoded, the others made up, in the order and types of the t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +26,44 @@ from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.columns.output_types import usual_types
 
 PART_ROWS = 500_000  # of a table that is made part by part
+# Bytes of a row while it is made, as measured: of a column that is modelled, and of one that is made up.
+MODELLED_BYTES, INVENTED_BYTES = 36, 160
+_UNKNOWN_MEMORY = 64 * 2**30  # of a machine that does not say what it has
+
+
+def memory() -> int:
+    """Bytes that this machine, or what of it this program may have, can still give."""
+    found = []
+    with suppress(OSError, ValueError, IndexError):
+        said = Path("/proc/meminfo").read_text(encoding="ascii").partition("MemAvailable:")[2]
+        found.append(1024 * int(said.split()[0]))
+    with suppress(OSError, ValueError):
+        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    with suppress(OSError, ValueError, AttributeError):
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(found, default=_UNKNOWN_MEMORY)
+
+
+def check_memory(num_rows: int, modelled: int, invented: int) -> None:
+    """Refuse a table that would not fit in memory, before the first of its rows is drawn.
+
+    Parameters
+    ----------
+    num_rows : int
+        Its rows.
+    modelled, invented : int
+        How many columns it has of either kind.
+    """
+    needed, there = num_rows * (modelled * MODELLED_BYTES + invented * INVENTED_BYTES), memory()
+    if needed > there:
+        raise Refused(
+            "num_rows",
+            num_rows,
+            f"needs about {needed / 2**30:,.1f} GiB at once, and {there / 2**30:,.1f} GiB of memory are "
+            "there",
+            "ask for fewer, or draw them part by part: sample_parts or sample_to_parquet of a Release, which "
+            "release() gives",
+        )
 
 
 def sample_table(
@@ -94,7 +135,7 @@ def _known(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> dict[i
                 f"given names {name!r}, which is not a modelled column: rows can be conditioned on "
                 f"{list(names)}"
             )
-        codec.check_value(name, value)
+        codec.check_value(name, value, is_written=name not in rules.rule_set.added)
     return {names.index(name): codec.encode_value(name, value) for name, value in given.items()}
 
 

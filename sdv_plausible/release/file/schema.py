@@ -19,7 +19,7 @@ from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.cells.values import ZONE, write_value
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.column_document import DATE_FORMAT, TYPE_WORDS
-from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.columns.id_formats import ID_FORMAT, is_short_format
 from sdv_plausible.table.columns.output_types import invented_type, output_type
 
@@ -74,6 +74,8 @@ class TableSchema:
             attribute = known.get(column.name)
             if attribute is None and isinstance(column.dtype, pd.CategoricalDtype):
                 found[column.name] = "every value of the real column"
+            elif _was_the_type(column, attribute):
+                continue
             elif attribute is None and column.dtype != invented_type(column.spec):
                 found[column.name] = f"stored as {column.dtype}"
             elif attribute is not None and column.dtype != output_type(attribute, column.dtype):
@@ -90,6 +92,16 @@ class TableSchema:
             for c in self.columns
         ]
         return replace(self, columns=tuple(columns))
+
+
+def _was_the_type(column: Column, attribute: Attribute | None) -> bool:
+    """Whether a column's type is what its declaration or domain came to before, in files that are read still.
+
+    Text for ids of digits, and whole numbers where some may be missing.
+    """
+    if attribute is None:
+        return bool(column.spec.get("regex_format")) and column.dtype == np.dtype(object)
+    return attribute.kind == "integer" and not attribute.texts and column.dtype == np.dtype(np.int64)
 
 
 def write_schema(schema: TableSchema, domain: Domain) -> dict[str, Any]:

@@ -19,6 +19,8 @@ ID_FORMAT = (
     "repeats one of them, and of no [^a], ab|cd, a+?, a{0}, (?:ab){2} or look-around; try [A-Z0-9]{8}"
 )
 _ENDLESS_TIMES = 16  # what SDV repeats without an end
+_DIGIT = re.compile(r"(\\d|[0-9]|\[[0-9](?:-[0-9]|[0-9]*)\])(?:\{([0-9]{1,2})\})?")
+_MOST_DIGITS = 18  # of every whole number of 64 bits
 
 
 def is_id_format(form: Any) -> bool:
@@ -37,6 +39,16 @@ def is_short_format(form: Any) -> bool:
         return _parts(_parser.parse(form)) <= MOST_PARTS
     except (re.error, OverflowError, RecursionError):
         return False
+
+
+def makes_numbers(form: str) -> bool:
+    """Whether all texts of a pattern are whole numbers of one length, which a zero in front would change."""
+    atoms = list(_DIGIT.finditer(form))
+    if not atoms or "".join(atom.group() for atom in atoms) != form:
+        return False
+    digits = sum(int(atom.group(2) or 1) for atom in atoms)
+    first = atoms[0].group(1)
+    return 0 < digits <= _MOST_DIGITS and (digits == 1 or re.fullmatch(first, "0") is None)
 
 
 def _parts(said: Any) -> int:

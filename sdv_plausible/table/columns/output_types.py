@@ -3,8 +3,9 @@
 pandas stores whole numbers as int64, but as float64 once one value is missing, truth values as bool or
 object, finer numbers in wider types, and lists every value that occurs in a category's type. So no type is
 read off a real column under a claim: that of a modelled column follows from its released domain, that of an
-invented one from its declaration (docs/explanation/privacy_promise.md). :func:`usual_types` then turns what
-was written into the usual types, as a function of the synthetic values alone.
+invented one from its declaration (docs/explanation/privacy_promise.md). Nor does it hang on the synthetic
+rows: what may be missing has the type that pandas has for such a column, whether or not a cell is missing in
+these rows. :func:`usual_types` then gives categories theirs.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ import pandas as pd
 
 from sdv_plausible.table.cells.number_texts import write_number
 from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.table.columns.id_formats import makes_numbers
 
 FRACTIONS = (
     "latitude", "longitude", "coordinate", "latlng", "local_latlng", "location_on_land", "pyfloat",
     "pydecimal",
 )  # fmt: skip
+
+_WITH_MISSING: Mapping[str, Any] = {"b": object, "i": np.float64}  # by kind, as pandas has them
+_MASKED: Mapping[str, Any] = {"b": "boolean", "i": "Int64"}  # as other libraries do
 
 
 def output_type(attribute: Attribute, stored: Any = None) -> Any:
@@ -37,15 +42,16 @@ def output_type(attribute: Attribute, stored: Any = None) -> Any:
         zone = attribute.time_zone
         return np.dtype("M8[ns]") if zone is None else pd.DatetimeTZDtype("ns", zone)
     # Truth values and categories of numbers get their types by usual_types.
-    return np.dtype({"integer": np.int64, "float": np.float64}.get(attribute.kind, object))
+    whole = np.float64 if attribute.nullable else np.int64
+    return np.dtype({"integer": whole, "float": np.float64}.get(attribute.kind, object))
 
 
 def invented_type(spec: Mapping[str, Any]) -> Any:
-    """Type of a column that is not modelled, such as an id, from its semantic type alone."""
-    sdtype = spec.get("sdtype")
+    """Type of a column that is not modelled, such as an id, from its semantic type and format alone."""
+    sdtype, form = spec.get("sdtype"), spec.get("regex_format")
     if sdtype in FRACTIONS:
         return np.dtype(np.float64)
-    return np.dtype(np.int64 if sdtype == "id" and not spec.get("regex_format") else object)
+    return np.dtype(np.int64 if sdtype == "id" and (not form or makes_numbers(form)) else object)
 
 
 def _spelled(attribute: Attribute, cell: Any) -> Any:
@@ -56,15 +62,37 @@ def _spelled(attribute: Attribute, cell: Any) -> Any:
     return write_number(cell, str(attribute.number_format), decimals)
 
 
-def usual_types(table: pd.DataFrame, domain: Domain) -> pd.DataFrame:
-    """Give synthetic truth values, numbers and categories the type that pandas has, or their spelling."""
+def usual_types(table: pd.DataFrame, domain: Domain, *, masked: bool = False) -> pd.DataFrame:
+    """Give synthetic truth values, numbers and categories the type that pandas has, or their spelling.
+
+    ``masked``: and whole numbers and truth values of which some may be missing one that loses nothing by
+    that, as other libraries' frames have.
+    """
     by_text = {str(name): name for name in table.columns}  # columns named by numbers have them again
     for attribute in domain:
-        plain = attribute.values and not any(isinstance(v, str) for v in attribute.values)
-        if plain and attribute.provenance != "inferred" and attribute.name in by_text:
-            name = by_text[attribute.name]
-            table[name] = table[name].infer_objects()
-        if attribute.number_format is not None and attribute.name in by_text:
-            name = by_text[attribute.name]
+        kind, name = _usual_type(attribute), by_text.get(attribute.name)
+        if attribute.number_format is not None and name is not None:
             table[name] = table[name].map(partial(_spelled, attribute), na_action="ignore").astype(object)
+            continue
+        if kind is None or name is None or attribute.provenance == "inferred":
+            continue
+        # or was given as missing in all rows, though it never is
+        if kind.kind in "bi" and (attribute.nullable or table[name].isna().any()):
+            table[name] = table[name].astype((_MASKED if masked else _WITH_MISSING)[kind.kind])
+        elif attribute.values:
+            table[name] = table[name].astype(kind)
     return table
+
+
+def _usual_type(attribute: Attribute) -> np.dtype[Any] | None:
+    """Type of a column of truth values or numbers none of which is missing; None for others."""
+    if attribute.texts or attribute.kind == "datetime":
+        return None
+    kinds = {type(value.item() if isinstance(value, np.generic) else value) for value in attribute.values}
+    if attribute.kind == "integer" or kinds == {bool}:
+        return np.dtype(np.int64 if attribute.kind == "integer" else bool)
+    if not kinds or not kinds <= {int, float}:
+        return None
+    if kinds == {int} and max(map(abs, attribute.values)) >= 2**63:  # type: ignore[arg-type]
+        return None
+    return np.dtype(np.int64 if kinds == {int} else np.float64)

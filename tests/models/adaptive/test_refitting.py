@@ -10,7 +10,7 @@ import pytest
 from sdv_plausible.models.adaptive import refitting
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.denoising import nearest_with_margins
-from sdv_plausible.models.adaptive.refitting import column_scores, with_moments
+from sdv_plausible.models.adaptive.refitting import column_scores, with_deviation, with_moments
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -133,6 +133,29 @@ def test_moments_of_the_noisy_table_are_met(monkeypatch, steps):
     assert (lacking < 1e-6 * np.abs(scores[0] @ (seen - apart) @ scores[1].T).max()) == bool(steps)
     np.testing.assert_allclose(found.sum(1), rows)
     np.testing.assert_allclose(found.sum(0), columns)
+
+
+@pytest.mark.parametrize("steps", [refitting.STEPS, 0])
+def test_deviations_of_the_noisy_margin_are_met(monkeypatch, steps):
+    """Of a margin whose ends were cleared; where noise would hide them it stays. Control: without a step."""
+    monkeypatch.setattr(refitting, "STEPS", steps)
+    places = np.arange(21.0)
+    truth = np.exp(-((places - 10) ** 2) / 50)
+    truth *= 0.9 / truth.sum()  # a tenth is missing
+    cleared = np.where(abs(places - 10) > 7, 0, truth)
+    cleared *= 0.9 / cleared.sum()
+    seen = truth + np.random.default_rng(0).normal(0, 0.001, 21)
+
+    def moments(p: np.ndarray) -> np.ndarray:
+        apart = places - cleared @ places / 0.9
+        return np.array([p @ apart, p @ apart**2 - 0.9 * (cleared @ apart**2) / cleared.sum()])
+
+    found = with_deviation(cleared, seen, places, 0.001)
+    goal = moments(seen - (seen.sum() - 0.9) * cleared / 0.9)
+    assert (np.abs(moments(found) - goal).max() < 1e-3 * np.abs(goal).max()) == bool(steps)
+    assert found.sum() == pytest.approx(0.9)
+    assert found.min() >= 0
+    assert with_deviation(cleared, seen, places, 0.2) is cleared
 
 
 @pytest.mark.parametrize("shrunk", [False, True])

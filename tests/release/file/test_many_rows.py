@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,12 @@ from typing import Any
 import pandas as pd
 import pytest
 from releases import shared
+from sdv.sampling import Condition
 
 from sdv_plausible import Release
+from sdv_plausible.commands.cli import main
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.file import sampling
 from sdv_plausible.release.file.many_rows import Call, in_turn
 
 
@@ -108,3 +111,53 @@ def test_a_folder_with_something_in_it_is_left_alone(release: Release, tmp_path:
 def test_numbers_are_checked(wrong: dict[str, int], release: Release) -> None:
     with pytest.raises(ValueError, match="rows"):
         next(release.sample_parts(**wrong))
+
+
+WHOLE_TABLES: dict[str, Callable[[Any, int], object]] = {
+    "a synthesizer": lambda synth, rows: synth.sample(rows),
+    "its conditions": lambda synth, rows: synth.sample_from_conditions(
+        [Condition({"city": "Bern"}, num_rows=rows)]
+    ),
+    "its several tables": lambda synth, rows: synth.sample_multiple(2, rows // 2),
+    "a release": lambda synth, rows: synth.release().sample(rows),
+    "its several tables without SDV": lambda synth, rows: synth.release().sample_multiple(2, rows // 2),
+}
+
+
+@pytest.mark.parametrize("way", WHOLE_TABLES)
+def test_a_table_that_does_not_fit_in_memory_is_refused_before_a_row_is_drawn(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synth = shared()
+    with pytest.raises(ValueError, match=r"num_rows \(1000000000\) needs about .* GiB .*sample_parts"):
+        WHOLE_TABLES[way](synth, 10**9)  # no machine that runs this has half a terabyte
+    monkeypatch.setattr(sampling, "memory", lambda: 20_000)
+    WHOLE_TABLES[way](synth, 10)
+    with pytest.raises(ValueError, match=r"num_rows \(1000\) needs about"):
+        WHOLE_TABLES[way](synth, 1000)
+    assert len(next(synth.release().sample_parts(1000, rows=400, random_state=1))) == 400
+
+
+def test_the_command_line_refuses_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shared().release().save(tmp_path / "x.release")
+    words = ["sample", str(tmp_path / "x.release"), "-o", str(tmp_path / "x.csv"), "-n", "1000000000"]
+    assert main(words) == 2
+    assert "GiB of memory are there" in capsys.readouterr().err
+
+
+def test_no_less_memory_is_foreseen_than_the_rows_take(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Texts that rows share counted once, as they are in memory."""
+    rows = release.sample(2000, random_state=1)
+    made_up = [name for name in rows if str(name) not in release.rules.whole(release.domain)]
+    taken = int(rows.memory_usage(deep=False).sum() + rows[made_up].memory_usage(deep=True).sum())
+    monkeypatch.setattr(sampling, "memory", lambda: taken)
+    with pytest.raises(ValueError, match="num_rows"):
+        release.check_memory(2000)
+    monkeypatch.setattr(sampling, "memory", lambda: 20 * taken)
+    release.check_memory(2000)
+
+
+def test_a_machine_says_what_memory_it_has() -> None:
+    assert 2**26 < sampling.memory() < 2**50

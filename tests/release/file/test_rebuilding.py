@@ -103,7 +103,7 @@ def test_it_is_a_synthesizer(case: str, tmp_path: Any) -> None:
     rebuilt = PlausibleDeniabilitySynthesizer.from_release(synth.release())
     assert rebuilt.privacy_ledger().to_json() == synth.privacy_ledger().to_json()
     assert rebuilt.get_structure() == synth.get_structure()
-    assert rebuilt.get_metadata().to_dict() == synth.get_metadata().to_dict()
+    assert rebuilt.metadata.to_dict() == synth.metadata.to_dict()
     assert rebuilt.release() == synth.release()
     rows = rebuilt.sample(300)
     storages = [one.dtypes.astype(str).replace("bool", "object") for one in (rows, synth.sample(300))]

@@ -112,6 +112,8 @@ def test_rows_given_values() -> None:
         release.sample(5, given={"city": "Genf"})
     with pytest.raises(ValueError, match="must lie between"):
         release.sample(5, given={"age": 200})
+    with pytest.raises(ValueError, match=r"'age'.*\(44\.5\) must be a whole number.*44 and 45"):
+        release.sample(5, given={"age": 44.5})
     with pytest.raises(ValueError, match="not a modelled column"):
         release.sample(5, given={"email": "a@b.c"})
     with pytest.raises(ValueError, match="num_rows"):
@@ -270,6 +272,6 @@ def test_every_section_is_needed() -> None:
 
 def test_ledgers_hold_nothing_that_the_file_leaves_out() -> None:
     """Whoever gives the ledger a further attribute must give it a place in the file."""
-    assert set(vars(shared().privacy_ledger())) == {"delta", "covers", "epsilon", "neighbours", "_entries"}
+    assert set(vars(shared().privacy_ledger())) == {"delta", "covers", "limit", "neighbours", "_entries"}
     assert _Release is Release
     assert table().columns.tolist() == list(COLUMNS)

@@ -104,9 +104,9 @@ def test_a_limit_that_stands_there_stays() -> None:
     changed = document()
     changed["ledger"]["limit"] = 2.5
     release = loaded(changed)
-    assert release.ledger.epsilon == 2.5
+    assert release.ledger.limit == 2.5
     assert release.to_bytes() == write(changed)
-    assert loaded(document()).ledger.epsilon is None
+    assert loaded(document()).ledger.limit is None
 
 
 def reword(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sdmetrics.single_table import TableStructure
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.sdv.metadata import metadata_from_columns
@@ -106,9 +107,41 @@ def test_types_of_privately_learned_columns_show_no_row_at_any_door(door):
     written(odd)
 
 
+NUMBERS = ["[1-9][0-9]{4}", r"[12]\d{7}", "4711[0-9]{3}", "[123]{18}", "[0-9]", "0"]
+TEXTS = [
+    r"\d{5}",
+    "[0-9]{5}",
+    "[0-9][1-9]",
+    "[1-9][0-9]{18}",
+    "[1-9][0-9]{1,4}",
+    "[1-9]-[0-9]",
+    "0[1-9]",
+    "[1-9]{0}",
+    "[1-9][0-9]+",
+]
+
+
+@pytest.mark.parametrize("form", NUMBERS[:4])  # of the others there are fewer texts than rows, or one for all
+def test_ids_of_digits_without_a_zero_in_front_are_numbers_by_both_ways_out(form):
+    """However the real ones are stored: the declaration decides, and numbers say what the texts did."""
+    for stored in (int, str):
+        table = pd.DataFrame({"k": pd.Series(range(10, 310)).astype(stored), "c": ["a", "b", "c"] * 100})
+        columns = {"k": {"sdtype": "id", "regex_format": form}, "c": {"sdtype": "categorical"}}
+        metadata = metadata_from_columns(columns)
+        metadata.set_primary_key("k")
+        synth = PlausibleDeniabilitySynthesizer(metadata, domain={"c": {"range_values": list("abc")}})
+        synth.fit(table)
+        for rows in (synth.sample(9), synth.release().sample(9)):
+            assert rows["k"].dtype == np.int64
+            assert rows["k"].is_unique
+            assert rows["k"].astype(str).str.fullmatch(form).all()
+
+
 @pytest.mark.parametrize(("spec", "expected"), [
     ({"sdtype": "id"}, "int64"), ({"sdtype": "id", "regex_format": "A[0-9]"}, "object"), ({"sdtype": "email"}, "object"),
     ({"sdtype": "latitude", "pii": True}, "float64"),
+    *(({"sdtype": "id", "regex_format": form}, "int64") for form in NUMBERS),
+    *(({"sdtype": "id", "regex_format": form}, "object") for form in TEXTS),
 ])  # fmt: skip
 def test_an_invented_column_has_the_type_of_its_declaration(spec, expected):
     assert invented_type(spec) == np.dtype(expected)
@@ -130,15 +163,51 @@ def test_dates_with_a_declared_format_are_text_however_they_are_stored():
         check_dates(pd.DataFrame({"d": ["2020-01-01"]}), {"d": None})
 
 
-def test_settled_types_are_those_of_the_values():
+@pytest.mark.parametrize("nullable", [True, False])
+def test_types_hang_on_the_domain_and_on_no_row(nullable):
+    """Not on whether a cell of the synthetic rows is missing, nor on which values they have."""
+    values = {"flag": (False, True), "code": (1, 2), "step": (1, 2.5), "far": (1, 2**63), "text": ("a", "b")}
     domain = Domain(
-        (
-            Attribute(name="flag", kind="categorical", values=(False, True), nullable=True),
-            Attribute(name="code", kind="categorical", values=(1, 2), nullable=True),
-            Attribute(name="text", kind="categorical", values=("a", "b"), nullable=True),
-        )
+        tuple(Attribute(name=n, kind="categorical", values=v, nullable=nullable) for n, v in values.items())
     )
-    full = pd.DataFrame({"flag": [True, False], "code": [1, 2], "text": ["a", "b"]}, dtype=object)
-    assert [t.kind for t in usual_types(full.copy(), domain).dtypes] == ["b", "i", "O"]
-    gaps = pd.DataFrame({"flag": [True, np.nan], "code": [1, np.nan], "text": ["a", np.nan]}, dtype=object)
-    assert [t.kind for t in usual_types(gaps, domain).dtypes] == ["O", "f", "O"]
+    full = pd.DataFrame({n: list(v) for n, v in values.items()}, dtype=object)
+    gaps = full.copy()
+    gaps.iloc[1] = np.nan
+    number = Attribute(name="n", kind="integer", lower=(0,), upper=(9,), nullable=nullable)
+    assert output_type(number) == (np.float64 if nullable else np.int64)
+    expected = ["O", "f", "f", "O", "O"] if nullable else ["b", "i", "f", "O", "O"]
+    tables = [full, full.head(1), full.head(0), gaps] if nullable else [full, full.head(1), full.head(0)]
+    for table in tables:
+        assert [t.kind for t in usual_types(table.copy(), domain).dtypes] == expected
+        kinds = [str(t) for t in usual_types(table.copy(), domain, masked=True).dtypes]
+        assert kinds == [
+            *(["boolean", "Int64"] if nullable else ["bool", "int64"]),
+            "float64",
+            "object",
+            "object",
+        ]
+
+
+@pytest.mark.parametrize("nullable", [True, False])
+def test_every_sample_has_the_types_of_the_real_table(nullable):
+    """SDMetrics' Data Structure, which compares them, is 1 for a declared table, of any number of rows."""
+    place = np.arange(600)
+    table = pd.DataFrame({"n": place % 5, "flag": place % 2 == 0, "code": place % 3, "share": place % 4 / 4})
+    table["text"] = np.array(["x", "y"])[place % 2]
+    if nullable:  # few, so that some samples have none
+        table = table.astype({"flag": object}).mask(place[:, None] == 7 * np.arange(1, 6))
+    words = {"n": (0, 4), "share": (0.0, 1.0)}
+    domain = {n: {"range_min": low, "range_max": high} for n, (low, high) in words.items()}
+    domain["share"]["decimal_places"] = 2
+    domain |= {"flag": {"range_values": [False, True]}, "code": {"range_values": [0, 1, 2]}}
+    domain["text"] = {"range_values": ["x", "y"]}
+    domain = {n: spec | {"range_is_nullable": nullable} for n, spec in domain.items()}
+    kinds = {"n": "numerical", "share": "numerical", "flag": "boolean"}
+    columns = {n: {"sdtype": kinds.get(n, "categorical")} for n in table}
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), domain=domain)
+    synth.fit(table)
+    real = table.infer_objects().dtypes.astype(str)
+    for number in (0, 1, 3, 50):
+        for rows in (synth.sample(number), synth.release().sample(number)):
+            assert rows.dtypes.astype(str).to_dict() == real.to_dict()
+            assert TableStructure.compute(table.infer_objects(), rows) == 1.0
