@@ -58,8 +58,7 @@ class Measurements:
     ) -> None:
         self._rows, self._public = rows, public
         self._wanted = np.zeros((len(domain),) * 2, dtype=bool)
-        for e in wanted:
-            self._wanted[e] = True
+        self._wanted[tuple(np.array(list(wanted), dtype=int).reshape(-1, 2).T)] = True
         self._pair_sigma, self._worth = schedule.pair_sigma, schedule.worth
         self._is_ordered = [a.is_ordered for a in domain]
         self._places = [a.places for a in domain]

@@ -175,15 +175,7 @@ def plain_numbers(spelling: Spelling) -> frozenset[str]:
 
 
 def spelling_of_numbers(counts: Mapping[str, float], spelling: Spelling) -> tuple[str | None, float]:
-    """How the numbers of a column are written, and how many cells of each kind are so.
-
-    Parameters
-    ----------
-    counts : mapping
-        Cells of each kind.
-    spelling : Spelling
-        That of the table; None is returned where no other one reads more.
-    """
+    """How a column's numbers are written (None: as the table's) and how many are, of cells of each kind."""
     numbers: dict[str, float] = {kind: counts.get(kind, 0) for kind in NUMBER_KINDS}
     numbers["number"] += counts.get(DIGITS, 0)
     plain = sum(numbers[kind] for kind in numbers if kind in plain_numbers(spelling))
