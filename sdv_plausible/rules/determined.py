@@ -158,7 +158,7 @@ class Determined(MakingRule):
         formats = date_formats({self.column: spec})
         present = [value for value in self.values if not pd.isna(value)]
         by_key = {cells.key(value, self.column, formats): value for value in present}
-        common: Words = {"name": self.column, "nullable": True}
+        common: Words = {"name": self.column, "nullable": self._may_miss(known)}
         if spec.get("sdtype") not in ("numerical", "datetime"):
             return (Attribute(kind="categorical", values=tuple(by_key.values()), **common),)
         if self.column in formats:
@@ -173,6 +173,15 @@ class Determined(MakingRule):
             common |= {"kind": "integer" if whole else "float"}
         points = tuple(sorted(cast("list[float]", list(by_key))))
         return (Attribute(lower=points, upper=points, **common),)
+
+    def _may_miss(self, known: Mapping[str, Attribute]) -> bool:
+        """Whether the mapping may leave a row without a value; not where it has one for all of a category's."""
+        source = known.get(self.by[0])
+        if any(map(pd.isna, self.mapping.values())) or not pd.isna(self.otherwise):
+            return any(map(pd.isna, self.values))
+        if len(self.by) > 1 or source is None or source.nullable or source.is_ordered:
+            return True
+        return not {cells.declared((v,), self.by, {}) for v in source.values} <= self._by_key({}).keys()
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether the column is what the mapping says."""
