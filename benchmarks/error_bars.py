@@ -89,8 +89,8 @@ def repeat(name: str, table: CodedTable, number: int) -> dict[str, Any]:
     real = 2 * 1.96 * np.sqrt(coefficients(name, rows)[1])
     return {
         kind: {
-            "covers": ((low <= truth) & (truth <= high)).tolist(),
-            "width": np.round((high - low) / real, 3).tolist(),
+            "covers": ((low <= truth) & (truth <= high)).astype(int).tolist(),
+            "width": np.round((high - low) / real, 1).tolist(),
         }
         for kind, (low, high) in found.items()
     }
@@ -129,5 +129,5 @@ if __name__ == "__main__":
         for chosen, coded in tables.items():
             line = {"table": chosen, "repeat": number, **repeat(chosen, coded, number)}
             with KEPT.open("a") as file:
-                file.write(json.dumps(line) + "\n")
+                file.write(json.dumps(line, separators=(",", ":")) + "\n")
     print(report())
