@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> None:
         **how(options, *KNOWN),
     )
     card.save(options.output)
-    words = f"{card.lead}\n\nWrote {options.output}"
+    words = f"{f'{card.lead} {card.total}'.rstrip()}\n\nWrote {options.output}"
     if card.blanks:
         words += f"\nTo be filled in: {', '.join(card.blanks)}"
     say(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sdv_plausible.privacy.checks import listed
-from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
+from sdv_plausible.privacy.ledger_record import LedgerRecord, Words, rounded_up
 from sdv_plausible.release.papers.conformance import conformance_items
 from sdv_plausible.release.papers.privacy_card import KNOWN, PrivacyCard
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
@@ -47,10 +47,13 @@ def card_of(
             "budget: this release did not draw from it, for less was charged to it, or for another unit: "
             "give the budget that the fit was given, or none"
         )
+    words = Words.of(ledger)
     return PrivacyCard(
-        lead=ledger["headline"],
+        lead=words.lead,
+        total=words.total,
         claim=record is not None,
-        said=tuple(text for text in (*ledger["said"], ledger["meaning"]) if text),
+        said=words.conditions,
+        annex=words.annex,
         facts=_facts(release, ledger),
         known=_known(known),
         costs=tuple(_cost(entry) for entry in ledger["entries"]),

@@ -120,7 +120,8 @@ def _release(order: Order, folder: Path, told: Connection) -> None:
     done = Done(synth, rows, folder, told)
     has_file, synthetic = _write_release(done, order.file), None
     ledger = synth.privacy_ledger()
-    released = ("released", ledger.sentence(), ledger.meaning(), str(ledger), ledger.claims_privacy)
+    words = ledger.words
+    released = ("released", words.lead, words.total, str(ledger), ledger.claims_privacy)
     if has_file:  # whatever becomes of the rows
         told.send(released)
     try:
