@@ -266,7 +266,7 @@ class PrivacyLedger:
     def __str__(self) -> str:
         plain = self.to_dict()
         words = Words.of(plain)
-        lines = [text for text in (words.lead, words.total, *words.conditions) if text] + [""]
+        lines = [text for text in (words.lead, words.total, words.conditions, *words.further) if text] + [""]
         for entry in plain["entries"]:
             how = f"{entry['mechanism']} [{entry['scope']}]"
             lines.append(f"  {entry['name']:<12} epsilon {entry['cost']:<11} {how}")

@@ -37,7 +37,8 @@ class Words:
 
     lead: str  # what an attacker can gain; or that there is no claim, and no figure follows
     total: str = ""  # in one short sentence; empty without a claim
-    conditions: tuple[str, ...] = ()  # what the total means, and further sentences
+    conditions: str = ""  # what the total means, and for what it holds; empty without a claim
+    further: tuple[str, ...] = ()  # such as what noise does to the rows
     annex: tuple[str, ...] = ()  # for specialists
 
     @classmethod
@@ -48,14 +49,16 @@ class Words:
         others = tuple(text for text in said if text not in annex)
         epsilon, delta, unit, relation = (plain.get(n) for n in ("epsilon", "delta", "unit", "neighbours"))
         if not (isinstance(epsilon, (int, float)) and isinstance(delta, (int, float)) and unit and relation):
-            return cls(headline, "", others)
+            return cls(headline, further=others)
         total = total_of(epsilon, delta, relation)
         if not headline.startswith(total):
-            return cls(str(plain.get("meaning", "")) or headline, headline, others, annex)
+            return cls(str(plain.get("meaning", "")) or headline, headline, "", others, annex)
         rest = headline.removeprefix(total).lstrip(":. ")
-        question = f"{unit} is {'this one or another' if relation.startswith('replacement') else 'in the data'}"
+        question = (
+            f"{unit} is {'this one or another' if relation.startswith('replacement') else 'in the data'}"
+        )
         lead = str(plain.get("meaning", "")) or gain(right_by(epsilon, delta), question)
-        return cls(lead, f"{total}.", (f"{rest[:1].upper()}{rest[1:]}", *others), annex)
+        return cls(lead, f"{total}.", f"{rest[:1].upper()}{rest[1:]}", others, annex)
 
     @property
     def first(self) -> str:

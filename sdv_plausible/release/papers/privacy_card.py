@@ -18,6 +18,7 @@ from sdv_plausible.utils.fragments import environment
 from sdv_plausible.utils.whole_files import write_whole
 
 CLAIM, TOTAL, NO_CLAIM = "Whoever guesses from ", "Total epsilon ", "No differential-privacy claim "
+FURTHER = "What else the ledger says"
 KNOWN = {
     "name": "what the release is called",
     "holder": "who holds the table",
@@ -42,10 +43,12 @@ class PrivacyCard:
         What an attacker can gain, or that there is no claim, in the ledger's words.
     total : str
         The total in one sentence; empty without a claim.
+    conditions : str
+        What the total means and for what it holds; empty without a claim.
     claim : bool
         Whether a claim is made.
     said : tuple of str
-        What the total means and for what it holds.
+        What else the ledger says, such as what noise does to the rows.
     annex : tuple of str
         What the ledger says to specialists.
     facts : mapping of str to str
@@ -69,6 +72,7 @@ class PrivacyCard:
 
     lead: str
     total: str
+    conditions: str
     claim: bool
     said: tuple[str, ...]
     annex: tuple[str, ...]
@@ -117,7 +121,7 @@ class PrivacyCard:
     def to_html(self) -> str:
         """Self-contained page: no script, no network; it prints."""
         templates = environment("sdv_plausible.release.papers")
-        return templates.get_template("card.html").render(card=self, hints=KNOWN)
+        return templates.get_template("card.html").render(card=self, hints=KNOWN, further=FURTHER)
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -142,7 +146,7 @@ class PrivacyCard:
 
 def _markdown(card: PrivacyCard) -> Iterator[str]:
     yield from (f"# {markdown_cell(card.title)}", "", f"> **{markdown_cell(card.lead)}**", "")
-    for text in (card.total, *card.said) if card.claim else card.said:
+    for text in (card.total, card.conditions) if card.claim else ():
         yield from (markdown_cell(text), "")
     yield from _table(("", ""), [(name, text) for name, text in card.facts.items()])
     yield from ("## Filed by", "")
@@ -153,6 +157,7 @@ def _markdown(card: PrivacyCard) -> Iterator[str]:
     if card.budget:
         yield from ("## Budget", "", markdown_cell(card.budget), "")
     yield from _list("Not covered", card.not_covered)
+    yield from _list(FURTHER, card.said)
     yield from ("## What it cost", "")
     fields = ("name", "mechanism", "epsilon", "scope", "note")
     costs = [tuple(line[field] for field in fields) for line in card.costs]
