@@ -163,12 +163,12 @@ class Budget:
         if not state.fits or state.neighbours is None:
             return "Nothing has been charged to this budget yet: no row has been looked at."
         fits = "1 fit" if len(state.fits) == 1 else f"{len(state.fits)} fits"
-        epsilon, delta = state.filter.epsilon, state.filter.delta
+        epsilon, delta, unit = state.filter.epsilon, state.filter.delta, state.neighbours
         return (
-            f"{gain(right_by(epsilon, delta), state.neighbours.question, 'all that is charged to this budget')} "
-            f"{total_of(epsilon, delta, state.neighbours.relation)}: every conclusion that anyone can draw from everything released by "
-            f"the {fits} charged to this budget, and by those still to come, each chosen in the light of "
-            f"earlier releases or not, {conclusions(state.neighbours, epsilon, delta)}. {PUBLIC}"
+            f"{gain(right_by(epsilon, delta), unit.question, 'everything charged to this budget')} "
+            f"{total_of(epsilon, delta, unit.relation)}: every conclusion that anyone can draw from everything "
+            f"released by the {fits} charged to this budget, and by those still to come, each chosen in the light of "
+            f"earlier releases or not, {conclusions(unit, epsilon, delta)}. {PUBLIC}"
         )
 
     def __str__(self) -> str:

@@ -172,8 +172,8 @@ class PrivacyLedger:
         total = self.total()
         who = self.neighbours
         return (
-            f"{total_of(total, self.delta, who.relation)}: every conclusion that anyone can draw from this release ({self._scope()}) "
-            f"{conclusions(who, total, self.delta)}. {PUBLIC}"
+            f"{total_of(total, self.delta, who.relation)}: every conclusion that anyone can draw from this "
+            f"release ({self._scope()}) {conclusions(who, total, self.delta)}. {PUBLIC}"
         )
 
     def attackers(self) -> Attackers:
