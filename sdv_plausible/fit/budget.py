@@ -166,9 +166,9 @@ class Budget:
         epsilon, delta, unit = state.filter.epsilon, state.filter.delta, state.neighbours
         return (
             f"{gain(right_by(epsilon, delta), unit.question, 'everything charged to this budget')} "
-            f"{total_of(epsilon, delta, unit.relation)}: every conclusion that anyone can draw from everything "
-            f"released by the {fits} charged to this budget, and by those still to come, each chosen in the light of "
-            f"earlier releases or not, {conclusions(unit, epsilon, delta)}. {PUBLIC}"
+            f"{total_of(epsilon, delta, unit.relation)}: every conclusion that anyone can draw from "
+            f"everything released by the {fits} charged to this budget, and by those still to come, each "
+            f"chosen in the light of earlier releases or not, {conclusions(unit, epsilon, delta)}. {PUBLIC}"
         )
 
     def __str__(self) -> str:

@@ -26,6 +26,10 @@ NO_SEED = (
     f"{EMPTY}, and rightly so under this test: no row is made from a record (no seed is used), so every "
     "record is a plausible seed of every row, whatever k and gamma are, and the protection is epsilon's alone"
 )
+NO_SEED_NO_EPSILON = (
+    "Nothing is guaranteed for any row: no seed is used, so (k, gamma)-plausible deniability is empty, and "
+    "this test gives no epsilon"
+)
 FROM_POINTS = (
     "The test looks at the latent point from which alone the row is decoded: what it guarantees in epsilon "
     "holds for the row and for the pair, which sample_with_points releases at no further cost; plausible "
@@ -99,7 +103,7 @@ def deniability(settings: Settings, *, latent: bool = False) -> str:
     # ``latent``: the test looks at a latent point and not at the row.
     test = settings.test
     if (test.omega is not None and test.omega.is_all) or not test.uses_seeds:
-        return NO_SEED
+        return NO_SEED if test.name != "deterministic" else NO_SEED_NO_EPSILON
     says = test.says_of_seeds
     if latent:
         says = f"{test.says_of_points}. {FROM_POINTS}"

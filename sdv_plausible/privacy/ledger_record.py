@@ -1,4 +1,4 @@
-"""A ledger as it was written down, from the ledger itself or its JSON text: its words in order, and its figures."""
+"""A ledger as it was written down, by itself or in its JSON text: its words in order, and its figures."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from decimal import ROUND_CEILING, Context
 from typing import Any
 
 PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
+TOTAL = "Total epsilon "
 EMPTY = "(k, gamma)-plausible deniability is empty here"
 RARE, NOISE = "Where false alarms must be rare:", "Noise, as mu of Gaussian differential privacy:"
 ANNEX = (EMPTY, "As printed in [PD]", RARE, NOISE)
@@ -48,16 +49,15 @@ class Words:
         annex = tuple(text for text in said if text.startswith(ANNEX))
         others = tuple(text for text in said if text not in annex)
         epsilon, delta, unit, relation = (plain.get(n) for n in ("epsilon", "delta", "unit", "neighbours"))
-        if not (isinstance(epsilon, (int, float)) and isinstance(delta, (int, float)) and unit and relation):
+        known = isinstance(epsilon, (int, float)) and isinstance(delta, (int, float)) and unit and relation
+        if not (known and headline.startswith(TOTAL)):
             return cls(headline, further=others)
+        asked = "this one or another" if str(relation).startswith("replacement") else "in the data"
+        lead = str(plain.get("meaning", "")) or gain(right_by(epsilon, delta), f"{unit} is {asked}")
         total = total_of(epsilon, delta, relation)
-        if not headline.startswith(total):
-            return cls(str(plain.get("meaning", "")) or headline, headline, "", others, annex)
+        if not headline.startswith(total):  # in the words of an older ledger
+            return cls(lead, headline, "", others, annex)
         rest = headline.removeprefix(total).lstrip(":. ")
-        question = (
-            f"{unit} is {'this one or another' if relation.startswith('replacement') else 'in the data'}"
-        )
-        lead = str(plain.get("meaning", "")) or gain(right_by(epsilon, delta), question)
         return cls(lead, f"{total}.", f"{rest[:1].upper()}{rest[1:]}", others, annex)
 
     @property
@@ -68,15 +68,15 @@ class Words:
 
 def total_of(epsilon: float, delta: float, relation: str) -> str:
     """The total, as a sentence begins."""
-    return f"Total epsilon {rounded_up(epsilon)} at delta {rounded_up(delta)}, for the {relation}"
+    return f"{TOTAL}{rounded_up(epsilon)} at delta {rounded_up(delta)}, for the {relation}"
 
 
 def gain(right: float, question: str, source: str = "this release") -> str:
     """What an attacker can gain: how often, at even odds, a guess is right at most."""
     figure = rounded_up(100 * right, 3 if right < 0.995 else 5)
     return (
-        f"Whoever guesses from {source} whether {question}, at even odds, is right in at most {figure} of 100 "
-        "cases instead of 50."
+        f"Whoever guesses from {source} whether {question}, at even odds, is right in at most {figure} of "
+        "100 cases instead of 50."
     )
 
 
@@ -157,7 +157,7 @@ class LedgerRecord:
 def _agrees(record: LedgerRecord) -> bool:
     """Whether the words say the total, which they round up to three digits, and its delta."""
     number = r"(\d[\d.]*(?:e[+-]?\d+)?)"
-    found = re.match(rf"Total epsilon {number} at delta {number},", record.headline)
+    found = re.match(rf"{TOTAL}{number} at delta {number},", record.headline)
     if found is None or max(said.count(".") for said in found.groups()) > 1:
         return False
     epsilon, delta = map(float, found.groups())

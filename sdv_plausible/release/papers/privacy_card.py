@@ -13,11 +13,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from sdv_plausible.privacy.ledger_record import TOTAL
 from sdv_plausible.release.papers.conformance import markdown_cell
 from sdv_plausible.utils.fragments import environment
 from sdv_plausible.utils.whole_files import write_whole
 
-CLAIM, TOTAL, NO_CLAIM = "Whoever guesses from ", "Total epsilon ", "No differential-privacy claim "
+CLAIM, NO_CLAIM = "Whoever guesses from ", "No differential-privacy claim "
 FURTHER = "What else the ledger says"
 KNOWN = {
     "name": "what the release is called",
@@ -91,9 +92,9 @@ class PrivacyCard:
         begins, total = (CLAIM, TOTAL) if self.claim else (NO_CLAIM, "")
         if not (self.lead.startswith(begins) and self.total[: len(TOTAL)] == total):
             raise ValueError(
-                f"lead ({self.lead[:60]!r}) must be the ledger's sentence, which begins with {begins!r} here, "
-                f"and total ({self.total[:60]!r}) with {total!r}: what holds for single rows is no guarantee, "
-                "and how often candidates pass is on no card"
+                f"lead ({self.lead[:60]!r}) must be the ledger's sentence, which begins with {begins!r} here "
+                f"(and total, {self.total[:60]!r}, with {total!r}): what holds for single rows is no "
+                "guarantee, and how often candidates pass is on no card"
             )
 
     @property
