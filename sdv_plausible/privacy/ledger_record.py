@@ -48,11 +48,12 @@ class Words:
         headline, said = str(plain["headline"]), tuple(map(str, plain.get("said", ())))
         annex = tuple(text for text in said if text.startswith(ANNEX))
         others = tuple(text for text in said if text not in annex)
-        epsilon, delta, unit, relation = (plain.get(n) for n in ("epsilon", "delta", "unit", "neighbours"))
-        known = isinstance(epsilon, (int, float)) and isinstance(delta, (int, float)) and unit and relation
-        if not (known and headline.startswith(TOTAL)):
+        epsilon, delta = plain.get("epsilon"), plain.get("delta")
+        unit, relation = str(plain.get("unit", "")), str(plain.get("neighbours", ""))
+        known = unit and relation and headline.startswith(TOTAL)
+        if not (known and isinstance(epsilon, (int, float)) and isinstance(delta, (int, float))):
             return cls(headline, further=others)
-        asked = "this one or another" if str(relation).startswith("replacement") else "in the data"
+        asked = "this one or another" if relation.startswith("replacement") else "in the data"
         lead = str(plain.get("meaning", "")) or gain(right_by(epsilon, delta), f"{unit} is {asked}")
         total = total_of(epsilon, delta, relation)
         if not headline.startswith(total):  # in the words of an older ledger
