@@ -9,8 +9,7 @@ from typing import Any
 
 from sdv_plausible.privacy.accounting.attackers import Attackers, attackers
 from sdv_plausible.privacy.accounting.composition import compose
-from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, Loss
-from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.entries import (
     TOLERANCE,
@@ -196,10 +195,10 @@ class PrivacyLedger:
         if not self._entries or not self.claims_privacy:
             return []
         mus = ", ".join(
-            f"{entry.name} {rounded_up(loss.mu)}" + (f" in each of {loss.count:,}" if loss.count > 1 else "")
+            f"{entry.name} {rounded_up(mu)}" + (f" in each of {loss.count:,}" if loss.count > 1 else "")
             for entry in self._lines
             for loss in entry.losses
-            if isinstance(loss, (GaussianLoss, SampledGaussianLoss))
+            if (mu := getattr(loss, "mu", None)) is not None  # of Gaussian noise, of samples too
         )
         return [self.attackers().rare(), *([f"{NOISE} {mus}."] if mus else [])]
 
