@@ -96,7 +96,9 @@ def test_stored_files_are_read(kind: str) -> None:
     assert release.ledger.sentence() == stored["sentence"]
     if kind != "no_claim":
         assert release.ledger.total() == pytest.approx(stored["epsilon"], rel=ledgers.TOLERANCE)
-        assert release.card().lead == stored["sentence"]
+        card = release.card()
+        said = f"{card.total.removesuffix('.')}: {card.conditions[:1].lower()}{card.conditions[1:]}"
+        assert (card.lead, said) == (release.ledger.meaning(), stored["sentence"])
 
 
 def test_a_limit_that_stands_there_stays() -> None:
