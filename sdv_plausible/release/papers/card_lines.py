@@ -29,7 +29,7 @@ NO_ERROR_BARS = "none: no noisy counts are in this release"
 LIMITS = (
     "Whether what was declared was known without the rows: the software cannot check it, somebody vouches.",
     "Single rows: the rows are nobody's, and rare values and links of many columns are lost in the noise.",
-    "Analyses that take the rows for real ones: without the error bars above they are too sure.",
+    "Analyses that take the rows for real ones: without error bars they are too sure.",
     "The software itself: nobody outside has audited it. This card is its own account, no certificate.",
 )
 WITHOUT_CLAIM = ("Nothing limits what this release tells of single people: treat it like the table itself.",)
