@@ -41,10 +41,10 @@ def run(options: argparse.Namespace) -> None:
         budget=opened_budget(options),
         audit=_audit(options.audit),
         domain=options.domain,
-        **how(options, *KNOWN),
+        **{"name": _name(options.release, release.schema.table), **how(options, *KNOWN)},
     )
     card.save(options.output)
-    words = f"{card.lead}\n\nWrote {options.output}"
+    words = f"{f'{card.lead} {card.total}'.rstrip()}\n\nWrote {options.output}"
     if card.blanks:
         words += f"\nTo be filled in: {', '.join(card.blanks)}"
     say(
@@ -52,6 +52,11 @@ def run(options: argparse.Namespace) -> None:
         words,
         {"output": options.output, "claim": card.claim, "lead": card.lead, "to_be_filled_in": card.blanks},
     )
+
+
+def _name(path: Path, table: str) -> str:
+    """What the release is called where nobody says it: as its table, or else as its file."""
+    return path.stem if table == "table" and path.stem.strip() else table
 
 
 def _audit(path: Path | None) -> Any:

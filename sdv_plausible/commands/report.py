@@ -102,7 +102,7 @@ def _claimed(options: argparse.Namespace, ledger: Any) -> bool:
         LedgerRecord.of(ledger)  # complains of one that contradicts itself
     if options.publishable and not guarantee.claimed and not options.allow_no_claim:
         raise on_disk.UsageError(
-            f"{guarantee.sentence} The page may hold single people's values: give --release or --ledger of "
+            f"{guarantee.words.lead} The page may hold single people's values: give --release or --ledger of "
             "a release with a claim, leave --publishable out, or add --allow-no-claim"
         )
     return guarantee.claimed

@@ -15,7 +15,7 @@ from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, add_up
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, conclusions
-from sdv_plausible.privacy.ledger_record import PUBLIC, rounded_up
+from sdv_plausible.privacy.ledger_record import PUBLIC, gain, right_by, rounded_up, total_of
 from sdv_plausible.privacy.noise.opendp import check_there
 from sdv_plausible.table.cells.forms import LONGEST_TEXT, is_text
 from sdv_plausible.utils.whole_files import locked
@@ -163,12 +163,12 @@ class Budget:
         if not state.fits or state.neighbours is None:
             return "Nothing has been charged to this budget yet: no row has been looked at."
         fits = "1 fit" if len(state.fits) == 1 else f"{len(state.fits)} fits"
-        epsilon, delta = state.filter.epsilon, state.filter.delta
+        epsilon, delta, unit = state.filter.epsilon, state.filter.delta, state.neighbours
         return (
-            f"Total epsilon {rounded_up(epsilon)} at delta {rounded_up(delta)}, for the "
-            f"{state.neighbours.relation}: every conclusion that anyone can draw from everything released by "
-            f"the {fits} charged to this budget, and by those still to come, each chosen in the light of "
-            f"earlier releases or not, {conclusions(state.neighbours, epsilon, delta)}. {PUBLIC}"
+            f"{gain(right_by(epsilon, delta), unit.question, 'everything charged to this budget')} "
+            f"{total_of(epsilon, delta, unit.relation)}: every conclusion that anyone can draw from "
+            f"everything released by the {fits} charged to this budget, and by those still to come, each "
+            f"chosen in the light of earlier releases or not, {conclusions(unit, epsilon, delta)}. {PUBLIC}"
         )
 
     def __str__(self) -> str:

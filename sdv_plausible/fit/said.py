@@ -16,15 +16,19 @@ from sdv_plausible.models.learners import makes
 from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import SAID
-from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.privacy.ledger_record import EMPTY, rounded_up
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.declarations import Declarations, Specs
 from sdv_plausible.table.declared.personal_names import personal_sdtype
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES
 
 NO_SEED = (
-    "(k, gamma)-plausible deniability is empty here: no seed is used, so every record is a plausible seed of "
-    "every row, whatever k and gamma are, and the protection is epsilon alone"
+    f"{EMPTY}, and rightly so under this test: no row is made from a record (no seed is used), so every "
+    "record is a plausible seed of every row, whatever k and gamma are, and the protection is epsilon's alone"
+)
+NO_SEED_NO_EPSILON = (
+    "Nothing is guaranteed for any row: no seed is used, so (k, gamma)-plausible deniability is empty, and "
+    "this test gives no epsilon"
 )
 FROM_POINTS = (
     "The test looks at the latent point from which alone the row is decoded: what it guarantees in epsilon "
@@ -99,7 +103,7 @@ def deniability(settings: Settings, *, latent: bool = False) -> str:
     # ``latent``: the test looks at a latent point and not at the row.
     test = settings.test
     if (test.omega is not None and test.omega.is_all) or not test.uses_seeds:
-        return NO_SEED
+        return NO_SEED if test.name != "deterministic" else NO_SEED_NO_EPSILON
     says = test.says_of_seeds
     if latent:
         says = f"{test.says_of_points}. {FROM_POINTS}"

@@ -17,7 +17,6 @@ import numpy as np
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, Loss
 from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
-from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, scan_plausible_seeds
@@ -72,7 +71,7 @@ class ModelBudget:
             return stage_entry("model", what, WHOLE_MODEL, (), "")
         return LedgerEntry(
             name="model",
-            mechanism=f"{what}; discrete Gaussian noise on every cell, mu {rounded_up(mu)} in all",
+            mechanism=f"{what}; discrete Gaussian noise on every cell",
             losses=(GaussianLoss(sensitivity_over_sigma=mu),),
             scope="the model",
             parts=WHOLE_MODEL,

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss
 from sdv_plausible.privacy.entries import LedgerEntry, Part
-from sdv_plausible.privacy.ledger_record import rounded_up
 
 NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
 
@@ -59,8 +58,7 @@ def counts_entry(
     if math.isfinite(mu):
         failures = (ApproxDP(epsilon=0.0, delta=failure),) if failure else ()
         losses = (GaussianLoss(sensitivity_over_sigma=mu, count=count), *failures)
-    noise = f"discrete Gaussian noise on every cell, mu {rounded_up(mu)} each"
-    return stage_entry(name, what, parts, losses, noise)
+    return stage_entry(name, what, parts, losses, "discrete Gaussian noise on every cell")
 
 
 def stage_entry(

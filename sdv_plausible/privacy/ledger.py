@@ -20,7 +20,7 @@ from sdv_plausible.privacy.entries import (
     envelope_of,
     within,
 )
-from sdv_plausible.privacy.ledger_record import PUBLIC, rounded_up
+from sdv_plausible.privacy.ledger_record import NOISE, PUBLIC, Words, rounded_up, total_of
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
 SAID = ("plausible deniability", "as printed", "noise", "invented")
@@ -171,9 +171,8 @@ class PrivacyLedger:
         total = self.total()
         who = self.neighbours
         return (
-            f"Total epsilon {rounded_up(total)} at delta {rounded_up(self.delta)}, for the {who.relation}: "
-            f"every conclusion that anyone can draw from this release ({self._scope()}) "
-            f"{conclusions(who, total, self.delta)}. {PUBLIC}"
+            f"{total_of(total, self.delta, who.relation)}: every conclusion that anyone can draw from this "
+            f"release ({self._scope()}) {conclusions(who, total, self.delta)}. {PUBLIC}"
         )
 
     def attackers(self) -> Attackers:
@@ -181,10 +180,27 @@ class PrivacyLedger:
         return attackers(_losses(self._entries))
 
     def meaning(self) -> str:
-        """Return what the total means for an attacker, in one more sentence; empty without a claim."""
+        """Return what an attacker can gain, in the sentence that leads; empty without a claim."""
         if not self._entries or not self.claims_privacy:
             return ""
         return self.attackers().sentence(self.neighbours.question)
+
+    @property
+    def words(self) -> Words:
+        """All sentences, in the order in which they are printed."""
+        return Words.of(self.to_dict())
+
+    def _annex(self) -> list[str]:
+        """Figures for specialists; none without a claim."""
+        if not self._entries or not self.claims_privacy:
+            return []
+        mus = ", ".join(
+            f"{entry.name} {rounded_up(mu)}" + (f" in each of {loss.count:,}" if loss.count > 1 else "")
+            for entry in self._lines
+            for loss in entry.losses
+            if (mu := getattr(loss, "mu", None)) is not None  # of Gaussian noise, of samples too
+        )
+        return [self.attackers().rare(), *([f"{NOISE} {mus}."] if mus else [])]
 
     def _scope(self) -> str:
         scopes = dict.fromkeys(e.scope for e in self._entries if e.status == "charged")
@@ -201,7 +217,7 @@ class PrivacyLedger:
         claim, total = self.claims_privacy, self.total()
         return {
             "headline": self.sentence(),
-            "said": [text for text in map(self.said, SAID) if text],
+            "said": [text for text in (*map(self.said, SAID), *self._annex()) if text],
             "meaning": self.meaning(),
             "epsilon": total if claim else None,
             "delta": self.delta if claim else None,
@@ -234,23 +250,23 @@ class PrivacyLedger:
         return json.dumps(self.to_dict(), indent=1)
 
     def to_html(self) -> str:
-        """Self-contained HTML fragment: the sentence, then a table of entries."""
+        """Self-contained HTML fragment: the words, with a table of entries below."""
         from jinja2 import Environment, PackageLoader, StrictUndefined
 
         templates = Environment(
             loader=PackageLoader("sdv_plausible.privacy"), autoescape=True, undefined=StrictUndefined,
             trim_blocks=True, lstrip_blocks=True,
         )  # fmt: skip
-        return templates.get_template("ledger.html").render(self.to_dict())
+        return templates.get_template("ledger.html").render(self.to_dict(), words=self.words)
 
     def _repr_html_(self) -> str:
         return self.to_html()
 
     def __str__(self) -> str:
-        said = (self.sentence(), *map(self.said, SAID), self.meaning())
-        lines = [text for text in said if text] + [""]
-        total = self.total()
-        for entry in (self._entry_dict(one, total) for one in self._lines):
+        plain = self.to_dict()
+        words = Words.of(plain)
+        lines = [text for text in (words.lead, words.total, words.conditions, *words.further) if text] + [""]
+        for entry in plain["entries"]:
             how = f"{entry['mechanism']} [{entry['scope']}]"
             lines.append(f"  {entry['name']:<12} epsilon {entry['cost']:<11} {how}")
             if entry["note"]:
@@ -261,6 +277,8 @@ class PrivacyLedger:
             "  Not covered:",
         ]
         lines += [f"    - {item}" for item in self.not_covered]
+        if words.annex:
+            lines += ["  Annex, for specialists:", *(f"    - {text}" for text in words.annex)]
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -1,4 +1,4 @@
-"""A ledger as it was written down, for papers made from it: from the ledger itself or from its JSON text."""
+"""A ledger as it was written down, by itself or in its JSON text: its words in order, and its figures."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from decimal import ROUND_CEILING, Context
 from typing import Any
 
 PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
+TOTAL = "Total epsilon "
+EMPTY = "(k, gamma)-plausible deniability is empty here"
+RARE, NOISE = "Where false alarms must be rare:", "Noise, as mu of Gaussian differential privacy:"
+ANNEX = (EMPTY, "As printed in [PD]", RARE, NOISE)
+"""How sentences begin that are for specialists: they stand last, whoever wrote the ledger down, and when."""
 ROUNDED = 1e-6  # epsilons of entries are written with six digits after the point
 _TEXTS = ("name", "mechanism", "scope", "provenance", "note")
 
@@ -27,11 +32,66 @@ class RecordedEntry:
     parts: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Words:
+    """What a ledger says, in the order in which people read it: on the terminal, on pages and on papers."""
+
+    lead: str  # what an attacker can gain; or that there is no claim, and no figure follows
+    total: str = ""  # in one short sentence; empty without a claim
+    conditions: str = ""  # what the total means, and for what it holds; empty without a claim
+    further: tuple[str, ...] = ()  # such as what noise does to the rows
+    annex: tuple[str, ...] = ()  # for specialists
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Words:
+        """Order the words of the plain form."""
+        headline, said = str(plain["headline"]), tuple(map(str, plain.get("said", ())))
+        annex = tuple(text for text in said if text.startswith(ANNEX))
+        others = tuple(text for text in said if text not in annex)
+        epsilon, delta = plain.get("epsilon"), plain.get("delta")
+        unit, relation = str(plain.get("unit", "")), str(plain.get("neighbours", ""))
+        known = unit and relation and headline.startswith(TOTAL)
+        if not (known and isinstance(epsilon, (int, float)) and isinstance(delta, (int, float))):
+            return cls(headline, further=others)
+        asked = "this one or another" if relation.startswith("replacement") else "in the data"
+        lead = str(plain.get("meaning", "")) or gain(right_by(epsilon, delta), f"{unit} is {asked}")
+        total = total_of(epsilon, delta, relation)
+        if not headline.startswith(total):  # in the words of an older ledger
+            return cls(lead, headline, "", others, annex)
+        rest = headline.removeprefix(total).lstrip(":. ")
+        return cls(lead, f"{total}.", f"{rest[:1].upper()}{rest[1:]}", others, annex)
+
+    @property
+    def first(self) -> str:
+        """The first sentences alone."""
+        return f"{self.lead} {self.total}".rstrip()
+
+
+def total_of(epsilon: float, delta: float, relation: str) -> str:
+    """The total, as a sentence begins."""
+    return f"{TOTAL}{rounded_up(epsilon)} at delta {rounded_up(delta)}, for the {relation}"
+
+
+def gain(right: float, question: str, source: str = "this release") -> str:
+    """What an attacker can gain: how often, at even odds, a guess is right at most."""
+    figure = rounded_up(100 * right, 3 if right < 0.995 else 5)
+    return (
+        f"Whoever guesses from {source} whether {question}, at even odds, is right in at most {figure} of "
+        "100 cases instead of 50."
+    )
+
+
+def right_by(epsilon: float, delta: float) -> float:
+    """The largest share of right guesses at even odds where only (epsilon, delta) is known."""
+    return (1 + delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon))
+
+
 @dataclass(frozen=True, kw_only=True)
 class LedgerRecord:
     """What a ledger with a claim says."""
 
     headline: str
+    words: Words
     epsilon: float
     delta: float
     unit: str
@@ -45,6 +105,7 @@ class LedgerRecord:
         try:
             record = cls(
                 headline=_text(plain["headline"]),
+                words=Words.of(plain),
                 epsilon=_number(plain["epsilon"]),
                 delta=_number(plain["delta"]),
                 unit=_text(plain["unit"]),
@@ -97,7 +158,7 @@ class LedgerRecord:
 def _agrees(record: LedgerRecord) -> bool:
     """Whether the words say the total, which they round up to three digits, and its delta."""
     number = r"(\d[\d.]*(?:e[+-]?\d+)?)"
-    found = re.match(rf"Total epsilon {number} at delta {number},", record.headline)
+    found = re.match(rf"{TOTAL}{number} at delta {number},", record.headline)
     if found is None or max(said.count(".") for said in found.groups()) > 1:
         return False
     epsilon, delta = map(float, found.groups())

@@ -1,4 +1,4 @@
-"""What a synthesizer shows of itself: its settings and, once it is fitted, its ledger's first sentence.
+"""What a synthesizer shows of itself: its settings and, once it is fitted, its ledger's first sentences.
 
 Nothing of rows or metadata: settings are the caller's own, and a seed is left out, since it undoes the noise.
 """
@@ -24,7 +24,7 @@ def _title(synthesizer: Any) -> str:
 
 def _notes(synthesizer: Any) -> list[str]:
     ledger = getattr(synthesizer, "_ledger", None)
-    return ["not fitted"] if ledger is None else [ledger.sentence()]
+    return ["not fitted"] if ledger is None else [ledger.words.first]
 
 
 def as_text(synthesizer: Any) -> str:

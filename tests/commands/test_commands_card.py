@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from sentences import total
+from sentences import LEAD
 
 from sdv_plausible import Release
 from sdv_plausible.commands.cli import main
@@ -22,7 +22,7 @@ def test_a_card(holder, tmp_path, capsys, ending):
     assert card(holder, output, *more) == 0
     release = Release.load(holder / "people.release")
     assert capsys.readouterr().out == (
-        f"{release.ledger.sentence()}\n\nWrote {output}\n"
+        f"{release.ledger.words.first}\n\nWrote {output}\n"
         "To be filled in: holder, purpose, reviewed_by, date, registry\n"
     )
     text = output.read_text(encoding="utf-8")
@@ -35,7 +35,8 @@ def test_for_programs(holder, tmp_path, capsys):
     assert card(holder, tmp_path / "c.json", "--json") == 0
     said = json.loads(capsys.readouterr().out)
     assert said["claim"] is True
-    assert said["lead"].startswith(total())
+    assert said["lead"].startswith(LEAD)
+    assert json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["known"]["name"] == "people"
 
 
 @pytest.mark.parametrize(

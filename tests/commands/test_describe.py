@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from sentences import NO_CLAIM, total
+from sentences import LEAD, NO_CLAIM, total
 
 from sdv_plausible import Budget
 from sdv_plausible.commands.cli import main
@@ -31,7 +31,8 @@ def test_any_file_without_configuration(tmp_path, capsys, mode):
     description = tmp_path / "d.json"
     assert main(["describe", table(tmp_path), "-o", str(description), "--mode", mode, "--epsilon", "8"]) == 0
     said, warned = capsys.readouterr()
-    assert said.startswith(total())
+    assert said.startswith(LEAD)
+    assert said.splitlines()[1].startswith(total())
     assert "name hold identifiers" in warned
     assert re.search(r"Types by a vote, for a tenth of the budget: .*name id", said)
     assert "a vote over the cells of 3 undeclared columns" in said

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from sentences import NO_CLAIM, total
+from sentences import LEAD, NO_CLAIM, total
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, to_conformance
 from sdv_plausible.commands import on_disk, shared_fit
@@ -124,7 +124,7 @@ def test_ranges_written_in_a_metadata_file_are_declared(tmp_path, capsys):
     written.write_text(json.dumps(document))
     options = ["--metadata", str(written), "--domain", "written", "--rows", "5"]
     assert main(["synthesize", str(two_columns(tmp_path)), "-o", str(output), *options]) == 0
-    assert capsys.readouterr().out.startswith(total())
+    assert capsys.readouterr().out.startswith(LEAD)
 
 
 def test_ranges_written_in_a_domain_file_are_declared(tmp_path, capsys):
@@ -145,7 +145,7 @@ def test_ranges_written_in_a_domain_file_are_declared(tmp_path, capsys):
         )
         == 0
     )
-    assert capsys.readouterr().out.startswith(total())
+    assert capsys.readouterr().out.startswith(LEAD)
 
 
 def test_an_interrupted_write_leaves_the_old_file(people, tmp_path, monkeypatch):
@@ -238,7 +238,7 @@ def test_under_a_claim_nothing_that_is_said_depends_on_the_rows(tmp_path, capsys
     """Exit code, output and ledger are the very same for tables that could not differ more."""
     fine = said_of(tmp_path, capsys, FINE, document, *more)
     assert fine[0] == 0
-    assert fine[1].startswith(total())
+    assert fine[1].startswith(LEAD)
     assert {
         case: said for case in ODD if (said := said_of(tmp_path, capsys, ODD[case], document, *more)) != fine
     } == {}
@@ -288,7 +288,7 @@ def test_types_that_nobody_declared_are_voted_for_or_detected_without_a_claim(tm
     options = ["--domain", some, "--rows", "5", "--overwrite"]
     assert main(["synthesize", data, "-o", str(tmp_path / "o.csv"), *options]) == 0
     out = capsys.readouterr().out
-    assert out.startswith(total(1, 1e-09))
+    assert out.splitlines()[1].startswith(total(1, 1e-09))
     assert "a vote over the cells of 4 undeclared columns" in out
     assert "Types by a vote, for a tenth of the budget: grade " in out
     for no_vote in (["--types", "detected"], ["--epsilon", "inf"]):
@@ -298,7 +298,7 @@ def test_types_that_nobody_declared_are_voted_for_or_detected_without_a_claim(tm
         assert "Types detected: grade, zip, start, member. Declare them (--domain)" in out
     options = ["--domain", some, "--rows", "5", "--only-declared"]
     assert main(["synthesize", data, "-o", str(tmp_path / "p.csv"), *options]) == 0
-    assert capsys.readouterr().out.startswith(total())
+    assert capsys.readouterr().out.startswith(LEAD)
     assert pd.read_csv(tmp_path / "p.csv").columns.tolist() == ["age", "sex"]
 
 

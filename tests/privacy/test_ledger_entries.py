@@ -12,10 +12,11 @@ from typing import get_args
 import pytest
 
 import sdv_plausible
-from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, PureDP
+from sdv_plausible.privacy.accounting.attackers import attackers
+from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, PureDP
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
-from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.privacy.ledger_record import EMPTY, NOISE, RARE, Words, right_by, rounded_up
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from tests.flat import values
@@ -145,21 +146,86 @@ def test_without_a_claim_nothing_is_covered(options):
     assert not any(ledger.covers_part(part) for part in get_args(Part))
 
 
+PROMISE = Path(__file__).parents[2] / "docs" / "explanation" / "privacy_promise.md"
+
+
+def quoted_on(page):
+    """The paragraphs of a page's first quotation, wherever its lines break."""
+    first = re.search(r"(?:^>.*\n)+", page.read_text(encoding="utf-8"), re.MULTILINE).group()
+    return [" ".join(part.split()) for part in re.sub(r"^> ?", "", first, flags=re.MULTILINE).split("\n\n")]
+
+
+def test_the_promise_is_quoted_as_it_is_printed():
+    """What an attacker can gain, the total, conditions; figures and all. Control: another delta."""
+    words = planned().words
+    assert quoted_on(PROMISE) == [words.lead, words.total, words.conditions]
+    assert quoted_on(PROMISE) != str(planned(delta=1e-6)).splitlines()[:3]
+
+
+def test_what_people_decide_by_comes_first_and_what_is_for_specialists_last():
+    ledger = planned()
+    lines = str(ledger).splitlines()
+    assert lines[:3] == [ledger.words.lead, ledger.words.total, ledger.words.conditions]
+    assert lines[0].endswith("is right in at most 53.7 of 100 cases instead of 50.")  # (1 + 0.0725) / 2
+    annex = lines[lines.index("  Annex, for specialists:") + 1 :]
+    assert [text.split(":")[0] for text in annex] == [
+        f"    - {EMPTY}, and rightly so under this test",
+        f"    - {RARE}".rstrip(":"),
+        f"    - {NOISE}".rstrip(":"),
+    ]
+    above = "\n".join(lines[: -len(annex)])
+    assert not re.search(r"plausible deniability|\bmu\b|hits", above)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"epsilon": float("inf")}, {"domain": {}, "undeclared": "infer"}, {"omega": 1, "test": "deterministic"}],
+)
+def test_without_a_claim_that_comes_first_and_nothing_is_said_of_what_an_attacker_gains(options):
+    words = planned(**options).words
+    assert words.lead.startswith("No differential-privacy claim")
+    assert (words.total, words.conditions, words.annex) == ("", "", ())
+    assert not re.search(r"of 100|hits|\bmu\b|[Tt]otal epsilon", str(planned(**options)))
+
+
+def test_where_only_epsilon_and_delta_are_known_the_gain_is_theirs():
+    """A plain form without it: never less than the truth, which randomised response reaches."""
+    plain = {**planned().to_dict(), "meaning": ""}
+    assert "right in at most 73.1 of 100" in Words.of(plain).lead  # 1 / (1 + exp(-0.999)) = 0.7309
+    for epsilon, delta in ((0.1, 0.01), (1.0, 1e-9), (3.0, 0.2), (20.0, 0.0), (1000.0, 1e-9)):
+        bound = (1 + attackers([ApproxDP(epsilon=epsilon, delta=delta)]).advantage) / 2
+        assert right_by(epsilon, delta) == pytest.approx(bound, rel=1e-6)
+    assert (
+        "whether one row is this one or another, at"
+        in Words.of({**planned(neighbours="replace_one").to_dict(), "meaning": ""}).lead
+    )
+
+
+def test_a_ledger_of_other_words_keeps_them():
+    """An older one's meaning and total stay whole, and what is no ledger of ours leads with its headline."""
+    plain = planned().to_dict()
+    older = {**plain, "headline": "Total epsilon 1 at delta 1.0e-09, as it was said.", "meaning": "Then."}
+    assert Words.of(older).first == "Then. Total epsilon 1 at delta 1.0e-09, as it was said."
+    assert Words.of({"headline": "The total."}).first == "The total."
+    assert Words.of({**plain, "headline": "No claim."}).first == "No claim."
+    assert ledger_of().words.first == "Nothing has been charged yet: no row has been looked at."
+
+
 def words_of(fragment):
     return " ".join(unescape(re.sub("<[^>]+>", " ", fragment)).split())
 
 
 def test_the_html_has_the_ledgers_words_and_figures():
     ledger = ledger_of(entry(note="a remark"), entry(name="domain", losses=(), scope="the domain"))
-    words = words_of(ledger.to_html())
+    words = ledger.words
     expected = (
-        f"{ledger.sentence()} {ledger.meaning()} what how epsilon covers status remarks arcs noise "
+        f"{words.lead} {words.total} {words.conditions} what how epsilon covers status remarks arcs noise "
         f"{rounded_up(ledger.entries[0].epsilon(ledger.delta))} the model charged a remark domain noise free the "
         "domain declared "
         "Epsilon of each entry is stated as if it stood alone; the total composes them. Not covered: "
-        + " ".join(ledger.not_covered)
+        + " ".join([*ledger.not_covered, "Annex, for specialists:", *words.annex])
     )
-    assert words == expected
+    assert words_of(ledger.to_html()) == expected
     assert ledger._repr_html_() == ledger.to_html()
     assert "Nothing has been charged yet" in ledger_of().to_html()
 
@@ -194,11 +260,13 @@ def test_no_figure_that_is_shown_is_below_the_true_one(epsilon):
     assert float(alone) >= epsilon > float(f"{epsilon:.3g}") or epsilon == 1.9999994
     assert f"Total epsilon {whole} at delta 1.24e-09" in ledger.sentence()
     assert "additional probability of at most 1.24e-09" in ledger.sentence()
-    assert f"epsilon {alone} " in str(ledger).splitlines()[3]
+    assert f"epsilon {alone} " in str(ledger).splitlines()[4]
     assert f">{alone}</td>" in ledger.to_html()
     assert epsilon * (1 - 1e-9) <= ledger.to_dict()["entries"][0]["epsilon"] <= epsilon + 1.1e-6
-    advantage = float(re.search(r"at most (\S+) % more hits", ledger.meaning()).group(1))
+    advantage = float(re.search(r"at most (\S+) % more hits", str(ledger)).group(1))
     assert advantage >= 100 * ledger.attackers().advantage
+    right = float(re.search(r"right in at most (\S+) of 100", ledger.words.lead).group(1))
+    assert 50 * (1 + ledger.attackers().advantage) <= right <= 50.2 * (1 + ledger.attackers().advantage)
 
 
 NEAREST = re.compile(r"\{[^{}]*(?:epsilon|delta|total|spent|advantage|cost)[^{}]*:,?\.\d+[gfe]\}")

@@ -76,7 +76,7 @@ def test_html_has_the_words_of_the_text(fitted):
                     assert one_line(cell) in html, (what, cell)
     plan = synth.plan(table_rows=600)
     assert "Plan (no row has been looked at)" in words(plan._repr_html_())
-    for warning in (*plan.warnings, plan.ledger.sentence(), str(plan.forecast)):
+    for warning in (*plan.warnings, plan.ledger.words.lead, plan.ledger.words.total, str(plan.forecast)):
         assert one_line(warning) in words(plan._repr_html_())
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_plausible.privacy.ledger_record import Words
 from sdv_plausible.utils.page import Section
 
 NO_GUARANTEE = "No privacy guarantee is documented for this release: the report was given no privacy ledger."
@@ -24,9 +25,7 @@ _BLANK: dict[str, Any] = {
 class Guarantee(Section, template="guarantee.html"):
     """The guarantee of a release."""
 
-    sentence: str  # the guarantee in one quotable sentence
-    said: tuple[str, ...] = ()  # further sentences, such as which plausible deniability holds
-    meaning: str = ""  # what it means for an attacker; empty without a claim
+    words: Words  # what the ledger says, in order
     entries: tuple[dict[str, Any], ...] = ()  # of the ledger, with ``cost`` and the fields of ``_BLANK``
     not_covered: tuple[str, ...] = ()  # what the guarantee says nothing about
     claimed: bool = False  # whether there is a ledger and every entry of it has a finite cost
@@ -37,7 +36,7 @@ class Guarantee(Section, template="guarantee.html"):
     def of(cls, ledger: Any) -> Guarantee:
         """Copy the guarantee from a ledger, from its plain form (a dict), or from None."""
         if ledger is None:
-            return cls(sentence=NO_GUARANTEE)
+            return cls(words=Words(NO_GUARANTEE))
         document = _document(ledger)
         entries = tuple(_filled(entry) for entry in document["entries"])
         claimed = bool(entries) and all(_finite(entry) for entry in entries)
@@ -46,9 +45,7 @@ class Guarantee(Section, template="guarantee.html"):
         else:
             pays_for_structure = any("structure" in entry["parts"] for entry in entries)
         return cls(
-            sentence=str(document["headline"]),
-            said=tuple(map(str, document.get("said", ()))),
-            meaning=str(document.get("meaning", "")),
+            words=Words.of(document),
             entries=entries,
             not_covered=tuple(document.get("not_covered", ())),
             claimed=claimed,

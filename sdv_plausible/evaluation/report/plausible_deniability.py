@@ -255,7 +255,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     def _said(self) -> list[str]:
         if not self.is_generated:
             return ["not generated"]
-        return [f"Overall {fragments.percent(self.get_score())}", self._guarantee.sentence]
+        return [f"Overall {fragments.percent(self.get_score())}", self._guarantee.words.first]
 
     def _print_results(self, verbose: bool) -> None:
         """Print nothing yet: the overall score needs what :meth:`generate` computes after the properties."""

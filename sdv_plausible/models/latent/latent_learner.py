@@ -100,7 +100,7 @@ class Latent(Learner):
         training = calibrate_sampled(budget.epsilon, budget.delta, self.sample, self.steps, spent)
         noise = (
             f"each of a fresh sample that a row is in with probability {rounded_up(self.sample)}, discrete "
-            f"Gaussian noise, mu {rounded_up(training.sensitivity_over_sigma)} each"
+            "Gaussian noise"
         )
         sums = f"{self.steps} sums of clipped gradients"
         return [margins, stage_entry("training", sums, WHOLE_MODEL, (training,), noise)]

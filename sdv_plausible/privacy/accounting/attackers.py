@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.composition import composed_delta
 from sdv_plausible.privacy.accounting.losses import Loss
-from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.privacy.ledger_record import RARE, gain, rounded_up
 
 FALSE_ALARMS = (0.01, 0.001)
 _POINTS = 30  # epsilons at which the profile is looked at first: each gives a bound, the smallest counts
@@ -30,14 +30,18 @@ class Attackers:
     hits: dict[float, float]  # false positive rate -> true positive rate at most: at 1 % and at 0.1 %
 
     def sentence(self, question: str) -> str:
-        """Return what the bounds mean, for whoever decides; the question is what is guessed."""
-        rare = ", and ".join(
+        """Return what the advantage means, for whoever decides; the question is what is guessed."""
+        return gain((1 + self.advantage) / 2, question)
+
+    def rare(self) -> str:
+        """Return what is left of the advantage where false alarms must be rare."""
+        hits = ", and ".join(
             f"with {_percent(false)} false alarms at most {_percent(hit)} hits"
             for false, hit in self.hits.items()
         )
         return (
-            f"Whoever guesses from this release whether {question}, has at most "
-            f"{_percent(self.advantage)} more hits than false alarms (guessing blindly: 0 %); {rare}."
+            f"{RARE} {hits}; at any rate at most {_percent(self.advantage)} more hits than false alarms "
+            "(guessing blindly: 0 %)."
         )
 
 

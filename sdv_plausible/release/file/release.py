@@ -339,7 +339,7 @@ class Release(ManyRows):
         return (
             f"Release of table {self.schema.table!r}: {len(self.schema.columns)} columns, sha256 "
             f"{self.digest}\n"
-            f"{self.ledger.sentence()}"
+            f"{self.ledger.words.first}"
         )
 
     __repr__ = __str__

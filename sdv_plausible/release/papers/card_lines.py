@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sdv_plausible.privacy.checks import listed
-from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
+from sdv_plausible.privacy.ledger_record import LedgerRecord, Words, rounded_up
 from sdv_plausible.release.papers.conformance import conformance_items
 from sdv_plausible.release.papers.privacy_card import KNOWN, PrivacyCard
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
@@ -29,7 +29,7 @@ NO_ERROR_BARS = "none: no noisy counts are in this release"
 LIMITS = (
     "Whether what was declared was known without the rows: the software cannot check it, somebody vouches.",
     "Single rows: the rows are nobody's, and rare values and links of many columns are lost in the noise.",
-    "Analyses that take the rows for real ones: without the error bars above they are too sure.",
+    "Analyses that take the rows for real ones: without error bars they are too sure.",
     "The software itself: nobody outside has audited it. This card is its own account, no certificate.",
 )
 WITHOUT_CLAIM = ("Nothing limits what this release tells of single people: treat it like the table itself.",)
@@ -47,10 +47,14 @@ def card_of(
             "budget: this release did not draw from it, for less was charged to it, or for another unit: "
             "give the budget that the fit was given, or none"
         )
+    words = Words.of(ledger)
     return PrivacyCard(
-        lead=ledger["headline"],
+        lead=words.lead,
+        total=words.total,
         claim=record is not None,
-        said=tuple(text for text in (*ledger["said"], ledger["meaning"]) if text),
+        conditions=words.conditions,
+        said=words.further,
+        annex=words.annex,
         facts=_facts(release, ledger),
         known=_known(known),
         costs=tuple(_cost(entry) for entry in ledger["entries"]),

@@ -56,7 +56,12 @@ def conformance_page(record: LedgerRecord, *, pages: str = "docs") -> str:
     lines = [
         "# Conformance, in the words of NIST SP 800-226",
         "",
-        f"> {markdown_cell(record.headline)}",
+        f"> **{markdown_cell(record.words.lead)}**",
+        ">",
+        f"> {markdown_cell(record.words.total)}",
+        "",
+        markdown_cell(record.words.conditions),
+        "",
         "",
         "Made from the privacy ledger: the software's own account and no certificate.",
         "",

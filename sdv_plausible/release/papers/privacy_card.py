@@ -1,7 +1,8 @@
 """The privacy card: one page on a release that a data-protection officer files.
 
 Everything on it is read off the release, or was said by a person. No row is asked; nothing of attempts, pass
-rates or single rows is on it; and it leads with the ledger's own sentence.
+rates or single rows is on it; and it leads with the ledger's own sentences. What an officer decides by is on
+the first sheet, the tables are behind it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from sdv_plausible.privacy.ledger_record import TOTAL
 from sdv_plausible.release.papers.conformance import markdown_cell
 from sdv_plausible.utils.fragments import environment
 from sdv_plausible.utils.whole_files import write_whole
 
-CLAIM, NO_CLAIM = "Total epsilon ", "No differential-privacy claim "
+CLAIM, NO_CLAIM = "Whoever guesses from ", "No differential-privacy claim "
+FURTHER = "What else the ledger says"
 KNOWN = {
     "name": "what the release is called",
     "holder": "who holds the table",
@@ -38,11 +41,17 @@ class PrivacyCard:
     Attributes
     ----------
     lead : str
-        The ledger's sentence: the total, or that there is no claim.
+        What an attacker can gain, or that there is no claim, in the ledger's words.
+    total : str
+        The total in one sentence; empty without a claim.
+    conditions : str
+        What the total means and for what it holds; empty without a claim.
     claim : bool
         Whether a claim is made.
     said : tuple of str
-        What the total means for an attacker, and what is said of plausible deniability.
+        What else the ledger says, such as what noise does to the rows.
+    annex : tuple of str
+        What the ledger says to specialists.
     facts : mapping of str to str
         Who is protected, parameters, versions, digest.
     known : mapping of str to str
@@ -63,8 +72,11 @@ class PrivacyCard:
     """
 
     lead: str
+    total: str
+    conditions: str
     claim: bool
     said: tuple[str, ...]
+    annex: tuple[str, ...]
     facts: Mapping[str, str]
     known: Mapping[str, str]
     costs: tuple[Mapping[str, str], ...]
@@ -77,11 +89,12 @@ class PrivacyCard:
     audit: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        if not self.lead.startswith(CLAIM if self.claim else NO_CLAIM):
+        begins, total = (CLAIM, TOTAL) if self.claim else (NO_CLAIM, "")
+        if not (self.lead.startswith(begins) and self.total[: len(TOTAL)] == total):
             raise ValueError(
-                f"lead ({self.lead[:60]!r}) must be the ledger's sentence, which begins with "
-                f"{(CLAIM if self.claim else NO_CLAIM)!r} here: what holds for single rows is no guarantee, "
-                "and how often candidates pass is on no card"
+                f"lead ({self.lead[:60]!r}) must be the ledger's sentence, which begins with {begins!r} here "
+                f"(and total, {self.total[:60]!r}, with {total!r}): what holds for single rows is no "
+                "guarantee, and how often candidates pass is on no card"
             )
 
     @property
@@ -109,7 +122,7 @@ class PrivacyCard:
     def to_html(self) -> str:
         """Self-contained page: no script, no network; it prints."""
         templates = environment("sdv_plausible.release.papers")
-        return templates.get_template("card.html").render(card=self, hints=KNOWN)
+        return templates.get_template("card.html").render(card=self, hints=KNOWN, further=FURTHER)
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -134,7 +147,7 @@ class PrivacyCard:
 
 def _markdown(card: PrivacyCard) -> Iterator[str]:
     yield from (f"# {markdown_cell(card.title)}", "", f"> **{markdown_cell(card.lead)}**", "")
-    for text in card.said:
+    for text in (card.total, card.conditions) if card.claim else ():
         yield from (markdown_cell(text), "")
     yield from _table(("", ""), [(name, text) for name, text in card.facts.items()])
     yield from ("## Filed by", "")
@@ -144,6 +157,8 @@ def _markdown(card: PrivacyCard) -> Iterator[str]:
     yield from _table(("", ""), known)
     if card.budget:
         yield from ("## Budget", "", markdown_cell(card.budget), "")
+    yield from _list("Not covered", card.not_covered)
+    yield from _list(FURTHER, card.said)
     yield from ("## What it cost", "")
     fields = ("name", "mechanism", "epsilon", "scope", "note")
     costs = [tuple(line[field] for field in fields) for line in card.costs]
@@ -155,10 +170,9 @@ def _markdown(card: PrivacyCard) -> Iterator[str]:
     for heading, lines in (
         ("Rules that hold in every row", card.rules),
         ("Error bars, at no further cost", card.error_bars),
-        ("Not covered", card.not_covered),
+        ("For specialists", card.annex),
     ):
-        if lines:
-            yield from (f"## {heading}", "", *(f"- {markdown_cell(line)}" for line in lines), "")
+        yield from _list(heading, lines)
     if card.audit:
         yield from ("## Audit of a public or simulated table", "")
         yield from (markdown_cell(f"{card.audit['synthesizer']}: {card.audit['verdict']}"), "")
@@ -170,6 +184,11 @@ def _markdown(card: PrivacyCard) -> Iterator[str]:
         yield from _table(
             ("question", "this release", ""), [tuple(line.values()) for line in card.conformance]
         )
+
+
+def _list(heading: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield from (f"## {heading}", "", *(f"- {markdown_cell(line)}" for line in lines), "")
 
 
 def _table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> Iterator[str]:

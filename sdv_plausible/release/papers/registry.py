@@ -155,7 +155,7 @@ def _privacy_loss(record: LedgerRecord) -> Entry:
             ]
         ),
         "privacy_parameters": {"epsilon": float(rounded_up(record.epsilon, 4)), "delta": record.delta},
-        "privacy_parameters_details": f"The privacy ledger's words: {record.headline}",
+        "privacy_parameters_details": f"The privacy ledger's words: {record.words.lead} {record.headline}",
     }
 
 

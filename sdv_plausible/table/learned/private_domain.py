@@ -11,7 +11,6 @@ from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss, squares
 from sdv_plausible.privacy.checks import listed
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
@@ -130,7 +129,7 @@ class DomainPlan:
         )
         how = "exact counts"
         if self.is_private:
-            how = f"noisy and thresholded counts, mu {rounded_up(self.mu)} in all"
+            how = "noisy and thresholded counts"
         return [
             LedgerEntry(
                 name="domain",

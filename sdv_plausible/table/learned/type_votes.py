@@ -17,7 +17,6 @@ import numpy as np
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Asked
 from sdv_plausible.questions.queryable import Queryable
@@ -81,7 +80,7 @@ def vote_entry(columns: int, epsilon: float, delta: float) -> LedgerEntry:
     """Return what a vote on the types of so many columns charges; no row is looked at."""
     mu, failure = calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)), vote_failure(delta)
     losses = (GaussianLoss(sensitivity_over_sigma=mu), ApproxDP(epsilon=0.0, delta=failure))
-    how = f"a vote over the cells of {columns} undeclared columns, mu {rounded_up(mu)} in all"
+    how = f"a vote over the cells of {columns} undeclared columns"
     return LedgerEntry(name="types", mechanism=how, losses=losses, scope="the types", parts=("domain",))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.papers.privacy_card import KNOWN
 from sdv_plausible.utils.whole_files import write_whole
-from sdv_plausible.web.app.ordered_fit import FILES
+from sdv_plausible.web.app.ordered_fit import FILES, card_of
 from sdv_plausible.web.app.sessions import Session
 
 MOST = 500  # characters of a field: a card is one page
@@ -26,8 +26,14 @@ class Blank:
 
 def fields(session: Session) -> list[Blank]:
     """The blanks of the card, as they are filled in."""
+    known = {} if session.fit is None else {"name": session.fit.order.table_name}
     return [
-        Blank(name, name.replace("_", " ").capitalize(), hint, session.texts.get(f"card-{name}", ""))
+        Blank(
+            name,
+            name.replace("_", " ").capitalize(),
+            hint,
+            session.texts.get(f"card-{name}", "") or known.get(name, ""),
+        )
         for name, hint in KNOWN.items()
     ]
 
@@ -41,5 +47,5 @@ def write_card(session: Session, typed: Mapping[str, str]) -> None:
     session.texts |= {f"card-{name}": text for name, text in told.items()}
     release = Release.load(fit.folder / FILES["release"].name)
     known = {name: text for name, text in told.items() if text}
-    card = release.card(domain=fit.order.file, **known)  # as it was fitted, whatever is declared by now
+    card = card_of(release, fit.order, **known)  # as it was fitted, whatever is declared by now
     write_whole(fit.folder / FILES["card"].name, card.to_html())

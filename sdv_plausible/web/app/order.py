@@ -69,6 +69,11 @@ class Order:
     rules: tuple[Any, ...] = ()
 
     @property
+    def table_name(self) -> str:
+        """What the table is called: its file's name without the ending."""
+        return self.table.path.stem.strip() or "table"
+
+    @property
     def person(self) -> str | None:
         """Column that says whose a row is."""
         return self.choices["person"] or None

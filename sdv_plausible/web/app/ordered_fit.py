@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import warnings
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -16,7 +16,6 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.table.columns.cell_texts import read_again
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.files.one_file import read_file
 from sdv_plausible.table.files.writing import write_table
 from sdv_plausible.utils.errors import one_line
@@ -26,6 +25,8 @@ from sdv_plausible.web.app.order import Order
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sdv_plausible.release.file.release import Release
+    from sdv_plausible.release.papers.privacy_card import PrivacyCard
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
 LookedAt = tuple[Sequence[str], Sequence[str] | None]
@@ -56,6 +57,11 @@ FILES = {
     "full_report": Made("report_private.html", "Full report: compares with your rows (HTML)"),
     "inspection": Made("inspection_private.html", "Inspector: your table before and after (HTML)"),
 }
+
+
+def files_of(order: Order) -> dict[str, Made]:
+    """The files as they are handed out: a card that is filed among others has its table's name."""
+    return {**FILES, "card": replace(FILES["card"], name=f"{order.table_name}_card.html")}
 
 
 @dataclass(frozen=True)
@@ -118,9 +124,10 @@ def _release(order: Order, folder: Path, told: Connection) -> None:
         voted = {name: found[name] for name in order.open_columns if name not in texts}
         rows = read_again(rows, voted, order.spelling)
     done = Done(synth, rows, folder, told)
-    has_file, synthetic = _write_release(done, order.file), None
+    has_file, synthetic = _write_release(done, order), None
     ledger = synth.privacy_ledger()
-    released = ("released", ledger.sentence(), ledger.meaning(), str(ledger), ledger.claims_privacy)
+    words = ledger.words
+    released = ("released", words.lead, words.total, str(ledger), ledger.claims_privacy)
     if has_file:  # whatever becomes of the rows
         told.send(released)
     try:
@@ -144,7 +151,7 @@ def cost(ledger: PrivacyLedger) -> str:
     return f"total epsilon {rounded_up(ledger.total())} at delta {rounded_up(ledger.delta)}"
 
 
-def _write_release(done: Done, file: DomainFile) -> bool:
+def _write_release(done: Done, order: Order) -> bool:
     """Write what needs no row drawn; whether there is a release file."""
     done.write("ledger", done.synth.privacy_ledger().to_json())
     try:
@@ -153,8 +160,13 @@ def _write_release(done: Done, file: DomainFile) -> bool:
         done.told.send(("without", "release", " ".join(str(error).split())))
         return False
     done.write("release", release.to_bytes())
-    _or_without(done, "card", lambda: done.write("card", release.card(domain=file).to_html()))
+    _or_without(done, "card", lambda: done.write("card", card_of(release, order).to_html()))
     return True
+
+
+def card_of(release: Release, order: Order, **known: str) -> PrivacyCard:
+    """The card of what was ordered, with the table's name where no other was typed."""
+    return release.card(domain=order.file, **{"name": order.table_name, **known})
 
 
 def _or_without(done: Done, name: str, write: Callable[[], object]) -> None:

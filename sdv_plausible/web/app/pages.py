@@ -31,7 +31,7 @@ from sdv_plausible.web.app.columns import ColumnsPage
 from sdv_plausible.web.app.entrance import SENT, SESSION, UPLOAD, posted, shown, static
 from sdv_plausible.web.app.filing import fields, write_card
 from sdv_plausible.web.app.opening import DOMAIN, Upload, review_of
-from sdv_plausible.web.app.ordered_fit import FILES, STAGES
+from sdv_plausible.web.app.ordered_fit import FILES, STAGES, files_of
 from sdv_plausible.web.app.running import RunningFit
 from sdv_plausible.web.app.sessions import Session, Sessions
 from sdv_plausible.web.app.steps import steps, templates
@@ -279,7 +279,8 @@ class App:
         if fit is None or not fit.is_released:
             return RedirectResponse(f"{self.home}/{'budget' if fit is None else 'fit'}", 303)
         still = fit.step if fit.state == "running" else ""  # before the files: one may come now
-        made = {key: FILES[key] for key in fit.files}
+        files = files_of(fit.order)
+        made = {key: files[key] for key in fit.files}
         lines: list[list[str]] = [[]]
         if "rows" in made:
             with (fit.folder / FILES["rows"].name).open(encoding="utf-8", newline="") as file:
@@ -302,7 +303,7 @@ class App:
         if key in OWN_FILES and session.work is not None:
             path, name = session.work / OWN_FILES[key], OWN_FILES[key]
         elif fit is not None and key in fit.files:
-            path, name = fit.folder / FILES[key].name, FILES[key].name
+            path, name = fit.folder / FILES[key].name, files_of(fit.order)[key].name
             if not FILES[key].is_public:
                 session.note_look()
         else:

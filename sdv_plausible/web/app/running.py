@@ -41,7 +41,7 @@ class RunningFit:
         self.error, self.without = "", dict[str, str]()
         self.warnings, self.notes = list[str](), list[str]()  # looks at the rows, and what answers tell
         self.looked: LookedAt = ((), None)  # what the warnings are of
-        self.sentence = self.meaning = self.ledger = ""
+        self.sentence = self.total = self.ledger = ""
         self.is_released = self.claims_privacy = False
         self._files: list[str] = []
         self._lock = threading.RLock()
@@ -103,7 +103,7 @@ class RunningFit:
                 case "without":
                     self.without[said[0]] = said[1]
                 case "released":
-                    self.sentence, self.meaning, self.ledger, self.claims_privacy = said
+                    self.sentence, self.total, self.ledger, self.claims_privacy = said
                     self.is_released = True
                 case _:
                     self.state, self.error = "failed", said[0]

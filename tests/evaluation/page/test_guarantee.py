@@ -15,7 +15,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 
 def test_no_ledger_is_no_guarantee():
     guarantee = Guarantee.of(None)
-    assert guarantee.sentence == NO_GUARANTEE
+    assert guarantee.words.first == NO_GUARANTEE
     assert not guarantee.claimed
     assert not guarantee.covers_structure
 
@@ -53,7 +53,7 @@ def document(*entries):
 def test_the_network_is_covered_only_by_a_finite_entry_that_pays_for_it(entries, claimed, covers):
     guarantee = Guarantee.of(document(*entries))
     assert (guarantee.claimed, guarantee.covers_structure) == (claimed, covers)
-    assert guarantee.sentence == "The total."
+    assert guarantee.words.first == "The total."
 
 
 def ledger_of(**changes):
@@ -81,7 +81,7 @@ def test_a_ledger_says_the_same_as_its_plain_form_and_its_json():
     for parts in ((), ("structure",), ("domain", "parameters", "seeds")):
         ledger = ledger_of(parts=parts, note="a note")
         guarantee = Guarantee.of(ledger)
-        assert guarantee.sentence == ledger.sentence()
+        assert guarantee.words == ledger.words
         assert guarantee.covers_structure == ("structure" in parts)
         assert guarantee.not_covered
         assert Guarantee.of(ledger.to_dict()) == Guarantee.of(json.loads(ledger.to_json())) == guarantee

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from apps import HOME, Place
 from reviewing import COLUMNS, write_people
-from sentences import NO_CLAIM, total
+from sentences import LEAD, NO_CLAIM, total
 
 from sdv_plausible.rules.multiples import Multiple
 from sdv_plausible.table.declared.domain_file import digest
@@ -59,7 +59,8 @@ def test_from_an_upload_to_a_download(place, people, domain):
     assert browser.keep_columns().url.path == f"{HOME}rules"
     assert browser.post("rules", person="", rows_per_person="1", rules="").url.path == f"{HOME}budget"
     planned = browser.post("planned", epsilon="1", rows="50", table_rows="2000").text
-    assert planned.lstrip().startswith(f'<p class="sentence">{total(1)} ')
+    assert planned.lstrip().startswith(f'<p class="sentence">{LEAD}')
+    assert f"<p>{total(1)} " in planned
     assert "At about 2,000 rows" in planned
     assert browser.post("begin", epsilon="1", rows="50").url.path == f"{HOME}fit"
     assert told(browser.session.fit) == ("done", "")
@@ -76,7 +77,8 @@ def test_from_an_upload_to_a_download(place, people, domain):
     assert rows.text.splitlines()[0] == "id,age,sex,town,day"
     assert len(rows.text.splitlines()) == 51
     assert "attachment" in rows.headers["content-disposition"]
-    assert html.unescape(first) == json.loads(browser.get("files/ledger").text)["headline"]
+    assert html.unescape(first) == json.loads(browser.get("files/ledger").text)["meaning"]
+    assert page.index(first) < page.index(f"<p>{total(1)} ") < page.index("The whole ledger")
     for key in ("release", "report", "domain", "rules"):
         assert browser.get(f"files/{key}").status_code == 200
     assert set(browser.session.review.file.looked) == {"age", "sex", "town", "day"}  # what the fit compared

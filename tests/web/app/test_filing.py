@@ -34,8 +34,10 @@ def test_what_is_typed_stands_on_the_card(browser):
     assert browser.post("card", **typed).url.path.endswith("/result")
     after = browser.get("files/card").text
     assert "Census &lt;people&gt;" in after
-    assert "what the release is called" in before
-    assert "what the release is called" not in after
+    assert "<title>Privacy card: people</title>" in before  # as the table that was opened
+    assert "<title>Privacy card: Census &lt;people&gt;</title>" in after
+    assert 'filename="people_card.html"' in browser.get("files/card").headers["content-disposition"]
+    assert ">people_card.html</a>" in browser.get("result").text
     assert "who holds the table" in after  # still a blank
     assert "the law of ages" in after
     digest = re.compile(r"[0-9a-f]{64}")
