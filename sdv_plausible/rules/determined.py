@@ -175,7 +175,7 @@ class Determined(MakingRule):
         return (Attribute(lower=points, upper=points, **common),)
 
     def _may_miss(self, known: Mapping[str, Attribute]) -> bool:
-        """Whether the mapping may leave a row without a value; not where it has one for all of a category's."""
+        """Whether the mapping may leave a row without a value, as where it lacks one of a category's."""
         source = known.get(self.by[0])
         if any(map(pd.isna, self.mapping.values())) or not pd.isna(self.otherwise):
             return any(map(pd.isna, self.values))
