@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -47,6 +48,8 @@ def leaves(thing: Any, path: str = "", seen: dict[int, Any] | None = None) -> It
     seen = {} if seen is None else seen
     if isinstance(thing, (str, bytes, int, float, bool, type(None), complex)):
         yield path, repr(thing)
+        return
+    if isinstance(thing, weakref.ref):  # what it points to is the caller's
         return
     if isinstance(thing, np.ndarray) and thing.dtype != object:
         yield path, f"{thing.dtype} {thing.shape} {thing.tobytes().hex()}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from copy import deepcopy
+from hashlib import sha256
 from typing import Any
 
 from sdv_plausible.models import is_ours
@@ -42,21 +44,32 @@ class Parameter:
 
 
 class GivenMetadata:
-    """The metadata that a constructor was given: the caller's own object, and what it said then."""
+    """The metadata that a constructor was given: whether it was changed, and what was written in it.
 
-    def __init__(self, metadata: Any) -> None:
-        self._held, self._document = metadata, deepcopy(metadata.to_dict())
+    What SDV detected holds values of the rows, and is not kept: ``is_written`` says that it is a declaration.
+    """
+
+    def __init__(self, metadata: Any, *, is_written: bool) -> None:
+        self._held, self._digest = weakref.ref(metadata), _digest(metadata)
+        self._document = deepcopy(metadata.to_dict()) if is_written else None
 
     @property
     def is_changed(self) -> bool:
         """Whether the caller's object says something else now."""
-        return bool(self._held.to_dict() != self._document)
+        held = self._held()
+        return held is not None and _digest(held) != self._digest
 
     def copy(self, table_name: str) -> Any:
-        """Metadata that says what it said."""
+        """Metadata that says what it said; None where its words are no declaration."""
         from sdv.metadata import Metadata
 
+        if self._document is None:
+            return None
         return Metadata.load_from_dict(deepcopy(self._document), table_name)
+
+
+def _digest(metadata: Any) -> bytes:
+    return sha256(repr(metadata.to_dict()).encode()).digest()
 
 
 def _copied(name: str, value: Any) -> Any:

@@ -26,7 +26,7 @@ from sdv_plausible.sdv.schema import check_metadata, with_person, with_types
 from sdv_plausible.sdv.transient import call_of
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.column_types import metadata_columns
-from sdv_plausible.table.declared.declarations import Types, Undeclared
+from sdv_plausible.table.declared.declarations import Types, Undeclared, says_written
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.declared.looks import told_of_look
 from sdv_plausible.table.declared.words import check_table_name
@@ -140,7 +140,7 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
             random_state=random_state,
         )  # fmt: skip
         check_metadata(metadata)
-        self._given = GivenMetadata(metadata)
+        self._given = GivenMetadata(metadata, is_written=says_written(domain))
         published, file = PublicTable.read(public), arguments.domain
         self._public_given = None if published is None else published.frame
         metadata = with_person(metadata, arguments.settings.neighbours.person, file)
@@ -222,15 +222,16 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         Parameters
         ----------
         version : {"original", "modified"}
-            ``"modified"``: its schema alone, as constraints and ``person`` changed it. So is ``"original"``
-            where the types are a vote's, and of an object that was copied or read from a file: what was
-            detected holds values of the rows, and stays with who gave it.
+            ``"original"`` with ``domain="written"``: as given, ranges and values included. Otherwise they may
+            have been detected, which holds values of the rows: its schema alone. So is ``"modified"``, as
+            constraints and ``person`` changed it, and of objects that were copied or read from a file.
         """
         if version not in ("original", "modified"):
             raise Refused("version", version, 'must be "original" or "modified"')
         given = vars(self).get("_given")
-        if version == "original" and given is not None and not self._has_voted_types:
-            return given.copy(self._table_name)
+        written = None if given is None else given.copy(self._table_name)
+        if version == "original" and written is not None and not self._has_voted_types:
+            return written
         found = super().get_metadata(version)
         vars(found).update({VOTED: True} if self._has_voted_types else {})
         return found

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TRANSIENT = (
     "budget", "public", "_public_given", "watch", "record",  # the holder's, with paths and rows of theirs
-    "_given",  # metadata as the holder has it: detected, it holds the rows' values
+    "_given",  # metadata that the holder may change
     "_charge", "_paid",  # what was done on this machine
     "_taken", "_points",  # of calls
 )  # fmt: skip

@@ -106,7 +106,7 @@ class Codec:
 
 def _other_form(attribute: Attribute, value: Hashable, number: float) -> str | None:
     """What a value in the range must be instead, as the column would be written with another one."""
-    if attribute.kind in ("integer", "float") and isinstance(value, str):
+    if attribute.kind in ("integer", "float") and isinstance(value, str) and not attribute.number_format:
         return "a number"
     if attribute.kind == "integer" and number != np.floor(number):
         place = int(np.searchsorted(attribute.lower, number, side="right")) - 1

@@ -27,7 +27,9 @@ def test_a_column_that_cannot_be_read_is_an_error_not_a_perfect_score():
     assert TotalVariationDistance.compute(real, other, described("datetime", datetime_format="%Y-%m-%d")) == 1
     with pytest.raises(ValueError, match="cannot be read as numerical: turn it into numbers"):
         TotalVariationDistance.compute(
-            pd.DataFrame({"x": ["1,000"] * 9}), pd.DataFrame({"x": ["2,000"] * 9}), described("numerical")
+            pd.DataFrame({"x": ["1,00,000"] * 9}),
+            pd.DataFrame({"x": ["2,00,000"] * 9}),
+            described("numerical"),
         )
 
 

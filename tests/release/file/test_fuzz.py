@@ -120,7 +120,7 @@ def check_papers(release: Release, stated: float | None) -> None:
     """Every paper is made, and none says less than the file does, nor than its losses come to."""
     said, card = release.ledger, release.card()
     assert card.to_markdown()
-    assert str(release).endswith(f"\n{card.lead}")
+    assert f"\n{card.lead}" in str(release)
     assert str(said).startswith(card.lead)
     assert said.claims_privacy == (stated is not None)
     if stated is not None:
