@@ -170,11 +170,11 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
                 "types out, or make a new synthesizer with what you know",
             )
         given["domain"] = _with_types(given["domain"], release, voted)
+        # moments that were voted for are split again if they are found again
+        given["rules"] = [rule for rule in given["rules"] if not {*voted} & {*rule.columns}]
     if spelled := _spelled(release, voted):
         file = domain_document(given["domain"])
         given["domain"] = replace(file, columns={**spelled, **file.columns})
-        # moments that were voted for are split again if they are found again
-        given["rules"] = [rule for rule in given["rules"] if not {*voted} & {*rule.columns}]
     given |= parameters
     metadata = _metadata(release)
     synth = made(metadata, **given)

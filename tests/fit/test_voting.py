@@ -42,6 +42,7 @@ from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models import NAMES, make_learner
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import Learner
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.paper.paper_network import PaperNetwork
@@ -1089,6 +1090,12 @@ def test_moments_that_were_voted_for_are_split_again_by_a_fit_anew() -> None:
     assert len(back.sample(3)) == 3
     back.fit(frame.assign(when=frame["age"]))
     assert types_of(back)["when"] == "numerical"
+
+
+def test_a_workload_names_columns_whose_types_are_known() -> None:
+    """Otherwise the vote could make an id of one, and a paid fit would end."""
+    with pytest.raises(ValueError, match=r"model \(AdaptiveNetwork\) names its columns, and the types of"):
+        made(table(), model=AdaptiveNetwork(workload=[["age", "sex"]]))
 
 
 def test_a_published_table_may_lack_a_moment_that_is_voted_for() -> None:

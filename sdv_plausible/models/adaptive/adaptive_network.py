@@ -59,7 +59,8 @@ class AdaptiveNetwork(Learner):
     workload : sequence of sequence of str
         Sets of columns between which a user will look, such as those of a regression: every pair of columns
         of a set is measured, however weakly it depends. By default what is measured is what the rows tell to
-        be worth it.
+        be worth it. Whoever names columns declares their types, and moments are then not split into date and
+        time.
     public : PublicCodes, optional
         A published table of the columns: see :mod:`sdv_plausible.models.adaptive.public`.
     """
@@ -76,6 +77,11 @@ class AdaptiveNetwork(Learner):
         check.whole("max_cost", self.max_cost, 1, "it bounds the cells of a table")
         check.whole("simulation_seed", self.simulation_seed, 0)
         object.__setattr__(self, "workload", _sets_of_names(self.workload))
+
+    @property
+    def names_columns(self) -> bool:
+        """Whether there is a workload, whose columns must be there as they were named."""
+        return bool(self.workload)
 
     def check_domain(self, domain: Domain) -> None:
         """Raise ValueError where the workload names another column."""
