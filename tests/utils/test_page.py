@@ -21,6 +21,7 @@ import sdv_plausible.evaluation.page.inspection
 from sdv_plausible.evaluation.page.drawing import Drawing
 from sdv_plausible.evaluation.page.guarantee import Guarantee
 from sdv_plausible.evaluation.page.sections import Distances
+from sdv_plausible.privacy.ledger_record import Words
 from sdv_plausible.utils import fragments
 from sdv_plausible.utils.page import Page, Section
 
@@ -56,9 +57,7 @@ def hostile(kind):
 
 def sections():
     guarantee = Guarantee(
-        sentence=HOSTILE,
-        said=(HOSTILE,),
-        meaning=HOSTILE,
+        words=hostile(Words),
         entries=(dict.fromkeys(("name", "mechanism", "cost", "scope", "provenance", "note"), HOSTILE),),
         not_covered=(HOSTILE,),
         claimed=True,

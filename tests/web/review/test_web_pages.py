@@ -255,7 +255,7 @@ def test_names_are_escaped(visit):
 def test_every_field_has_a_label_and_nothing_comes_from_elsewhere(visit):
     text = visit().home()
     fields = set(re.findall(r'<(?:input|select|textarea) id="([^"]+)"', text))
-    assert len(fields) == 5 * 10 + 3
+    assert len(fields) == 5 * 11 + 3
     assert set(re.findall(r'<label for="([^"]+)"', text)) == fields
     assert not re.findall(r'(?:src|href|action)="(?!/|#|data:)', text)
     assert "http" not in text
