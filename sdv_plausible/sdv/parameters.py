@@ -50,14 +50,19 @@ class GivenMetadata:
     """
 
     def __init__(self, metadata: Any, *, is_written: bool) -> None:
-        self._held, self._digest = weakref.ref(metadata), _digest(metadata)
+        self._held: weakref.ref[Any] | None = weakref.ref(metadata)
+        self._digest = _digest(metadata)
         self._document = deepcopy(metadata.to_dict()) if is_written else None
 
     @property
     def is_changed(self) -> bool:
         """Whether the caller's object says something else now."""
-        held = self._held()
+        held = None if self._held is None else self._held()
         return held is not None and _digest(held) != self._digest
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the caller's object."""
+        return {**vars(self), "_held": None}
 
     def copy(self, table_name: str) -> Any:
         """Metadata that says what it said; None where its words are no declaration."""
