@@ -235,10 +235,11 @@ def with_deviation(found: np.ndarray, seen: np.ndarray, places: np.ndarray, sigm
     mass = float(found.sum())
     places = places / max(float(np.abs(places).max()), 1e-300)
     apart = places - found @ places / max(mass, 1e-300)
-    variance = max(float(found @ apart**2) / max(mass, 1e-300), 1e-300)
-    scores = np.stack([apart / np.sqrt(variance), apart**2 / variance - 1])
-    if not sigma * np.linalg.norm(scores[1]) < BORNE * mass or len(np.flatnonzero(found)) < 3:
-        return found
+    variance = float(found @ apart**2) / max(mass, 1e-300)
+    squares = apart**2 - variance
+    if not sigma * np.linalg.norm(squares) < BORNE * variance * mass or len(np.flatnonzero(found)) < 3:
+        return found  # nearly all is in one place, for example
+    scores = np.stack([apart / np.sqrt(variance), squares / variance])
     goal, metric = scores @ seen, found * scores
     for _ in range(STEPS):
         step = np.linalg.lstsq(metric @ scores.T, goal - scores @ found, rcond=None)[0]

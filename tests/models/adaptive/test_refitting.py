@@ -156,6 +156,8 @@ def test_deviations_of_the_noisy_margin_are_met(monkeypatch, steps):
     assert found.sum() == pytest.approx(0.9)
     assert found.min() >= 0
     assert with_deviation(cleared, seen, places, 0.2) is cleared
+    alone = np.eye(21)[10]
+    assert with_deviation(alone, seen, places, 0.001) is alone
 
 
 @pytest.mark.parametrize("shrunk", [False, True])
