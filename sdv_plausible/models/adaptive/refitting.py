@@ -136,6 +136,7 @@ class Remeasured(Measurements):
     ) -> None:
         tables = (*sets, *(answer for pairs in rounds for answer in pairs))
         self._told = {axis.column: np.asarray(axis.buckets) for a in tables for axis in _axes(a)}
+        self._attributes = list(domain)
         rows = cast("Queryable", _Answered(single))
         super().__init__(rows, domain, Schedule.make(1.0, _SOME_BUDGET, len(domain)))
 
@@ -176,16 +177,6 @@ class Unshrunk(Remeasured):
     Cleaning makes rows more accurate by shrinking what noise may have made. An estimate from them would be
     shrunk by the same in every table drawn again, and its interval could not tell.
     """
-
-    def __init__(
-        self,
-        single: Sequence[NoisyAnswer],
-        sets: Sequence[NoisyAnswer],
-        rounds: Sequence[Sequence[NoisyAnswer]],
-        domain: Domain,
-    ) -> None:
-        super().__init__(single, sets, rounds, domain)
-        self._attributes = list(domain)
 
     def _clean(self, j: int, counts: np.ndarray) -> np.ndarray:
         """Mean and deviation of a number are those of its noisy counts: ends that are left out bend them."""
