@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import sdv_plausible
 from sdv_plausible.models import NAMES, make_learner, words_of
+from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.latent.latent_learner import Latent
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
@@ -39,6 +40,7 @@ def models(arcs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The argument ``model`` for every model; ``arcs`` are given to those that take some."""
     found = {
         "adaptive": "bayesian_network",
+        "workload": AdaptiveNetwork(workload=[[child, *of] for child, of in arcs.items() if of]),
         "cfs": PaperNetwork(),
         "given arcs": PaperNetwork(structure=arcs),
         "normal": PaperNetwork(parameters="posterior", conditionals="normal"),

@@ -94,4 +94,4 @@ def test_words_of_earlier_files_are_read():
 def test_learners_that_look_at_all_pairs_of_columns_say_so():
     """They refuse a thousand columns before anything costs (tests/models/test_base.py)."""
     looks = {name for name, learner in guarded.learners({}).items() if learner.looks_at_pairs}
-    assert looks == {"adaptive", "cfs", "normal", "as printed", "copula"}
+    assert looks == {"adaptive", "workload", "cfs", "normal", "as printed", "copula"}

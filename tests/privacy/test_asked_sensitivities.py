@@ -208,7 +208,7 @@ def test_what_learners_ask_moves_as_far_as_its_noise_is_for(learner, unit, table
     assert moves >= len(seen) / 2  # a question that no row moves is not worth its noise
     if table == "dependent":
         assert kinds >= KINDS.get(learner, {"CountTable"})
-        assert ("Distances" in kinds) == (learner in ("adaptive", "public"))
+        assert ("Distances" in kinds) == (learner in ("adaptive", "workload", "public"))
 
 
 @pytest.mark.parametrize(
