@@ -14,6 +14,8 @@ from sdv_plausible.web.serving.guard import Guard, Keys
 
 LOOPBACK = "127.0.0.1"
 MOST_WAITING, MOST_CONNECTIONS = 50, 200
+HEADER_SECONDS = 10.0  # a request's header is whole by then
+BODY_SECONDS, LEAST_BYTES = 30.0, 65_536  # a body brings so many bytes in so long, or its end
 Make = Callable[[Keys, str, Callable[[], object]], Guard]
 """Secrets, host and what ends the server -> the application behind its guard."""
 
@@ -34,10 +36,15 @@ def serve(make: Make, tell: Callable[[str], object], token: str) -> None:
 
 
 class OldestGoes(H11Protocol):
-    """Of connections that have sent no whole request yet, the oldest makes room for a new one."""
+    """Of connections without a whole request the oldest makes room for a new one; slow ones are dropped."""
 
-    # Any user of this machine can open connections and be silent: the owner is not kept out by them.
+    # Any user of this machine can open connections and be silent, or send a byte now and then: the owner is
+    # not kept out by them.
     waiting: list[OldestGoes] = []  # noqa: RUF012  of all connections of this process, oldest first
+    header_seconds, body_seconds = HEADER_SECONDS, BODY_SECONDS
+    _awaited: object = None  # "header", or the request whose body is not whole
+    _deadline: asyncio.TimerHandle | None = None
+    _came = 0  # bytes, since the deadline was set
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Let the oldest silent connection go, if there are many, before this one is counted."""
@@ -46,12 +53,52 @@ class OldestGoes(H11Protocol):
         if len(self.waiting) >= MOST_WAITING:
             self.waiting.pop(0).transport.close()
         self.waiting.append(self)
+        self._await("header")
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, and say what must come next."""
+        super().data_received(data)
+        self._came += len(data)
+        self._look()
+
+    def on_response_complete(self) -> None:
+        """Look at what came of the next request meanwhile."""
+        super().on_response_complete()
+        self._look()
 
     def connection_lost(self, exc: Any) -> None:
         """Wait no longer."""
         super().connection_lost(exc)
+        self._await(None)
         if self in self.waiting:
             self.waiting.remove(self)
+
+    def _look(self) -> None:
+        """Await what is not whole; between two requests nothing is, and uvicorn's own time for that runs."""
+        cycle = self.cycle
+        if cycle and cycle.more_body:
+            awaited: object = cycle
+        elif cycle and not (cycle.response_complete and self.conn.trailing_data[0]):
+            awaited = None
+        else:
+            awaited = "header"
+        if awaited is not self._awaited:  # a byte more of the same gives no more time
+            self._await(awaited)
+
+    def _await(self, awaited: object) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        seconds = self.header_seconds if awaited == "header" else self.body_seconds
+        self._awaited, self._came = awaited, 0
+        self._deadline = self.loop.call_later(seconds, self._end_slow) if awaited else None
+
+    def _end_slow(self) -> None:
+        """Drop the connection, unless its body came on, or it is the application that does not read."""
+        is_body = self._awaited is self.cycle and not self.cycle.response_complete
+        if is_body and (self._came >= LEAST_BYTES or self.flow.read_paused):
+            self._await(self._awaited)
+        else:
+            self.transport.abort()
 
 
 def settings(app: Guard) -> uvicorn.Config:

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
+import threading
 import urllib.error
 import urllib.request
 from contextlib import ExitStack
 from types import SimpleNamespace
 
 import pytest
+import uvicorn
 from reviewing import program, write_people
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
 from sdv_plausible.commands.cli import main
 from sdv_plausible.privacy.noise.coins import new_token
 from sdv_plausible.web.serving.guard import Guard, Keys
-from sdv_plausible.web.serving.server import LOOPBACK, MOST_CONNECTIONS, MOST_WAITING, OldestGoes, settings
+from sdv_plausible.web.serving.server import (
+    BODY_SECONDS,
+    HEADER_SECONDS,
+    LEAST_BYTES,
+    LOOPBACK,
+    MOST_CONNECTIONS,
+    MOST_WAITING,
+    OldestGoes,
+    settings,
+)
 
 
 def test_tokens_are_long_and_new():
@@ -84,7 +97,7 @@ def test_the_oldest_silent_connection_makes_room(monkeypatch):
     monkeypatch.setattr(OldestGoes, "waiting", list(kept))
     monkeypatch.setattr(H11Protocol, "connection_made", lambda *_: None)
     new = object.__new__(OldestGoes)
-    new.cycle = None
+    new.cycle, new.loop = None, SimpleNamespace(call_later=lambda *_: None)
     new.connection_made(None)
     assert kept[0].transport.closed
     assert not any(one.transport.closed for one in kept[1:])
@@ -92,10 +105,179 @@ def test_the_oldest_silent_connection_makes_room(monkeypatch):
 
 
 class Closes:
-    closed = False
+    closed = aborted = False
 
     def close(self):
         self.closed = True
+
+    def abort(self):
+        self.aborted = True
+
+    def is_closing(self):
+        return self.closed or self.aborted
+
+    def get_extra_info(self, _):
+        return None
+
+    def write(self, _):
+        """Nobody reads it."""
+
+    pause_reading = resume_reading = lambda _: None
+
+
+class Played:
+    """A connection whose time is played: of what is awaited, ``over`` says that its seconds are over."""
+
+    def __init__(self, app):
+        self.of = OldestGoes(settings(app), ServerState(), {})
+        self.of.loop, self.transport, self.deadlines = self, Closes(), []
+        self.of.connection_made(self.transport)
+
+    def call_later(self, seconds, act):
+        handle = SimpleNamespace(seconds=seconds, act=act, runs=True)
+        handle.cancel = lambda: setattr(handle, "runs", False)
+        if act == self.of._end_slow:  # not uvicorn's own, between two requests
+            self.deadlines.append(handle)
+        return handle
+
+    def create_task(self, work, **more):
+        return asyncio.get_running_loop().create_task(work, **more)
+
+    async def send(self, text):
+        self.of.data_received(text.encode())
+        for _ in range(20):  # the application's turns
+            await asyncio.sleep(0)
+
+    @property
+    def awaited(self):
+        return [one for one in self.deadlines if one.runs]
+
+    def over(self):
+        (one,) = self.awaited
+        one.runs = False
+        one.act()
+        return self.transport.aborted
+
+
+HEADER = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n"
+
+
+def application(*, reads=True, answers=True):
+    async def app(scope, receive, send):
+        more = reads
+        while more:
+            more = (await receive()).get("more_body", False)
+        if answers:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body"})
+        else:
+            await asyncio.sleep(3600)
+
+    return app
+
+
+async def silent():
+    one = Played(application())
+    assert [deadline.seconds for deadline in one.awaited] == [HEADER_SECONDS]
+    return one
+
+
+async def a_byte_now_and_then():
+    one = Played(application())
+    (first,) = one.awaited
+    for byte in HEADER:
+        await one.send(byte)
+    assert one.awaited == [first]  # no byte gives more time
+    return one
+
+
+async def half_a_second_header():
+    one = Played(application())
+    await one.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+    assert one.awaited == []  # between two requests
+    await one.send("GET /")
+    assert [deadline.seconds for deadline in one.awaited] == [HEADER_SECONDS]
+    return one
+
+
+async def half_a_header_behind_a_request():
+    one = Played(application())
+    await one.send("GET / HTTP/1.1\r\nHost: h\r\n\r\nGET /")
+    return one
+
+
+async def a_slow_body():
+    one = Played(application())
+    await one.send(f"{HEADER}\r\n")
+    for _ in range(3):
+        await one.send("x" * LEAST_BYTES)
+        assert [deadline.seconds for deadline in one.awaited] == [BODY_SECONDS]
+        assert not one.over()  # it came on
+    await one.send("x" * (LEAST_BYTES - 1))
+    return one
+
+
+async def a_body_that_nobody_wants():
+    one = Played(application(reads=False))
+    await one.send(f"{HEADER}\r\n")
+    await one.send("x" * LEAST_BYTES)
+    return one
+
+
+@pytest.mark.parametrize(
+    "play",
+    [
+        silent,
+        a_byte_now_and_then,
+        half_a_second_header,
+        half_a_header_behind_a_request,
+        a_slow_body,
+        a_body_that_nobody_wants,
+    ],
+)
+def test_who_is_slow_is_dropped(play):
+    async def ended():
+        return (await play()).over()
+
+    assert asyncio.run(ended())
+
+
+async def answered_slowly():
+    """A whole request is not hurried, however long its answer takes."""
+    one = Played(application(answers=False))
+    await one.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+    return one.awaited == []
+
+
+async def not_read_by_us():
+    """Of a body that waits for the application, the sender is not to blame."""
+    one = Played(application(reads=False, answers=False))
+    await one.send(f"{HEADER}\r\n")
+    await one.send("x" * (LEAST_BYTES + 1))
+    one.over()
+    return not one.over()
+
+
+@pytest.mark.parametrize("play", [answered_slowly, not_read_by_us])
+def test_who_is_not_slow_is_kept(play):
+    assert asyncio.run(play())
+
+
+def test_the_server_drops_half_a_header(monkeypatch):
+    monkeypatch.setattr(OldestGoes, "header_seconds", 0.05)
+    with socket.socket() as listening:
+        listening.bind((LOOPBACK, 0))
+        listening.listen()
+        server = uvicorn.Server(settings(application()))
+        running = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        running.start()
+        try:
+            with socket.create_connection(listening.getsockname(), timeout=60) as client:
+                client.sendall(HEADER.encode())
+                assert client.recv(100) == b""
+        finally:
+            server.should_exit = True
+            running.join()
 
 
 @pytest.mark.parametrize(
