@@ -107,3 +107,26 @@ def fits(driver: Any, controls: str) -> None:
     )
     width = driver.execute_script("return window.innerWidth")
     assert all(height >= 40 and right <= width for _, height, right in sizes), sizes
+
+
+def press_keys(driver: Any, *keys: str) -> None:
+    """Press keys, wherever the focus is."""
+    from selenium.webdriver import ActionChains
+
+    ActionChains(driver).send_keys(*keys).perform()
+
+
+def tab_to(driver: Any, selector: str) -> None:
+    """Press the tab key until the focus is there: in the window, and under no bar."""
+    from selenium.webdriver import Keys
+
+    script = """const e = document.activeElement, bar = document.querySelector(".actions");
+    if (!e.matches(arguments[0])) return null;
+    const top = e.getBoundingClientRect().top, over = bar && !bar.contains(e) && bar.getBoundingClientRect();
+    return 0 <= top && top < innerHeight && !(over && over.top <= top && top < over.bottom);"""
+    for _ in range(150):
+        if (is_seen := driver.execute_script(script, selector)) is not None:
+            assert is_seen, f"{selector} is focused out of sight"
+            return
+        press_keys(driver, Keys.TAB)
+    raise AssertionError(f"{selector} cannot be reached with the tab key")

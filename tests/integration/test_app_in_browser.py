@@ -9,7 +9,18 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from reviewing import CHROMIUM, COLUMNS, DRIVER, NO_BROWSER, browser, fits, served, write_people
+from reviewing import (
+    CHROMIUM,
+    COLUMNS,
+    DRIVER,
+    NO_BROWSER,
+    browser,
+    fits,
+    press_keys,
+    served,
+    tab_to,
+    write_people,
+)
 from sentences import LEAD, total
 
 from sdv_plausible import Release
@@ -45,10 +56,14 @@ def until(driver, true, seconds=120):
     WebDriverWait(driver, seconds, ignored_exceptions=between).until(true)
 
 
-def press(driver, selector):
+def press(driver, selector, *, by_keys=False):
     """Press a button that loads another page, and wait for it."""
     driver.execute_script("window.isOld = true")
-    find(driver, selector).click()
+    if by_keys:
+        tab_to(driver, selector)
+        press_keys(driver, "\ue007")  # Return
+    else:
+        find(driver, selector).click()
     until(driver, lambda d: d.execute_script("return !window.isOld && document.readyState === 'complete'"))
 
 
@@ -139,6 +154,44 @@ def test_from_an_upload_to_a_download(folder, width):
         assert "Closed" in find(driver, "h1").text
         assert running.wait(30) == 0
     assert list(held.glob(f"{PREFIX}*")) == []
+
+
+@pytest.mark.parametrize("width", [390])
+def test_with_the_keyboard_only(folder, width):
+    with served(folder, "app") as (address, running), browser(folder, width) as driver:
+        driver.get(address)
+        tab_to(driver, "#path")
+        press_keys(driver, str(folder / "people.csv"))
+        press(driver, MAIN, by_keys=True)
+        tab_to(driver, "#c1-sdtype")
+        press_keys(driver, "num")
+        press(driver, "button[formaction$='/save']", by_keys=True)
+        assert driver.switch_to.active_element.get_attribute("id") == "told"
+        tab_to(driver, "#column-1 > summary")
+        assert not find(driver, "#c1-range_max").is_displayed()
+        press_keys(driver, " ")
+        for end, text in (("min", "18"), ("max", "90")):
+            tab_to(driver, f"#c1-range_{end}")
+            press_keys(driver, text)
+        is_sound(driver)
+        press(driver, MAIN, by_keys=True)
+        press(driver, MAIN, by_keys=True)
+        for name, text in (("epsilon", "9"), ("rows", "200")):
+            tab_to(driver, f"#{name}")  # what is in it is selected
+            press_keys(driver, text)
+        until(driver, lambda d: total(9) in find(d, "#planned").text)
+        press(driver, "#begin", by_keys=True)
+        press(driver, "#cancel", by_keys=True)
+        assert find(driver, "h1").text == "Cancelled"
+        assert "Nothing was released" in find(driver, "main").text
+        press(driver, ".actions a.button", by_keys=True)
+        press(driver, "#begin", by_keys=True)
+        until(driver, lambda d: d.current_url.endswith("/result") and not d.find_elements("id", "step"))
+        for reached in ("#total-heading ~ details summary", ".files a", "#forget"):
+            tab_to(driver, reached)
+        is_sound(driver)
+        press(driver, ".end button", by_keys=True)
+        assert running.wait(30) == 0
 
 
 def test_cancelled_and_without_script(folder):

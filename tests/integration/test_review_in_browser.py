@@ -6,7 +6,18 @@ import json
 import warnings
 
 import pytest
-from reviewing import CHROMIUM, COLUMNS, DRIVER, NO_BROWSER, browser, fits, program, write_people
+from reviewing import (
+    CHROMIUM,
+    COLUMNS,
+    DRIVER,
+    NO_BROWSER,
+    browser,
+    fits,
+    press_keys,
+    program,
+    tab_to,
+    write_people,
+)
 from sentences import total
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
@@ -113,46 +124,36 @@ def test_with_the_keyboard_only(folder):
         is_sound(driver)
 
         def press(*keys):
-            ActionChains(driver).send_keys(*keys).perform()
+            press_keys(driver, *keys)
 
-        def go_to(name):
-            for _ in range(150):
-                focused = driver.switch_to.active_element
-                if name in (focused.get_attribute("id"), focused.text):
-                    bar = find(driver, ".actions").rect if name.startswith("c") else None
-                    top = driver.execute_script("return arguments[0].getBoundingClientRect().top", focused)
-                    assert (
-                        0 <= top < driver.execute_script("return innerHeight") - (bar["height"] if bar else 0)
-                    )
-                    return
-                press(Keys.TAB)
-            raise AssertionError(f"{name} cannot be reached with the tab key")
+        def go_to(selector):
+            tab_to(driver, selector)
 
         for number, name in enumerate(COLUMNS):
             texts = field_texts(COLUMNS[name])
             for word in [field.word for field in FIELDS if texts[field.word]]:
-                go_to(f"c{number}-{word}")
+                go_to(f"#c{number}-{word}")
                 lines = texts[word].split("\n")
                 press(lines[0], *(key for line in lines[1:] for key in (Keys.ENTER, line)))
-        go_to("Save")
+        go_to(SAVE)
         load_by(driver, lambda: press(Keys.SPACE))
         assert read_domain_file(folder / "domain.json").columns == COLUMNS
-        go_to("Compare with the rows")
+        go_to(COMPARE)
         load_by(driver, lambda: press(Keys.ENTER))
         assert driver.switch_to.active_element.get_attribute("id") == "look-heading"
         is_sound(driver)
-        go_to("c3-range_values")
+        go_to("#c3-range_values")
         ActionChains(driver).key_down(Keys.CONTROL).send_keys(Keys.END).key_up(Keys.CONTROL).perform()
         press(Keys.ENTER, "Basel")
-        go_to("rows")
+        go_to("#rows")
         press("300")
         load_by(driver, lambda: press(Keys.ENTER))
         assert "about 300 rows" in find(driver, "#plan").text
         is_sound(driver)
-        go_to("Save")
+        go_to(SAVE)
         load_by(driver, lambda: press(Keys.ENTER))
         assert "No claim: town was edited" in find(driver, "main").text
-        go_to("close")
+        go_to("#close")
         load_by(driver, lambda: press(Keys.ENTER))
         assert running.wait(30) == 0
     document = json.loads((folder / "domain.json").read_text())

@@ -195,7 +195,8 @@ class App:
         if session.review is None:
             return self._to_start()
         plan, refusals = self._planned(session, typed)
-        text = templates().get_template("planned.html").render(plan=plan, refusals=refusals)
+        told = {"plan": plan, "refusals": refusals, "texts": session.texts}
+        text = templates().get_template("planned.html").render(told)
         return HTMLResponse(text)
 
     def _planned(self, session: Session, typed: Mapping[str, str]) -> tuple[Plan | None, Mapping[str, str]]:

@@ -14,7 +14,7 @@ from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from sdv_plausible.fit.options import typed_default
-from sdv_plausible.table.declared.domain_file import DomainFile
+from sdv_plausible.table.declared.domain_file import DomainFile, is_blank
 from sdv_plausible.utils.errors import one_line
 from sdv_plausible.utils.fragments import environment
 from sdv_plausible.web import forms
@@ -39,6 +39,7 @@ class Shown:
     meaning: str  # what the words come to
     marks: tuple[str, ...]  # what is to be known of its history
     rest: str  # words without a field, which stay
+    is_open: bool  # blank, refused or found not to fit: such come first, the others are folded
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,10 @@ class Pages:
         return ""
 
     def _page(self, file: DomainFile, filled: Columns, answer: Answer, status: int = 200) -> Response:
-        shown = [self._shown(number, name, file, filled) for number, name in enumerate(self.review.names)]
+        seen = () if answer.look is None else answer.look.columns
+        names = enumerate(self.review.names)
+        shown = [self._shown(number, name, file, filled, is_seen=name in seen) for number, name in names]
+        shown.sort(key=lambda one: not one.is_open)
         text = environment(*self.rooms).get_template(self.template).render(
             columns=shown, answer=answer, review=self.review, fields=forms.FIELDS, left_out=forms.LEFT_OUT,
             place=self.place, token=self.form_token, version=version(file), edited=file.edited,
@@ -187,7 +191,7 @@ class Pages:
         """What else the template is told."""
         return {}
 
-    def _shown(self, number: int, name: str, file: DomainFile, filled: Columns) -> Shown:
+    def _shown(self, number: int, name: str, file: DomainFile, filled: Columns, *, is_seen: bool) -> Shown:
         one = filled.get(name)
         words = file.columns.get(name, {"sdtype": None}) if one is None else one.words
         refusals = {} if one is None else one.refusals
@@ -200,6 +204,7 @@ class Pages:
             number, name, None if one is None else one.texts, refusals,
             forms.sdtypes_to_choose(file.columns.get(name, {})), meaning, self._marks(name, file),
             ", ".join(f"{word}: {value}" for word, value in rest.items()),
+            is_seen or bool(refusals) or (words is not None and is_blank(words)),
         )  # fmt: skip
 
     def _marks(self, name: str, file: DomainFile) -> tuple[str, ...]:

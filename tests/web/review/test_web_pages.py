@@ -201,6 +201,33 @@ def test_a_plan(visit, tmp_path):
     assert not (tmp_path / "domain.json").exists()
 
 
+def test_no_warnings_is_said_of_a_number_of_rows_alone(visit):
+    wide = {**COLUMNS, "id": {"sdtype": "numerical", "range_min": 0, "range_max": 1}}
+    visitor = visit(wide)
+    assert "No warnings" not in visitor.press("plan").text
+    assert "No warnings" in visitor.press("plan", rows="10,000,000").text
+
+
+def columns_of(text):
+    """The columns of a page in its order, and whether they are open; all have their fields."""
+    found = re.findall(r'<details class="column[^"]*" id="column-(\d)"[^>]*?( open)?>', text)
+    fields = re.findall(r'<select id="c(\d)-sdtype"', text)
+    assert fields == [number for number, _ in found]
+    return [(NAMES[int(number)], bool(is_open)) for number, is_open in found]
+
+
+def test_what_is_to_be_done_comes_first_and_the_rest_is_folded(visit):
+    visitor = visit({**COLUMNS, "sex": {"sdtype": None}})
+    assert columns_of(visitor.home()) == [
+        ("sex", True), ("id", False), ("age", False), ("town", False), ("day", False),
+    ]  # fmt: skip
+    refused = columns_of(visitor.press("save", c4__range_max="x").text)
+    assert refused[:3] == [("sex", True), ("day", True), ("id", False)]
+    seen = columns_of(visitor.press("compare", c2__sdtype="left out").text)
+    assert seen[:3] == [("age", True), ("town", True), ("id", False)]
+    assert "All are filled in" in visitor.home()
+
+
 def test_thousands_are_told_apart_as_in_the_app(visit):
     answer = visit().press("plan", rows="10,000")
     assert answer.status_code == 200

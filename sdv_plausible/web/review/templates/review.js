@@ -17,6 +17,15 @@ for (const fieldset of form.querySelectorAll("fieldset")) {
   fieldset.addEventListener("change", () => fit(fieldset));
 }
 
+// What a link leads to is opened; without this script it is folded, with its name in sight.
+const unfold = () => {
+  const there = document.getElementById(window.location.hash.slice(1));
+  const column = there && there.closest("details");
+  if (column) column.open = true;
+};
+window.addEventListener("hashchange", unfold);
+unfold();
+
 let edited = document.querySelector(".refused") !== null;
 form.addEventListener("input", () => { edited = true; });
 form.addEventListener("submit", (event) => {
