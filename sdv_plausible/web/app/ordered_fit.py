@@ -117,9 +117,10 @@ def _release(order: Order, folder: Path, told: Connection) -> None:
     said = [one.message for one in caught if isinstance(one.message, FitWarning)]
     looks, answers = ([str(one) for one in said if one.for_holder is mine] for mine in (True, False))
     told.send(("warnings", looks, answers, looked))
+    found = column_types(metadata=synth.metadata)
+    told.send(("types", {name: found[name].sdtype for name in order.open_columns if name in found}))
     told.send(("stage", 2))
     if rows is not None:
-        found = column_types(metadata=synth.metadata)
         texts = {one.name for one in synth.get_domain() if one.number_format is not None}
         voted = {name: found[name] for name in order.open_columns if name not in texts}
         rows = read_again(rows, voted, order.spelling)

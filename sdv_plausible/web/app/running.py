@@ -40,6 +40,7 @@ class RunningFit:
         self.stage, self.charged, self.entries = 0, NOTHING, list[str]()
         self.error, self.without = "", dict[str, str]()
         self.warnings, self.notes = list[str](), list[str]()  # looks at the rows, and what answers tell
+        self.types = dict[str, str]()  # of columns that nobody declared: what a vote found
         self.looked: LookedAt = ((), None)  # what the warnings are of
         self.sentence = self.total = self.ledger = ""
         self.is_released = self.claims_privacy = False
@@ -98,6 +99,8 @@ class RunningFit:
                     self.charged, self.entries = said
                 case "warnings":
                     self.warnings, self.notes, self.looked = said
+                case "types":
+                    (self.types,) = said
                 case "file":
                     self._files.append(said[0])
                 case "without":

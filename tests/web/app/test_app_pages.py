@@ -69,6 +69,10 @@ def test_from_an_upload_to_a_download(place, people, domain):
     first = re.search(r'<p class="sentence" id="sentence">(.*?)</p>', page)[1]
     assert page.index(first) < page.index("The first rows") < page.index("Bern")
     assert "has charged" not in page
+    assert "Types by a vote" not in page
+    browser.session.fit.types = {"<age>": "numerical", "town": "categorical"}
+    said = "Types by a vote of the cells: &lt;age&gt; numerical; town categorical."
+    assert said in browser.get("result").text
     browser.session.past.append(
         replace(browser.session.past[0], title="b.csv", fit=copy(browser.session.fit))
     )

@@ -238,6 +238,7 @@ def test_columns_that_a_vote_takes_for_ids_are_told(ordered, tmp_path, monkeypat
         heard,
     )
     assert "by the vote on types id hold identifiers or" in " ".join(heard.of("warnings")[0][1])
+    assert heard.of("types") == [({"id": "id"},)]
 
 
 def test_no_report_is_for_the_public_without_a_claim(ordered, tmp_path, monkeypatch):
@@ -283,6 +284,7 @@ def test_numbers_as_text_are_released_and_compared_as_numbers(tmp_path, monkeypa
     monkeypatch.setattr(ordered_fit, "_report", lambda d, rows: compared.append(d.rows) or honest(d, rows))
     run(order, tmp_path, heard)
     assert compared[0].notna().all(axis=None)
+    assert heard.of("types") == [({"share": "numerical"} | ({} if declared else {"price": "numerical"}),)]
     assert heard.of("failed") == []
     assert {"full_report", "inspection"} <= {key for (key,) in heard.of("file")}
     rows = (tmp_path / FILES["rows"].name).read_text()

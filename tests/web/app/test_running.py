@@ -47,12 +47,18 @@ RELEASED = ("released", total(1), "", "ledger", True)
 def test_told_to_the_end():
     played = Played()
     fit = played.fit(
-        ("stage", 1), CHARGED, ("file", "ledger"), ("file", "rows"), RELEASED, ("stage", len(STAGES) - 1)
+        ("stage", 1),
+        CHARGED,
+        ("types", {"age": "id"}),
+        ("file", "ledger"),
+        ("file", "rows"),
+        RELEASED,
+        ("stage", len(STAGES) - 1),
     )
     played.told.close()
     fit.wait(10)
     assert (fit.state, fit.charged, fit.is_released) == ("done", CHARGED[1], True)
-    assert fit.files == ["rows", "ledger"]
+    assert (fit.files, fit.types) == (["rows", "ledger"], {"age": "id"})
     fit.cancel()
     assert fit.state == "done"
     assert played.ended == []
