@@ -62,6 +62,9 @@ def test_from_an_upload_to_a_download(place, people, domain):
     assert planned.lstrip().startswith(f'<p class="sentence">{LEAD}')
     assert f"<p>{total(1)} " in planned
     assert "At about 2,000 rows" in planned
+    for named in ("", " "):
+        assert "No warnings" not in browser.post("planned", table_rows=named).text
+    assert "No warnings" in browser.post("planned", table_rows="10,000,000").text
     assert browser.post("begin", epsilon="1", rows="50").url.path == f"{HOME}fit"
     assert told(browser.session.fit) == ("done", "")
     assert browser.get("progress").json()["state"] == "done"

@@ -263,6 +263,15 @@ def test_who_is_not_slow_is_kept(play):
     assert asyncio.run(play())
 
 
+def test_nothing_is_awaited_of_a_connection_that_is_gone():
+    async def left():
+        one = await silent()
+        one.of.connection_lost(None)
+        return one.awaited
+
+    assert asyncio.run(left()) == []
+
+
 def test_the_server_drops_half_a_header(monkeypatch):
     monkeypatch.setattr(OldestGoes, "header_seconds", 0.05)
     with socket.socket() as listening:
