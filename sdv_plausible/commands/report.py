@@ -14,6 +14,7 @@ from sdv_plausible.commands.undeclared import filled_in
 from sdv_plausible.utils.strict_json import strict_json
 
 FOR_HOLDER = "NOT private: it shows real rows; for your eyes alone"
+NO_GUARANTEE = "It names no guarantee: give --release, the file of the release, or --ledger"
 PUBLISHABLE = "It may be published: real rows are on it through the guarantee alone"
 
 
@@ -45,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.evaluation.page.pages import UNPROTECTED
 
     _check(options)
-    with steps("reading", "comparing", "writing") as begin:
+    with steps("reading", "columns", "pairs", "classifiers", "game", "summary", "writing") as begin:
         begin()
         ledger, structure = _guarantee(options)
         claimed = _claimed(options, ledger)
@@ -56,13 +57,17 @@ def run(options: argparse.Namespace) -> None:
         known = {**types, **detected}
         real, synthetic = on_disk.read(options, known), on_disk.read_beside(options, known, options.synthetic)
         holdout = None if options.holdout is None else on_disk.read_beside(options, known, options.holdout)
+        for path, rows in ((options.data, real), (options.synthetic, synthetic)):
+            if rows.empty and path != (options.data if options.publishable else None):
+                raise on_disk.UsageError(f"{path} has no rows: there is nothing to compare")
         report = PlausibleDeniabilityReport(
             ledger=ledger, structure=structure, holdout=holdout, target=options.target
         )
-        begin()
-        report.generate(real, synthetic, metadata, verbose=False)
+        report.generate(real, synthetic, metadata, verbose=False, begin=begin)
         begin()
         notes = [] if options.publishable else note_rows_shown(noted, options.rules, list(real.columns))
+        if ledger is None:
+            notes.insert(0, NO_GUARANTEE)
         report.to_html(options.output, publishable=options.publishable)
     is_own = not (options.publishable and claimed)
     words = FOR_HOLDER if not options.publishable else PUBLISHABLE if claimed else UNPROTECTED

@@ -98,20 +98,37 @@ def make_classifier(name: str, random_state: int) -> Any:
     return makers[name]()
 
 
-def fit_predict(name: str, train: Features, labels: Labels, test: Features, random_state: int) -> Labels:
-    """Train classifier ``name`` and return its predictions; a single class is predicted throughout."""
-    if (labels == labels[0]).all():
-        return np.full(len(test.trees), labels[0])
-    from sklearn.exceptions import ConvergenceWarning
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """A classifier, the rows and labels that it learns from, and the rows that it is asked about."""
 
-    model = make_classifier(name, random_state)
+    name: str
+    train: Features
+    labels: Labels
+    test: Features
+    random_state: int
+
+    def predict(self) -> Labels:
+        """Train and ask; a single class is predicted throughout."""
+        if (self.labels == self.labels[0]).all():
+            return np.full(len(self.test.trees), self.labels[0])
+        model = make_classifier(self.name, self.random_state)
+        model.fit(self.train.of(self.name), self.labels)
+        return np.asarray(model.predict(self.test.of(self.name)))
+
+
+def predict_all(trainings: Sequence[Training]) -> list[Labels]:
+    """Return what each says, trained side by side on all cores: each has a seed of its own."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.utils.parallel import Parallel, delayed
+
     with warnings.catch_warnings():
         # A linear model that stops short of its optimum is still the model the user would have got.
         warnings.filterwarnings("ignore", category=ConvergenceWarning)
         # A target of many values is the user's choice.
         warnings.filterwarnings("ignore", message="The number of unique classes")
-        model.fit(train.of(name), labels)
-    return np.asarray(model.predict(test.of(name)))
+        threads = Parallel(n_jobs=-1, prefer="threads")
+        return list(threads(delayed(Training.predict)(training) for training in trainings))
 
 
 def choose_target(pair: TablePair, target: str | None = None) -> str:
@@ -188,8 +205,9 @@ def compare_classifiers(
         learned = shuffle(stack_rows([*parts[:2], *parts[3:]]), rng)
         encoder = FeatureEncoder(features, pair.formats).fit(learned)
         encoded = [Features.of_rows(encoder, part, classifiers) for part in parts]
-        for name in classifiers:
-            outcomes[name].append(_hits(name, encoded, labels, int(rng.integers(2**31))))
+        seeds = {name: int(rng.integers(2**31)) for name in classifiers}
+        for name, hits in _hits(seeds, encoded, labels).items():
+            outcomes[name].append(hits)
             if tick is not None:
                 tick()
     return ClassifierComparison(
@@ -202,18 +220,29 @@ def compare_classifiers(
     )
 
 
-def _hits(name: str, rows: Sequence[Features], labels: Sequence[Labels], seed: int) -> tuple[float, ...]:
-    """Return the accuracies of one classifier trained on real and synthetic rows, and their agreement."""
+def _hits(
+    seeds: Mapping[str, int], rows: Sequence[Features], labels: Sequence[Labels]
+) -> dict[str, tuple[float, ...]]:
+    """Return the accuracies of each classifier trained on real and synthetic rows, and their agreement."""
     # Rows and labels are real, synthetic, unseen and, for a ceiling, other real ones: then the agreement of
     # the two trained on real rows comes last.
     test, truth = rows[2], labels[2]
-    said = [
-        fit_predict(name, learned, classes, test, seed)
-        for learned, classes in zip([*rows[:2], *rows[3:]], [*labels[:2], *labels[3:]], strict=True)
-    ]
-    by_real, by_synthetic = said[:2]
-    agreements = [float((by_real == other).mean()) for other in said[1:]]
-    return float((by_real == truth).mean()), float((by_synthetic == truth).mean()), *agreements
+    learned = list(zip([*rows[:2], *rows[3:]], [*labels[:2], *labels[3:]], strict=True))
+    said = iter(
+        predict_all(
+            [
+                Training(name=name, train=train, labels=classes, test=test, random_state=seed)
+                for name, seed in seeds.items()
+                for train, classes in learned
+            ]
+        )
+    )
+    found = {}
+    for name in seeds:
+        by_real, *others = (next(said) for _ in learned)
+        agreements = [float((by_real == other).mean()) for other in others]
+        found[name] = (float((by_real == truth).mean()), float((others[0] == truth).mean()), *agreements)
+    return found
 
 
 def _result(rows: Sequence[tuple[float, ...]]) -> ClassifierResult:

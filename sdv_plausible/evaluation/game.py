@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
-from sdv_plausible.evaluation.classifiers import DEFAULT_NUM_RUNS, Estimate, fit_predict, names_of
+from sdv_plausible.evaluation.classifiers import DEFAULT_NUM_RUNS, Estimate, Training, names_of, predict_all
 from sdv_plausible.evaluation.features import FeatureEncoder, Features, stack_rows
 from sdv_plausible.evaluation.tables import DEFAULT_MAX_ROWS, DISTINGUISHERS, TablePair
 
@@ -82,8 +82,13 @@ def distinguishing_game(
         # category the real table lacks would stand out where its mirror image would not.
         encoder = FeatureEncoder(pair.kinds, pair.formats).fit(train[0])
         learned, asked = (Features.of_rows(encoder, rows, classifiers) for rows, _ in (train, test))
-        for name in classifiers:
-            said = fit_predict(name, learned, train[1], asked, int(rng.integers(2**31)))
+        players = [
+            Training(
+                name=name, train=learned, labels=train[1], test=asked, random_state=int(rng.integers(2**31))
+            )
+            for name in classifiers
+        ]
+        for name, said in zip(classifiers, predict_all(players), strict=True):
             values[name].append(float((said == test[1]).mean()))
             if tick is not None:
                 tick()

@@ -210,7 +210,41 @@ def prepare(
     for name, kind in kinds.items():
         if kind != "categorical":
             check_readable(name, real[name], kind, formats.get(name))
-    return TablePair(real=real[names], synthetic=synthetic[names], kinds=kinds, formats=formats)
+    return TablePair(
+        real=_read_once(real[names], kinds, formats),
+        synthetic=_read_once(synthetic[names], kinds, formats),
+        kinds=kinds,
+        formats=formats,
+    )
+
+
+def with_moments(frame: pd.DataFrame, metadata: dict[str, Any]) -> pd.DataFrame:
+    """Return one of the two tables with its texts of moments read, by their declared format alone."""
+    kinds: dict[str, Kind] = {
+        name: kind
+        for name, kind in column_kinds(metadata, frame).items()
+        if kind == "datetime" and name in frame and not unhashable_types(frame[name])
+    }
+    return _read_once(frame, kinds, formats_of(metadata, kinds, frame))
+
+
+def _read_once(frame: pd.DataFrame, kinds: Mapping[str, Kind], formats: Mapping[str, str]) -> pd.DataFrame:
+    """Return the frame with texts of moments and of numbers as what they say: each metric would read them."""
+    # A column with a text that cannot be read stays as it is: what a cell is none of is a value of its own.
+    read = {}
+    for name, kind in kinds.items():
+        if kind == "categorical" or frame[name].dtype.kind in "iufM" or len(frame) == 0:
+            continue
+        values, unreadable = as_numbers(frame[name], kind, formats.get(name))
+        if not unreadable.any():
+            read[name] = _moments(values) if kind == "datetime" else values
+    return frame.assign(**read) if read else frame
+
+
+def _moments(seconds: Floats) -> pd.DatetimeIndex:
+    missing = np.isnan(seconds)
+    microseconds = np.where(missing, 0, np.round(1e6 * seconds)).astype(np.int64)
+    return pd.DatetimeIndex(np.where(missing, np.datetime64("NaT"), microseconds.view("M8[us]")))
 
 
 def with_text_names(frame: pd.DataFrame, argument: str) -> pd.DataFrame:
@@ -245,8 +279,7 @@ def prepare_holdout(pair: TablePair, holdout: Any, table_name: str | None = None
         )
     for name in pair.kinds:
         _check_cells("holdout", name, frame[name])
-    compared: pd.DataFrame = frame[list(pair.kinds)]
-    return compared
+    return _read_once(frame[list(pair.kinds)], pair.kinds, pair.formats)
 
 
 def described_tables(metadata: Any, real_data: Any, synthetic_data: Any) -> dict[str, Any]:

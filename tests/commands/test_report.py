@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from quoting import check_unquoted
 from sentences import total
 
 from sdv_plausible import Release, evaluation
+from sdv_plausible.commands import report as commands_report
 from sdv_plausible.commands.cli import main
 from sdv_plausible.evaluation.page.pages import UNPROTECTED
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
@@ -166,3 +168,43 @@ def test_a_release_after_a_vote_that_splits_a_moment_has_its_page(tmp_path, caps
     given = ["report", str(table), str(rows), "--release", str(release), "-o", str(page), "--publishable"]
     assert main(given) == 0, capsys.readouterr().err
     assert UNPROTECTED not in page.read_text()
+
+
+@pytest.mark.usefixtures("few_scores")
+def test_every_step_that_is_announced_begins(files, tmp_path, monkeypatch, capsys):
+    """One too many is a StopIteration; one too few shows the wrong words on a terminal."""
+    announced, begun = [], []
+
+    @contextmanager
+    def steps(*names):
+        announced.extend(names)
+        yield lambda: begun.append(announced[len(begun)])
+
+    monkeypatch.setattr(commands_report, "steps", steps)
+    assert main(["report", *files, "-o", str(tmp_path / "p.html")]) == 0
+    assert begun == announced
+    assert "--release" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("few_scores")
+def test_where_the_guarantee_is_named_no_way_to_it_is(files, holder, tmp_path, capsys):
+    release = ["--release", str(holder / "people.release")]
+    assert main(["report", *files, *release, "-o", str(tmp_path / "p.html")]) == 0
+    assert "--release" not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("few_scores")
+@pytest.mark.parametrize("empty", [0, 1])
+def test_a_table_without_rows_is_refused_in_a_line(files, tmp_path, capsys, empty):
+    """But of a page to be published the real rows say nothing, not even that there are none."""
+    path, page = tmp_path / "empty.csv", tmp_path / "p.html"
+    path.write_text(Path(files[empty]).read_text().splitlines()[0] + "\n")
+    words = ["report", *(str(path) if i == empty else file for i, file in enumerate(files)), "-o", str(page)]
+    capsys.readouterr()
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert f"{path} has no rows" in said
+    assert said.count("\n") == 1
+    assert not page.exists()
+    assert main([*words, "--publishable", "--allow-no-claim"]) == (0 if empty == 0 else 2)
+    assert page.exists() is (empty == 0)

@@ -8,7 +8,7 @@ import pytest
 
 from sdv_plausible.evaluation import ModelAccuracy, TotalVariationDistance
 from sdv_plausible.evaluation.classifiers import target_classes
-from sdv_plausible.evaluation.tables import prepare
+from sdv_plausible.evaluation.tables import as_numbers, prepare, with_moments
 
 DAYS = pd.Series(pd.date_range("2020-01-01", periods=200)).dt.strftime("%Y-%m-%d")
 
@@ -96,3 +96,38 @@ def test_an_unreadable_target_is_a_class_apart_from_missing():
     part = pd.DataFrame({"x": [1, 5, None, "n/a"]}, dtype=object)
     classes = target_classes(prepare(real, real, described("numerical")), "x", [real, part])
     assert classes[1].tolist() == [1, 2, 0, 3]
+
+
+def test_moments_are_read_once_and_only_where_all_can_be():
+    metadata = {
+        "columns": {
+            "when": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
+            "odd": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
+            "word": {"sdtype": "categorical"},
+        }
+    }
+    frame = pd.DataFrame(
+        {
+            "when": ["24.12.2013", None, "01.02.1969"],
+            "odd": ["24.12.2013", "soon", "01.02.1969"],
+            "word": list("abc"),
+        }
+    )
+    read = with_moments(frame, metadata)
+    assert read["when"].tolist()[::2] == [pd.Timestamp("2013-12-24"), pd.Timestamp("1969-02-01")]
+    assert read["when"].isna().tolist() == [False, True, False]
+    assert read[["odd", "word"]].equals(frame[["odd", "word"]])
+    for again in (read, frame):
+        pair = prepare(again, frame, metadata)
+        for name in metadata["columns"]:
+            assert pair.real[name].equals(pair.synthetic[name])
+
+
+def test_what_is_read_once_reads_as_it_did():
+    """Whatever the year and the fraction of a second: doubles hold them to the microsecond."""
+    texts = ["1934-05-25 04:42:58.857227", "1969-12-31 23:59:59.999999", "2112-07-27 07:33:53.222052", None]
+    column = pd.Series(texts, dtype=object)
+    metadata = {"columns": {"t": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %H:%M:%S.%f"}}}
+    read = with_moments(pd.DataFrame({"t": column}), metadata)["t"]
+    expected, _ = as_numbers(column, "datetime", "%Y-%m-%d %H:%M:%S.%f")
+    np.testing.assert_array_equal(as_numbers(read, "datetime")[0], expected)

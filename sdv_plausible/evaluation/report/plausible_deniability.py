@@ -6,7 +6,7 @@ SDMetrics imports it whenever SDV is imported: measures and page are imported wh
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +58,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     num_runs : int
         Runs of classifiers and game, each with fresh splits, at least 1.
     max_rows : int or None
-        Rows that a classifier is trained on, and tested on, at most; at least 4, or None for no bound.
+        Rows of both tables together that a run trains on, and that it tests on, at most: half of them are
+        real, half synthetic. At least 4, or None for no bound.
     max_rows_distances : int or None
         Rows of each table that distances are computed from, at most; None for all.
     num_bins : int
@@ -126,6 +127,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         metadata: Any,
         constraints: Any = None,
         verbose: bool = True,
+        begin: Callable[[], object] | None = None,
     ) -> None:
         """Compute all properties and what the HTML page shows.
 
@@ -139,6 +141,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             For compatibility with SDMetrics.
         verbose : bool
             Whether to print progress and scores.
+        begin : callable, optional
+            Called without arguments before each of the four properties, and before the page is prepared.
 
         Raises
         ------
@@ -148,17 +152,24 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         self._forget()
         described = tables.described_tables(metadata, real_data, synthetic_data)
         names = list(described["tables"])
-        real = tables.by_table(real_data, names, "real_data")
-        synthetic = tables.by_table(synthetic_data, names, "synthetic_data")
+        real, synthetic = (
+            {name: tables.with_moments(frame, described["tables"][name]) for name, frame in found.items()}
+            for found in (
+                tables.by_table(real_data, names, "real_data"),
+                tables.by_table(synthetic_data, names, "synthetic_data"),
+            )
+        )
         holdouts = {} if self._holdout is None else tables.by_table(self._holdout, names, "holdout")
         self._check_names(described)
         for report_property in self._properties.values():
-            report_property.holdouts = holdouts
+            report_property.holdouts, report_property.begin = holdouts, begin
         try:
             with warnings.catch_warnings():
                 # where no property could be computed the score is NaN and the details say why
                 warnings.filterwarnings("ignore", message="Mean of empty slice")
                 super().generate(real, synthetic, described, constraints, verbose)
+            if begin is not None:
+                begin()
             for one in names:
                 self._summarise(one, real[one], synthetic[one], described["tables"][one], holdouts.get(one))
             if verbose:
@@ -171,7 +182,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             # what is saved with the report must hold no rows
             self._original_datetime_columns: dict[str, Any] = {}
             for report_property in self._properties.values():
-                report_property.holdouts = {}
+                report_property.holdouts, report_property.begin = {}, None
 
     def _forget(self) -> None:
         """Drop all results: a report must never show a part of an earlier one, or half of one."""

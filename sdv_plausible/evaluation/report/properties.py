@@ -144,7 +144,7 @@ class ClassifierAgreement(TableProperty):
             options.target if options.target in pair.kinds else None,
             classifiers=options.classifiers,
             num_runs=options.num_runs,
-            max_rows=options.max_rows,
+            max_rows=None if options.max_rows is None else options.max_rows // 2,  # as many as in the game
             holdout=prepare_holdout(pair, self.holdout),
             random_state=options.random_state,
             ceiling=True,
@@ -234,6 +234,13 @@ class ReportProperty(BaseMultiTableProperty):  # type: ignore[misc]
         self._single_table_property = kind
         self.options = options
         self.holdouts: dict[str, pd.DataFrame] = {}
+        self.begin: Callable[[], object] | None = None
+
+    def get_score(self, *tables: Any, **more: Any) -> Any:
+        """Compute the property, as SDMetrics has it, once it was said that it begins."""
+        if self.begin is not None:
+            self.begin()
+        return super().get_score(*tables, **more)
 
     def _configure_single_table_property(self, table_name: str) -> None:
         one = self._properties[table_name]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from sdv_plausible.datasets import census_like
 from sdv_plausible.evaluation import coding, metrics
 from sdv_plausible.evaluation.report.properties import (
     ClassifierAgreement,
@@ -138,3 +141,31 @@ def test_the_game_scores_guessing_as_ideal_and_copies_no_better():
     assert score == 1.0
     apart = table(1).assign(n=1e6)
     assert scored(DistinguishingGame, table(0), apart)[1] == 0.0
+
+
+def test_classifiers_train_on_as_many_rows_of_each_table_as_the_game():
+    real, synthetic = table(0, 2_000), table(1, 2_000)
+    sizes = [
+        scored(kind, real, synthetic)[0].of_table("t").details["Training Rows"].iloc[0]
+        for kind in (ClassifierAgreement, DistinguishingGame)
+    ]
+    assert sizes == [100, 200]  # of the game they are those of both tables
+    everything = replace(OPTIONS, max_rows=None)
+    made = scored(ClassifierAgreement, real, synthetic, options=everything)[0]
+    assert made.of_table("t").details["Training Rows"].iloc[0] == 700  # beside 600 that test, two of a kind
+
+
+@pytest.mark.slow
+def test_few_training_rows_tell_what_many_do():
+    """The share of the ceiling, of 5,000 and of 10,000 rows: .003 and .004 apart in two fits, .02 allowed."""
+    real, synthetic = census_like(60_000, random_state=0), census_like(40_000, random_state=1)
+    shuffled = synthetic.apply(lambda column: column.sample(frac=1, random_state=2).to_numpy())
+    mixed = pd.concat([synthetic.iloc[:30_000], shuffled.iloc[30_000:]], ignore_index=True)
+    metadata = {"tables": {"t": {"columns": {c: {"sdtype": "categorical"} for c in real}}}}
+    shares = []
+    for max_rows in (10_000, 20_000, 200):
+        options = replace(OPTIONS, classifiers=("tree", "random_forest"), num_runs=3, max_rows=max_rows)
+        made, score = scored(ClassifierAgreement, real, mixed, metadata, options=options)
+        shares.append(score / made.of_table("t").details["Ceiling"].mean())
+    assert abs(shares[0] - shares[1]) < 0.02
+    assert abs(shares[2] - shares[1]) > 0.02  # control: a hundred rows do not
