@@ -237,6 +237,8 @@ def _learned(options: argparse.Namespace, file: DomainFile) -> DomainFile:
             pass
     budget = opened_budget(options)
     types = column_types(file, person=options.person)  # complains before a row is read
+    if options.person is not None:
+        on_disk.check_person(options, types)
     rows = on_disk.read(options, types)
     neighbours = Neighbours.parse("add_remove", person_of(options.person, options.rows_per_person))
     return learned_file(

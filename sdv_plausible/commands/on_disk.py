@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sdv_plausible.privacy.checks import one_of
 from sdv_plausible.utils.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -194,12 +195,21 @@ def declared_types(options: argparse.Namespace) -> dict[str, ColumnType]:
     """What each declared column is."""
     from sdv_plausible.table.declared.column_types import column_types
 
-    types = column_types(options.domain, options.metadata, getattr(options, "person", None))
+    person = getattr(options, "person", None)
+    types = column_types(options.domain, options.metadata, person)
+    if person is not None and hasattr(options, "data"):
+        check_person(options, types)
     if options.only_declared and not types:
         raise UsageError(
             "no column is declared, and no other is taken: declare what each is, with --domain or --metadata"
         )
     return types
+
+
+def check_person(options: argparse.Namespace, types: Collection[str]) -> None:
+    """Refuse a column that says whose a row is, and that the table has not."""
+    names = names_of(options, [name for name in types if name != options.person])
+    one_of("person", options.person, names, of="a column of the table")
 
 
 def read(options: argparse.Namespace, types: Mapping[str, Any], path: Path | None = None) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from sdv_plausible.declaring.pandera_schema import read_pandera
 from sdv_plausible.declaring.spss_syntax import read_spss_syntax
 from sdv_plausible.declaring.sql import read_sql
 from sdv_plausible.declaring.statistics_files import read_statistics_file
+from sdv_plausible.privacy.checks import one_of
 from sdv_plausible.table.declared.domain_file import read_json
 
 Reader = Callable[[Path], Codebook]
@@ -40,9 +41,7 @@ def read_codebook(path: str | Path, form: str | None = None) -> Codebook:
     """Read what a code book declares, each column with the file's name as its source."""
     path = Path(path)
     form = form or _form(path)
-    if form not in READERS:
-        raise ValueError(f"the form of a code book ({form!r}) must be one of {', '.join(READERS)}")
-    return READERS[form](path).citing(path.name)
+    return READERS[one_of("format", form, READERS)](path).citing(path.name)
 
 
 def _form(path: Path) -> str:

@@ -7,7 +7,7 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, one_of
 
 _HOMES: dict[str, tuple[str, str, dict[str, Any]]] = {  # module, class, options
     "bayesian_network": ("adaptive.adaptive_network", "AdaptiveNetwork", {}),
@@ -30,11 +30,8 @@ def make_learner(model: Any) -> Any:
     # ``"uniform"`` (nothing is learned), or a :class:`sdv_plausible.models.base.Learner`.
     from sdv_plausible.models.base import Learner
 
-    if isinstance(model, str):
-        return named_learner(model)
     if not isinstance(model, Learner):
-        rule = "must be a name or a learner: derive your own from sdv_plausible.models.base.Learner"
-        raise Refused("model", model, rule)
+        return named_learner(model)
     if model.public is not None:
         raise Refused.saying(
             "public",
@@ -47,8 +44,7 @@ def make_learner(model: Any) -> Any:
 def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **of_paper: Any) -> Any:
     """Build a learner from plain words, as the command line and files have them."""
     # ``of_paper`` holds ``OF_PAPER``: with one of them, ``"bayesian_network"`` is the paper's.
-    if model not in NAMES:
-        raise Refused("model", model, f"must be one of {', '.join(NAMES)}, or a learner object")
+    one_of("model", model, NAMES, ", or a learner")
     made, usual = _made(model)
     network = _made("independent")[0] if of_paper else made
     if model == "bayesian_network":

@@ -558,7 +558,7 @@ def test_a_ledger_that_says_a_name_twice_has_no_papers(tmp_path, capsys):
         ("{}", (), "no privacy ledger"),
         ("\xff", (), "it is not JSON"),
         (None, ("--publication-date", "soon"), "must be a date such as"),
-        (None, ("--data-product-sector", "Sport"), "must be one of Technology"),
+        (None, ("--data-product-sector", "Sport"), 'must be "Technology"'),
         (None, ("-o", "ledger.json"), "are the same file"),
         (None, ("-o", "entry.txt"), "must end in .yaml"),
         (None, ("--conformance", "table.txt"), "must end in .md"),
