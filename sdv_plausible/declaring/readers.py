@@ -15,7 +15,6 @@ from sdv_plausible.declaring.pandera_schema import read_pandera
 from sdv_plausible.declaring.spss_syntax import read_spss_syntax
 from sdv_plausible.declaring.sql import read_sql
 from sdv_plausible.declaring.statistics_files import read_statistics_file
-from sdv_plausible.privacy.checks import one_of
 from sdv_plausible.table.declared.domain_file import read_json
 
 Reader = Callable[[Path], Codebook]
@@ -41,7 +40,9 @@ def read_codebook(path: str | Path, form: str | None = None) -> Codebook:
     """Read what a code book declares, each column with the file's name as its source."""
     path = Path(path)
     form = form or _form(path)
-    return READERS[one_of("format", form, READERS)](path).citing(path.name)
+    if form not in READERS:
+        raise ValueError(f"format ({form!r}) must be one of {', '.join(READERS)}")
+    return READERS[form](path).citing(path.name)
 
 
 def _form(path: Path) -> str:
