@@ -85,8 +85,8 @@ def run(options: argparse.Namespace) -> None:
         raise on_disk.UsageError(
             f"--{odd[0].replace('_', '-')} goes with --private: without it no row is looked at"
         )
-    on_disk.check_there(options.data, options.from_public, options.from_codebook)
-    on_disk.check_output(options.output, options.overwrite or options.web, (".json",))
+    on_disk.check_there(options, "data", "from_public", "from_codebook")
+    on_disk.check_output(options, "output", (".json",), overwrite=options.web)
     if options.web:
         _check_web(options)
     spelled = on_disk.how(options, *on_disk.HOW_SPELLED)

@@ -33,11 +33,9 @@ def make_learner(model: Any) -> Any:
     if not isinstance(model, Learner):
         return named_learner(model)
     if model.public is not None:
-        raise Refused.saying(
-            "public",
-            "public must be no parameter of the learner: give the table as public= to the synthesizer, whose "
-            "ledger names it",
-        )
+        rule = "must be no parameter of the learner"
+        way_out = "give the table as public= to the synthesizer, whose ledger names it"
+        raise Refused("public", model.public, rule, way_out)
     return model
 
 
@@ -74,10 +72,7 @@ def words_of(model: Any) -> dict[str, Any]:
     words["accounting"] = "proved"
     if isinstance(model, str):
         return {"model": model, **words}
-    place = f"{type(model).__module__}.{type(model).__name__}"
-    known = [name for name, (module, made, _) in _HOMES.items() if f"{__name__}.{module}.{made}" == place]
-    name = next((name for name in known if type(model) is _made(name)[0]), None)
-    if name is None:
+    if (name := _name_of(model)) is None:
         return words
     given = {f.name: getattr(model, f.name) for f in fields(model)}
     own = {name: given.pop(name) for name in OF_PAPER if name in given}
@@ -88,7 +83,14 @@ def words_of(model: Any) -> dict[str, Any]:
 
 def is_ours(learner: Any) -> bool:
     """Whether a learner is one of this package: what it plans by is known."""
-    return "model" in words_of(learner)
+    return isinstance(learner, str) or _name_of(learner) is not None
+
+
+def _name_of(learner: Any) -> str | None:
+    """The first name of a learner's class; none of another's class."""
+    place = f"{type(learner).__module__}.{type(learner).__name__}"
+    known = [name for name, (module, made, _) in _HOMES.items() if f"{__name__}.{module}.{made}" == place]
+    return next((name for name in known if type(learner) is _made(name)[0]), None)
 
 
 def learner_of(words: Mapping[str, Any]) -> Any:

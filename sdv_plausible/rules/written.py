@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,14 @@ def _plain(value: Any) -> Any:
     return None if pd.isna(value) is True else write_value(value)
 
 
+def _plain_parts(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for part, value in given.items():
+        try:
+            yield part, _plain(value)
+        except ValueError as error:
+            raise ValueError(f"{part}: {error}") from None
+
+
 def rule_from_dict(entry: Any) -> Rule:
     """Read a rule of a file, of :func:`written`, or with cells as Python has them."""
     from sdv_plausible.rules.rule_document import KINDS, SHARED  # rules of Python need none
@@ -57,7 +65,7 @@ def rule_from_dict(entry: Any) -> Rule:
     given = {part: value for part, value in entry.items() if part != "rule"}
     made: type[Rule] = getattr(kinds, kind.of)
     try:
-        parts = read(kind.form, _plain(given), SHARED)
+        parts = read(kind.form, dict(_plain_parts(given)), SHARED)
     except (ValueError, RecursionError) as error:
         with suppress(TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
             made.from_dict(given)  # whose words are plainer, where it refuses them, too

@@ -618,7 +618,7 @@ def test_rules_hold_in_what_is_written(tmp_path, capsys):
     assert main(["synthesize", str(path), "-o", str(tmp_path / "p.csv"), *options]) == 2
     assert "is not a JSON file" in capsys.readouterr().err
     assert main(["check", str(path), "--rules", str(tmp_path / "none.json")]) == 2
-    assert "there is no rules file" in capsys.readouterr().err
+    assert "--rules: there is no file" in capsys.readouterr().err
 
 
 def test_a_command_imports_no_other(tmp_path):

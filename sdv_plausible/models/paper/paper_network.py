@@ -112,10 +112,8 @@ class PaperNetwork(Learner):
             check.whole("max_parents", self.max_parents, 0, "or None for no bound")
         check.positive("concentration", self.concentration, "try 1.0")
         check.one_of("parameters", self.parameters, ("mean", "posterior"))
-        if self.conditionals not in ("table", "normal"):
-            rule = 'must be "table" or "normal"; a linear regression on parents is not offered'
-            why = "the paper names it without its statistics or their sensitivity"
-            raise check.Refused("conditionals", self.conditionals, rule, why)
+        why = "; a linear regression on parents is none: the paper names no statistics of it"
+        check.one_of("conditionals", self.conditionals, ("table", "normal"), why)
         check.one_of("noise", self.noise, ("calibrated", "paper"))
         check.one_of("accounting", self.accounting, ("proved", "paper"))
         if self.accounting == "paper" and self.noise != "paper":

@@ -48,7 +48,7 @@ def check_table_name(name: Any) -> None:
     """Refuse a name of a table that no file can hold."""
     if not is_text(name, LONGEST_NAME) or not name:
         rule = f"must be a text of 1 to {LONGEST_NAME:,} whole letters"
-        raise Refused("table_name", name if isinstance(name, str) else type(name), rule, "try 'table'")
+        raise Refused("table_name", name, rule, "try 'table'")
 
 
 def check_keys(name: str, spec: Mapping[Any, Any]) -> None:
