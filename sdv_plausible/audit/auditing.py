@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -18,6 +19,7 @@ from sdv_plausible.audit.attacks.external import anonymeter_risks
 from sdv_plausible.audit.attacks.frames import crafted
 from sdv_plausible.audit.attacks.white_box import white_box_of_default
 from sdv_plausible.audit.results import AuditResult, StageResult, Verdict
+from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.utils.whole_files import write_whole
 
@@ -110,8 +112,17 @@ def run(
     """
     if len(table) < LEAST_ROWS:
         raise ValueError(f"table ({len(table)} rows) must have at least {LEAST_ROWS}")
-    if not 0 <= delta < 1 or not 0 < false_alarm < 1:
-        raise ValueError(f"delta ({delta!r}) must lie in [0, 1) and false_alarm ({false_alarm!r}) in (0, 1)")
+    if check.probability("delta", delta):
+        check.open_probability("delta", delta, "or 0")
+    check.open_probability("false_alarm", false_alarm, "try 0.05")
+    check.non_negative("seconds", seconds, "no stage is begun later; try 600")
+    runs = {"canaries": canaries, "shadow_runs": shadow_runs, "white_box_runs": white_box_runs}
+    for what, number in runs.items():
+        check.whole(what, number, 0, "try 60")
+    check.whole("most_rows", most_rows, LEAST_ROWS, "try 5000")
+    if anonymeter is not None and shutil.which(anonymeter) is None:
+        rule = "must be a Python that runs, of an environment that has anonymeter"
+        raise check.Refused("anonymeter", str(anonymeter), rule, "or leave it out")
     if ours and claimed_epsilon is None:
         raise ValueError("ours=True needs claimed_epsilon: the white box holds its answers against the claim")
     plan = AuditPlan(

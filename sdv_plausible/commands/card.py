@@ -33,9 +33,8 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.release.file.release import Release
     from sdv_plausible.release.papers.privacy_card import KNOWN
 
-    budget = None if options.budget is None else Path(options.budget[0])
-    check_there(options.release, options.domain, options.audit, budget)
-    check_output(options.output, options.overwrite, (".html", ".md", ".json"))
+    check_there(options, "release", "domain", "audit", "budget")
+    check_output(options, "output", (".html", ".md", ".json"))
     release = Release.load(options.release, options.expect_sha256)
     card = release.card(
         budget=opened_budget(options),

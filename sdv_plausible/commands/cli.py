@@ -11,6 +11,7 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from typing import NoReturn
 
 COMMANDS = {
     "demo": "fit the embedded census example and look at the result",
@@ -74,9 +75,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+class _Parser(argparse.ArgumentParser):
+    """One whose refusals are one line, as all others are."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and where it is said what there is."""
+        self.exit(REFUSED, f"{self.prog}: error: {' '.join(message.split())}; see {self.prog} --help\n")
+
+
 def parser(wanted: Sequence[str]) -> argparse.ArgumentParser:
     """All commands, with the options of those that are wanted: the others are not imported."""
-    made = argparse.ArgumentParser(
+    made = _Parser(
         prog="sdv-plausible",
         description="Synthetic tables with plausible deniability and differential privacy.",
         epilog=EXIT_CODES,

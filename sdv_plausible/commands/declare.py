@@ -85,8 +85,8 @@ def run(options: argparse.Namespace) -> None:
         raise on_disk.UsageError(
             f"--{odd[0].replace('_', '-')} goes with --private: without it no row is looked at"
         )
-    on_disk.check_there(options.data, options.from_public, options.from_codebook)
-    on_disk.check_output(options.output, options.overwrite or options.web, (".json",))
+    on_disk.check_there(options, "data", "from_public", "from_codebook")
+    on_disk.check_output(options, "output", (".json",), overwrite=options.web)
     if options.web:
         _check_web(options)
     spelled = on_disk.how(options, *on_disk.HOW_SPELLED)
@@ -237,6 +237,8 @@ def _learned(options: argparse.Namespace, file: DomainFile) -> DomainFile:
             pass
     budget = opened_budget(options)
     types = column_types(file, person=options.person)  # complains before a row is read
+    if options.person is not None:
+        on_disk.check_person(options, types)
     rows = on_disk.read(options, types)
     neighbours = Neighbours.parse("add_remove", person_of(options.person, options.rows_per_person))
     return learned_file(

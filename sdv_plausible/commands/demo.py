@@ -9,6 +9,7 @@ from pathlib import Path
 from sdv_plausible.commands.on_disk import UsageError
 from sdv_plausible.commands.speaking import say
 from sdv_plausible.fit.options import default_of
+from sdv_plausible.privacy.checks import whole
 from sdv_plausible.table.files.writing import write_table
 from sdv_plausible.utils.whole_files import write_whole
 
@@ -36,6 +37,8 @@ def run(options: argparse.Namespace) -> None:
 
     if options.output.exists() and not options.output.is_dir():
         raise UsageError(f"{options.output} must be a folder, and is a file; choose another name")
+    whole("rows", options.rows, 0, "try 10000")
+    whole("table_rows", options.table_rows, 1, "try 100000")
     start = time.perf_counter()
     table = census_like(options.table_rows, random_state=0)
     columns = census_like_metadata()

@@ -34,8 +34,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Write the page."""
-    on_disk.check_there(options.real, options.synthetic, options.rules)
-    on_disk.check_output(options.output, options.overwrite, (".html",))
+    on_disk.check_there(options, "real", "synthetic", "rules")
+    on_disk.check_output(options, "output", (".html",))
     options.rows_were_read = True
     page, names = inspected(options)
     notes = note_rows_shown(options.domain, options.rules, names)  # before anything is shown

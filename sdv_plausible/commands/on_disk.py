@@ -11,6 +11,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sdv_plausible.privacy.checks import one_of
+from sdv_plausible.privacy.neighbours import Person
 from sdv_plausible.utils.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -73,23 +75,23 @@ def check_spelling(options: argparse.Namespace) -> None:
         raise UsageError(f"--{name} ({mark!r}) is of CSV files, and plays no part in Parquet: leave it out")
 
 
-def check_there(*paths: Path | None) -> None:
-    """Refuse files that are not there."""
-    for path in paths:
+def flag(name: str) -> str:
+    """What an option is called on the command line; the table has no flag."""
+    return name if name in ("data", "real", "synthetic", "release") else f"--{name.replace('_', '-')}"
+
+
+def check_there(options: argparse.Namespace, *names: str) -> None:
+    """Refuse files that are not there, of those that were named."""
+    for name in names:
+        path = getattr(options, name, None)
+        path = Path(path[0]) if isinstance(path, list) else path  # a budget's
         if path is not None and not path.is_file():
-            raise UsageError(f"there is no file {path}")
+            raise UsageError(f"{flag(name)}: there is no file {path}")
 
 
 def check_inputs(options: argparse.Namespace) -> None:
     """Refuse files that are not there, before anything is read."""
-    inputs = (
-        (getattr(options, "data", None), "file"),
-        (options.metadata, "metadata file"),
-        (options.rules, "rules file"),
-    )
-    for path, what in inputs:
-        if path is not None and not path.is_file():
-            raise UsageError(f"there is no {what} {path}")
+    check_there(options, "data", "metadata", "rules")
     if options.domain == "written" and options.metadata is None:
         raise UsageError(
             "--domain written needs --metadata with ranges that you wrote: those detected in the table are "
@@ -101,9 +103,9 @@ def check_inputs(options: argparse.Namespace) -> None:
 def check_outputs(options: argparse.Namespace, endings: Sequence[str] = (".csv", ".parquet")) -> None:
     """Refuse outputs that cannot be written, before anything is read."""
     check_inputs(options)
-    check_output(options.output, options.overwrite, endings)
+    check_output(options, "output", endings)
     if options.ledger is not None:
-        check_output(options.ledger, options.overwrite, (".json",))
+        check_output(options, "ledger", (".json",))
 
 
 def check_nothing_read_is_written(options: argparse.Namespace, *more: Path) -> None:
@@ -129,23 +131,28 @@ def check_nothing_read_is_written(options: argparse.Namespace, *more: Path) -> N
                 )
 
 
-def check_output(path: Path, overwrite: bool, endings: Sequence[str]) -> None:
+def check_output(
+    options: argparse.Namespace, name: str, endings: Sequence[str], *, overwrite: bool = False
+) -> None:
     """Refuse an output that cannot be written."""
+    path, what = getattr(options, name), flag(name)
     if path.is_dir():
-        raise UsageError(f"{path} is a folder; name a file in it")
+        raise UsageError(f"{what}: {path} is a folder; name a file in it")
     if path.exists() and not path.is_file():
-        raise UsageError(f"{path} is no regular file, and one would be in its place; choose another name")
-    if path.exists() and not overwrite:
-        raise UsageError(f"{path} exists; choose another name, or add --overwrite")
+        raise UsageError(
+            f"{what}: {path} is no regular file, and one would be in its place; choose another name"
+        )
+    if path.exists() and not (overwrite or options.overwrite):
+        raise UsageError(f"{what}: {path} exists; choose another name, or add --overwrite")
     if path.suffix.lower() not in endings:
-        raise UsageError(f"{path} must end in {' or '.join(endings)}")
+        raise UsageError(f"{what}: {path} must end in {' or '.join(endings)}")
     if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
         raise UsageError(
-            "writing Parquet needs pyarrow: pip install 'sdv-plausible[parquet]', or name a .csv file"
+            f"{what}: Parquet needs pyarrow: pip install 'sdv-plausible[parquet]', or name a .csv file"
         )
     folder = Path(os.path.realpath(path)).parent  # of a link, what it leads to is written
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise UsageError(f"cannot write to {path}: its folder {folder} is missing or not writable")
+        raise UsageError(f"{what}: cannot write to {path}: its folder {folder} is missing or not writable")
 
 
 def write(options: argparse.Namespace, path: Path, content: str | bytes | Callable[[Path], object]) -> None:
@@ -194,12 +201,22 @@ def declared_types(options: argparse.Namespace) -> dict[str, ColumnType]:
     """What each declared column is."""
     from sdv_plausible.table.declared.column_types import column_types
 
-    types = column_types(options.domain, options.metadata, getattr(options, "person", None))
+    if (person := getattr(options, "person", None)) is not None:
+        Person(person)  # which complains of the empty text
+    types = column_types(options.domain, options.metadata, person)
+    if person is not None and hasattr(options, "data"):
+        check_person(options, types)
     if options.only_declared and not types:
         raise UsageError(
             "no column is declared, and no other is taken: declare what each is, with --domain or --metadata"
         )
     return types
+
+
+def check_person(options: argparse.Namespace, types: Collection[str]) -> None:
+    """Refuse a column that says whose a row is, and that the table has not."""
+    names = names_of(options, [name for name in types if name != options.person])
+    one_of("person", options.person, names, of="a column of the table")
 
 
 def read(options: argparse.Namespace, types: Mapping[str, Any], path: Path | None = None) -> pd.DataFrame:

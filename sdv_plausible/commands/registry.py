@@ -76,6 +76,6 @@ def _check_papers(options: argparse.Namespace) -> None:
     """Refuse papers that cannot be written, before anything is read."""
     if not options.ledger.is_file():
         raise UsageError(f"there is no ledger file {options.ledger}")
-    check_output(options.output, options.overwrite, (".yaml", ".yml"))
+    check_output(options, "output", (".yaml", ".yml"))
     if options.conformance is not None:
-        check_output(options.conformance, options.overwrite, (".md",))
+        check_output(options, "conformance", (".md",))

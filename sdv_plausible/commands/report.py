@@ -83,7 +83,7 @@ def _check(options: argparse.Namespace) -> None:
     from sdv_plausible.rules.written import read_rules
 
     on_disk.check_inputs(options)
-    on_disk.check_there(options.synthetic, options.holdout, options.release, options.ledger)
+    on_disk.check_there(options, "synthetic", "holdout", "release", "ledger")
     if options.release is not None and options.ledger is not None:
         raise on_disk.UsageError("--release and --ledger both say what the guarantee is: give one of them")
     if options.publishable and on_disk.is_same(options.data, options.synthetic):
@@ -91,7 +91,7 @@ def _check(options: argparse.Namespace) -> None:
             f"{options.synthetic} is the real table, and its rows would be published as synthetic ones; give "
             "the file that sample or synthesize wrote"
         )
-    on_disk.check_output(options.output, options.overwrite, (".html",))
+    on_disk.check_output(options, "output", (".html",))
     read_rules(
         options.rules or ()
     )  # whose words are noted beside the page: refused now, not once all is compared

@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> None:
     """Draw the rows and write them."""
     if not options.release.is_file():
         raise UsageError(f"there is no release file {options.release}")
-    check_output(options.output, options.overwrite, (".csv", ".parquet"))
+    check_output(options, "output", (".csv", ".parquet"))
     if (options.recipient is None) != (options.secret is None):
         raise UsageError(
             "--recipient and --secret go together: who gets the rows, and the holder's secret file"

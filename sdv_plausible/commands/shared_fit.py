@@ -156,7 +156,7 @@ def fitted(
     from sdv_plausible.table.declared.column_types import check_released
 
     known, given_domain = dict(known or {}), options.domain
-    on_disk.check_there(options.public)
+    on_disk.check_there(options, "public")
     if options.public is not None and on_disk.is_same(options.public, options.data):
         raise on_disk.UsageError(
             f"--public ({options.public}) is the table to be protected: leave it out, or name a published one"

@@ -24,9 +24,9 @@ def run(options: argparse.Namespace) -> None:
     """Name the columns, and what their types tell."""
     from sdv_plausible.release.file.release import Release
 
-    check_there(options.release)
+    check_there(options, "release")
     if options.output is not None:
-        check_output(options.output, options.overwrite, (".release",))
+        check_output(options, "output", (".release",))
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         release = Release.load(options.release)

@@ -41,7 +41,7 @@ def read_codebook(path: str | Path, form: str | None = None) -> Codebook:
     path = Path(path)
     form = form or _form(path)
     if form not in READERS:
-        raise ValueError(f"the form of a code book ({form!r}) must be one of {', '.join(READERS)}")
+        raise ValueError(f"format ({form!r}) must be one of {', '.join(READERS)}")
     return READERS[form](path).citing(path.name)
 
 

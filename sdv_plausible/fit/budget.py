@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, add_up
 from sdv_plausible.privacy.accounting.losses import Loss
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, one_of
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, conclusions
 from sdv_plausible.privacy.ledger_record import PUBLIC, gain, right_by, rounded_up, total_of
 from sdv_plausible.privacy.noise.opendp import check_there
@@ -61,9 +61,7 @@ class Budget:
     """
 
     def __init__(self, epsilon: float, delta: float, path: str | Path, *, filter: FilterName = "sum") -> None:
-        if filter not in FILTERS:
-            raise ValueError(f'filter ({filter!r}) must be "sum" or "rho"')
-        self._filter = FILTERS[filter](epsilon, delta)
+        self._filter = FILTERS[one_of("filter", filter, FILTERS)](epsilon, delta)
         self._path = Path(path).resolve()  # a link to it is the same budget
         with locked(self._path):
             if self._path.exists():

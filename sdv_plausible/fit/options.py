@@ -185,6 +185,7 @@ def arguments_of(flat: Mapping[str, Any]) -> dict[str, Any]:
     from sdv_plausible.fit.public_table import PublicTable
     from sdv_plausible.mechanism.privacy_tests.settings import TESTS_BY_NAME
     from sdv_plausible.models import named_learner
+    from sdv_plausible.privacy.checks import Refused
     from sdv_plausible.privacy.neighbours import person_of
 
     found: dict[str, Any] = {}
@@ -199,6 +200,9 @@ def arguments_of(flat: Mapping[str, Any]) -> dict[str, Any]:
     if of["person"]:
         found["person"] = person_of(found.get("person"), *of["person"].values())
     if of["public"]:
+        if found.get("public") is None:
+            given = next(iter(of["public"].values()))
+            raise Refused("public_source", given, "needs public, the table that was published")
         found["public"] = PublicTable(found.get("public"), *of["public"].values())  # type: ignore[arg-type]
     return found
 

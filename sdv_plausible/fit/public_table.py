@@ -46,9 +46,8 @@ class PublicTable:
     def __post_init__(self) -> None:
         frame, source = self.frame, self.source
         if not isinstance(frame, pd.DataFrame) or not len(frame):
-            kind = "an empty table" if isinstance(frame, pd.DataFrame) else type(frame).__name__
             rule = "must be a DataFrame with rows, of a table that was published"
-            raise Refused.saying("public", f"public ({kind}) {rule}")
+            raise Refused("public", type(frame), rule)
         if source is not None and (not is_text(source, LONGEST_SOURCE) or not source.strip()):
             rule = f"must be a text of up to {LONGEST_SOURCE} characters that says who published it"
             raise Refused("source", source, rule)

@@ -9,15 +9,14 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import one_of
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.table.declared.declarations import Types
 
 
 def check_types(types: Any) -> None:
     """Refuse another word: a slip would make a claim of types that were read off the rows."""
-    if types not in get_args(Types):
-        raise Refused("types", types, 'must be "declared", "voted" or "detected"')
+    one_of("types", types, get_args(Types))
 
 
 def side_entries(

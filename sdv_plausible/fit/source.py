@@ -190,9 +190,9 @@ def _columns_of(source: Any, metadata: Any, arguments: Arguments, rows: int) -> 
         return {name: {} for name in table.names}
     known = column_types(arguments.domain, metadata, person)
     named = {*metadata_columns(metadata), *(arguments.domain.columns if arguments.domain else ())}
-    if person is not None and person not in named:
-        rule = f"must be a column that metadata or domain names: {sorted(named)}"
-        raise check.Refused("person", person, rule, f"try {{{person!r}: {{'sdtype': 'id'}}}}")
+    if person is not None:
+        of, also = "a column that metadata or domain names", ", or named there as {'sdtype': 'id'}"
+        check.one_of("person", person, sorted(named), also, of=of)
     return {name: kind.words for name, kind in known.items()}
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 from sdv_plausible.fit.public_table import starts
 from sdv_plausible.fit.rows import LOOKED_AT, Rows
 from sdv_plausible.models.bayesian_network import HasStructure
-from sdv_plausible.privacy.checks import listed
+from sdv_plausible.privacy.checks import all_there, listed
 from sdv_plausible.questions.transcript import NoisyAnswer
 from sdv_plausible.rules.checking import check_rows
 from sdv_plausible.rules.rule_set import RuleSet
@@ -219,9 +219,7 @@ def compared(
         If the table lacks a declared column.
     """
     needed = {name for rule in rules.rules for name in rule.columns} | set(declared.names)
-    absent = sorted(needed - set(rules.added) - set(frame.columns))
-    if absent:
-        raise ValueError(f"data lacks the declared columns {absent}; it has {list(frame.columns)}")
+    all_there("data", sorted(needed - set(rules.added)), list(frame.columns))
     known = {name: (as_read(declared, name, specs), declared.says_missing(name)) for name in declared.names}
     lines: list[str] = []
     return (*check_rows(rules, known, frame, lines.append), lines)

@@ -7,7 +7,7 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, one_of
 
 _HOMES: dict[str, tuple[str, str, dict[str, Any]]] = {  # module, class, options
     "bayesian_network": ("adaptive.adaptive_network", "AdaptiveNetwork", {}),
@@ -30,25 +30,19 @@ def make_learner(model: Any) -> Any:
     # ``"uniform"`` (nothing is learned), or a :class:`sdv_plausible.models.base.Learner`.
     from sdv_plausible.models.base import Learner
 
-    if isinstance(model, str):
-        return named_learner(model)
     if not isinstance(model, Learner):
-        rule = "must be a name or a learner: derive your own from sdv_plausible.models.base.Learner"
-        raise Refused("model", model, rule)
+        return named_learner(model)
     if model.public is not None:
-        raise Refused.saying(
-            "public",
-            "public must be no parameter of the learner: give the table as public= to the synthesizer, whose "
-            "ledger names it",
-        )
+        rule = "must be no parameter of the learner"
+        way_out = "give the table as public= to the synthesizer, whose ledger names it"
+        raise Refused("public", model.public, rule, way_out)
     return model
 
 
 def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **of_paper: Any) -> Any:
     """Build a learner from plain words, as the command line and files have them."""
     # ``of_paper`` holds ``OF_PAPER``: with one of them, ``"bayesian_network"`` is the paper's.
-    if model not in NAMES:
-        raise Refused("model", model, f"must be one of {', '.join(NAMES)}, or a learner object")
+    one_of("model", model, NAMES, ", or a learner")
     made, usual = _made(model)
     network = _made("independent")[0] if of_paper else made
     if model == "bayesian_network":
@@ -78,10 +72,7 @@ def words_of(model: Any) -> dict[str, Any]:
     words["accounting"] = "proved"
     if isinstance(model, str):
         return {"model": model, **words}
-    place = f"{type(model).__module__}.{type(model).__name__}"
-    known = [name for name, (module, made, _) in _HOMES.items() if f"{__name__}.{module}.{made}" == place]
-    name = next((name for name in known if type(model) is _made(name)[0]), None)
-    if name is None:
+    if (name := _name_of(model)) is None:
         return words
     given = {f.name: getattr(model, f.name) for f in fields(model)}
     own = {name: given.pop(name) for name in OF_PAPER if name in given}
@@ -92,7 +83,14 @@ def words_of(model: Any) -> dict[str, Any]:
 
 def is_ours(learner: Any) -> bool:
     """Whether a learner is one of this package: what it plans by is known."""
-    return "model" in words_of(learner)
+    return isinstance(learner, str) or _name_of(learner) is not None
+
+
+def _name_of(learner: Any) -> str | None:
+    """The first name of a learner's class; none of another's class."""
+    place = f"{type(learner).__module__}.{type(learner).__name__}"
+    known = [name for name, (module, made, _) in _HOMES.items() if f"{__name__}.{module}.{made}" == place]
+    return next((name for name in known if type(learner) is _made(name)[0]), None)
 
 
 def learner_of(words: Mapping[str, Any]) -> Any:

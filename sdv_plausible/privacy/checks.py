@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -12,6 +13,8 @@ import numpy.typing as npt
 
 _LARGEST_INTEGER = 2**63 - 1
 _PLAIN = (str, bytes, int, float, complex, np.generic, type(None))
+_SUGGESTED = 100  # letters of a word for which another one is sought
+_LONGEST = 4096  # bits of a whole number that is shown; Python writes none of many more
 _FEW = 4  # of a range, a split, some locales
 SMALLEST_DELTA = (
     1e-300  # of a whole release; below about 1e-308 doubles lose their digits, and a delta is charged too low
@@ -66,11 +69,51 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
+def suggestion(word: str, known: Collection[str]) -> str:
+    """``"; did you mean 'x'?"`` if another known word is like this one, else nothing."""
+    near = difflib.get_close_matches(word[:_SUGGESTED], sorted({*known} - {word}), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def one_of(name: str, value: Any, known: Collection[str], also: str = "", *, of: str = "") -> str:
+    """Return value if it is one of the known words, else raise Refused with them, and the nearest.
+
+    Parameters
+    ----------
+    name : str
+        The parameter.
+    value : object
+        What was given.
+    known : collection of str
+        The words.
+    also : str
+        What may be given besides, to follow them.
+    of : str
+        What they are, if they are names, of which the first few are shown.
+    """
+    if isinstance(value, str) and value in known:
+        return value
+    *first, last = (f'"{word}"' for word in known)
+    rule = f"{of}: {listed([*known])}" if of else " or ".join([", ".join(first), last] if first else [last])
+    near = suggestion(value, known) if isinstance(value, str) else ""
+    raise Refused(name, value, f"must be {rule}{also}{near}")
+
+
+def all_there(what: str, declared: Collection[str], names: Sequence[str]) -> None:
+    """Raise ValueError unless a table has every declared column."""
+    if absent := [name for name in declared if name not in names]:
+        near = suggestion(absent[0], [*map(str, names)])
+        raise ValueError(
+            f"{what} lacks the declared columns {absent}; it has {listed([*map(str, names)])}{near}"
+        )
+
+
 def _is_plain(value: Any) -> bool:
-    """Whether a value can be no table, nor a part of one."""
+    """Whether a value can be no table, nor a part of one, and is short enough to be written."""
     if isinstance(value, (tuple, list)):
-        return len(value) <= _FEW and all(isinstance(one, _PLAIN) for one in value)
-    return isinstance(value, (type, *_PLAIN))
+        return len(value) <= _FEW and all(isinstance(one, _PLAIN) and _is_plain(one) for one in value)
+    is_long = isinstance(value, int) and value.bit_length() > _LONGEST
+    return isinstance(value, (type, *_PLAIN)) and not is_long
 
 
 def positive(name: str, value: Any, hint: str = "") -> float:
@@ -111,11 +154,8 @@ def share_of_delta(name: str, value: Any, hint: str = "") -> float:
 
 def failure(name: str, value: Any, hint: str = "") -> float:
     """Return value as a float if it is 0, 1 or a share of a delta, else raise Refused."""
-    return (
-        probability(name, value, hint)
-        if value in (0, 1)
-        else share_of_delta(name, probability(name, value, hint), hint)
-    )
+    known = probability(name, value, hint)
+    return known if known in (0, 1) else share_of_delta(name, known, hint)
 
 
 def rate(name: str, value: Any, hint: str = "") -> float:
@@ -123,11 +163,12 @@ def rate(name: str, value: Any, hint: str = "") -> float:
     return _number(name, value, lambda x: 0 < x <= 1, "must be above 0 and at most 1", hint)
 
 
-def whole(name: str, value: Any, minimum: int, hint: str = "") -> int:
-    """Return value as an int if it is a whole number of at least `minimum`, else raise Refused."""
+def whole(name: str, value: Any, minimum: int, hint: str = "", *, most: int = _LARGEST_INTEGER) -> int:
+    """Return value as an int if it is a whole number from `minimum` to `most`, else raise Refused."""
     ok = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= minimum
-    if not ok:
-        raise Refused(name, value, f"must be a whole number of at least {minimum}", hint)
+    if not ok or value > most:
+        rule = f"from {minimum} to {most:,}" if ok or most < _LARGEST_INTEGER else f"of at least {minimum}"
+        raise Refused(name, value, f"must be a whole number {rule}", hint)
     return int(value)
 
 
@@ -164,10 +205,20 @@ def finite_array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 
 def _number(name: str, value: Any, rule: Callable[[float], bool], text: str, hint: str) -> float:
-    ok = isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and math.isfinite(value)
-    if not ok or not rule(value):
+    number = _as_float(value)
+    if not math.isfinite(number) or not rule(number):
         raise Refused(name, value, text, hint)
-    return float(value)
+    return number
+
+
+def _as_float(value: Any) -> float:
+    """A number as a double; infinite beyond all doubles, and NaN for what is none, as truth values are."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _tail(hint: str) -> str:

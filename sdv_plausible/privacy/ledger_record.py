@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any
+
+from sdv_plausible.privacy.checks import shown
 
 PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
 TOTAL = "Total epsilon "
@@ -104,16 +106,22 @@ class LedgerRecord:
         """Read the plain form, :meth:`~sdv_plausible.PrivacyLedger.to_dict`."""
         try:
             record = cls(
-                headline=_text(plain["headline"]),
-                words=Words.of(plain),
-                epsilon=_number(plain["epsilon"]),
-                delta=_number(plain["delta"]),
-                unit=_text(plain["unit"]),
-                neighbours=_text(plain["neighbours"]),
-                entries=tuple(_entry(entry) for entry in plain["entries"]),
-                not_covered=tuple(_text(item) for item in plain["not_covered"]),
+                headline=_text(plain, "headline"),
+                epsilon=_number(plain, "epsilon"),
+                delta=_number(plain, "delta"),
+                unit=_text(plain, "unit"),
+                neighbours=_text(plain, "neighbours"),
+                entries=tuple(map(_entry, _list(plain, "entries", Mapping))),
+                not_covered=tuple(_list(plain, "not_covered", str)),
+                words=Words.of(
+                    {
+                        **plain,
+                        "said": _list({"said": (), **plain}, "said", str),
+                        "meaning": _text({"meaning": "", **plain}, "meaning"),
+                    }
+                ),
             )
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(
                 f"this is no privacy ledger ({error}): give what ledger.to_json() or --ledger wrote"
             ) from None
@@ -177,22 +185,32 @@ def rounded_up(figure: float, digits: int = 3) -> str:
 
 
 def _entry(entry: Mapping[str, Any]) -> RecordedEntry:
-    cost = entry["epsilon"]
-    texts = {name: _text(entry[name]) for name in _TEXTS}
-    parts = tuple(_text(part) for part in entry.get("parts", ()))
-    return RecordedEntry(**texts, epsilon=None if cost is None else _number(cost), parts=parts)
+    cost = None if entry["epsilon"] is None else _number(entry, "epsilon")
+    texts = {name: _text(entry, name) for name in _TEXTS}
+    return RecordedEntry(**texts, epsilon=cost, parts=tuple(_list({"parts": (), **entry}, "parts", str)))
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} in the place of a text")
-    return value
+def _list(plain: Mapping[str, Any], name: str, of: type[Any]) -> Sequence[Any]:
+    found = plain[name]
+    if not isinstance(found, (list, tuple)) or not all(isinstance(one, of) for one in found):
+        raise TypeError(
+            f"{name} ({shown(type(found))}) must be a list of {'texts' if of is str else 'entries'}"
+        )
+    return found
 
 
-def _number(value: object) -> float:
+def _text(plain: Mapping[str, Any], name: str) -> str:
+    found = plain[name]
+    if not isinstance(found, str):
+        raise TypeError(f"{name} ({shown(found)}) must be a text")
+    return found
+
+
+def _number(plain: Mapping[str, Any], name: str) -> float:
     """Return a number; where there is no claim, null stands in the place of one."""
-    if value is None:
+    found = plain[name]
+    if found is None:
         return math.inf
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-        raise TypeError(f"{value!r} in the place of a number")
-    return float(value)
+    if isinstance(found, bool) or not isinstance(found, (int, float)) or not found >= 0:
+        raise TypeError(f"{name} ({shown(found)}) must be a number of at least 0")
+    return float(found)

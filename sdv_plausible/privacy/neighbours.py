@@ -40,10 +40,9 @@ class Person:
             raise check.Refused(
                 "person", self.column, "must name the column that says whose a row is, or be None"
             )
-        rows = check.whole("rows", self.rows, 1, "it bounds the rows used of each person; try 5")
-        if rows > MOST_ROWS:
-            raise check.Refused("rows", rows, f"must be at most {MOST_ROWS:,}", "try 5")
-        object.__setattr__(self, "rows", int(rows))  # numpy's numbers are in no file
+        why = "it bounds the rows used of each person; try 5"
+        rows = check.whole("rows", self.rows, 1, why, most=MOST_ROWS)
+        object.__setattr__(self, "rows", rows)  # numpy's numbers are in no file
 
 
 def person_of(column: str | None, rows: int) -> Person | str | None:
@@ -72,8 +71,7 @@ class Neighbours:
     @classmethod
     def parse(cls, relation: Relation, person: str | Person | None) -> Neighbours:
         """Read the synthesizer's arguments ``neighbours`` and ``person``."""
-        if relation not in RELATIONS:
-            raise check.Refused("neighbours", relation, 'must be "add_remove" or "replace_one"')
+        check.one_of("neighbours", relation, RELATIONS)
         who = person if isinstance(person, Person) or person is None else Person(person)
         if who is None:
             return cls(replace=relation == "replace_one")

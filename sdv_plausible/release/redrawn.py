@@ -78,8 +78,7 @@ def redrawn_models(
     """Models from answers drawn again, each with fresh noise."""
     # Those of the "population" vary as another sample of rows would have them vary, besides the noise.
     check.whole("num_tables", num_models, 2, "one table shows no variance: try 20")
-    if about not in get_args(About):
-        raise check.Refused("about", about, 'must be "population" or "table"')
+    check.one_of("about", about, get_args(About))
     if about == "population" and rows_per_unit > 1:
         rule = f"takes rows as independent, and a person may have {rows_per_unit} of them"
         raise check.Refused("about", about, rule, 'give about="table": of the rows used')

@@ -64,7 +64,7 @@ class Determined(MakingRule):
         if not isinstance(mapping, Mapping) or not mapping:
             named = shown(mapping)
             raise ValueError(f"Determined: mapping ({named}) must name a value for each of {shown(by)}")
-        check_values("Determined: mapping's values", (*mapping.values(), otherwise))
+        check_values("Determined: otherwise and the mapping's values", (*mapping.values(), otherwise))
         self.mapping, self.otherwise = dict(mapping), otherwise
         self._by = [self._parts(given) for given in self.mapping]
 
@@ -209,6 +209,8 @@ class Determined(MakingRule):
         by, mapping = entry["by"], entry["mapping"]
         names = [by] if isinstance(by, str) else by
         if not isinstance(mapping, Mapping):
+            if not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in mapping):
+                raise ValueError("Determined: mapping must be a list of pairs [cells, value]")
             mapping = {tuple(given) if len(names) > 1 else given[0]: value for given, value in mapping}
         return cls(entry["column"], names, mapping, entry.get("otherwise"))
 

@@ -76,8 +76,8 @@ class Inequality(MakingRule):
             raise ValueError(f"Inequality: strict ({shown(self.strict)}) must be true or false")
         if self.most is not None:
             check.non_negative("most", self.most, "give the largest distance, such as 30, or None")
-        if self.unit is not None and self.unit not in UNITS:
-            raise ValueError(f"Inequality: unit ({shown(self.unit)}) must be one of {list(UNITS)}, or None")
+        if self.unit is not None:
+            check.one_of("Inequality: unit", self.unit, UNITS, ", or None")
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,11 @@ from typing import Any
 import pandas as pd
 
 import sdv_plausible.rules as kinds
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, suggestion
 from sdv_plausible.rules.rule import Rule
 from sdv_plausible.table.cells.values import write_value
-from sdv_plausible.table.declared.words import suggestion
+from sdv_plausible.table.declared.domain_file import read_json
 from sdv_plausible.utils.json_forms import read
-from sdv_plausible.utils.strict_json import strict_json
 from sdv_plausible.utils.whole_files import write_whole
 
 
@@ -33,6 +32,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple, set, frozenset, range)):
         return [_plain(inner) for inner in value]
     return None if pd.isna(value) is True else write_value(value)
+
+
+def _plain_parts(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for part, value in given.items():
+        try:
+            yield part, _plain(value)
+        except ValueError as error:
+            raise ValueError(f"{part}: {error}") from None
 
 
 def rule_from_dict(entry: Any) -> Rule:
@@ -58,7 +65,7 @@ def rule_from_dict(entry: Any) -> Rule:
     given = {part: value for part, value in entry.items() if part != "rule"}
     made: type[Rule] = getattr(kinds, kind.of)
     try:
-        parts = read(kind.form, _plain(given), SHARED)
+        parts = read(kind.form, dict(_plain_parts(given)), SHARED)
     except (ValueError, RecursionError) as error:
         with suppress(TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
             made.from_dict(given)  # whose words are plainer, where it refuses them, too
@@ -69,11 +76,9 @@ def rule_from_dict(entry: Any) -> Rule:
 def read_rules(rules: Any) -> list[Rule]:
     """Rules as the ``rules`` argument takes them: a list, or the path of a JSON file."""
     if isinstance(rules, (str, Path)):
-        try:
-            rules = strict_json(Path(rules).read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise Refused.saying("rules", f"rules ({str(rules)!r}) is not a JSON file: {error}") from error
-    if isinstance(rules, (Rule, Mapping, str)) or not isinstance(rules, Iterable):
+        rules = read_json(Path(rules), "rules", "or a list of rules")
+    is_list = isinstance(rules, Iterable) and getattr(rules, "ndim", 1) == 1
+    if isinstance(rules, (Rule, Mapping, str)) or not is_list:
         raise Refused("rules", type(rules), "must be a list of rules, or the path of a file of them")
     return [rule if isinstance(rule, Rule) else rule_from_dict(rule) for rule in rules]
 

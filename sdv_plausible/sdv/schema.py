@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from sdv.errors import InvalidDataError
 
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, one_of
 from sdv_plausible.table.columns.column_document import schema_of
 from sdv_plausible.table.declared.column_types import metadata_columns, person_words
 from sdv_plausible.table.declared.declarations import says_written
@@ -46,8 +46,7 @@ def with_person(metadata: Any, name: str | None, domain: Any) -> Any:
     if name is None or not hasattr(metadata, "to_dict") or not hasattr(type(metadata), "load_from_dict"):
         return metadata
     columns = metadata_columns(metadata)
-    if name not in columns:
-        raise Refused("person", name, f"must be one of the metadata's columns: {sorted(columns)}")
+    one_of("person", name, columns, of="one of the metadata's columns")
     declared = columns if says_written(domain) else {} if domain is None else domain.columns
     words, document = person_words(name, columns[name], declared), metadata.to_dict()
     if words == columns[name]:

@@ -15,7 +15,7 @@ from sdv_plausible.fit.plan import Plan, epsilon_for
 from sdv_plausible.fit.public_table import PublicTable
 from sdv_plausible.mechanism.privacy_tests.base import PrivacyTest
 from sdv_plausible.mechanism.privacy_tests.settings import TestName
-from sdv_plausible.privacy.checks import Refused, truth
+from sdv_plausible.privacy.checks import one_of, truth
 from sdv_plausible.privacy.neighbours import Person, Relation
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.sdv import shown
@@ -128,8 +128,9 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
             from sdv_plausible.fit.options import refuse_moved  # which knows all options
 
             refuse_moved(type(self).__name__, moved)
-        truth("enforce_min_max_values", enforce_min_max_values)  # SDV would show what was given instead
-        truth("enforce_rounding", enforce_rounding)
+        # SDV knows Python's truth values alone, and would show what was given instead
+        enforce_min_max_values = truth("enforce_min_max_values", enforce_min_max_values)
+        enforce_rounding = truth("enforce_rounding", enforce_rounding)
         sdv_sets = ("metadata", "enforce_min_max_values", "enforce_rounding", "locales")
         for name in PARAMETERS:
             if name not in sdv_sets:
@@ -226,8 +227,7 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
             have been detected, which holds values of the rows: its schema alone. So is ``"modified"``, as
             constraints and ``person`` changed it, and of objects that were copied or read from a file.
         """
-        if version not in ("original", "modified"):
-            raise Refused("version", version, 'must be "original" or "modified"')
+        one_of("version", version, ("original", "modified"))
         given = vars(self).get("_given")
         written = None if given is None else given.copy(self._table_name)
         if version == "original" and written is not None and not self._has_voted_types:

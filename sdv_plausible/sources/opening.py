@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_plausible.privacy.checks import all_there
 from sdv_plausible.sources.clusters import DaskSource
 from sdv_plausible.sources.found_files import (
     CsvSource,
@@ -64,9 +65,7 @@ def open_source(
     twice = sorted({name for name in types if list(found.names).count(name) > 1})
     if twice:
         raise ValueError(f"source has several columns named {twice}: rename them, every column needs its own")
-    absent = [name for name in types if name not in found.names]
-    if absent:
-        raise ValueError(f"source lacks the declared columns {absent}; it has {list(found.names)[:20]}")
+    all_there("source", types, found.names)
     modelled = {name: column.sdtype for name, column in types.items() if column.is_modelled}
     check_storage(found.empty(list(types)), modelled)
     return found

@@ -43,7 +43,7 @@ def write_whole(
     # first moment that the file is in its place. Without ``replace`` a file that is there by then stays, and
     # a FileExistsError says so: of two that are written at once the first one is there.
     path, target = Path(path), Path(os.path.realpath(path))
-    with part_folder(target.parent) as folder:
+    with part_folder(target.parent) as folder, _named(path):
         temporary = folder / path.name
         if callable(content):
             content(temporary)
@@ -61,6 +61,18 @@ def write_whole(
             _put_new(temporary, target)
         with suppress(OSError):  # Windows opens no folder, and some file systems cannot
             _sync_folder(target.parent)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Have an error of the operating system, as of a full disk, name a file or folder of the caller."""
+    try:
+        yield
+    except OSError as error:
+        inner = error.filename is None or PREFIX in os.fsdecode(error.filename)
+        if error.errno is None or not inner:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 @contextmanager
@@ -89,9 +101,11 @@ def part_folder(parent: Path) -> Iterator[Path]:
     # It is on the file system of the place where they belong, so that the last step is a rename; and files in
     # it are made anew, with the permissions that the user's files have.
     remove_leftovers(parent)
-    folder, lock = _locked_folder(parent)
+    with _named(parent):
+        folder, lock = _locked_folder(parent)
     try:
-        yield folder
+        with _named(parent):
+            yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         if lock is not None:

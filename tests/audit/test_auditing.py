@@ -75,12 +75,12 @@ def test_a_synthesizer_that_fails_is_told_without_its_words(tmp_path) -> None:
 
 
 def test_without_time_nothing_is_begun() -> None:
-    found = audit.run(TABLE, CopyCat, seconds=-1.0, **SMALL)
+    found = audit.run(TABLE, CopyCat, seconds=0.0, **SMALL)
     assert {stage.verdict for stage in found.stages} == {"not computed"}
 
 
 def test_more_time_goes_on_with_what_is_there(tmp_path) -> None:
-    short = audit.run(TABLE, CopyCat, folder=tmp_path, seconds=-1.0, **SMALL)
+    short = audit.run(TABLE, CopyCat, folder=tmp_path, seconds=0.0, **SMALL)
     (tmp_path / "stage_attributes.json").unlink(missing_ok=True)
     longer = audit.run(TABLE, CopyCat, folder=tmp_path, resume=True, seconds=600.0, **SMALL)
     assert {stage.verdict for stage in short.stages} == {"not computed"}

@@ -65,7 +65,7 @@ NO_PART = {  # options, of which one plays no part -> it
     "--model correlated --split 0.2,0.3,0.5": "split",
     "--model independent --structure cfs": "structure",
     "--rows-per-person 3": "rows_per_person (3) needs person",
-    "--public-source Office": "public (NoneType) must be a DataFrame",
+    "--public-source Office": "public_source ('Office') needs public",
 }
 
 

@@ -19,7 +19,7 @@ def test_by_ending_or_by_name(tmp_path):
 def test_nothing_reads_it(tmp_path):
     with pytest.raises(ValueError, match=r"end in '\.docx'"):
         read_codebook(tmp_path / "book.docx")
-    with pytest.raises(ValueError, match="must be one of c45, csv"):
+    with pytest.raises(ValueError, match=r"format \('excel'\) must be one of c45, csv"):
         read_codebook(tmp_path / "book.csv", "excel")
 
 

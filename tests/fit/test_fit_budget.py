@@ -9,6 +9,7 @@ import pickle
 import re
 import threading
 from dataclasses import replace
+from fractions import Fraction
 
 import guarded
 import numpy as np
@@ -595,3 +596,20 @@ def test_two_charges_of_one_second_are_told_apart(tmp_path):
     assert drawn[0].when != drawn[1].when
     assert not budgets[1].holds(drawn[0].when, drawn[0].what)
     assert budgets[0].holds(drawn[0].when, drawn[0].what)
+
+
+@pytest.mark.parametrize(
+    "number", [np.float32(0.5), np.float64(0.5), np.int64(2), 2**70, Fraction(1, 2), pd.NA]
+)
+def test_numbers_of_other_libraries(tmp_path, number) -> None:
+    """What is a number becomes a double, in the file, too; what is none leaves no file."""
+    path = tmp_path / "b"
+    if isinstance(number, Fraction) or number is pd.NA:
+        with pytest.raises(
+            ValueError, match=r"^epsilon \((Fraction|NAType)\) must be a finite number above 0: "
+        ):
+            Budget(number, 1e-8, path)
+        assert not path.exists()
+        return
+    Budget(number, np.float32(1e-8), path)
+    assert Budget(float(number), float(np.float32(1e-8)), path).left(1e-9) == float(number)

@@ -122,7 +122,7 @@ def test_rules_need_their_columns():
     ("options", "told"),
     [
         ({"public": "file.csv"}, r"public \(str\) must be a DataFrame with rows"),
-        ({"public": people(5, 1)[:0]}, r"public \(an empty table\)"),
+        ({"public": people(5, 1)[:0]}, r"public \(DataFrame\) must be a DataFrame with rows"),
         ({"public": people(5, 1).assign(x=1)}, r"leave out \['x'\]"),
         ({"public": people(5, 1)[["ward", "ward"]]}, "once each"),
         ({"public": people(5, 1), "model": "independent"}, "goes with the default learner"),

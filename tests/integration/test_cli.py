@@ -558,7 +558,7 @@ def test_a_ledger_that_says_a_name_twice_has_no_papers(tmp_path, capsys):
         ("{}", (), "no privacy ledger"),
         ("\xff", (), "it is not JSON"),
         (None, ("--publication-date", "soon"), "must be a date such as"),
-        (None, ("--data-product-sector", "Sport"), "must be one of Technology"),
+        (None, ("--data-product-sector", "Sport"), 'must be "Technology"'),
         (None, ("-o", "ledger.json"), "are the same file"),
         (None, ("-o", "entry.txt"), "must end in .yaml"),
         (None, ("--conformance", "table.txt"), "must end in .md"),
@@ -618,7 +618,7 @@ def test_rules_hold_in_what_is_written(tmp_path, capsys):
     assert main(["synthesize", str(path), "-o", str(tmp_path / "p.csv"), *options]) == 2
     assert "is not a JSON file" in capsys.readouterr().err
     assert main(["check", str(path), "--rules", str(tmp_path / "none.json")]) == 2
-    assert "there is no rules file" in capsys.readouterr().err
+    assert "--rules: there is no file" in capsys.readouterr().err
 
 
 def test_a_command_imports_no_other(tmp_path):

@@ -359,6 +359,11 @@ def test_errors_name_the_column_and_the_way_out() -> None:
     metadata = metadata_from_columns(COLUMNS)
     with pytest.raises(ValueError, match=r"person \('house'\) must be one of the metadata's columns"):
         PlausibleDeniabilitySynthesizer(metadata, person="house")
+    of = {"source": table().drop(columns="home"), "domain": {"homes": {"sdtype": "id"}, **DECLARED}}
+    with pytest.raises(
+        ValueError, match=r"^person \('home'\) must be a column that .* did you mean 'homes'\?$"
+    ):
+        fit_source(person="home", scratch=".", **of)
     with pytest.raises(ValueError, match=r"person \(None\) must name the column"):
         PlausibleDeniabilitySynthesizer(metadata, person=Person(None, rows=4))
     synth = PlausibleDeniabilitySynthesizer(metadata, domain=DECLARED, person="home")

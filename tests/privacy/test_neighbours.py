@@ -83,7 +83,7 @@ def test_rows_of_nobody_are_refused():
     with pytest.raises(ValueError, match=r"^rows_per_person \(2\) needs person"):
         person_of(None, 2)
     for rows in (0, 2.5, True):
-        with pytest.raises(ValueError, match=r"^rows \(.*whole number of at least 1"):
+        with pytest.raises(ValueError, match=r"^rows \(.*whole number from 1 to"):
             Person("id", rows=rows)
 
 
@@ -105,5 +105,5 @@ def test_words_speak_of_people_where_a_unit_may_have_several_rows():
 
 def test_more_rows_of_a_person_than_doubles_add_up_are_refused():
     assert Person("home", rows=10**9).rows == 10**9
-    with pytest.raises(ValueError, match="rows .* must be at most 1,000,000,000"):
+    with pytest.raises(ValueError, match="rows .* must be a whole number from 1 to 1,000,000,000"):
         Person("home", rows=10**9 + 1)

@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sdv_plausible.privacy import checks as check
@@ -28,8 +29,8 @@ RULES = {
     "rate": (check.rate, [TINY, 1], [0, ABOVE, -1]),
     "whole": (
         lambda name, value, hint="": check.whole(name, value, 2, hint),
-        [2, 3, np.int8(5), 10**30],
-        [1, 0, -2],
+        [2, 3, np.int8(5), 2**63 - 1],
+        [1, 0, -2, 2**63, 10**30],
     ),
 }
 NO_NUMBERS = [
@@ -45,6 +46,10 @@ NO_NUMBERS = [
     Fraction(1, 2),
     1 + 0j,
     np.array([1.0]),
+    pd.NA,
+    np.complex128(1),
+    10**400,
+    10**5000,
 ]
 
 
@@ -58,8 +63,7 @@ def test_a_rule_holds_up_to_its_ends(rule):
     for value in (*bad, *NO_NUMBERS, *([2.0, 2.5, np.float64(3)] if rule == "whole" else [])):
         with pytest.raises(ValueError, match=r"^x \(.*\) must ") as error:
             function("x", value)
-        shown = type(value).__name__ if isinstance(value, np.ndarray | Decimal | Fraction) else repr(value)
-        assert shown in str(error.value)
+        assert check.shown(value) in str(error.value)
         assert not str(error.value).endswith(":")
 
 
@@ -106,3 +110,36 @@ def test_a_refusal_is_made_anew_from_its_sentence() -> None:
         assert str(type(refused)(str(refused))) == str(refused)
         assert str(pickle.loads(pickle.dumps(refused))) == str(refused)
         assert refused.field in ("k", "rules")
+
+
+def test_a_word_is_one_of_those_there_are():
+    assert check.one_of("noise", "paper", ("calibrated", "paper")) == "paper"
+    for value, says in (
+        ("papre", "noise ('papre') must be \"calibrated\" or \"paper\", or None; did you mean 'paper'?"),
+        (None, 'noise (None) must be "calibrated" or "paper", or None'),
+        (pd.NA, 'noise (NAType) must be "calibrated" or "paper", or None'),
+        (np.array(["a", "b"]), 'noise (ndarray) must be "calibrated" or "paper", or None'),
+    ):
+        with pytest.raises(Refused) as error:
+            check.one_of("noise", value, ("calibrated", "paper"), ", or None")
+        assert str(error.value) == says
+    with pytest.raises(
+        Refused, match=r"^person \('hom'\) must be a column: home, age; did you mean 'home'\?$"
+    ):
+        check.one_of("person", "hom", ("home", "age"), of="a column")
+    with pytest.raises(Refused, match=r'^x \(1\) must be "a"$'):
+        check.one_of("x", 1, ["a"])
+
+
+def test_no_word_is_suggested_to_whoever_wrote_it():
+    assert check.suggestion("numerical", ["numerical"]) == ""
+    assert check.suggestion("numeric", ["numerical", "categorical"]) == "; did you mean 'numerical'?"
+
+
+def test_a_column_that_is_lacking_is_named_beside_those_there_are():
+    check.all_there("t.csv", ["a"], ["b", "a"])
+    with pytest.raises(
+        ValueError,
+        match=r"^t lacks the declared columns \['specis'\]; it has species, 1; did you mean 'species'\?$",
+    ):
+        check.all_there("t", ["species", "specis"], ["species", 1])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import stat
+import tempfile
 import threading
 from pathlib import Path
 
@@ -42,6 +44,29 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, error
     with pytest.raises(error):
         write_whole(tmp_path / "new.txt", lambda path: half(path.with_name("a.txt")))
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def full(path):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), *path)
+
+
+def test_a_full_disk_is_told_with_the_file_that_was_to_be_there(tmp_path, monkeypatch):
+    """As the operating system tells it of an open file: without a name, or with that of the part."""
+    target = tmp_path / "a.txt"
+    for content in (lambda path: full(()), lambda path: full((str(path),))):
+        with pytest.raises(OSError, match=rf"No space left on device: '{target}'$"):
+            write_whole(target, content)
+    with pytest.raises(OSError, match=rf"No space left on device: '{tmp_path}'$"), part_folder(tmp_path):
+        full(())
+    other = r"No space left on device: '/elsewhere'$"  # one that names its file keeps it
+    with pytest.raises(OSError, match=other), part_folder(tmp_path):
+        full(("/elsewhere",))
+    with pytest.raises(OSError, match="^disk$"), part_folder(tmp_path):  # nor what is no system's
+        raise OSError("disk")
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda dir, prefix: full((f"{dir}/{prefix}x",)))
+    with pytest.raises(OSError, match=rf"No space left on device: '{tmp_path}'$"):
+        write_whole(target, "x")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path):

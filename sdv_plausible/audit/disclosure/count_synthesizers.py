@@ -44,8 +44,7 @@ def multinomial_dirichlet(
     weights = np.asarray(alpha, dtype=np.float64)
     if weights.ndim != 1 or len(weights) < 2 or not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError(f"alpha ({alpha!r}) must be two or more finite numbers >= 0; try (0.5, 0.5)")
-    if predictive not in ("plug_in", "posterior"):
-        raise ValueError(f'predictive ({predictive!r}) must be "plug_in" or "posterior"')
+    check.one_of("predictive", predictive, ("plug_in", "posterior"))
     _check_size(check.whole("n", n, 1), len(weights), _rows(m, n))
     tables = list(tables_of_counts(n, len(weights)))
     after = np.array(tables) + weights

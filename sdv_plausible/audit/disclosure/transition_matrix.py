@@ -99,8 +99,7 @@ class TransitionMatrix:
     neighbours: Relation = "replace_one"
 
     def __post_init__(self) -> None:
-        if self.neighbours not in RELATIONS:
-            raise ValueError(f"neighbours ({self.neighbours!r}) must be one of {RELATIONS}")
+        check.one_of("neighbours", self.neighbours, RELATIONS)
         expected = (len(self.tables), len(self.outcomes))
         if self.log_probabilities.shape != expected:
             raise ValueError(
@@ -244,8 +243,7 @@ class TransitionMatrix:
             which is what the caption of figure 1 of [AV] adds up.
         """
         check.non_negative("epsilon", epsilon)
-        if cells not in ("both", "rarer"):
-            raise ValueError(f'cells ({cells!r}) must be "both" or "rarer"')
+        check.one_of("cells", cells, ("both", "rarer"))
         exceeds = np.zeros(self.probabilities.shape, dtype=bool)
         limit = epsilon + ROUNDING
         both = cells == "both"

@@ -32,7 +32,7 @@ class Omega:
         whole = len(ends) == 2 and all(
             isinstance(e, (int, np.integer)) and not isinstance(e, bool) for e in ends
         )
-        if not whole or not 0 <= ends[0] <= ends[1]:
+        if not whole or not 0 <= ends[0] <= ends[1] < 2**63:
             raise _refused(value, "the number of attributes")
         return cls(int(ends[0]), int(ends[1]))
 

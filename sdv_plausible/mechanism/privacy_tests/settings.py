@@ -31,12 +31,10 @@ TESTS_BY_NAME: dict[str, type[PrivacyTest]] = {
 
 def read_test(test: Any) -> PrivacyTest:
     """The privacy test that the argument ``test`` names or is."""
-    if isinstance(test, str) and test in TESTS_BY_NAME:
-        return TESTS_BY_NAME[test]()
-    if not isinstance(test, PrivacyTest):
-        rule = 'must be "release", "randomized" or "deterministic", or one of them with its options'
-        raise check.Refused("test", test, rule, "such as ReleaseTest(k=20)")
-    return test
+    if isinstance(test, PrivacyTest):
+        return test
+    also = ", or one of them with its options, such as ReleaseTest(k=20)"
+    return TESTS_BY_NAME[check.one_of("test", test, TESTS_BY_NAME, also)]()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -63,14 +63,10 @@ class Latent(Learner):
     def __post_init__(self) -> None:
         check_floor(self.floor)
         check.whole("steps", self.steps, 1, "try 128")
-        check.whole("max_buckets", self.max_buckets, 2, "a column needs two buckets; try 10")
-        if self.max_buckets > _MOST_AIMED_AT:
-            raise ValueError(f"max_buckets ({self.max_buckets}) must be at most {_MOST_AIMED_AT}; try 10")
-        for name, most in (("latent", MOST_LATENT), ("hidden", MOST_HIDDEN)):
-            if check.whole(name, getattr(self, name), 1) > most:
-                raise ValueError(f"{name} ({getattr(self, name)}) must be at most {most}")
-        if not check.positive("sample", self.sample) <= 1:
-            raise ValueError(f"sample ({self.sample!r}) must be at most 1: it is a share of the rows")
+        check.whole("max_buckets", self.max_buckets, 2, "try 10", most=_MOST_AIMED_AT)
+        check.whole("latent", self.latent, 1, "try 8", most=MOST_LATENT)
+        check.whole("hidden", self.hidden, 1, "try 32", most=MOST_HIDDEN)
+        check.rate("sample", self.sample, "it is a share of the rows")
         check.non_negative("weight", self.weight)
 
     def check_neighbours(self, neighbours: Neighbours) -> None:

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, positive
 
 WEIGHT_STEP, VALUE_STEP = 2.0**-10, 2.0**-8
 LARGEST_WEIGHT, LARGEST_VALUE, LARGEST_MEAN = 8.0, 16.0, 8.0
@@ -138,7 +138,7 @@ def shapes(total: int, hidden: int, latent: int) -> dict[str, tuple[int, int]]:
 
 def check_floor(floor: float) -> None:
     """Raise unless the floor of the spread is in [1/32, 1]."""
-    if not (isinstance(floor, (int, float)) and LEAST_FLOOR <= floor <= 1):
+    if not LEAST_FLOOR <= positive("floor", floor) <= 1:
         raise Refused(
             "floor", floor,
             f"must be between {LEAST_FLOOR:g} and 1: it is the least standard deviation of an encoded "

@@ -101,11 +101,9 @@ class PaperNetwork(Learner):
         return None if isinstance(self.structure, str) else self.structure
 
     def __post_init__(self) -> None:
-        if isinstance(self.structure, str) and self.structure not in ("cfs", "independent"):
-            rule = 'must be "cfs", "independent" or a mapping {child: [parents]}'
-            raise check.Refused("structure", self.structure, rule)
-        if not isinstance(self.structure, (str, Mapping)):
-            raise check.Refused("structure", self.structure, "must be a name or a mapping {child: [parents]}")
+        if not isinstance(self.structure, Mapping):
+            also = ", or a mapping {child: [parents]}"
+            check.one_of("structure", self.structure, ("cfs", "independent"), also)
         if isinstance(self.structure, Mapping):
             lists = {child: _listed(child, parents) for child, parents in self.structure.items()}
             object.__setattr__(self, "structure", lists)
@@ -113,16 +111,11 @@ class PaperNetwork(Learner):
         if self.max_parents is not None:
             check.whole("max_parents", self.max_parents, 0, "or None for no bound")
         check.positive("concentration", self.concentration, "try 1.0")
-        if self.parameters not in ("mean", "posterior"):
-            raise check.Refused("parameters", self.parameters, 'must be "mean" or "posterior"')
-        if self.conditionals not in ("table", "normal"):
-            rule = 'must be "table" or "normal"; a linear regression on parents is not offered'
-            why = "the paper names it without its statistics or their sensitivity"
-            raise check.Refused("conditionals", self.conditionals, rule, why)
-        if self.noise not in ("calibrated", "paper"):
-            raise check.Refused("noise", self.noise, 'must be "calibrated" or "paper"')
-        if self.accounting not in ("proved", "paper"):
-            raise check.Refused("accounting", self.accounting, 'must be "proved" or "paper"')
+        check.one_of("parameters", self.parameters, ("mean", "posterior"))
+        why = "; a linear regression on parents is none: the paper names no statistics of it"
+        check.one_of("conditionals", self.conditionals, ("table", "normal"), why)
+        check.one_of("noise", self.noise, ("calibrated", "paper"))
+        check.one_of("accounting", self.accounting, ("proved", "paper"))
         if self.accounting == "paper" and self.noise != "paper":
             raise check.Refused(
                 "accounting", "paper", 'needs noise="paper": the printed formulas are for the printed noise'

@@ -38,8 +38,10 @@ class PrivacyFilter(ABC):
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        check.positive("epsilon", self.epsilon, "it is the total of all fits; try 1.0")
-        check.delta("delta", self.delta, "it is the failure probability of all fits together; try 1e-8")
+        epsilon = check.positive("epsilon", self.epsilon, "it is the total of all fits; try 1.0")
+        why = "it is the failure probability of all fits together; try 1e-8"
+        object.__setattr__(self, "epsilon", epsilon)  # files hold no numbers of numpy
+        object.__setattr__(self, "delta", check.delta("delta", self.delta, why))
 
     @property
     @abstractmethod

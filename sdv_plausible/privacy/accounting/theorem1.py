@@ -32,10 +32,7 @@ class Theorem1Choice(NamedTuple):
 
 def check_noise(noise: str) -> None:
     """Raise unless noise names a noise of the randomised test."""
-    if noise not in ("discrete_laplace", "laplace"):
-        raise check.Refused(
-            "threshold_noise", noise, 'must be "discrete_laplace" (what RandomizedTest draws) or "laplace"'
-        )
+    check.one_of("threshold_noise", noise, ("discrete_laplace", "laplace"))
 
 
 def log_pass_probability(

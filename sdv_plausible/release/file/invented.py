@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, suggestion
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.file.schema import Column
-from sdv_plausible.table.declared.words import MODELLED_SDTYPES, suggestion
+from sdv_plausible.table.declared.words import MODELLED_SDTYPES
 
 LOCALE = r"[a-z]{2,3}(_[A-Z]{2})?"
 Place = tuple[int, int]

@@ -139,6 +139,8 @@ class Release(ManyRows):
             from sdv_plausible.privacy.noise.recipients import recipient_coins  # for named recipients
 
             coins = recipient_coins(secret, recipient, self.digest)
+        if not isinstance(given, (Mapping, type(None))):
+            raise check.Refused("given", given, "must be a mapping", "such as {'sex': 'f'}")
         return sample_table(
             int(num_rows),
             dict(given or {}),
@@ -295,8 +297,8 @@ class Release(ManyRows):
             hashlib.sha256(data).hexdigest(),
         ):
             raise ValueError(
-                f"{str(path)!r} is not the release that was expected: its sha256 is {release.digest}, not "
-                f"{expect_sha256}. Ask for the file again, or for the digest"
+                f"{str(path)!r} is not the release that was expected: its sha256 is {release.digest}, and "
+                f"expect_sha256 is {expect_sha256!r:.99}. Ask for the file again, or for the digest"
             )
         return release
 

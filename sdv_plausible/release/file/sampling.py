@@ -6,7 +6,7 @@ The model's columns decoded, the others made up, in the order and types of the t
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -141,8 +141,8 @@ def _known(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> dict[i
 
 def _uniform(names: Sequence[str], given: Mapping[str, Any], domain: Domain) -> list[int]:
     """Numbers of the columns that are drawn uniformly ([DS], Algorithm 2: A_U)."""
-    unknown = sorted(set(names) - set(domain.names))
-    if isinstance(names, str) or unknown:
+    is_list = isinstance(names, Iterable) and not isinstance(names, str)
+    if not is_list or not all(isinstance(name, str) and name in domain.names for name in names):
         raise Refused("uniform", names, f"must be a list of modelled columns, some of {list(domain.names)}")
     both = sorted(set(names) & set(given))
     if both:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sdv_plausible.privacy.checks import one_of
 from sdv_plausible.privacy.ledger_record import PUBLIC, LedgerRecord, rounded_up
 
 if TYPE_CHECKING:
@@ -250,8 +251,8 @@ def _check_known(known: Mapping[str, object]) -> None:
                 raise ValueError(f"{name} ({value!r}) must be a list of texts, such as ['A. Person']")
         elif not _is_text(value):
             raise ValueError(f"{name} ({value!r}) must be text: {field.hint}")
-        if field.choices and value not in field.choices:
-            raise ValueError(f"{name} ({value!r}) must be one of {', '.join(field.choices)}")
+        if field.choices:
+            one_of(name, value, field.choices)
     date = known.get("publication_date")
     if date is not None and not _is_date(str(date)):
         raise ValueError(f"publication_date ({date!r}) must be a date such as 2026-01-31")

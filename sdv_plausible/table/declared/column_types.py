@@ -12,6 +12,7 @@ from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.column_document import TYPE_WORDS
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.declarations import given_file, says_written
+from sdv_plausible.table.declared.domain_file import read_json
 from sdv_plausible.table.declared.specifications import declared_attribute, told_sdtype
 from sdv_plausible.table.declared.words import (
     MODELLED_SDTYPES,
@@ -22,7 +23,6 @@ from sdv_plausible.table.declared.words import (
     is_invented,
     sdtype_of,
 )
-from sdv_plausible.utils.strict_json import strict_json
 
 _RELEASED = (
     "columns", "primary_key", "alternate_keys", "column_relationships", "METADATA_SPEC_VERSION",
@@ -81,10 +81,7 @@ def _table_and_columns(metadata: Any) -> tuple[Mapping[Any, Any], Mapping[Any, A
     """A table's document and its columns; either is empty where there is none."""
     document: Any = metadata.to_dict() if hasattr(metadata, "to_dict") else metadata
     if isinstance(metadata, (str, os.PathLike)):
-        try:
-            document = strict_json(Path(metadata).read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ValueError(f"metadata ({str(metadata)!r}) is not a JSON file: {error}") from error
+        document = read_json(Path(metadata), "metadata", "or SDV's Metadata")
     if document is None:
         return {}, {}
     if not isinstance(document, Mapping):

@@ -6,9 +6,9 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, one_of, suggestion, whole
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.table.cells.forms import LONGEST_TEXT, is_text
 from sdv_plausible.table.columns.cell_texts import ColumnType
@@ -25,7 +25,6 @@ from sdv_plausible.table.declared.words import (
     check_keys,
     check_words,
     read_words,
-    suggestion,
 )
 from sdv_plausible.table.learned.bounds import Bounds, bounds_of, is_wide
 from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
@@ -168,10 +167,8 @@ def _usual(name: str, spec: Mapping[str, Any]) -> Attribute:
 
 def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs: Specs) -> Declarations:
     """Read the ``domain`` argument of the synthesizer."""
-    if undeclared not in ("infer", "private"):
-        raise Refused("undeclared", undeclared, 'must be "infer" or "private"')
-    if not isinstance(max_bins, int) or isinstance(max_bins, bool) or not 2 <= max_bins <= MOST_BINS:
-        raise Refused("max_bins", max_bins, f"must be a whole number from 2 to {MOST_BINS:,}", "try 100")
+    one_of("undeclared", undeclared, get_args(Undeclared))
+    max_bins = whole("max_bins", max_bins, 2, "try 100", most=MOST_BINS)
     spelled = {name: spec["number_format"] for name, spec in specs.items() if spec.get("number_format")}
     if domain is None:
         return Declarations({}, undeclared, number_formats=spelled)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, listed, suggestion
 from sdv_plausible.table.cells.values import write_value
 from sdv_plausible.table.columns.domain import (
     Attribute,
@@ -28,7 +28,7 @@ from sdv_plausible.table.columns.domain import (
     written_looks,
 )
 from sdv_plausible.table.declared.specifications import told_sdtype
-from sdv_plausible.table.declared.words import check_names, read_words, suggestion
+from sdv_plausible.table.declared.words import check_names, read_words
 from sdv_plausible.utils.strict_json import strict_json
 from sdv_plausible.utils.whole_files import write_whole
 
@@ -172,6 +172,12 @@ class DomainFile:
         """Read what :meth:`to_dict` wrote, or a bare mapping from names to words."""
         if not isinstance(document.get("schema"), str):
             check_names(document, what)
+            inner = document.get("columns")
+            if isinstance(inner, Mapping) and inner and all(isinstance(w, Mapping) for w in inner.values()):
+                raise ValueError(
+                    f"{what}: the key 'schema' is not there, and 'columns' declares {listed([*inner])}: add "
+                    f'"schema": "{SCHEMA}"'
+                )
             return cls(columns=document)
         if document["schema"] != SCHEMA:
             raise ValueError(
@@ -200,12 +206,15 @@ class DomainFile:
         )  # fmt: skip
 
 
-def read_json(path: Path) -> Any:
-    """A JSON document in which no name occurs twice."""
+def read_json(path: Path, name: str = "domain", also: str = 'declarations, or "written"') -> Any:
+    """A JSON document in which no name occurs twice, for a parameter that may hold something else, too."""
     try:
         return strict_json(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, IsADirectoryError) as error:
+        said = f"{error.strerror}; {name} must be the path of a file that is there, {also}"
+        raise OSError(error.errno, said, str(path)) from None
     except ValueError as error:
-        raise Refused.saying("domain", f"domain ({str(path)!r}) is not a JSON file: {error}") from error
+        raise Refused.saying(name, f"{name} ({str(path)!r}) is not a JSON file: {error}") from error
 
 
 def digest(words: Any) -> str:

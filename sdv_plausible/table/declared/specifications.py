@@ -11,18 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, suggestion
 from sdv_plausible.table.cells.date_texts import figures_format, in_figures, shows_months
 from sdv_plausible.table.cells.dates import format_unit, resolution_step
 from sdv_plausible.table.columns.column_document import Provenance
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
-from sdv_plausible.table.declared.words import (
-    CATEGORIES,
-    MODELLED_SDTYPES,
-    check_keys,
-    read_words,
-    suggestion,
-)
+from sdv_plausible.table.declared.words import CATEGORIES, MODELLED_SDTYPES, check_keys, read_words
 
 SINGLES = 2  # times the bins: up to so many values of a range stay single values
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import difflib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, suggestion
 from sdv_plausible.table.cells.forms import LONGEST_NAME, is_text
 from sdv_plausible.table.cells.values import write_value
 from sdv_plausible.table.columns import column_document
@@ -49,13 +48,7 @@ def check_table_name(name: Any) -> None:
     """Refuse a name of a table that no file can hold."""
     if not is_text(name, LONGEST_NAME) or not name:
         rule = f"must be a text of 1 to {LONGEST_NAME:,} whole letters"
-        raise Refused("table_name", name if isinstance(name, str) else type(name), rule, "try 'table'")
-
-
-def suggestion(word: str, known: Collection[str]) -> str:
-    """``"; did you mean 'x'?"`` if a known word is like this one, else nothing."""
-    near = difflib.get_close_matches(word, sorted(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+        raise Refused("table_name", name, rule, "try 'table'")
 
 
 def check_keys(name: str, spec: Mapping[Any, Any]) -> None:

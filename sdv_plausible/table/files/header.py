@@ -60,7 +60,7 @@ def check_names(
             )
     if len(header) == 1 and header[0] not in {*declared, *known}:
         _check_single(path, header[0])
-    if absent := [name for name in declared if name not in header]:
+    if absent := [name for name in declared if name not in header]:  # those there are may be a record's cells
         raise ValueError(f"{path}: the header line lacks the declared columns {absent}")
     return header
 

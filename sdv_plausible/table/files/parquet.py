@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, all_there
 from sdv_plausible.table.cells.dates import of_arrow, within_years
 from sdv_plausible.table.cells.distinct import as_objects
 from sdv_plausible.table.cells.forms import canonical
@@ -70,9 +70,7 @@ def read_parquet(
             "'numerical'}}",
         )
     header = parquet_columns(path)
-    absent = [name for name in types if name not in header]
-    if absent:
-        raise ValueError(f"{path}: the file lacks the declared columns {absent}")
+    all_there(f"{path}: the file", types, header)
     names = [name for name in header if name in types]
     try:
         table = _parquet().read_table(path, columns=names)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.fit.options import MODELS as ALL_MODELS
@@ -12,7 +13,7 @@ from sdv_plausible.fit.options import TESTS, VOTE_TAKES, arguments_of, misplaced
 from sdv_plausible.fit.parts import refuse_whole
 from sdv_plausible.fit.plan import Plan
 from sdv_plausible.mechanism.privacy_tests.settings import TESTS_BY_NAME
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, one_of
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.determined import Determined
 from sdv_plausible.rules.making import Sum
@@ -145,11 +146,17 @@ def read_order(table: Table, file: DomainFile, texts: Texts) -> tuple[Order | No
             f"rows ({filled['rows'].strip()!r}) must be at most {MOST_ROWS:,} here: the release file makes "
             "more, in parts (sdv-plausible sample)"
         )
-    for name, known in _CHOICES.items():
-        if filled[name] not in known:
-            refusals[name] = f"{name} ({filled[name]!r}) must be one of {', '.join(known)}"
-    if filled["person"] and filled["person"] not in table.names:
-        refusals["person"] = f"person ({filled['person']!r}) must be a column of the table, or left out"
+    checks: dict[str, Callable[[], Any]] = {
+        name: partial(one_of, name, filled[name], known) for name, known in _CHOICES.items()
+    }
+    if filled["person"]:
+        of = "left out, or a column of the table"
+        checks["person"] = partial(one_of, "person", filled["person"], table.names, of=of)
+    for name, check in checks.items():
+        try:
+            check()
+        except ValueError as error:
+            refusals[name] = str(error)
     try:
         rules = parse_rules(filled["rules"])
     except ValueError as error:

@@ -147,7 +147,7 @@ def test_tiny_probabilities_are_no_zeros():
     [
         (lambda m: TransitionMatrix.of({(0, 1): {1: 0.5}}), "must add up to 1"),
         (lambda m: TransitionMatrix.of({(0, 1): {1: 1.0}}).epsilon, "must hold neighbours"),
-        (lambda m: TransitionMatrix.of({(0, 1): {1: 1.0}}, "far"), "must be one of"),
+        (lambda m: TransitionMatrix.of({(0, 1): {1: 1.0}}, "far"), 'must be "add_remove"'),
         (lambda m: m.delta(-1.0), "epsilon"),
         (lambda m: m.probabilistic_delta(2.0, [1.0]), "one for each table"),
         (lambda m: m.probabilistic_delta(2.0, cells="likelier"), 'must be "both" or "rarer"'),

@@ -113,5 +113,5 @@ def test_normal_conditionals_take_no_further_answer(noise, monkeypatch):
 
 
 def test_other_conditionals_are_refused():
-    with pytest.raises(ValueError, match=r"conditionals \('regression'\) must be .* not offered"):
+    with pytest.raises(ValueError, match=r"conditionals \('regression'\) must be .* is none"):
         PaperNetwork(conditionals="regression")

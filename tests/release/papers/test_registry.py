@@ -143,8 +143,8 @@ BAD = [
     ({"data_curators": "Office"}, "must be a list of texts"),
     ({"data_curators": []}, "must be a list of texts"),
     ({"registry_authors": [""]}, "must be a list of texts"),
-    ({"data_product_sector": "Sport"}, "must be one of Technology, Healthcare"),
-    ({"release_type": "Some"}, "must be one of One release, Many releases"),
+    ({"data_product_sector": "Sport"}, 'must be "Technology", "Healthcare"'),
+    ({"release_type": "Some"}, 'must be "One release" or "Many releases"'),
     ({"publication_date": "31.1.2026"}, "must be a date such as 2026-01-31"),
     ({"publication_date": "20260131"}, "must be a date such as 2026-01-31"),
 ]

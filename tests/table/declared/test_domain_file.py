@@ -165,3 +165,12 @@ def test_a_name_twice_is_refused(tmp_path):
     path.write_text(json.dumps({"age": AGE})[:-2])
     with pytest.raises(ValueError, match="not a JSON file"):
         read_json(path)
+
+
+def test_declarations_without_their_schema_are_told_what_is_missing():
+    """And a column called columns is none of them."""
+    with pytest.raises(
+        ValueError, match=r"^domain file: the key 'schema' is not there, and 'columns' declares specis: add "
+    ):
+        DomainFile.of({"columns": {"specis": {"sdtype": "id"}}})
+    assert DomainFile.of({"columns": {"sdtype": "id"}}).columns == {"columns": {"sdtype": "id"}}

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from sdv_plausible import read_csv, read_parquet
 from sdv_plausible.table.files.writing import write_table
 
 
@@ -53,3 +54,13 @@ def test_values_of_one_kind_keep_it_in_parquet(tmp_path: Any) -> None:
     found = pd.read_parquet(tmp_path / "rows.parquet")
     assert found["n"].tolist()[::2] == [1, 2]
     assert found["f"].tolist()[:2] == [True, False]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_value_that_a_spreadsheet_would_run_is_written_as_it_is(tmp_path, ending):
+    """The pages say so: what is put before it would be another value to whoever reads the file."""
+    values = ["=1+1", "+1", "-1", "@SUM(A1)", "plain"]
+    write_table(pd.DataFrame({"a": values}), tmp_path / f"t{ending}")
+    words = {"a": {"sdtype": "categorical", "range_values": values}}
+    read = (read_csv if ending == ".csv" else read_parquet)(tmp_path / f"t{ending}", words)
+    assert list(read["a"]) == values
