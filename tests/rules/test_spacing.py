@@ -112,7 +112,8 @@ def test_what_is_declared_of_the_distance() -> None:
     assert "range_max" not in Inequality("a", "b").stand_ins(words)["b - a"]
     spec = Inequality("a", "b", most=50).stand_ins(words)["b - a"]
     apart = read_declarations({"b - a": spec}, "private", 100, {"b - a": spec}).known("b - a")
-    assert apart is not None and apart.kind == "float", "whole ends would say that distances of unknown digits are whole"
+    assert apart is not None
+    assert apart.kind == "float", "whole ends would say that distances of unknown digits are whole"
     with pytest.raises(ValueError, match="needs their ranges"):
         Inequality("a", "b", strict=True).stand_ins(
             {n: {"sdtype": "numerical", "decimal_places": 1} for n in "ab"}
