@@ -30,7 +30,7 @@ from sdv_plausible.fit.learning import fit_release
 from sdv_plausible.fit.plan import Plan, plan
 from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.rows import Rows, TableRows
-from sdv_plausible.fit.said import invented, of_noise, of_types, personal
+from sdv_plausible.fit.said import of_noise, of_types, of_vote, personal
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.fit.told import CATEGORY, MOMENTS, Told
 from sdv_plausible.mechanism.drawing.sampler import Sampler
@@ -292,22 +292,23 @@ class Fit:
         if not self.told.open:
             opened.ledger.charge(*self._envelope(self.settings))
             return self._learned(rows, opened, coins, teller)
-        types = self._voted(rows, opened, coins.spawn("types"))
+        types, said = self._voted(rows, opened, coins.spawn("types"))
         fit = self.with_types(types)
         if opened.ledger.before_charge is not None:  # within the envelope, too, a fit keeps to its plan
             opened.ledger.before_charge = only_planned(fit.plan().ledger)
         opened.ledger.charge(*fit._envelope(fit.settings))
-        teller.tell_all(invented(types))
-        opened.ledger.charge(*of_types(types))
+        teller.tell_all(said)
+        opened.ledger.charge(*of_types(said))
         teller.tell_of_omega(self.settings.test.user_omega, len(fit.specs))
         rows = rows.read_again(column_types(types), self.told.spelling, fit.rules)
         return replace(fit._learned(rows, opened, coins, teller), types=types)
 
-    def _voted(self, rows: Rows, opened: Opened, coins: Coins) -> dict[str, dict[str, Any]]:
-        """Let the cells of the persons' rows vote on the types that are open."""
-        told, texts = self.told, column_types(dict.fromkeys(self.told.open, CATEGORY))
+    def _voted(self, rows: Rows, opened: Opened, coins: Coins) -> tuple[dict[str, dict[str, Any]], list[str]]:
+        """Types that are open, by a vote of the persons' rows; and what is said of it."""
+        told, answers, texts = self.told, Transcript(), column_types(dict.fromkeys(self.told.open, CATEGORY))
         cells = rows.read_again(texts, told.spelling, RuleSet()).columns(told.open)
-        return told.found(Queryable(cells, opened.ledger, told.entries(self.settings), coins), self.settings)
+        asked = Queryable(cells, opened.ledger, told.entries(self.settings), coins, transcript=answers)
+        return (found := told.found(asked, self.settings)), of_vote(found, answers.answers, told.spelling)
 
     def _learned(self, rows: Rows, opened: Opened, coins: Coins, teller: Teller) -> Found:
         """Learn domain and model, of columns whose types are known, and put the test in front."""

@@ -5,7 +5,8 @@ They are entries without a loss, charged with the rest, so that they stay with t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
@@ -17,11 +18,15 @@ from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import SAID
 from sdv_plausible.privacy.ledger_record import EMPTY, rounded_up
+from sdv_plausible.questions.transcript import NoisyAnswer
+from sdv_plausible.table.cells.date_texts import BROADER, FORMATS
+from sdv_plausible.table.columns.cell_texts import Spelling, spelling_of_numbers
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.declarations import Declarations, Specs
 from sdv_plausible.table.declared.personal_names import personal_sdtype
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES
 
+RARE = 0.01  # share of a column's cells that were left out, from which that is said
 NO_SEED = (
     f"{EMPTY}, and rightly so under this test: no row is made from a record (no seed is used), so every "
     "record is a plausible seed of every row, whatever k and gamma are, and the protection is epsilon's alone"
@@ -52,13 +57,54 @@ def of_noise(warnings: Sequence[str]) -> tuple[LedgerEntry, ...]:
     return _told(SAID[2], warnings)
 
 
-def of_types(types: Specs) -> tuple[LedgerEntry, ...]:
-    """Entry of what a vote on types took for what is invented, if it did."""
-    return _told(SAID[3], invented(types))
+def of_types(said: Sequence[str]) -> tuple[LedgerEntry, ...]:
+    """Entry of what a vote on types left out, if it did."""
+    return _told(SAID[3], said)
+
+
+def of_vote(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) -> list[str]:
+    """Say what a vote on types left out, and the way out. Answers are no secret."""
+    from sdv_plausible.table.learned.type_votes import CLEAR, KINDS, MOSTLY  # where there is a vote
+
+    hidden, others = [], []
+    for answer in answers:
+        if answer.asked.kind != "cells of every kind":
+            continue
+        (name,), clear = answer.asked.columns, CLEAR * answer.scale
+        counts = {k: n for k, n in zip(KINDS[1:], answer.values[1:].tolist(), strict=True) if n > clear}
+        present, words = sum(counts.values()), types[name]
+        if words["sdtype"] == "categorical":
+            dates = sum(counts.get(form, 0) for form in FORMATS)
+            most = max(dates, counts.get("truth", 0), spelling_of_numbers(counts, spelling)[1])
+            hidden += [name] if most >= MOSTLY * present else []
+        elif words["sdtype"] in MODELLED_SDTYPES and present:
+            share = 1 - _read(words, counts, spelling) / present
+            others += [f"{name} ({share:.0%})"] if share >= RARE else []
+    found = invented(types)
+    if hidden:
+        found.append(
+            f"noise hid from the vote on types what {', '.join(hidden)} hold, and they were taken for "
+            "categories: declare those that are numbers or dates (domain=...), or give more epsilon"
+        )
+    if others:
+        found.append(
+            f"some cells are of another kind than their column: {', '.join(others)}. They count as missing; "
+            "numbers with zeros in front lose these. Declare the columns where they mean something "
+            '(special_values beside numbers; codes are "categorical")'
+        )
+    return found
+
+
+def _read(words: Mapping[str, Any], counts: Mapping[str, float], spelling: Spelling) -> float:
+    """Cells that are of their column's kind, of cells of each kind."""
+    if words["sdtype"] == "numerical":
+        return spelling_of_numbers(counts, spelling)[1]
+    form = words.get("datetime_format", "truth")
+    return sum(n for kind, n in counts.items() if form in (kind, BROADER.get(kind)))
 
 
 def invented(types: Specs) -> list[str]:
-    """Say which columns a vote on types took for identifiers, and the way out. Answers are no secret."""
+    """Say which columns a vote on types took for identifiers."""
     names = [name for name, words in types.items() if words["sdtype"] not in MODELLED_SDTYPES]
     if not names:
         return []

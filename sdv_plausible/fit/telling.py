@@ -15,6 +15,7 @@ import pandas as pd
 
 from sdv_plausible.fit.public_table import starts
 from sdv_plausible.fit.rows import LOOKED_AT, Rows
+from sdv_plausible.fit.said import RARE
 from sdv_plausible.models.bayesian_network import HasStructure
 from sdv_plausible.privacy.checks import all_there, listed
 from sdv_plausible.questions.transcript import NoisyAnswer
@@ -24,7 +25,8 @@ from sdv_plausible.table.checking import Check, mostly_outside, often_missing
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import Declarations, Specs
 
-RARE = 0.01  # share of a column's cells whose values were not learned, from which that is said
+AS_MISSING = frozenset(("?", "-", "--", ".", "na", "n/a", "n.a.", "nan", "nil", "null"))
+"""Texts that mostly say that nothing is there."""
 FOR_YOU = "for you, not for publication"
 HIDDEN = 0.05  # of the cells: where more may have digits that noise hides, it is said
 SURELY = 2.0  # standard deviations of noise: more than so many cells more than were seen have none
@@ -142,10 +144,26 @@ class Teller:
                 "single people have: this fit makes no privacy claim. Declare them, or leave "
                 "undeclared='infer' out"
             )
-        if lost := [a.name for a in domain if a.provenance == "private" and a.cardinality == 1]:
+        learned = [a for a in domain if a.provenance == "private"]
+        if empty := [a.name for a in learned if not (a.values or a.lower)]:
+            self._tell(
+                f"of {', '.join(empty)} no value was learned: all are lost in the noise, and the cells are "
+                "empty. Declare what they may hold (domain=...), or give more epsilon"
+            )
+        if lost := [a.name for a in learned if a.cardinality == 1 and a.name not in empty]:
             self._tell(
                 f"of {', '.join(lost)} one value or range was learned and no more: others are lost in the "
                 "noise, or there are none. Declare what it may hold (domain=...), or give more epsilon"
+            )
+        if told := [
+            f"{a.name} {value}"
+            for a in learned
+            for value in a.values
+            if isinstance(value, str) and value.strip().casefold() in AS_MISSING
+        ]:
+            self._tell(
+                f"texts that mostly mean missing were learned as values: {listed(told)}. If they do, say so "
+                "(na_values, --na-values)"
             )
         if rare := [f"{a.name} ({a.unlearned:.0%})" for a in domain if a.unlearned >= RARE]:
             self._tell(

@@ -141,11 +141,10 @@ class Inequality(MakingRule):
                 f"rule '{self}' contradicts the declared ranges: the largest distance ({most:g}) is below "
                 f"the least ({least:g})",
             )
-        ends = {} if most is None else {"range_min": least, "range_max": most}
         whole = low.get("sdtype") == "datetime" or self._places(low, high) == 0
         places = 0 if whole else self._places(low, high)
-        if whole:
-            ends = {word: int(end) for word, end in ends.items()}
+        number = int if whole else float  # whole ends would say that distances are whole
+        ends = {} if most is None else {"range_min": number(least), "range_max": number(most)}
         digits = {} if places is None else {"decimal_places": places}
         missing = [spec.get("range_is_nullable") for spec in (low, high)]
         if ends and all(flag is not None for flag in missing):

@@ -26,7 +26,8 @@ from sdv_plausible.sdv.requests import SAME_ROWS, check_conditions, check_known_
 from sdv_plausible.sdv.versions import OutputFile, from_native
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.output_types import usual_types
-from sdv_plausible.utils.whole_files import new_folders, part_folder
+from sdv_plausible.table.files.writing import write_table
+from sdv_plausible.utils.whole_files import new_folders, write_whole
 
 if TYPE_CHECKING:
     from sdv_plausible.fit.run import Fit
@@ -83,7 +84,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
             self._check_memory(int(num_rows))
             if num_rows > BAR_ROWS and self._known.settings.test.row_limit is not None:
                 kwargs.setdefault("batch_size", BAR_ROWS)
-            return self._like_fit(self._sampled(super().sample, (int(num_rows), *args), kwargs))
+            return self._sampled(super().sample, (int(num_rows), *args), kwargs)
 
     def _check_memory(self, num_rows: int) -> None:
         modelled = 0 if self._sampler is None else len(self._fitted_rules.whole(self._codec.domain))
@@ -109,7 +110,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         self._validate_fit_before_sample()
         check_conditions(conditions)
         self._check_memory(sum(int(getattr(one, "num_rows", 0)) for one in conditions))
-        return self._like_fit(self._sampled(super().sample_from_conditions, (conditions, *args), kwargs))
+        return self._sampled(super().sample_from_conditions, (conditions, *args), kwargs)
 
     def sample_remaining_columns(self, known_columns: pd.DataFrame, *args: Any, **kwargs: Any) -> Rows:
         """Sample the other columns of given rows; arguments as in the installed SDV."""
@@ -119,7 +120,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         # occur.
         dictionaries = known_columns.select_dtypes("category").columns
         known_columns = known_columns.astype(dict.fromkeys(dictionaries, object))
-        return self._like_fit(self._sampled(super().sample_remaining_columns, (known_columns, *args), kwargs))
+        return self._sampled(super().sample_remaining_columns, (known_columns, *args), kwargs)
 
     def sample_with_points(self, num_rows: int, *, processes: int = 1) -> tuple[Rows, pd.DataFrame]:
         """Sample rows with the latent points that they were decoded from: the pairs that can be denied.
@@ -298,29 +299,31 @@ class SamplingSynthesizer(WholeTableSynthesizer):
             raise SamplingError("fit first: there is no model yet")
         return self._sampler
 
+    def _usual(self, frame: pd.DataFrame) -> pd.DataFrame:
+        if self._sampler is None:
+            return frame
+        whole = self._fitted_rules.whole(self._codec.domain)
+        return usual_types(frame, whole, masked=self._frame_kind is not None)
+
     def _like_fit(self, frame: pd.DataFrame) -> Rows:
-        if self._sampler is not None:
-            whole = self._fitted_rules.whole(self._codec.domain)
-            frame = usual_types(frame, whole, masked=self._frame_kind is not None)
-        rows = in_kind(frame, self._frame_kind)
+        rows = in_kind(self._usual(frame), self._frame_kind)
         return {self._table_name: rows} if self._returns_dict else rows
 
-    def _sampled(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pd.DataFrame:
+    def _sampled(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rows:
         """Call SDV; show our own errors instead of SDV's wrapping.
 
-        A file that it writes is there whole or not at all.
+        A file that is asked for is ours, whole or not at all: SDV's has every row of a batch, and values as
+        they are before the last step.
         """
         check_request(method, args, kwargs)
         try:
             output = OutputFile.of(method, args, kwargs, self._table_name)
             if output is None or output.path.exists():  # which SDV refuses
-                return from_native(method(*args, **kwargs))
-            with new_folders(output.path.parent), part_folder(output.path.parent) as folder:
-                frame = from_native(output.call(method, folder))
-                written = folder / output.path.name
-                if written.exists():
-                    written.replace(output.path)
-                return frame
+                return self._like_fit(from_native(method(*args, **kwargs)))
+            frame = from_native(output.call(method))
+            with new_folders(output.path.parent):
+                write_whole(output.path, lambda path: write_table(self._usual(frame), path), replace=False)
+            return self._like_fit(frame)
         except BaseException as error:
             cause = error.__cause__
             if cause is not None and type(cause) is type(error) and "Sampling terminated" in str(error):

@@ -27,7 +27,7 @@ def from_native(result: Any) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class OutputFile:
-    """The file that a call of SDV's sampling methods writes.
+    """The file that a call of SDV's sampling methods asks for.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ class OutputFile:
             return None
         return cls(Path(given) / f"{table_name}.csv" if TAKES_DICT else Path(given), arguments)
 
-    def call(self, method: Any, folder: Path) -> Any:
-        """Call the method, which writes the file into another folder."""
-        self.arguments.arguments[_OUTPUT] = str(folder if TAKES_DICT else folder / self.path.name)
+    def call(self, method: Any) -> Any:
+        """Call the method, which writes none."""
+        self.arguments.arguments[_OUTPUT] = None
         return method(*self.arguments.args, **self.arguments.kwargs)
 
 

@@ -6,13 +6,17 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sdv_plausible.fit.plan import plan
-from sdv_plausible.fit.said import deniability, sentences
+from sdv_plausible.fit.said import deniability, of_vote, sentences
 from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models.paper.paper_network import PaperNetwork
+from sdv_plausible.questions.transcript import NoisyAnswer
+from sdv_plausible.table.columns.cell_texts import Spelling
 from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.table.learned.type_votes import KINDS, CellKinds
 from tests.flat import settings_of
 
 DOMAIN = Domain(tuple(Attribute(name=f"c{i}", kind="categorical", values=(0, 1)) for i in range(11)))
@@ -93,3 +97,35 @@ def test_what_others_say_of_a_papers_formulas_is_not_repeated() -> None:
 
     own = Mine(noise="paper", accounting="paper")
     assert [len(sentences(settings(), learner, DOMAIN)) for learner in (PAPER, own)] == [2, 1]
+
+
+NUMBER, CATEGORY = {"sdtype": "numerical"}, {"sdtype": "categorical"}
+DAYS = {"sdtype": "datetime", "datetime_format": "%d/%m/%Y"}
+
+
+@pytest.mark.parametrize(
+    ("words", "counts", "says"),
+    [
+        (NUMBER, {"number": 9800, "text": 200}, "x (2%)"),
+        (NUMBER, {"number": 9800, "text": 90}, None),  # as many as noise may make
+        (NUMBER, {"number": 9800, "%Y%m%d": 200}, None),  # which are read as numbers, too
+        (NUMBER, {"number": 9800, "truth": 500}, "x (5%)"),
+        (DAYS, {"%d/%m/%Y": 5000, "%m/%d/%Y": 5000}, None),  # it reads both
+        (DAYS, {"%d/%m/%Y": 9000, "%Y-%m-%d": 1000}, "x (10%)"),
+        ({"sdtype": "boolean"}, {"truth": 9000, "text": 1000}, "x (10%)"),
+        (CATEGORY, {"text": 9000, "number": 1000}, None),
+        (CATEGORY, {"number": 900, "text": 20}, "noise hid"),
+        (CATEGORY, {"%Y-%m-%d": 700, "missing": 3000}, "noise hid"),
+        (CATEGORY, {"number": 90, "text": 80}, "noise hid"),
+    ],
+)
+def test_what_a_vote_leaves_out_is_said(
+    words: dict[str, Any], counts: dict[str, int], says: str | None
+) -> None:
+    values = np.array([counts.get(kind, 0) for kind in KINDS])
+    asked = CellKinds("x", Spelling()).asked()
+    answer = NoisyAnswer(
+        asked=asked, values=values, noise="discrete gaussian", scale=25.0, paid_by=("types",)
+    )
+    said = of_vote({"x": words}, [answer], Spelling())
+    assert [says in one for one in said] == [True] if says else not said

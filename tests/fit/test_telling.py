@@ -275,6 +275,27 @@ def years(rows: int, halves: int = 0) -> pd.DataFrame:
     return pd.DataFrame({"years": np.arange(rows) % 40 + np.where(np.arange(rows) < halves, 0.5, 0.0)})
 
 
+def test_what_was_learned_of_no_column_is_said():
+    """By column: no value, one value, and texts for missing."""
+    common = {"kind": "categorical", "provenance": "private", "nullable": True}
+    teller = telling.Teller()
+    teller.tell_of_domain(
+        Domain(
+            (
+                Attribute(name="name", **common),
+                Attribute(name="town", values=("Bern",), **{**common, "nullable": False}),
+                Attribute(name="cabin", values=("B5", " ?", "N/A"), **common),
+                Attribute(name="fare", lower=(0,), upper=(9,), **{**common, "kind": "integer"}),
+                Attribute(name="boat", values=("?", "2"), **{**common, "provenance": "declared"}),
+            )
+        )
+    )
+    empty, one, missing = map(str, teller.told)
+    assert empty.startswith("of name no value was learned")
+    assert one.startswith("of town one value or range was learned")
+    assert "cabin  ?, cabin N/A. If" in missing
+
+
 def test_digits_that_noise_may_hide_are_said_where_they_may_be_many():
     (text,) = of_digits(years(300, halves=30))
     assert text.startswith("digits after the point that stood out from the noise: years 0 (up to ")

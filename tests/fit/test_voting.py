@@ -62,7 +62,6 @@ from sdv_plausible.table.declared.domain_file import DomainFile, digest
 from sdv_plausible.table.learned import type_votes
 from sdv_plausible.table.learned.type_votes import CellKinds
 
-pytestmark = pytest.mark.filterwarnings("ignore:of .* one value or range was learned")
 N = 4000
 
 

@@ -106,7 +106,7 @@ def test_planted_the_person_column_modelled(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_person_column_is_invented_whatever_it_was() -> None:
     frame = table().assign(day=pd.Timestamp("2020-01-01"))
-    frame["number"] = frame.groupby("home").ngroup() + 5_000_000
+    frame["number"] = frame.groupby("home").ngroup() + 20_000_000  # invented ones are below 2^24
     columns = {
         **COLUMNS,
         "day": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sdv_plausible.rules import Inequality
 from sdv_plausible.rules.spacing import LAST, NANOSECONDS
 from sdv_plausible.table.columns.domain import Attribute
+from sdv_plausible.table.declared.declarations import read_declarations
 
 DATES: dict[str, Any] = {"sdtype": "datetime"}
 FORMATS = [None, "%Y-%m-%d", "%d.%m.%y", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S.%f"]
@@ -109,6 +110,10 @@ def test_what_is_declared_of_the_distance() -> None:
     assert Inequality("a", "b", strict=True).stand_ins(words)["b - a"]["range_min"] == 1
     words["a"] = {"sdtype": "numerical"}
     assert "range_max" not in Inequality("a", "b").stand_ins(words)["b - a"]
+    spec = Inequality("a", "b", most=50).stand_ins(words)["b - a"]
+    apart = read_declarations({"b - a": spec}, "private", 100, {"b - a": spec}).known("b - a")
+    assert apart is not None
+    assert apart.kind == "float", "whole ends would say that distances of unknown digits are whole"
     with pytest.raises(ValueError, match="needs their ranges"):
         Inequality("a", "b", strict=True).stand_ins(
             {n: {"sdtype": "numerical", "decimal_places": 1} for n in "ab"}
