@@ -158,7 +158,7 @@ class Teller:
         if told := [
             f"{a.name} {value}"
             for a in learned
-            for value in a.values
+            for value in (a.values if a.kind == "categorical" else ())  # beside numbers they are declared
             if isinstance(value, str) and value.strip().casefold() in AS_MISSING
         ]:
             self._tell(

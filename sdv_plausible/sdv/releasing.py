@@ -136,8 +136,10 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     Raises
     ------
     ValueError
-        If the release has parameters that this version does not know.
+        If the release has parameters that this version does not know, or is none.
     """
+    if not isinstance(release, Release):
+        raise Refused("release", type(release), "must be a Release", "read a file with Release.load(path)")
     settings = release.settings
     unknown = sorted(set(settings) - {*KNOWN})
     if unknown:

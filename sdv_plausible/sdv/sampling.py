@@ -26,7 +26,6 @@ from sdv_plausible.sdv.requests import SAME_ROWS, check_conditions, check_known_
 from sdv_plausible.sdv.versions import OutputFile, from_native
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.output_types import usual_types
-from sdv_plausible.table.files.writing import write_table
 from sdv_plausible.utils.whole_files import new_folders, write_whole
 
 if TYPE_CHECKING:
@@ -320,6 +319,8 @@ class SamplingSynthesizer(WholeTableSynthesizer):
             output = OutputFile.of(method, args, kwargs, self._table_name)
             if output is None or output.path.exists():  # which SDV refuses
                 return self._like_fit(from_native(method(*args, **kwargs)))
+            from sdv_plausible.table.files.writing import write_table  # where a file is asked for
+
             frame = from_native(output.call(method))
             with new_folders(output.path.parent):
                 write_whole(output.path, lambda path: write_table(self._usual(frame), path), replace=False)

@@ -285,7 +285,9 @@ def test_what_was_learned_of_no_column_is_said():
                 Attribute(name="name", **common),
                 Attribute(name="town", values=("Bern",), **{**common, "nullable": False}),
                 Attribute(name="cabin", values=("B5", " ?", "N/A"), **common),
-                Attribute(name="fare", lower=(0,), upper=(9,), **{**common, "kind": "integer"}),
+                Attribute(
+                    name="fare", lower=(0,), upper=(9,), values=("n/a",), **{**common, "kind": "integer"}
+                ),
                 Attribute(name="boat", values=("?", "2"), **{**common, "provenance": "declared"}),
             )
         )

@@ -179,7 +179,8 @@ PYTHON = {f"{where} {name}": (name, call, values) for where, name, call, values 
 
 
 @pytest.mark.parametrize("case", PYTHON)
-def test_python(case: str) -> None:
+def test_python(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # which a source of no name is
     name, call, values = PYTHON[case]
     assert len(values) >= 10
     found = faults(call, (name,), values)
@@ -417,6 +418,12 @@ def test_of_what_was_fitted(fitted: tuple[Release, Path]) -> None:
                 give = lambda value, d=door, n=name, m=needed: d(**{**m, n: value})  # noqa: E731
                 why = faults(give, (name,), wrong_for(name, one.default), quotes=name != "secret")
                 found += [f"{door.__name__} {name} {one}" for one in why]
+    assert not found, "\n".join(found)
+
+
+def test_what_is_no_release() -> None:
+    values = [value for value in WRONG if not isinstance(value, Release)]
+    found = faults(PlausibleDeniabilitySynthesizer.from_release, ("release",), values, quotes=False)
     assert not found, "\n".join(found)
 
 
