@@ -6,8 +6,9 @@ a classifier trained on synthetic rows and its twin trained on real rows say the
 
 from __future__ import annotations
 
+import itertools
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,8 +118,8 @@ class Training:
         return np.asarray(model.predict(self.test.of(self.name)))
 
 
-def predict_all(trainings: Sequence[Training]) -> list[Labels]:
-    """Return what each says, trained side by side on all cores: each has a seed of its own."""
+def predict_all(trainings: Sequence[Training], tick: Callable[[], object] | None = None) -> Iterator[Labels]:
+    """Return what each says, in order, trained side by side on all cores: each has a seed of its own."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.utils.parallel import Parallel, delayed
 
@@ -127,8 +128,13 @@ def predict_all(trainings: Sequence[Training]) -> list[Labels]:
         warnings.filterwarnings("ignore", category=ConvergenceWarning)
         # A target of many values is the user's choice.
         warnings.filterwarnings("ignore", message="The number of unique classes")
-        threads = Parallel(n_jobs=-1, prefer="threads")
-        return list(threads(delayed(Training.predict)(training) for training in trainings))
+        threads = Parallel(n_jobs=-1, prefer="threads", return_as="generator")
+        said = []
+        for one in threads(delayed(Training.predict)(training) for training in trainings):
+            said.append(one)
+            if tick is not None:
+                tick()
+    return iter(said)
 
 
 def choose_target(pair: TablePair, target: str | None = None) -> str:
@@ -183,7 +189,7 @@ def compare_classifiers(
     # Every run has a fresh split and fresh classifiers, trained and tested on at most ``max_rows`` rows
     # (None: no bound). With ``holdout``, real rows that the synthesizer never saw, all of ``pair.real`` may
     # train and they test. With ``ceiling`` twins train on other real rows, too; then there are at most half
-    # as many for each. ``tick`` is called once per run and classifier.
+    # as many for each. ``tick`` is called once per training.
     target = choose_target(pair, target)
     features: Mapping[str, Any] = {name: kind for name, kind in pair.kinds.items() if name != target}
     if not features:
@@ -194,22 +200,29 @@ def compare_classifiers(
         raise ValueError(f"num_runs ({num_runs}) must be at least 1")
     classifiers = names_of("classifiers", classifiers)
     num_train, num_test, subsampled = split_sizes(pair, holdout, test_fraction, max_rows, 2 if ceiling else 1)
-    outcomes: dict[str, list[tuple[float, ...]]] = {name: [] for name in classifiers}
-    majority = []
+    trainings: list[Training] = []
+    truths, majority = [], []
     for run in range(num_runs):
         rng = np.random.default_rng([random_state, run])
         parts = split_rows(pair, holdout, (num_train, num_test), rng, ceiling)
         labels = target_classes(pair, target, parts)
+        truths.append(labels[2])
         majority.append(float((labels[2] == np.bincount(labels[0]).argmax()).mean()))
         # shuffled, so that the order in which categories appear does not tell the two tables apart
         learned = shuffle(stack_rows([*parts[:2], *parts[3:]]), rng)
         encoder = FeatureEncoder(features, pair.formats).fit(learned)
-        encoded = [Features.of_rows(encoder, part, classifiers) for part in parts]
-        seeds = {name: int(rng.integers(2**31)) for name in classifiers}
-        for name, hits in _hits(seeds, encoded, labels).items():
-            outcomes[name].append(hits)
-            if tick is not None:
-                tick()
+        rows = [Features.of_rows(encoder, part, classifiers) for part in parts]
+        test, known = rows[2], [(rows[i], labels[i]) for i in (0, 1, *range(3, len(rows)))]
+        for name in classifiers:
+            seed = int(rng.integers(2**31))
+            trainings += [
+                Training(name=name, train=train, labels=classes, test=test, random_state=seed)
+                for train, classes in known
+            ]
+    said = predict_all(trainings, tick)
+    outcomes: dict[str, list[tuple[float, ...]]] = {name: [] for name in classifiers}
+    for truth, name in itertools.product(truths, classifiers):
+        outcomes[name].append(_hits(truth, [next(said) for _ in range(3 if ceiling else 2)]))
     return ClassifierComparison(
         target=target,
         results={name: _result(rows) for name, rows in outcomes.items()},
@@ -220,29 +233,12 @@ def compare_classifiers(
     )
 
 
-def _hits(
-    seeds: Mapping[str, int], rows: Sequence[Features], labels: Sequence[Labels]
-) -> dict[str, tuple[float, ...]]:
-    """Return the accuracies of each classifier trained on real and synthetic rows, and their agreement."""
-    # Rows and labels are real, synthetic, unseen and, for a ceiling, other real ones: then the agreement of
-    # the two trained on real rows comes last.
-    test, truth = rows[2], labels[2]
-    learned = list(zip([*rows[:2], *rows[3:]], [*labels[:2], *labels[3:]], strict=True))
-    said = iter(
-        predict_all(
-            [
-                Training(name=name, train=train, labels=classes, test=test, random_state=seed)
-                for name, seed in seeds.items()
-                for train, classes in learned
-            ]
-        )
-    )
-    found = {}
-    for name in seeds:
-        by_real, *others = (next(said) for _ in learned)
-        agreements = [float((by_real == other).mean()) for other in others]
-        found[name] = (float((by_real == truth).mean()), float((others[0] == truth).mean()), *agreements)
-    return found
+def _hits(truth: Labels, said: Sequence[Labels]) -> tuple[float, ...]:
+    """Return accuracies of a classifier trained on real and on synthetic rows, and agreement of the first."""
+    # Those trained on synthetic rows and, for a ceiling, on other real ones.
+    by_real, *others = said
+    agreements = [float((by_real == other).mean()) for other in others]
+    return float((by_real == truth).mean()), float((others[0] == truth).mean()), *agreements
 
 
 def _result(rows: Sequence[tuple[float, ...]]) -> ClassifierResult:

@@ -6,6 +6,7 @@ Half right is what guessing gives, and the ideal.
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -74,24 +75,22 @@ def distinguishing_game(
     classifiers = names_of("classifiers", classifiers)
     real = pair.real if holdout is None else holdout[list(pair.kinds)]
     num_train, num_test, subsampled = _sides(min(len(real), len(pair.synthetic)), test_fraction, max_rows)
-    values: dict[str, list[float]] = {name: [] for name in classifiers}
+    players, origins = [], []
     for run in range(num_runs):
         rng = np.random.default_rng([random_state, run])
         train, test = _mixes(real, pair.synthetic, (num_train, num_test), rng)
+        origins.append(test[1])
         # Fitted on the training mix alone: were the real table's categories known in advance, a synthetic
         # category the real table lacks would stand out where its mirror image would not.
         encoder = FeatureEncoder(pair.kinds, pair.formats).fit(train[0])
         learned, asked = (Features.of_rows(encoder, rows, classifiers) for rows, _ in (train, test))
-        players = [
-            Training(
-                name=name, train=learned, labels=train[1], test=asked, random_state=int(rng.integers(2**31))
-            )
-            for name in classifiers
-        ]
-        for name, said in zip(classifiers, predict_all(players), strict=True):
-            values[name].append(float((said == test[1]).mean()))
-            if tick is not None:
-                tick()
+        for name in classifiers:
+            seed = int(rng.integers(2**31))
+            players.append(Training(name=name, train=learned, labels=train[1], test=asked, random_state=seed))
+    said = predict_all(players, tick)
+    values: dict[str, list[float]] = {name: [] for name in classifiers}
+    for origin, name in itertools.product(origins, classifiers):
+        values[name].append(float((next(said) == origin).mean()))
     return GameResult(
         accuracy={name: Estimate.of(v) for name, v in values.items()},
         num_train=2 * num_train,

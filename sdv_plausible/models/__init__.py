@@ -42,7 +42,7 @@ def make_learner(model: Any) -> Any:
 def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **of_paper: Any) -> Any:
     """Build a learner from plain words, as the command line and files have them."""
     # ``of_paper`` holds ``OF_PAPER``: with one of them, ``"bayesian_network"`` is the paper's.
-    one_of("model", model, NAMES, ", or a learner")
+    one_of("model", model, NAMES, f", or a learner: derive your own from {__name__}.base.Learner")
     made, usual = _made(model)
     network = _made("independent")[0] if of_paper else made
     if model == "bayesian_network":

@@ -135,7 +135,7 @@ class ClassifierAgreement(TableProperty):
 
     @staticmethod
     def _ticks(options: ReportOptions, num_columns: int) -> int:  # noqa: ARG004
-        return len(options.classifiers) * options.num_runs
+        return 3 * len(options.classifiers) * options.num_runs  # on real, synthetic and other real rows
 
     def _rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options

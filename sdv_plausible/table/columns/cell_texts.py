@@ -35,6 +35,7 @@ from sdv_plausible.table.columns.column_document import MODELLED_SDTYPES, type_w
 
 TRUE_VALUES = ("true", "t", "yes", "y", "1", "1.0")
 FALSE_VALUES = ("false", "f", "no", "n", "0", "0.0")
+_REMEMBERED = 1 << 14  # texts of a column
 FIRST_YEAR = 1000  # earlier ones are written with fewer digits
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]")  # a code, not a number
 _NO_DATE = np.iinfo(np.int64).min
@@ -201,6 +202,8 @@ class CellReader:
         others = [v for v in values if not isinstance(v, (str, bool, int, float))]
         self._others = {(v.isoformat() if isinstance(v, (dt.date, dt.time)) else str(v)): v for v in others}
         self._check()
+        self._place: dict[str, int] = {}  # of texts that were read: their values, and which are odd
+        self._known, self._odd = self._values([]), np.zeros(0, dtype=bool)
 
     def _check(self) -> None:
         column = self.column
@@ -227,19 +230,21 @@ class CellReader:
     def read(self, texts: Sequence[str]) -> np.ndarray:
         """Values of cells, shape (n,): doubles of a number (missing is NaN), else objects (missing is None).
 
-        Objects too where texts stand beside numbers.
-
-        Cells of a category that are none of its declared values stay as they are: the domain says what
-        becomes of them.
+        Objects too where texts stand beside numbers. Cells of a category that are none of its declared values
+        stay as they are: the domain says what becomes of them.
         """
-        place = {text: i for i, text in enumerate(dict.fromkeys(texts))}  # a text that repeats is read once
-        distinct = list(place)
-        missing = np.fromiter(map(self.spelling.is_missing, distinct), dtype=bool, count=len(distinct))
-        values, nothing = self._values(distinct), np.nan if self.column.is_number else None
-        values[missing] = nothing
-        where = np.fromiter(map(place.__getitem__, texts), dtype=np.int64, count=len(texts))
-        self.unread += int((pd.isna(values) & ~missing)[where].sum())
-        return values[where]
+        if len(self._place) > _REMEMBERED:
+            self._place, self._known, self._odd = {}, self._known[:0], self._odd[:0]
+        if new := [text for text in dict.fromkeys(texts) if text not in self._place]:
+            missing = np.fromiter(map(self.spelling.is_missing, new), dtype=bool, count=len(new))
+            values = self._values(new)
+            values[missing] = np.nan if self.column.is_number else None
+            self._place.update((text, len(self._known) + i) for i, text in enumerate(new))
+            self._known = np.concatenate([self._known, values])
+            self._odd = np.concatenate([self._odd, pd.isna(values) & ~missing])
+        where = np.fromiter(map(self._place.__getitem__, texts), dtype=np.int64, count=len(texts))
+        self.unread += int(self._odd[where].sum())
+        return self._known[where]
 
     def _values(self, texts: list[str]) -> np.ndarray:
         if self.column.is_number:
