@@ -25,6 +25,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.table.cells.date_texts import FORMATS
 from sdv_plausible.table.checking import is_outside
 from sdv_plausible.table.codec import Codec
+from sdv_plausible.table.columns import cell_texts
 from sdv_plausible.table.columns.cell_texts import CellReader, Spelling
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.files import csv_files
@@ -265,6 +266,24 @@ def test_the_issues_table(tmp_path):
 def read_cells(spec: dict[str, Any], texts: list[str], **spelling: Any) -> list[Any]:
     column = column_types({"x": spec})["x"]
     return CellReader(column, Spelling(**spelling)).read(texts).tolist()
+
+
+@pytest.mark.parametrize(
+    "spec", [{"sdtype": "numerical"}, {"range_values": ["1", "2"]}, {"sdtype": "boolean"}]
+)
+@pytest.mark.parametrize("most", [0, 1, 3, 1000])
+def test_what_is_remembered_of_other_blocks_changes_no_cell(monkeypatch, spec, most):
+    """Texts are read once; what a reader forgets, it reads again. Odd cells are counted each time."""
+    monkeypatch.setattr(cell_texts, "_REMEMBERED", most)
+    texts = np.random.default_rng(0).choice(["1", "2", "3.5", "", "x", " 1", "yes"], (20, 4))
+    column = column_types({"x": spec})["x"]
+    reader = CellReader(column, Spelling())
+    found = [value for block in texts.tolist() for value in reader.read(block)]
+    alone = [CellReader(column, Spelling()) for _ in range(80)]
+    one_by_one = [one.read([text])[0] for one, text in zip(alone, texts.ravel().tolist(), strict=True)]
+    assert list(map(repr, found)) == list(map(repr, one_by_one))
+    assert reader.unread == sum(one.unread for one in alone)
+    assert reader.read([]).tolist() == []
 
 
 @pytest.mark.parametrize(
