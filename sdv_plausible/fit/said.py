@@ -26,6 +26,7 @@ from sdv_plausible.table.declared.declarations import Declarations, Specs
 from sdv_plausible.table.declared.personal_names import personal_sdtype
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES
 
+SURELY = 6.0  # deviations that noise has in one of a thousand kinds of a hundred columns once in 10,000 fits
 RARE = 0.01  # share of a column's cells that were left out, from which that is said
 NO_SEED = (
     f"{EMPTY}, and rightly so under this test: no row is made from a record (no seed is used), so every "
@@ -77,9 +78,10 @@ def of_vote(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) ->
             dates = sum(counts.get(form, 0) for form in FORMATS)
             most = max(dates, counts.get("truth", 0), spelling_of_numbers(counts, spelling)[1])
             hidden += [name] if most >= MOSTLY * present else []
-        elif words["sdtype"] in MODELLED_SDTYPES and present:
-            share = 1 - _read(words, counts, spelling) / present
-            others += [f"{name} ({share:.0%})"] if share >= RARE else []
+        elif words["sdtype"] in MODELLED_SDTYPES:
+            seen = {kind: number for kind, number in counts.items() if number > SURELY * answer.scale}
+            share = 1 - _read(words, seen, spelling) / max(sum(seen.values()), 1)
+            others += [f"{name} ({share:.0%})"] if seen and share >= RARE else []
     found = invented(types)
     if hidden:
         found.append(

@@ -107,7 +107,11 @@ DAYS = {"sdtype": "datetime", "datetime_format": "%d/%m/%Y"}
     ("words", "counts", "says"),
     [
         (NUMBER, {"number": 9800, "text": 200}, "x (2%)"),
-        (NUMBER, {"number": 9800, "text": 90}, None),  # as many as noise may make
+        (
+            NUMBER,
+            {"number": 9800, "text": 145},
+            None,
+        ),  # as many as noise may make, in one of thousands of counts
         (NUMBER, {"number": 9800, "%Y%m%d": 200}, None),  # which are read as numbers, too
         (NUMBER, {"number": 9800, "truth": 500}, "x (5%)"),
         (DAYS, {"%d/%m/%Y": 5000, "%m/%d/%Y": 5000}, None),  # it reads both

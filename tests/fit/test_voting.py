@@ -349,7 +349,8 @@ def test_columns_that_a_vote_takes_for_ids_are_named(door: str, recwarn: pytest.
         release = synth.release()
     else:
         release = fit_source(frame, types="voted", epsilon=9.0)
-    (said,) = [str(one.message) for one in recwarn if issubclass(one.category, FitWarning)]
+    told = [str(one.message) for one in recwarn if issubclass(one.category, FitWarning)]
+    (said,) = [one for one in told if not one.startswith("digits after the point")]  # which are left to noise
     assert said.startswith("by the vote on types name hold identifiers or free text: they are invented")
     assert "datetime_format" in said
     for ledger in (release.ledger, Release.from_bytes(release.to_bytes()).ledger):
