@@ -57,9 +57,9 @@ def run(options: argparse.Namespace) -> None:
         known = {**types, **detected}
         real, synthetic = on_disk.read(options, known), on_disk.read_beside(options, known, options.synthetic)
         holdout = None if options.holdout is None else on_disk.read_beside(options, known, options.holdout)
-        for path, rows in ((options.data, real), (options.synthetic, synthetic)):
-            if rows.empty and path != (options.data if options.publishable else None):
-                raise on_disk.UsageError(f"{path} has no rows: there is nothing to compare")
+        compared = {options.synthetic: synthetic} | ({} if options.publishable else {options.data: real})
+        if empty := [path for path, rows in compared.items() if rows.empty]:
+            raise on_disk.UsageError(f"{empty[0]} has no rows: there is nothing to compare")
         report = PlausibleDeniabilityReport(
             ledger=ledger, structure=structure, holdout=holdout, target=options.target
         )

@@ -26,7 +26,9 @@ from sdv_plausible.table.declared.declarations import Declarations, Specs
 from sdv_plausible.table.declared.personal_names import personal_sdtype
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES
 
-SURELY = 6.0  # deviations that noise has in one of a thousand kinds of a hundred columns once in 10,000 fits
+FOR_SURE = (
+    6.0  # deviations that noise has in one of a thousand kinds of a hundred columns once in 10,000 fits
+)
 RARE = 0.01  # share of a column's cells that were left out, from which that is said
 NO_SEED = (
     f"{EMPTY}, and rightly so under this test: no row is made from a record (no seed is used), so every "
@@ -65,23 +67,27 @@ def of_types(said: Sequence[str]) -> tuple[LedgerEntry, ...]:
 
 def of_vote(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) -> list[str]:
     """Say what a vote on types left out, and the way out. Answers are no secret."""
-    from sdv_plausible.table.learned.type_votes import CLEAR, KINDS, MOSTLY  # where there is a vote
+    from sdv_plausible.table.learned.type_votes import (
+        CLEAR,
+        MOSTLY,
+        OF_EVERY_KIND,
+        seen,
+    )  # where there is a vote
 
     hidden, others = [], []
-    for answer in answers:
-        if answer.asked.kind != "cells of every kind":
-            continue
-        (name,), clear = answer.asked.columns, CLEAR * answer.scale
-        counts = {k: n for k, n in zip(KINDS[1:], answer.values[1:].tolist(), strict=True) if n > clear}
-        present, words = sum(counts.values()), types[name]
-        if words["sdtype"] == "categorical":
-            dates = sum(counts.get(form, 0) for form in FORMATS)
-            most = max(dates, counts.get("truth", 0), spelling_of_numbers(counts, spelling)[1])
+    for answer in (one for one in answers if one.asked.kind == OF_EVERY_KIND):
+        (name,) = answer.asked.columns
+        words = types[name]
+        is_open = words["sdtype"] == "categorical"
+        counts = seen(answer.values, (CLEAR if is_open else FOR_SURE) * answer.scale)
+        present = sum(counts.values()) - counts["missing"]
+        if is_open:
+            dates = sum(counts[form] for form in FORMATS)
+            most = max(dates, counts["truth"], spelling_of_numbers(counts, spelling)[1])
             hidden += [name] if most >= MOSTLY * present else []
-        elif words["sdtype"] in MODELLED_SDTYPES:
-            seen = {kind: number for kind, number in counts.items() if number > SURELY * answer.scale}
-            share = 1 - _read(words, seen, spelling) / max(sum(seen.values()), 1)
-            others += [f"{name} ({share:.0%})"] if seen and share >= RARE else []
+        elif words["sdtype"] in MODELLED_SDTYPES and present:
+            share = 1 - _read(words, counts, spelling) / present
+            others += [f"{name} ({share:.0%})"] if share >= RARE else []
     found = invented(types)
     if hidden:
         found.append(

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from metric_cases import QUICK
 
-from sdv_plausible.evaluation.metrics import ClassifierAccuracy, ClassifierAgreement
+from sdv_plausible.evaluation.metrics import ClassifierAccuracy, ClassifierAgreement, DistinguishingGame
 
 
 def test_classifiers_by_hand():
@@ -59,3 +59,19 @@ def test_the_ceiling_is_how_often_twins_of_different_real_rows_agree():
     assert found["classifiers"]["tree"]["ceiling"] == 1.0
     without = ClassifierAgreement.compute_breakdown(real, real, classifiers=["tree"], num_runs=2)
     assert "ceiling" not in without["classifiers"]["tree"]
+
+
+def test_each_outcome_is_its_own_classifiers():
+    """Trained side by side: those whose seed says nothing do alone what they do among others, run by run."""
+    rng = np.random.default_rng(0)
+    real, synthetic = (pd.DataFrame(rng.integers(0, 9, (300, 4)), columns=list("abcd")) for _ in range(2))
+    for frame in (real, synthetic):
+        frame["y"] = np.where((frame["a"] > 4) ^ (frame["b"] > 4), "yes", "no")
+    together, alone = (("tree", "logistic_regression"), ("logistic_regression",))
+    for metric in (ClassifierAgreement, DistinguishingGame):
+        found = [
+            metric.compute_breakdown(real, synthetic, classifiers=names, num_runs=3)["classifiers"]
+            for names in (together, alone)
+        ]
+        assert found[0]["logistic_regression"] == found[1]["logistic_regression"]
+        assert found[0]["logistic_regression"]["runs"] != found[0]["tree"]["runs"]

@@ -26,6 +26,7 @@ from sdv_plausible.table.columns.cell_texts import Spelling, kind_of, spelling_o
 from sdv_plausible.table.learned.raw_counts import ExactColumns, FrequentValues
 
 KINDS = ("missing", "truth", "text", *FORMATS, *NUMBER_KINDS)
+OF_EVERY_KIND = "cells of every kind"  # the question that decides
 _PLACE = {kind: i for i, kind in enumerate(KINDS)}
 UNKNOWN_LENGTHS = (1, 16)  # where noise hides all of them
 LONGEST = 64  # lengths from here on are one
@@ -50,7 +51,7 @@ class CellKinds:
 
     def asked(self) -> Asked:
         """Say what is asked."""
-        kind = "cells of every length" if self.lengths else "cells of every kind"
+        kind = "cells of every length" if self.lengths else OF_EVERY_KIND
         return Asked(kind=kind, columns=(self.name,))
 
     def exact(self, rows: ExactColumns) -> np.ndarray:
@@ -89,11 +90,16 @@ def vote_failure(delta: float) -> float:
     return delta * FAILURE_SHARE
 
 
+def seen(values: np.ndarray, hidden: float) -> dict[str, float]:
+    """Cells of each kind of a noisy answer; none of a kind that has no more than noise may hide."""
+    return dict(zip(KINDS, np.where(values > hidden, values, 0).tolist(), strict=True))
+
+
 def _voted(rows: Queryable, name: str, spelling: Spelling, each: float, failure: float) -> Words:
     """Words of one column, for an equal share of the budget."""
     answer = rows.ask(CellKinds(name, spelling), KIND_SHARE * each)
     hidden = CLEAR * answer.sigma
-    counts = dict(zip(KINDS, np.where(answer.values > hidden, answer.values, 0), strict=True))
+    counts = seen(answer.values, hidden)
     present = sum(counts[kind] for kind in KINDS[1:])
     digits = counts[DIGITS]
     dates = {form: counts[form] for form in FORMATS if form != DIGITS}
