@@ -9,8 +9,8 @@ import numpy as np
 
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups
-from sdv_plausible.questions.counts import Axes, Axis, SeesRows, shape
-from sdv_plausible.utils.counting import covered_counts, is_worthwhile, joint_counts, pair_counts
+from sdv_plausible.questions.counts import Axes, Axis, SeesRows, numbered, shape
+from sdv_plausible.utils.counting import Covering, is_worthwhile, joint_counts, pair_counts
 
 
 class CodeArray(SeesRows):
@@ -36,21 +36,21 @@ class CodeArray(SeesRows):
     def tables_together(self, sets: Sequence[Axes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Count many at once: positions of sets of one shape, their tables."""
         # Of many rows, sets are margins of larger tables; of few, pairs are products of 0/1 matrices.
-        numbers: dict[Axis, int] = {}
-        at = [[numbers.setdefault(axis, len(numbers)) for axis in axes] for axes in sets]
-        digits, bases = [self._along(axis) for axis in numbers], [axis.size for axis in numbers]
-        plain = [i for i, chosen in enumerate(at) if chosen and len(set(chosen)) == len(chosen)]
-        if is_worthwhile(len(self._codes), len(plain), len(numbers)):
-            covered = covered_counts(digits, bases, [at[i] for i in plain])
-            yield from ((np.array([plain[i]]), table[None]) for i, table in covered)
-            done = set(plain)
-        else:
-            pairs = [i for i, axes in enumerate(sets) if len(axes) == 2]
-            found = pair_counts(digits, bases, [at[i] for i in pairs])
-            yield from ((np.array(pairs)[positions], tables) for positions, tables in found)
-            done = set(pairs)
-        others = sorted(set(range(len(sets))).difference(done))
+        axes, at = numbered(sets)
+        if is_worthwhile(len(self._codes), len(sets), len(axes)):
+            covering = Covering.of(at, shape(axes), len(self._codes))
+            covered = covering.tables(self.counts(axes, covering))
+            yield from ((np.array([i]), table[None]) for i, table in covered)
+            return
+        pairs = [i for i, axes_of in enumerate(sets) if len(axes_of) == 2]
+        found = pair_counts([self._along(axis) for axis in axes], shape(axes), [at[i] for i in pairs])
+        yield from ((np.array(pairs)[positions], tables) for positions, tables in found)
+        others = sorted(set(range(len(sets))).difference(pairs))
         yield from ((np.array([i]), self._table(sets[i])[None]) for i in others)
+
+    def counts(self, axes: Axes, covering: Covering) -> Iterator[np.ndarray]:
+        """Count all blocks of a covering of sets of axes."""
+        return covering.counts([self._along(axis) for axis in axes], len(self._codes))
 
     def _table(self, axes: Axes) -> np.ndarray:
         if not axes:
@@ -64,8 +64,8 @@ class CodeArray(SeesRows):
         if axis.is_identity:
             return self._codes[:, axis.column]
         if axis not in self._buckets:
-            small = axis.buckets.astype(np.int32)
-            self._buckets[axis] = small[self._codes[:, axis.column]]
+            small = axis.buckets.astype(np.min_scalar_type(axis.size))
+            self._buckets[axis] = small.take(self._codes[:, axis.column])
         return self._buckets[axis]
 
     def groups(self, columns: Sequence[int], least: int) -> tuple[np.ndarray, np.ndarray]:

@@ -71,6 +71,16 @@ def shape(axes: Axes) -> tuple[int, ...]:
     return tuple(axis.size for axis in axes)
 
 
+def numbered(sets: Sequence[Axes]) -> tuple[list[Axis], list[list[int]]]:
+    """All axes of some sets, and where among them those of each are: of one twice in a set, at two places."""
+    numbers: dict[tuple[Axis, int], int] = {}
+    at = [
+        [numbers.setdefault((axis, list(axes[:i]).count(axis)), len(numbers)) for i, axis in enumerate(axes)]
+        for axes in sets
+    ]
+    return [axis for axis, _ in numbers], at
+
+
 class SeesRows:
     """Base of everything that can see rows: it stays in the process that reads them."""
 

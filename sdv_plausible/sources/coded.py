@@ -11,12 +11,13 @@ import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.counts import Axes, SeesRows
+from sdv_plausible.questions.counts import Axes, SeesRows, numbered, shape
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.source import Source, with_objects
 from sdv_plausible.sources.unchanged import Fingerprint, Unchanged, fingerprint
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.utils.counting import Covering, is_worthwhile
 
 Span = tuple[float, float, Coins]
 Counted = tuple[int, list[np.ndarray], Fingerprint]
@@ -73,14 +74,38 @@ class Coder:
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Work: rows of every part, and their tables over sets of axes."""
+    """Work: rows of every part, and their tables over sets of axes.
+
+    What is counted and added are larger tables, where a covering is given; sets are their margins, once for
+    all parts.
+
+    Parameters
+    ----------
+    coder : Coder
+        How rows become codes.
+    sets : tuple of sequence of Axis
+        What is asked.
+    covering : Covering, optional
+        Of the axes of all sets, as :func:`~sdv_plausible.questions.counts.numbered` gives them.
+    """
 
     coder: Coder
     sets: tuple[Axes, ...]
+    covering: Covering | None = None
+
+    @classmethod
+    def of(cls, coder: Coder, sets: Sequence[Axes], num_rows: int) -> Tables:
+        """Choose a covering for so many rows, if one pays."""
+        axes, at = numbered(sets)
+        if not is_worthwhile(num_rows, len(sets), len(axes)):
+            return cls(coder, tuple(sets))
+        return cls(coder, tuple(sets), Covering.of(at, shape(axes), num_rows))
 
     def count(self, part: pd.DataFrame, number: int) -> Counted:
         """Count one part."""
         rows, told = self.coder.codes(part, number)
+        if self.covering is not None:
+            return rows.num_rows(), list(rows.counts(numbered(self.sets)[0], self.covering)), told
         found: list[Any] = [None] * len(self.sets)
         for positions, tables in rows.tables_together(self.sets):
             for i, table in zip(positions.tolist(), tables, strict=True):
@@ -90,6 +115,13 @@ class Tables:
     def merge(self, one: Counted, other: Counted) -> Counted:
         """Add them."""
         return (one[0] + other[0], [a + b for a, b in zip(one[1], other[1], strict=True)], one[2] + other[2])
+
+    def tables(self, counted: list[np.ndarray]) -> list[np.ndarray]:
+        """Tables of the sets, in order, out of what was counted."""
+        if self.covering is None:
+            return counted
+        found = dict(self.covering.tables(counted))
+        return [found[i] for i in range(len(self.sets))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,9 +196,10 @@ class SourceCounts(SeesRows):
         RuntimeError
             If the table has other rows than in an earlier pass.
         """
-        self._rows, found, told = self._source.total(Tables(self._next_coder(), tuple(sets)), self._names)
+        work = Tables.of(self._next_coder(), sets, self._rows)
+        self._rows, found, told = self._source.total(work, self._names)
         self._unchanged.check(told)
-        yield from found
+        yield from work.tables(found)
 
     def groups(self, columns: Sequence[int], least: int) -> tuple[np.ndarray, np.ndarray]:
         """Combinations of codes that at least ``least`` rows have, and their sizes; all are held for it.

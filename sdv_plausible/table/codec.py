@@ -16,6 +16,7 @@ from sdv_plausible.table.cells.forms import canonical, has_form
 from sdv_plausible.table.cells.number_texts import read_numbers
 from sdv_plausible.table.cells.series import as_doubles
 from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.utils.steps import Steps
 
 _OUTSIDE, _MISSING = -1, -2  # codes of cells whose value is none of the domain's, or that hold none
 
@@ -141,7 +142,7 @@ class ColumnCodec:
         number = np.float64 if attribute.kind == "float" else np.int64
         self._lower = np.asarray(attribute.lower, dtype=number)
         self._upper = np.asarray(attribute.upper, dtype=number)
-        self._starts = self._lower if attribute.kind == "datetime" else self._lower.astype(float)
+        self._steps = Steps(self._lower if attribute.kind == "datetime" else self._lower.astype(float))
         self._values = np.empty(len(attribute.values) + 1, dtype=object)
         self._values[:-1] = list(attribute.values)
         self._values[-1] = np.nan
@@ -162,27 +163,33 @@ class ColumnCodec:
     def encode(self, column: pd.Series[Any]) -> np.ndarray:
         """Code of each value; -1 for one outside the domain where that is not, or cannot be, missing."""
         attribute = self.attribute
+        gone = attribute.missing_code if attribute.missing_code is not None else _OUTSIDE
         if attribute.kind in ("categorical", "ordinal"):
-            codes = self._encode_values(column)
-            missing = codes == _MISSING if attribute.counts else codes < 0
-        elif not len(self._lower):
+            where, codes = self._encode_values(column)
+            codes[codes == _MISSING if attribute.counts else codes < 0] = gone
+            return codes.take(where, mode="wrap")
+        if not len(self._lower):
             missing = np.ones(len(column), dtype=bool)
-            codes = np.zeros(len(column), dtype=np.int64)
+            found = np.zeros(len(column), dtype=np.intp)
         else:
             numbers = self.numbers(column)
             missing = np.isnan(numbers) if numbers.dtype.kind == "f" else numbers == np.iinfo(np.int64).min
-            codes = np.clip(np.searchsorted(self._starts, numbers, side="right") - 1, 0, len(self._lower) - 1)
+            found = self._steps.place(numbers)
         if attribute.texts and column.dtype.kind not in "biufcM":
-            texts = self._encode_values(column)
-            codes, missing = np.where(texts >= 0, texts, codes), missing & (texts < 0)
-        codes[missing] = attribute.missing_code if attribute.missing_code is not None else _OUTSIDE
-        return codes
+            where, codes = self._encode_values(column)
+            texts = codes.take(where, mode="wrap")
+            found, missing = np.where(texts >= 0, texts, found), missing & (texts < 0)
+        found[missing] = gone
+        return found
 
-    def _encode_values(self, column: pd.Series[Any]) -> np.ndarray:
-        """Code of each category, below 0 of what is none. Distinct values are looked up, not rows."""
+    def _encode_values(self, column: pd.Series[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """Where among distinct values each cell is, and their codes, below 0 of what is no category.
+
+        Distinct values are looked up, not rows. Missing cells are at -1, whose code is the last.
+        """
         where, forms = distinct_values(column)
         codes = [self._code_of.get(form, _OUTSIDE if has_form(form) else _MISSING) for form in forms]
-        return np.array([*codes, _MISSING], dtype=np.int64)[where]
+        return where, np.array([*codes, _MISSING], dtype=np.int32)
 
     def decode(self, codes: np.ndarray, coins: Coins) -> np.ndarray | pd.Series[Any]:
         """Values of codes; inside a bin they are drawn evenly, or as round as the domain says."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -139,7 +140,8 @@ def _completed(
 # A table over some columns is the sum of a table over more. So rows are gone through once for each large
 # table, not once for each small one; sums of whole numbers are exact, whatever their order.
 
-LARGEST = 1 << 14  # cells of a large table: it stays in a core's cache
+LARGEST = (1 << 16) - 1  # cells of a large table: keys are of two bytes, and it stays in a core's cache
+MOST_CELLS = 1 << 24  # of all large tables together
 ROWS_PER_CELL = 8  # fewer rows for a cell, and adding up cells costs more than counting rows
 FEWEST_ROWS = 1 << 15  # tables of fewer rows are counted one by one
 MOST_CHOICES = 2_000_000  # sets times columns: beyond, choosing what to count takes longer than counting
@@ -151,18 +153,45 @@ def is_worthwhile(num_rows: int, num_sets: int, num_digits: int) -> bool:
     return num_rows >= FEWEST_ROWS and num_sets > 1 and num_sets * num_digits <= MOST_CHOICES
 
 
-def covered_counts(
-    digits: Sequence[npt.NDArray[np.integer]], bases: Sequence[int], sets: Sequence[Sequence[int]]
-) -> Iterator[tuple[int, Counts]]:
-    """Count the records of each combination of digits, for many sets of positions among the digits."""
-    # Yields which of the sets, and its table, of the shape of its bases; every set comes once, in any order.
-    rows = len(digits[0]) if digits else 0
-    most = min(LARGEST, rows // ROWS_PER_CELL)
-    keys = np.empty(rows, dtype=np.intp)
-    for block, positions in cover(sets, bases, most):
-        large = _counted(digits, bases, block, keys)
-        for i in positions:
-            yield i, _margin(large, block, sets[i])
+@dataclass(frozen=True)
+class Covering:
+    """Sets of digits, and larger ones, blocks: the table of every set is a margin of a block's.
+
+    Attributes
+    ----------
+    sets : sequence of sequence of int
+        Positions of digits; none twice in one set.
+    bases : sequence of int
+        Values of each digit.
+    blocks : sequence of (tuple of int, sequence of int)
+        Positions of digits, and which of the sets they are for. Every set is in one block.
+    """
+
+    sets: Sequence[Sequence[int]]
+    bases: Sequence[int]
+    blocks: Sequence[tuple[tuple[int, ...], Sequence[int]]]
+
+    @classmethod
+    def of(cls, sets: Sequence[Sequence[int]], bases: Sequence[int], num_rows: int) -> Covering:
+        """Choose blocks for so many rows, whose tables take a bounded memory together."""
+        most = min(LARGEST, num_rows // ROWS_PER_CELL)
+        while True:
+            blocks = cover(sets, bases, most)
+            if most <= 1 or sum(math.prod(bases[j] for j in block) for block, _ in blocks) <= MOST_CELLS:
+                return cls(sets, bases, blocks)
+            most //= 4
+
+    def counts(self, digits: Sequence[npt.NDArray[np.integer]], num_rows: int) -> Iterator[Counts]:
+        """Count the records of each combination of digits, block after block."""
+        keys = np.empty(num_rows, dtype=np.intp)
+        for block, _ in self.blocks:
+            yield _counted(digits, self.bases, block, keys)
+
+    def tables(self, counts: Iterable[Counts]) -> Iterator[tuple[int, Counts]]:
+        """Which of the sets, and its table, of the shape of its bases; every set comes once, in any order."""
+        for large, (block, positions) in zip(counts, self.blocks, strict=True):
+            for i in positions:
+                yield i, _margin(large, block, self.sets[i])
 
 
 def cover(
@@ -202,16 +231,20 @@ def _counted(
     block: Sequence[int],
     keys: npt.NDArray[np.intp],
 ) -> Counts:
-    """Counts of one large set; its keys are made a few rows at a time."""
+    """Counts of one large set; its keys are made a few rows at a time, in the fewest bytes."""
+    shape = tuple(bases[j] for j in block)
+    cells = math.prod(shape)
+    small = np.empty((2, KEYS_AT_ONCE), dtype=np.min_scalar_type(cells))
     for start in range(0, len(keys), KEYS_AT_ONCE):
         rows = slice(start, start + KEYS_AT_ONCE)
-        here = keys[rows]
-        here[:] = digits[block[0]][rows]
+        here, digit = small[:, : len(keys[rows])]
+        here[:] = digits[block[0]][rows] if block else 0
         for j in block[1:]:
-            here *= bases[j]
-            here += digits[j][rows]
-    shape = tuple(bases[j] for j in block)
-    return np.bincount(keys, minlength=math.prod(shape)).reshape(shape)
+            here *= here.dtype.type(bases[j])
+            digit[:] = digits[j][rows]  # by itself: a sum of two types is several times slower
+            here += digit
+        keys[rows] = here
+    return np.bincount(keys, minlength=cells).reshape(shape)
 
 
 def _margin(large: Counts, block: Sequence[int], chosen: Sequence[int]) -> Counts:

@@ -17,29 +17,39 @@ from sdv_plausible.utils.counting import joint_counts
 
 
 @st.composite
-def asked(draw: Any) -> tuple[list[np.ndarray], list[int], list[tuple[int, ...]], int]:
+def asked(draw: Any) -> tuple[list[np.ndarray], list[int], list[tuple[int, ...]], int, int]:
     bases = draw(st.lists(st.integers(1, 7), min_size=1, max_size=6))
     n = draw(st.integers(0, 300))
     rng = np.random.default_rng(draw(st.integers(0, 99)))
     digits = [rng.integers(0, b, n).astype(rng.choice([np.uint8, np.int32, np.int64])) for b in bases]
     chosen = st.permutations(range(len(bases))).flatmap(
-        lambda order: st.integers(1, len(order)).map(lambda k: tuple(order[:k]))
+        lambda order: st.integers(0, len(order)).map(lambda k: tuple(order[:k]))
     )
-    return digits, bases, draw(st.lists(chosen, max_size=12)), draw(st.sampled_from([1, 10, 200, 1 << 14]))
+    sets = draw(st.lists(chosen, max_size=12))
+    return (
+        digits,
+        bases,
+        sets,
+        draw(st.sampled_from([1, 10, 200, 1 << 16])),
+        draw(st.sampled_from([1, 1 << 24])),
+    )
 
 
 @given(asked())
 @settings(max_examples=150, deadline=None)
 def test_every_table_is_that_of_counting_it_alone(case: Any) -> None:
-    digits, bases, sets, most = case
+    digits, bases, sets, most, bound = case
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(covering, "LARGEST", most)
         patch.setattr(covering, "KEYS_AT_ONCE", 64)
         patch.setattr(covering, "ROWS_PER_CELL", 1)
-        found = list(covering.covered_counts(digits, bases, sets))
+        patch.setattr(covering, "MOST_CELLS", bound)
+        made = covering.Covering.of(sets, bases, len(digits[0]))
+        found = list(made.tables(made.counts(digits, len(digits[0]))))
     assert sorted(i for i, _ in found) == list(range(len(sets)))
     for i, table in found:
-        expected = joint_counts([digits[j] for j in sets[i]], [bases[j] for j in sets[i]])
+        some = [digits[j] for j in sets[i]]
+        expected = joint_counts(some, [bases[j] for j in sets[i]]) if some else np.array(len(digits[0]))
         np.testing.assert_array_equal(table, expected)
 
 

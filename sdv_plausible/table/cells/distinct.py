@@ -54,6 +54,8 @@ def _told(where: Any, values: Sequence[Any]) -> tuple[Where, list[Hashable]]:
     """Places of distinct cells of one storage, and their forms; what is missing to Python is so to all."""
     forms = list(map(canonical, values))
     gone = np.array([*map(is_missing, forms), True])
+    if not gone[:-1].any():
+        return where.astype(np.int64), forms
     return np.where(gone[where], -1, where).astype(np.int64), forms
 
 

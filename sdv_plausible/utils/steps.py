@@ -1,0 +1,61 @@
+"""Where numbers lie among sorted ones: a table of even cells, in the place of a search for each number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+CELLS = 1 << 14  # of the table, at most
+MOST_STEPS = 3  # starts in one cell: with more a search is as fast
+FEWEST = 1 << 10  # numbers for which a table pays
+AT_ONCE = 1 << 14  # numbers, so that they stay in the cache
+
+
+class Steps:
+    """Sorted numbers, each of which begins a step.
+
+    A number's cell, and a start's, is the same rounded expression, which never falls as the number rises:
+    starts in lower cells are at most the number, those in higher cells are above it, and only those in
+    its own cell are compared with it. So places are those of a search, to the last bit.
+
+    Parameters
+    ----------
+    starts : ndarray of int64 or float64, shape (k,)
+        Increasing, finite.
+    """
+
+    def __init__(self, starts: npt.NDArray[Any]) -> None:
+        self._starts = starts
+        self._steps = MOST_STEPS + 1
+        span = float(starts[-1]) - float(starts[0]) if len(starts) > 1 else 0.0
+        if not 0 < span < np.inf:
+            return
+        self._cells = int(min(CELLS, 4 * 2 ** np.ceil(np.log2(len(starts)))))
+        self._scale = self._cells / span
+        if not np.isfinite(self._scale):
+            return
+        cells = self._cell(starts)
+        self._steps = int(np.bincount(cells).max())
+        self._below = np.searchsorted(cells, np.arange(self._cells))  # starts in lower cells
+        last = np.inf if starts.dtype.kind == "f" else np.iinfo(starts.dtype).max
+        self._next = np.append(starts, np.full(1, last, dtype=starts.dtype))
+
+    def place(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+        """Return the last start at or below each number, (n,); the first for those below all, or NaN."""
+        if self._steps > MOST_STEPS or len(numbers) < FEWEST:
+            found = np.searchsorted(self._starts, numbers, side="right") - 1
+            return np.clip(np.where(numbers == numbers, found, 0), 0, None)  # noqa: PLR0124  NaN
+        found = np.empty(len(numbers), dtype=np.intp)
+        for start in range(0, len(numbers), AT_ONCE):
+            here, above = numbers[start : start + AT_ONCE], found[start : start + AT_ONCE]
+            self._below.take(self._cell(here), out=above, mode="clip")
+            for _ in range(self._steps):
+                above += here >= self._next.take(above, mode="clip")
+        return np.clip(found - 1, 0, len(self._starts) - 1)
+
+    def _cell(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+        with np.errstate(over="ignore"):
+            cells = (numbers.astype(np.float64, copy=False) - float(self._starts[0])) * self._scale
+        return np.fmin(np.fmax(cells, 0.0), self._cells - 1.0).astype(np.intp)

@@ -1,0 +1,77 @@
+"""Places among sorted starts: those of a search, to the last bit, whatever the numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdv_plausible.utils import steps
+from sdv_plausible.utils.steps import Steps
+
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+CLOSE = st.integers(0, 40).map(lambda i: 1 + i * 2.0**-52)
+INTS = st.integers(-(2**63) + 1, 2**63 - 1)
+STARTS = st.one_of(
+    st.sets(FLOATS, min_size=1, max_size=40).map(lambda s: np.array(sorted(s), dtype=np.float64)),
+    st.sets(CLOSE, min_size=1, max_size=30).map(lambda s: np.array(sorted(s), dtype=np.float64)),
+    st.sets(INTS, min_size=1, max_size=40).map(lambda s: np.array(sorted(s), dtype=np.int64)),
+    st.sets(st.integers(0, 99), min_size=1, max_size=40).map(lambda s: np.array(sorted(s), dtype=float)),
+)
+
+
+def searched(starts: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    return np.maximum(np.searchsorted(starts, numbers, side="right") - 1, 0)
+
+
+def about(starts: np.ndarray, more: list[float]) -> np.ndarray:
+    """The starts, their neighbours on either side, and others."""
+    if starts.dtype.kind == "i":
+        near = np.concatenate([starts, starts[starts < starts.max()] + 1, starts[starts > starts.min()] - 1])
+        return np.append(near, [np.iinfo(np.int64).max, np.iinfo(np.int64).min + 1])
+    with np.errstate(over="ignore"):
+        near = [starts, np.nextafter(starts, np.inf), np.nextafter(starts, -np.inf)]
+    return np.concatenate([*near, np.array(more, dtype=float), [np.inf, -np.inf]])
+
+
+@pytest.fixture(autouse=True)
+def of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "FEWEST", 0)
+    monkeypatch.setattr(steps, "AT_ONCE", 7)
+
+
+@settings(max_examples=300, deadline=None)
+@given(STARTS, st.lists(FLOATS, max_size=20))
+def test_places_are_those_of_a_search(starts: np.ndarray, more: list[float]) -> None:
+    numbers = about(starts, more)
+    assert Steps(starts).place(numbers).tolist() == searched(starts, numbers).tolist()
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 300, 5000])
+def test_the_table_is_used_for_even_steps(size: int) -> None:
+    """And finds the place of NaN as that of the smallest: who asks knows that it is missing."""
+    starts = np.linspace(-3.7, 11.1, size)
+    numbers = np.append(np.random.default_rng(0).uniform(-9, 19, 5000), np.nan)
+    made = Steps(starts)
+    assert size == 1 or made._steps <= steps.MOST_STEPS
+    assert made.place(numbers)[:-1].tolist() == searched(starts, numbers[:-1]).tolist()
+    assert made.place(numbers)[-1] == 0
+
+
+@pytest.mark.parametrize("fault", ["cells", "comparison"])
+def test_planted_faults_are_seen(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells by another rounding than the starts', and starts in a number's own cell that nobody compares."""
+    starts = np.linspace(0.1, 9.7, 33)
+    numbers = np.concatenate([starts, np.nextafter(starts, 0), np.linspace(0, 10, 999)])
+    made: Any = Steps(starts)
+    assert made.place(numbers).tolist() == searched(starts, numbers).tolist()
+    if fault == "cells":
+        monkeypatch.setattr(
+            made, "_cell", lambda n: np.clip(np.rint((n - 0.1) * made._scale), 0, 255).astype(int)
+        )
+    else:
+        made._steps = 0
+    assert made.place(numbers).tolist() != searched(starts, numbers).tolist()
