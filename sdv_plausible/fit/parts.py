@@ -16,6 +16,7 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.bounded import check_person
 from sdv_plausible.sources.coded import check_places
+from sdv_plausible.sources.crew import Crew
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import PART_ROWS, LocalSource, Source
 from sdv_plausible.sources.source_rows import SourceRows
@@ -51,6 +52,7 @@ def shown_in_parts(
     sdv_sees_rows: bool = False,
     rows: int = PART_ROWS,
     progress: bool = False,
+    workers: int | None = None,
 ) -> Iterator[Parts]:
     """Open a table in parts for one fit; no row is read, but for the form of text files that is paid for.
 
@@ -72,6 +74,7 @@ def shown_in_parts(
         )
     refuse_whole(settings.test, learner)
     table = open_source(source, types, rows, progress=progress)
+    table.crew = Crew.of(workers)
     dates = [name for name, kind in types.items() if kind.sdtype == "datetime"]
     check_dates(table.empty(dates), {name: types[name].datetime_format for name in dates})
     check_person(table, settings.neighbours, scratch)

@@ -24,6 +24,7 @@ from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.schema import Column, TableSchema
 from sdv_plausible.release.file.settings import said, versions_of
+from sdv_plausible.sources.crew import Crew
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import PART_ROWS
 from sdv_plausible.table.columns.cell_texts import ColumnType
@@ -56,6 +57,7 @@ def fit_source(
     random_state: int | None = None,
     rows: int = PART_ROWS,
     scratch: str | Path | None = None,
+    workers: int | None = None,
     progress: bool = False,
     allow_no_claim: bool = False,
     **moved: Any,
@@ -83,12 +85,16 @@ def fit_source(
     table_name : str
         Name of the table in the release.
     rows : int
-        Rows that are in memory at a time; of a Dask DataFrame, a partition.
+        Rows that are in memory at a time, for each worker, and fewer where there are many columns; of a Dask
+        DataFrame, a partition.
     scratch : str or Path, optional
         A folder on a disk of yours for the codes of all rows, a byte or two for each cell, which are removed
         after the fit: cells are then read and coded once, not once for every pass. They are as secret as the
         rows. With ``person`` also for the declared columns of the rows used, some 8 bytes for each cell. What
         a program that was killed left there, the next fit in the folder removes.
+    workers : int, optional
+        Processes of this machine that read and count a larger table side by side; by default as many as
+        there are cores. It changes no count. A frame in memory is read by this process alone.
     progress : bool
         Whether every pass shows how many rows it has read.
     allow_no_claim : bool
@@ -114,6 +120,7 @@ def fit_source(
     refuse_moved("fit_source", moved)
     check.whole("rows", rows, 1, f"try {PART_ROWS}")
     check_table_name(table_name)
+    Crew.of(workers)
     check.truth("progress", progress)
     check.truth("allow_no_claim", allow_no_claim)
     if says_written(domain):
@@ -146,7 +153,7 @@ def fit_source(
     teller = Teller(partial(told_of_look, domain))
     with shown_in_parts(
         source, columns, settings, learner, scratch, is_paid=budget is not None, rows=rows,
-        progress=progress,
+        progress=progress, workers=workers,
     ) as parts:  # fmt: skip
         _ask(fit.plan().ledger, allow_no_claim=allow_no_claim)
         opened = fit.opened(budget)  # before the first row

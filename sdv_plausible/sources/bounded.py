@@ -7,11 +7,14 @@ smallest secret numbers. The rest of the fit sees the rows chosen and nothing el
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from numbers import Number
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 from zlib import crc32
 
@@ -21,6 +24,7 @@ import pandas as pd
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.sources.crew import Piece
 from sdv_plausible.sources.source import LocalSource, Source, quietly, with_objects
 from sdv_plausible.table.files.storage import PERSON, check_storage
 from sdv_plausible.table.persons import identities, numbered, smallest, without_names
@@ -60,8 +64,9 @@ class Deal:
         rows = with_objects(part)
         for file in np.unique(file_of):
             at = here[file_of == file]
-            with _dealt(self.folder, file).open("ab") as out:
-                pickle.dump((rows.iloc[at], secret[at]), out, protocol=pickle.HIGHEST_PROTOCOL)
+            mine = f"dealt-{file:03d}-{os.getpid()}-{get_ident()}"  # another worker's would be in between
+            with (self.folder / mine).open("ab") as out:
+                pickle.dump((number, rows.iloc[at], secret[at]), out, protocol=pickle.HIGHEST_PROTOCOL)
         return int(without_names(part[self.person], names))
 
     def merge(self, one: int, other: int) -> int:
@@ -69,25 +74,38 @@ class Deal:
         return one + other
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """Where rows are."""
+
+    number: int
+    path: Path
+    names: tuple[str, ...]
+
+    def parts(self) -> Iterator[pd.DataFrame]:
+        """Read them."""
+        with self.path.open("rb") as file:
+            yield pickle.load(file)[list(self.names)]
+
+
 class ChosenRows(LocalSource):
     """The rows chosen, in files of this fit; some were left out as ``unnamed``: nobody can tell whose."""
 
-    def __init__(
-        self, folder: Path, empty: pd.DataFrame, rows: int, *, unnamed: bool, progress: bool = False
-    ) -> None:
-        super().__init__(rows, progress=progress)
-        self._folder, self._empty, self.unnamed = folder, empty, unnamed
+    pieces_are_places = True
+
+    def __init__(self, folder: Path, empty: pd.DataFrame, of: LocalSource, *, unnamed: bool) -> None:
+        super().__init__(of.rows, progress=of.progress)
+        self._folder, self._empty, self.crew, self.unnamed = folder, empty, of.crew, unnamed
 
     @property
     def names(self) -> Sequence[str]:
         """Column names."""
         return list(self._empty.columns)
 
-    def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """One file after another."""
-        for path in sorted(self._folder.glob("chosen-*")):
-            with path.open("rb") as file:
-                yield pickle.load(file)[list(names)]
+        for number, path in enumerate(sorted(self._folder.glob("chosen-*"))):
+            yield Chosen(number, path, tuple(names))
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
         """No row of some columns."""
@@ -115,12 +133,13 @@ def bounded(
     assert neighbours.person is not None
     kept = [*names, *({neighbours.person} - set(names))]
     unnamed = source.total(Deal(neighbours.person, neighbours.rows, coins, folder), kept)
-    chosen = (_chosen(path, neighbours) for path in sorted(folder.glob("dealt-*")))
+    dealt = (sorted(folder.glob(f"dealt-{file:03d}-*")) for file in range(FILES))
+    chosen = (_chosen(paths, neighbours) for paths in dealt if paths)
     frames = (frame[list(names)] for some in chosen for frame in some)
     for number, part in enumerate(_parts(frames, source.rows)):
         with (folder / f"chosen-{number:06d}").open("wb") as out:
             pickle.dump(part, out, protocol=pickle.HIGHEST_PROTOCOL)
-    return ChosenRows(folder, source.empty(names), source.rows, unnamed=unnamed > 0, progress=source.progress)
+    return ChosenRows(folder, source.empty(names), source, unnamed=unnamed > 0)
 
 
 def check_person(source: Source, neighbours: Neighbours, scratch: str | Path | None) -> None:
@@ -149,10 +168,12 @@ def check_person(source: Source, neighbours: Neighbours, scratch: str | Path | N
         )
 
 
-def _chosen(path: Path, neighbours: Neighbours) -> list[pd.DataFrame]:
-    """The rows chosen of one file, which is removed."""
-    pieces, secret = zip(*_read(path), strict=True)
-    path.unlink()
+def _chosen(paths: Sequence[Path], neighbours: Neighbours) -> list[pd.DataFrame]:
+    """The rows chosen of some people, all of whose rows were dealt to these files, which are removed."""
+    in_order = sorted((one for path in paths for one in _read(path)), key=lambda one: one[0])
+    _, pieces, secret = zip(*in_order, strict=True)
+    for path in paths:
+        path.unlink()
     names = np.concatenate([identities(piece[neighbours.person]) for piece in pieces])
     kept = np.zeros(len(names), dtype=bool)
     kept[smallest(numbered(names), np.concatenate(secret), neighbours.rows)] = True
@@ -180,16 +201,16 @@ def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return joined
 
 
-def _read(path: Path) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
+def _read(path: Path) -> Iterator[tuple[int, pd.DataFrame, np.ndarray]]:
     with path.open("rb") as file:
         while file.peek(1):
             yield pickle.load(file)
 
 
 def _hash(name: Any) -> int:
-    """A number that equal names share, and texts in every run of a program."""
-    return crc32(name.encode("utf-8", "surrogatepass")) if isinstance(name, str) else hash(name)
-
-
-def _dealt(folder: Path, file: int) -> Path:
-    return folder / f"dealt-{file:03d}"
+    """A number that equal names share, in every process: Python's own differs where a name holds texts."""
+    if isinstance(name, tuple):
+        return crc32(repr([_hash(entry) for entry in name]).encode())
+    if isinstance(name, Number):  # equal ones may be of two types; these differ nowhere
+        return hash(name)
+    return crc32(name.encode("utf-8", "surrogatepass") if isinstance(name, str) else repr(name).encode())

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import glob
 import itertools
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.sources.crew import Piece
 from sdv_plausible.sources.source import PART_ROWS, LocalSource, SourceError, quietly
 from sdv_plausible.table.columns.cell_texts import PLAIN, ColumnType, Spelling
-from sdv_plausible.table.files.csv_files import check_csv, csv_blocks, csv_columns, csv_separator
+from sdv_plausible.table.files.csv_files import (
+    check_csv,
+    csv_columns,
+    csv_separator,
+    csv_texts,
+    frame_of_texts,
+)
 from sdv_plausible.table.files.parquet import frame_of, parquet_schema
-from sdv_plausible.table.files.text_files import TEXTS, Files
+from sdv_plausible.table.files.text_files import Files
 
-_NUMBERED = "[0-9]" * 5
-VERSIONED = (
-    "_delta_log/", ".hoodie/", "metadata/v[0-9]*.metadata.json", f"metadata/{_NUMBERED}-*.metadata.json",
-)  # fmt: skip
-"""In folders of tables that keep earlier versions of rows: Delta's, Hudi's, Iceberg's."""
+TEXT_ROWS = 1 << 16  # records that are held as text at a time
 Batches = Callable[[Sequence[str], int], Iterator[Any]]
 
 
@@ -62,19 +64,135 @@ class ArrowSource(LocalSource):
         """Column names."""
         return list(self._schema.names)
 
-    def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Batches, read cell by cell."""
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        """Batches; whoever counts them reads them cell by cell."""
         batches = self._batches(names, self.rows)
-        while (batch := quietly(lambda: next(batches, None))) is not None:
-            yield frame_of(batch, self._types, self._spelling, categories=True)
+        for number in itertools.count():
+            if (batch := quietly(lambda: next(batches, None))) is None:
+                return
+            yield Batch(number, batch, self._types, self._spelling)
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
         """No row of some columns."""
         return frame_of(self._schema.empty_table().select(list(names)), self._types, self._spelling)
 
 
+@dataclass(frozen=True)
+class Batch:
+    """Rows as Arrow holds them."""
+
+    number: int
+    table: Any
+    types: Mapping[str, ColumnType]
+    spelling: Spelling
+
+    def parts(self) -> Iterator[pd.DataFrame]:
+        """Read their cells."""
+        yield frame_of(self.table, self.types, self.spelling, categories=True)
+
+
+class ParquetSource(ArrowSource):
+    """Parquet files of one schema; pieces are places in them."""
+
+    pieces_are_places = True
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        types: Mapping[str, ColumnType],
+        rows: int = PART_ROWS,
+        *,
+        progress: bool = False,
+        spelling: Spelling = PLAIN,
+    ) -> None:
+        import pyarrow as pa
+
+        schema, *others = schemas = [parquet_schema(path) for path in paths]
+        known = [name for name in schema.names if name in types]
+        for path, other in zip(paths[1:], others, strict=True):
+            if any(
+                name not in other.names or other.field(name).type != schema.field(name).type for name in known
+            ):
+                raise ValueError(
+                    f"source: {path} stores its columns otherwise than {paths[0]}: write them alike"
+                )
+        super().__init__(schema, lambda *_: iter(()), types, rows, progress=progress, spelling=spelling)
+        self._paths = paths
+        self._texts = [name for name in known if pa.types.is_string(schema.field(name).type)]
+        self.uneven = _uneven(paths, [one.names for one in schemas])
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        """Row groups of one file after another: together about a part, or one of several parts."""
+        number = 0
+        for path in self._paths:
+            for groups, size in quietly(partial(_together, path, self.rows)):
+                yield RowGroups(
+                    number, path, groups, tuple(names), self.rows, tuple(self._texts), self._types,
+                    self._spelling,
+                )  # fmt: skip
+                number += -(-size // self.rows)
+
+
+def _together(path: Path, rows: int) -> list[tuple[list[int], int]]:
+    """Row groups of a file that follow one another, up to so many rows together, and how many they have."""
+    import pyarrow.parquet as pq
+
+    found: list[tuple[list[int], int]] = []
+    about = pq.read_metadata(path)
+    for group in range(about.num_row_groups):
+        size = about.row_group(group).num_rows
+        if found and found[-1][1] + size <= rows:
+            found[-1] = ([*found[-1][0], group], found[-1][1] + size)
+        else:
+            found.append(([group], size))
+    return found
+
+
+@dataclass(frozen=True)
+class RowGroups:
+    """Where rows are in a Parquet file."""
+
+    number: int
+    path: Path
+    groups: Sequence[int]
+    names: tuple[str, ...]
+    rows: int
+    texts: tuple[str, ...]
+    types: Mapping[str, ColumnType]
+    spelling: Spelling
+
+    def parts(self) -> Iterator[pd.DataFrame]:
+        """Read them, so many rows at a time."""
+        tables = self._tables()
+        while (table := quietly(lambda: next(tables, None))) is not None:
+            yield frame_of(table, self.types, self.spelling, categories=True)
+
+    def _tables(self) -> Iterator[Any]:
+        """Arrow tables of so many rows each, but for the last: its batches end where row groups do."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        held: list[Any] = []
+        with pq.ParquetFile(self.path, read_dictionary=list(self.texts)) as file:
+            batches = file.iter_batches(self.rows, self.groups, list(self.names), use_threads=False)
+            for batch in batches:
+                held.append(pa.Table.from_batches([batch]).select(list(self.names)))
+                while (size := sum(table.num_rows for table in held)) >= self.rows:
+                    over = held[-1].slice(held[-1].num_rows - (size - self.rows))
+                    held[-1] = held[-1].slice(0, held[-1].num_rows - (size - self.rows))
+                    yield pa.concat_tables(held)
+                    held = [over]
+        if sum(table.num_rows for table in held):
+            yield pa.concat_tables(held)
+
+
 class CsvSource(LocalSource):
-    """CSV files, read as :func:`~sdv_plausible.read_csv` reads one."""
+    """CSV files, read as :func:`~sdv_plausible.read_csv` reads one.
+
+    This process finds the records, whose cells are then read by whoever counts them.
+    """
+
+    cells_by_python = True
 
     def __init__(
         self,
@@ -85,7 +203,7 @@ class CsvSource(LocalSource):
         progress: bool = False,
         written: Files | None = None,
     ) -> None:
-        super().__init__(rows, progress=progress)
+        super().__init__(max(min(rows, TEXT_ROWS), 1), progress=progress)
         self._paths, self._types, self._written = paths, types, written or Files("")
         # every header: what only a pass would find has been paid for
         headers = [csv_columns(path, declared=types, **self._written.csv) for path in paths[:1]]
@@ -105,12 +223,13 @@ class CsvSource(LocalSource):
         """Column names of the first file."""
         return self._names
 
-    def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """Records of one file after another."""
-        types = {name: self._types[name] for name in names}
+        types, number = {name: self._types[name] for name in names}, 0
         for path in self._paths:
-            for block in csv_blocks(path, types, self.rows, self._written.spelling, **self._written.csv):
-                yield block[list(names)]
+            for texts in csv_texts(path, types, self.rows, **self._written.csv):
+                yield Records(number, texts, types, self._written.spelling)
+                number += 1
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
         """No row of some columns."""
@@ -120,154 +239,26 @@ class CsvSource(LocalSource):
         )
 
 
+@dataclass(frozen=True)
+class Records:
+    """Records of a CSV file, whose cells are texts."""
+
+    number: int
+    texts: Mapping[str, Sequence[Sequence[str]]]
+    types: Mapping[str, ColumnType]
+    spelling: Spelling
+
+    def parts(self) -> Iterator[pd.DataFrame]:
+        """Read their cells."""
+        yield frame_of_texts(self.texts, self.types, self.spelling)[list(self.types)]
+
+
 def _uneven(paths: Sequence[Path], headers: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Columns that not every file has, and those of which the names of folders tell."""
     everywhere = set.intersection(*map(set, headers))
     seldom = {name for header in headers for name in header} - everywhere
     parts = {part.partition("=")[0] for path in paths[1:] for part in path.parts[:-1] if "=" in part}
     return tuple(sorted(seldom | (parts - everywhere)))
-
-
-def files_of(path: str | os.PathLike[str]) -> list[Path]:
-    """Files that a path names: itself, those of a folder, or those that a pattern fits, sorted.
-
-    Names below a folder, or where a pattern has a wildcard, that begin with "." or "_" are what programs
-    keep, or are writing; but for parts such as ``_year=2020``.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or two are one: its rows would count twice, and the ledger speaks of one row. If a
-        folder below cannot be read, or is a link, or a link leads nowhere: rows would be lost silently.
-    """
-    text, folder = os.fspath(path), Path(path)
-    found = {folder} if folder.is_file() else set[Path]()
-    if folder.is_dir():
-        found = _kept(text, folder, _below(text, folder))
-        other = {one for one in found if one.suffix.lower() not in (".parquet", *TEXTS)}
-        if found > other > set():
-            raise _lost(text, min(other), "is no CSV or Parquet file, by its ending")
-        found -= other
-    elif not found:
-        fixed = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), folder.parts))
-        for place in _places(folder):
-            if not os.access(place, os.R_OK | os.X_OK):
-                raise _lost(text, place, "cannot be read")
-        found = _kept(text, fixed, map(Path, glob.glob(text, recursive=True)))  # noqa: PTH207  absolute ones too
-    if not found:
-        raise ValueError(
-            f"source ({text!r}) names no file: give a file, a folder, or a pattern such as 'd/*.parquet'"
-        )
-    seen: dict[tuple[int, int], Path] = {}
-    for one in sorted(found):
-        about = one.stat()  # of what a link leads to
-        first = seen.setdefault((about.st_dev, about.st_ino), one)
-        if first != one:
-            raise ValueError(
-                f"source ({text!r}): {first} and {one} are the same file, whose rows would count twice: "
-                "remove one, or give a pattern that fits one of them"
-            )
-    return sorted(found)
-
-
-def _lost(text: str, place: Path, why: str) -> ValueError:
-    """Say that what is there would be left out silently."""
-    return ValueError(
-        f"source ({text!r}): {place} {why}, and what it holds would be lost without a word: move it, or give "
-        "a pattern of the files that you mean, such as 'd/*/*.parquet'"
-    )
-
-
-def _below(text: str, folder: Path) -> Iterator[Path]:
-    """Everything below a folder, but for what programs keep."""
-
-    def unread(error: OSError) -> None:
-        raise _lost(text, Path(error.filename or folder), "cannot be read") from None
-
-    for place, folders, names in os.walk(folder, onerror=unread):
-        folders[:] = sorted(name for name in folders if not _is_kept_by_programs(name))
-        for name in folders:
-            if Path(place, name).is_symlink():
-                raise _lost(text, Path(place, name), "is a link to a folder")
-        yield from (Path(place, name) for name in names)
-
-
-def _places(pattern: Path) -> set[Path]:
-    """Folders whose names a pattern goes through."""
-    parts = pattern.parts
-    heads = [Path(*parts[:i]) for i in range(1, len(parts)) if glob.has_magic(parts[i])]
-    found = {Path(one) for head in heads for one in glob.glob(str(head), recursive=True)}  # noqa: PTH207
-    return {one for one in found if one.is_dir()}
-
-
-def _is_kept_by_programs(part: str) -> bool:
-    return part.startswith((".", "_")) and "=" not in part
-
-
-def _kept(text: str, folder: Path, found: Iterable[Path]) -> set[Path]:
-    """Files that are no program's own: of what is found below a folder."""
-    kept, alone, folders = set(), dict[Path, bool](), set[Path]()
-    for one in found:
-        parts = one.relative_to(folder).parts
-        if one.is_symlink() and not one.exists() and not any(map(_is_kept_by_programs, parts)):
-            raise _lost(text, one, "is a link that leads nowhere")
-        if one.is_dir() and not any(map(_is_kept_by_programs, parts)):
-            folders.add(one)
-        if not one.is_file():
-            continue
-        for place in one.resolve().parents:  # a partition is of the table above it
-            if place not in alone:
-                alone[place] = not any(any(place.glob(mark)) for mark in VERSIONED)
-            if not alone[place]:
-                raise ValueError(
-                    f"source ({text!r}) is of a Delta, Iceberg or Hudi table ({place}), whose folder holds "
-                    "earlier versions of rows: write its newest version to Parquet, and give that folder"
-                )
-        if not any(map(_is_kept_by_programs, parts)):
-            kept.add(one)
-    for place in folders - {parent for one in kept for parent in one.parents} - {folder}:
-        if kept and any(place.iterdir()):
-            raise _lost(text, place, "is a folder, which the pattern meets and does not enter")
-    return kept
-
-
-def parquet_source(
-    paths: Sequence[Path],
-    types: Mapping[str, ColumnType],
-    rows: int,
-    *,
-    progress: bool,
-    spelling: Spelling = PLAIN,
-) -> ArrowSource:
-    """Parquet files of one schema.
-
-    Raises
-    ------
-    ValueError
-        If a file stores a declared column otherwise than the first does.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    schema, *others = schemas = [parquet_schema(path) for path in paths]
-    known = [name for name in schema.names if name in types]
-    for path, other in zip(paths[1:], others, strict=True):
-        if any(
-            name not in other.names or other.field(name).type != schema.field(name).type for name in known
-        ):
-            raise ValueError(f"source: {path} stores its columns otherwise than {paths[0]}: write them alike")
-
-    texts = [name for name in known if pa.types.is_string(schema.field(name).type)]
-
-    def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
-        for path in paths:
-            with pq.ParquetFile(path, read_dictionary=texts) as file:
-                for batch in file.iter_batches(rows, columns=list(names)):
-                    yield pa.Table.from_batches([batch]).select(list(names))
-
-    made = ArrowSource(schema, batches, types, rows, progress=progress, spelling=spelling)
-    made.uneven = _uneven(paths, [one.names for one in schemas])
-    return made
 
 
 def table_source(table: Any, types: Mapping[str, ColumnType], rows: int, *, progress: bool) -> ArrowSource:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.sources.coded import Coder, SourceCounts
+from sdv_plausible.sources.crew import Crew, Piece
 from sdv_plausible.sources.source import LocalSource, Source
 from sdv_plausible.sources.unchanged import Fingerprint
 
@@ -25,30 +26,44 @@ class Keep:
     def count(self, part: pd.DataFrame, number: int) -> int:
         """Write one part."""
         codes, largest = self.coder.codes(part, number)[0].records(), max(self.coder.cardinalities, default=1)
-        np.save(_file(self.folder, number), codes.astype(np.min_scalar_type(largest - 1)))
-        return number + 1
+        np.save(self.folder / f"{number:09d}.npy", codes.astype(np.min_scalar_type(largest - 1)))
+        return 1
 
     def merge(self, one: int, other: int) -> int:
         """Count them."""
-        return max(one, other)
+        return one + other
+
+
+@dataclass(frozen=True)
+class CodeFile:
+    """Where codes are."""
+
+    number: int
+    path: Path
+
+    def parts(self) -> Iterator[Any]:
+        """Map them into memory."""
+        yield np.load(self.path, mmap_mode="r")
 
 
 class CodeFiles(LocalSource):
     """Files of codes, mapped into memory one after another."""
 
-    def __init__(self, folder: Path, files: int, width: int, *, progress: bool = False) -> None:
+    pieces_are_places = True
+
+    def __init__(self, folder: Path, width: int, crew: Crew, *, progress: bool = False) -> None:
         super().__init__(progress=progress)
-        self._folder, self._files, self._width = folder, files, width
+        self._folder, self._width, self.crew = folder, width, crew
 
     @property
     def names(self) -> Sequence[str]:
         """Column numbers, as text."""
         return [str(j) for j in range(self._width)]
 
-    def parts(self, names: Sequence[str]) -> Iterator[Any]:  # noqa: ARG002  every code is asked for
-        """Codes of one part after another."""
-        for number in range(self._files):
-            yield np.load(_file(self._folder, number), mmap_mode="r")
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:  # noqa: ARG002  every code is asked for
+        """One file after another."""
+        for number, path in enumerate(sorted(self._folder.glob("*.npy"))):
+            yield CodeFile(number, path)
 
     def empty(self, names: Sequence[str]) -> Any:  # noqa: ARG002
         """No codes."""
@@ -74,10 +89,7 @@ def keep_codes(source: Source, coder: Coder, names: Sequence[str], folder: Path)
     folder : Path
         A folder of this fit alone. The caller removes it: the files are the rows.
     """
-    files = source.total(Keep(coder, folder), names)
+    source.total(Keep(coder, folder), names)
     kept = Kept(coder.domain, coder.rules, coder.coins)
-    return SourceCounts(CodeFiles(folder, files, len(coder.domain), progress=source.progress), kept, ())
-
-
-def _file(folder: Path, number: int) -> Path:
-    return folder / f"{number:06d}.npy"
+    files = CodeFiles(folder, len(coder.domain), source.crew, progress=source.progress)
+    return SourceCounts(files, kept, ())

@@ -14,13 +14,13 @@ from sdv_plausible.privacy.checks import all_there
 from sdv_plausible.sources.clusters import DaskSource
 from sdv_plausible.sources.found_files import (
     CsvSource,
+    ParquetSource,
     duckdb_source,
-    files_of,
-    parquet_source,
     polars_source,
     table_source,
 )
-from sdv_plausible.sources.source import PART_ROWS, FrameSource, Source
+from sdv_plausible.sources.named_files import files_of
+from sdv_plausible.sources.source import PART_CELLS, PART_ROWS, FrameSource, Source
 from sdv_plausible.sources.streams import READ_ONCE, ibis_source, stream_source
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.files.storage import check_storage
@@ -50,7 +50,7 @@ def open_source(
     types : mapping of str to ColumnType
         What the columns are.
     rows : int
-        Rows of a part.
+        Rows of a part; fewer where many columns are declared, as a part is held in memory.
     progress : bool
         Whether passes show how far they are.
 
@@ -61,6 +61,7 @@ def open_source(
         with.
     """
     engine, data = engine_of(data)
+    rows = min(rows, max(PART_CELLS // max(len(types), 1), 1))
     found = engine.opened(data, types, rows, progress)
     twice = sorted({name for name in types if list(found.names).count(name) > 1})
     if twice:
@@ -151,7 +152,7 @@ ENGINES = (
     Engine(
         "Parquet files",
         lambda data: isinstance(data, _Files),
-        lambda data, types, rows, shown: parquet_source(
+        lambda data, types, rows, shown: ParquetSource(
             data, types, rows, progress=shown, spelling=data.of_parquet().spelling
         ),
     ),

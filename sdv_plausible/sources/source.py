@@ -16,12 +16,15 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from sdv_plausible.questions.counts import SeesRows
+from sdv_plausible.sources.crew import ALONE, Crew, Piece
 from sdv_plausible.sources.unchanged import Unchanged
 from sdv_plausible.table.cells.series import plain_cells
 from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling, read_again
 from sdv_plausible.table.files.storage import with_texts
 
 PART_ROWS = 1 << 19
+PART_CELLS = 12 * PART_ROWS  # as doubles some 50 MB
+SHARES = 4  # of the pieces, for each process: so that they end together
 T = TypeVar("T")
 
 
@@ -48,6 +51,8 @@ class Source(SeesRows, ABC):
     """Whether every pass has the same rows at the same places of the same parts."""
     progress = False
     """Whether passes show how many rows they have read."""
+    crew: Crew = ALONE
+    """Who counts the parts, where they are on this machine."""
     uneven: tuple[str, ...] = ()
     """Columns that not every file has, or that names of folders tell."""
 
@@ -103,16 +108,26 @@ class LocalSource(Source):
         Whether passes show how many rows they have read.
     """
 
+    pieces_are_places = False
+    """Whether pieces hold no rows, but say where they are."""
+    cells_by_python = False
+    """Whether Python reads every cell: one thread at a time could."""
+
     def __init__(self, rows: int = PART_ROWS, *, progress: bool = False) -> None:
         self.rows, self.progress = rows, progress
         self.unchanged = Unchanged()  # by the number of rows: whoever codes them compares more
 
     @abstractmethod
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        """Parts of at most about ``rows`` rows, in order, not read yet."""
+
     def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Parts of at most about ``rows`` rows, in order."""
+        """Parts, in order."""
+        for piece in self.pieces(names):
+            yield from piece.parts()
 
     def total(self, work: Work[T], names: Sequence[str]) -> T:
-        """Counts of all parts: at any time one part is in memory, and one sum.
+        """Counts of all parts: at any time each process has one part in memory, and one sum.
 
         Raises
         ------
@@ -121,12 +136,34 @@ class LocalSource(Source):
         """
         found, rows = work.count(self.empty(names), 0), 0
         with tqdm(unit=" rows", unit_scale=True, disable=not self.progress, leave=False) as bar:
-            for number, part in enumerate(self.parts(names)):
-                found = work.merge(found, work.count(part, number))
-                rows += len(part)
-                bar.update(len(part))
+            shares, by_python = self._shares(names), self.cells_by_python
+            for counts, read in self.crew.counted(work, shares, in_processes=by_python):
+                found = found if counts is None else work.merge(found, counts)
+                rows += read
+                bar.update(read)
         self.unchanged.check([rows])
         return found
+
+    def _shares(self, names: Sequence[str]) -> Iterator[Sequence[Piece]]:
+        """Pieces that are counted together: one, or where they are places, a few for each process."""
+        pieces = self.pieces(names)
+        if not self.pieces_are_places:
+            return ([piece] for piece in pieces)
+        places = list(pieces)
+        size = max(len(places) // (SHARES * self.crew.workers), 1)
+        return (places[i : i + size] for i in range(0, len(places), size))
+
+
+@dataclass(frozen=True)
+class Held:
+    """A part that is in memory."""
+
+    number: int
+    part: pd.DataFrame
+
+    def parts(self) -> Iterator[pd.DataFrame]:
+        """Itself."""
+        yield self.part
 
 
 def with_objects(part: pd.DataFrame) -> pd.DataFrame:
@@ -146,10 +183,11 @@ class FrameSource(LocalSource):
         """Column names."""
         return list(self._table.columns)
 
-    def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """Slices of the frame."""
-        for start in range(0, len(self._table), self.rows):
-            yield self._table.iloc[start : start + self.rows][list(names)].reset_index(drop=True)
+        for number, start in enumerate(range(0, len(self._table), self.rows)):
+            part = self._table.iloc[start : start + self.rows][list(names)].reset_index(drop=True)
+            yield Held(number, part)
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
         """No row of some columns."""
@@ -179,6 +217,7 @@ class Again(Source):
     def __init__(self, source: Source, types: Mapping[str, ColumnType], spelling: Spelling) -> None:
         self.source, self._types, self._spelling = source, types, spelling
         self.in_order, self.progress, self.uneven = source.in_order, source.progress, source.uneven
+        self.crew = source.crew
 
     @property
     def names(self) -> Sequence[str]:

@@ -104,7 +104,7 @@ def test_seeds_and_split_are_asked_in_parts(tmp_path: Path) -> None:
 
 def test_a_fit_that_is_cancelled_has_spent_what_the_ledger_says(tmp_path: Path) -> None:
     class Cancelled(FrameSource):
-        def parts(self, names: Any) -> Any:
+        def pieces(self, names: Any) -> Any:
             raise KeyboardInterrupt
 
     budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
@@ -194,7 +194,7 @@ def test_a_fit_that_forgets_what_a_domain_cost_is_caught(door: str, monkeypatch:
 )
 def test_what_cannot_be_is_refused_before_a_row_is_read(wrong: dict[str, Any], says: str) -> None:
     class Unread(FrameSource):
-        def parts(self, names: Any) -> Any:
+        def pieces(self, names: Any) -> Any:
             raise AssertionError("read")
 
     with pytest.MonkeyPatch.context() as patch:

@@ -26,7 +26,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sources import bounded as module
 from sdv_plausible.sources.bounded import bounded
 from sdv_plausible.sources.opening import open_source
-from sdv_plausible.sources.source import FrameSource, LocalSource
+from sdv_plausible.sources.source import FrameSource, Held, LocalSource
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.persons import choose_rows
@@ -78,7 +78,9 @@ def test_each_person_has_so_many_rows_and_no_more(engine: str, most: int, tmp_pa
 def test_planted_rows_that_are_bounded_in_each_part_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_chosen", lambda path, _: [piece for piece, _ in module._read(path)])
+    monkeypatch.setattr(
+        module, "_chosen", lambda paths, _: [piece for path in paths for _, piece, _ in module._read(path)]
+    )
     assert too_many(chosen(FrameSource(FRAME, 100), 1, tmp_path), FRAME, 1)
 
 
@@ -104,10 +106,10 @@ class Once(FrameSource):
 
     passes = 0
 
-    def parts(self, names: Any) -> Any:
+    def pieces(self, names: Any) -> Any:
         self.passes += 1
         assert self.passes == 1, "whoever asks twice asks the whole table"
-        return super().parts(names)
+        return super().pieces(names)
 
 
 def test_what_is_asked_is_asked_of_the_rows_used_alone(
@@ -153,9 +155,9 @@ def test_long_numbers_are_people_of_their_own_and_no_cell_changes_its_type(tmp_p
     frame = pd.DataFrame({"key": [LONG, LONG + 1, LONG] * 5, "n": LONG + 1})
 
     class Stored(FrameSource):
-        def parts(self, names: Any) -> Any:
-            for i, part in enumerate(super().parts(names)):
-                yield part.astype({"key": object} if i % 2 else {"n": float})
+        def pieces(self, names: Any) -> Any:
+            for i, piece in enumerate(super().pieces(names)):
+                yield Held(i, piece.part.astype({"key": object} if i % 2 else {"n": float}))
 
     for most, people in ((1, 2), (10, 15)):
         folder = tmp_path / str(most)

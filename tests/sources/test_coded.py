@@ -47,8 +47,8 @@ class Unordered(FrameSource):
 class CountsAPartTwice(FrameSource):
     """The bug to be found: a part that is read again after a failure is added again."""
 
-    def parts(self, names: Any) -> Any:
-        for number, part in enumerate(super().parts(names)):
+    def pieces(self, names: Any) -> Any:
+        for number, part in enumerate(super().pieces(names)):
             yield part
             if number == 1:
                 yield part
@@ -158,9 +158,9 @@ def test_cells_outside_the_domain_are_drawn_once_for_each_row_or_once_for_each_p
 
 def test_a_table_that_changes_is_refused() -> None:
     class Growing(FrameSource):
-        def parts(self, names: Any) -> Any:
+        def pieces(self, names: Any) -> Any:
             self._table = pd.concat([self._table, self._table.iloc[:1]])
-            return super().parts(names)
+            return super().pieces(names)
 
     found = counts(Growing(FRAME, 100))
     next(found.tables(SETS))

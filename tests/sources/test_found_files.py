@@ -14,7 +14,7 @@ from tables import COLUMNS, DECLARED, table
 from sdv_plausible import fit_source
 from sdv_plausible.rules import Forbidden
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources.found_files import files_of
+from sdv_plausible.sources.named_files import files_of
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.raw_columns import SourceColumns
 from sdv_plausible.table.declared.column_types import column_types

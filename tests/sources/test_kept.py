@@ -100,7 +100,7 @@ def batches():
     if len(opened) > 3:  # those before see whether it gives its rows anew
         {READY}
 
-fit_source(batches, domain={PEOPLE}, scratch=sys.argv[1], person=sys.argv[2] or None)
+fit_source(batches, domain={PEOPLE}, scratch=sys.argv[1], person=sys.argv[2] or None, workers=1)
 """
 
 
@@ -121,12 +121,12 @@ def test_the_next_fit_removes_what_a_killed_one_left_and_nothing_else(
     with waiting(SCRIPT, tmp_path, person) as running:
         (folder,) = (one for one in tmp_path.iterdir() if one.name != "thesis")
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-        rows = list(folder.iterdir())
+        rows = set(folder.iterdir())
         assert rows
         fit_again(tmp_path, person)
-        assert list(folder.iterdir()) == rows  # its fit is under way
+        assert rows <= set(folder.iterdir())  # its fit is under way
         assert ended(running, number) == -number  # a library leaves signals to its program
-    assert list(folder.iterdir()) == rows
+    assert rows <= set(folder.iterdir())
     with pytest.raises(ValueError, match="allow_no_claim") if is_refused else nullcontext():
         fit_again(tmp_path, person, random_state=0 if is_refused else None)
     assert [one.name for one in tmp_path.iterdir()] == ["thesis"]

@@ -40,7 +40,7 @@ def test_answers_are_those_of_the_whole(rows: int) -> None:
 def test_a_column_is_read_once_for_several_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     source, passes = FrameSource(FRAME, 100), []
     monkeypatch.setattr(
-        source, "parts", lambda names: passes.append(names) or FrameSource.parts(source, names)
+        source, "pieces", lambda names: passes.append(names) or FrameSource.pieces(source, names)
     )
     columns = SourceColumns(source, RuleSet(), list(FRAME))
     for _ in range(3):

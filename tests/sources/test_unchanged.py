@@ -83,13 +83,13 @@ class Changing(FrameSource):
 
     passes = 0
 
-    def parts(self, names: Any) -> Any:
+    def pieces(self, names: Any) -> Any:
         self.passes += 1
         if self.passes == 2:
             self._table = self._table.copy()
             row = int(np.flatnonzero(self._table["sex"].ne(self._table["sex"].iloc[0]))[0])
             self._table.loc[[0, row], "sex"] = self._table.loc[[row, 0], "sex"].to_numpy()
-        return super().parts(names)
+        return super().pieces(names)
 
 
 def test_a_fit_of_a_table_that_changes_fails() -> None:
@@ -120,11 +120,11 @@ class Sorting(FrameSource):
 
     passes = 0
 
-    def parts(self, names: Any) -> Any:
+    def pieces(self, names: Any) -> Any:
         self.passes += 1
         if self.passes == 2:
             self._table = self._table.sort_values("wage", kind="stable")
-        return super().parts(names)
+        return super().pieces(names)
 
 
 class SortingOpenly(Sorting):

@@ -104,29 +104,36 @@ def read_csv(
     return pd.DataFrame({name: pd.Series(v, dtype=v.dtype) for name, v in values.items()})
 
 
-def csv_blocks(
+def csv_texts(
     path: PathLike,
     types: Mapping[str, ColumnType],
     rows: int,
-    spelling: Spelling = PLAIN,
     encoding: str = "utf-8",
     separator: str | None = None,
     quote: str = '"',
-) -> Iterator[pd.DataFrame]:
-    """Records of a CSV file as :func:`read_csv` reads them, about so many at a time."""
-    readers, blocks = _read(path, types, spelling, encoding, separator, quote)
+) -> Iterator[dict[str, list[Sequence[str]]]]:
+    """Records of a CSV file about so many at a time: texts of the declared columns, in blocks."""
+    readers, blocks = _read(path, types, PLAIN, encoding, separator, quote)
     while some := list(itertools.islice(blocks, max(rows // BLOCK, 1))):
-        columns = zip(readers.items(), zip(*some, strict=True), strict=True)
-        values = {
-            name: np.concatenate([reader.read(texts) for texts in parts]) for (name, reader), parts in columns
-        }
-        yield pd.DataFrame({name: pd.Series(v, dtype=v.dtype) for name, v in values.items()})
+        yield dict(zip(readers, map(list, zip(*some, strict=True)), strict=True))
+
+
+def frame_of_texts(
+    texts: Mapping[str, Sequence[Sequence[str]]], types: Mapping[str, ColumnType], spelling: Spelling
+) -> pd.DataFrame:
+    """Read texts of columns, in blocks, as :func:`read_csv` reads a file's."""
+    columns = {}
+    for name, blocks in texts.items():
+        reader = CellReader(types[name], spelling)
+        values = np.concatenate([reader.read([]), *(reader.read(block) for block in blocks)])
+        columns[name] = pd.Series(values, dtype=values.dtype)
+    return pd.DataFrame(columns)
 
 
 def check_csv(
     path: PathLike, encoding: str = "utf-8", separator: str | None = None, quote: str = '"'
 ) -> None:
-    """Raise ValueError if a file is not as :func:`csv_blocks` needs it; what its cells hold has no say."""
+    """Raise ValueError if a file is not as :func:`csv_texts` needs it; what its cells hold has no say."""
     for _ in _lines(path, encoding, separator, quote):
         pass
 

@@ -23,7 +23,7 @@ from sdv_plausible.declaring.readers import read_codebook
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted, read_domain_file
 from sdv_plausible.table.declared.looks import with_earlier
-from sdv_plausible.table.files.csv_files import BLOCK, csv_blocks
+from sdv_plausible.table.files.csv_files import BLOCK, csv_texts
 from sdv_plausible.table.files.one_file import columns_of
 from sdv_plausible.table.files.text_files import Files, is_parquet
 from sdv_plausible.web.review.review import Review, Table
@@ -150,7 +150,7 @@ def _check_text(path: Path, encoding: str) -> None:
 def _check_lines(file: Files, names: Sequence[str]) -> None:
     """Count every line of a CSV file through."""
     first = column_types({names[0]: {"sdtype": "categorical"}})
-    if not sum(map(len, csv_blocks(file.path, first, BLOCK, **file.csv))):
+    if not sum(1 for _ in csv_texts(file.path, first, BLOCK, **file.csv)):
         raise NoTableError(f"{Path(file.path).name} has a header line and no rows")
 
 

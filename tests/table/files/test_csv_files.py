@@ -440,7 +440,7 @@ def test_decimals_of_parquet_are_read_as_they_are_written(tmp_path):
 def test_one_long_cell_ends_no_fit(tmp_path):
     types = column_types({"name": {"sdtype": "id"}})
     path = write(tmp_path, f"age,name\n3,{'S' * 200_000}\n")
-    assert len(next(csv_files.csv_blocks(path, types, 1))["name"][0]) == 200_000
+    assert len(next(csv_files.csv_texts(path, types, 1))["name"][0][0]) == 200_000
 
 
 DATES = [f'"{dt.datetime(2020, 1, 3, 4, 5).strftime(form)}"' for form in FORMATS]

@@ -1,0 +1,118 @@
+"""Who counts the parts of a table on this machine: one core, or several side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain, islice
+from typing import Any, Protocol
+
+import pandas as pd
+
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.utils.side_by_side import in_turn
+
+FEW = 8  # shares that are counted before a process has started, and more for none
+AHEAD = 2  # shares that wait for a process: what is held of the rows is bounded
+
+
+class Piece(Protocol):
+    """Parts of a table that follow one another: where they are, or what they are, before a cell is read.
+
+    It can be pickled, so that another process can read it.
+    """
+
+    @property
+    def number(self) -> int:
+        """Number of its first part."""
+
+    def parts(self) -> Iterator[pd.DataFrame]:
+        """Read them."""
+
+
+class Crew:
+    """Who reads and counts pieces of a table: threads, or where Python reads every cell, processes.
+
+    Counts are added in the order of the pieces, and work is a function of a part and its number alone: the
+    sums are the same for any number of workers (docs/explanation/proofs/parts.md, Lemmas 1 and 4).
+
+    Parameters
+    ----------
+    workers : int
+        How many; with one, whoever asks counts.
+    """
+
+    def __init__(self, workers: int = 1) -> None:
+        self.workers = workers
+        self._has_started = False
+
+    @classmethod
+    def of(cls, workers: int | None) -> Crew:
+        """So many; by default as many as there are cores for this process.
+
+        Raises
+        ------
+        ValueError
+            If it is no whole number above 0.
+        """
+        if workers is None:
+            from joblib import cpu_count
+
+            return cls(int(cpu_count()))
+        check.whole("workers", workers, 1, "leave it out for all cores")
+        return cls(int(workers))
+
+    def counted(
+        self, work: Any, shares: Iterator[Sequence[Piece]], *, in_processes: bool
+    ) -> Iterator[tuple[Any, int]]:
+        """Counts of every share of the pieces, in order, and its rows.
+
+        Raises
+        ------
+        RuntimeError
+            If a process was killed, as by a machine whose memory is full.
+        """
+        from multiprocessing import current_process
+
+        if self.workers == 1 or (in_processes and current_process().daemon):  # which may start none
+            yield from (_counted(work, share) for share in shares)
+            return
+        if in_processes and not self._has_started:
+            yield from (_counted(work, share) for share in islice(shares, FEW))
+        if (share := next(shares, None)) is None:
+            return
+        self._has_started = True
+        with self._executor(in_processes=in_processes) as executor:
+            ahead, rest = self.workers + AHEAD, chain([share], shares)
+            yield from in_turn(executor, partial(_counted, work), rest, ahead)
+
+    @contextmanager
+    def _executor(self, *, in_processes: bool) -> Iterator[Executor]:
+        if not in_processes:
+            with ThreadPoolExecutor(self.workers) as threads:
+                yield threads
+            return
+        from joblib.externals import loky  # which needs no "if __name__ == '__main__'" of its user
+
+        try:
+            yield loky.get_reusable_executor(self.workers)
+        except loky.process_executor.TerminatedWorkerError:
+            raise RuntimeError(
+                f"workers ({self.workers}): the machine ended one of these processes, as it does when its "
+                "memory is full: try fewer, or workers=1"
+            ) from None
+
+
+ALONE = Crew()
+
+
+def _counted(work: Any, share: Sequence[Piece]) -> tuple[Any, int]:
+    """Sum over the parts of some pieces, and their rows."""
+    found, rows = None, 0
+    for piece in share:
+        for number, part in enumerate(piece.parts(), piece.number):
+            here = work.count(part, number)
+            found, rows = here if found is None else work.merge(found, here), rows + len(part)
+    return found, rows

@@ -1,0 +1,163 @@
+"""However many count, and whatever they are: the same sums, in order, and errors that end the whole."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from tables import COLUMNS, DECLARED, ENGINES, held, table
+from test_coded import DOMAIN, NAMES, SETS
+
+from sdv_plausible import fit_source
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.sources import crew
+from sdv_plausible.sources.bounded import _hash, bounded
+from sdv_plausible.sources.coded import Coder, SourceCounts
+from sdv_plausible.sources.crew import Crew
+from sdv_plausible.sources.kept import keep_codes
+from sdv_plausible.sources.opening import open_source
+from sdv_plausible.sources.source import FrameSource, LocalSource, Source
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.utils.side_by_side import in_turn
+
+FRAME = table(900)
+CODER = Coder(DOMAIN, RuleSet(), Coins.from_seed(1))
+PIECES = 70
+
+
+def tables(source: Source, folder: Path, *, kept: bool) -> list[list[int]]:
+    if not kept:
+        return [found.ravel().tolist() for found in SourceCounts(source, CODER, NAMES).tables(SETS)]
+    folder.mkdir()
+    return [found.ravel().tolist() for found in keep_codes(source, CODER, NAMES, folder).tables(SETS)]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_three_workers_count_as_one(engine: str, kept: bool, tmp_path: Path) -> None:
+    source = open_source(held(engine, FRAME, tmp_path), column_types(DECLARED, COLUMNS), PIECES)
+    if kept and not isinstance(source, LocalSource):
+        pytest.skip("codes of rows on other machines are kept there")
+    one = tables(source, tmp_path / "one", kept=kept)
+    source.crew = Crew(3)
+    assert tables(source, tmp_path / "three", kept=kept) == one
+
+
+def test_cells_of_a_csv_file_are_read_by_processes_that_never_run_the_users_program(tmp_path: Path) -> None:
+    """A program without "if __name__ == '__main__'" is run once; its fit is the one of a single core."""
+    FRAME.to_csv(tmp_path / "rows.csv", index=False)
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys\n"
+        "from sdv_plausible import fit_source\n"
+        "from sdv_plausible.sources import crew, found_files\n"
+        "from sdv_plausible.table.files import csv_files\n"
+        "print('once')\n"
+        "crew.FEW, found_files.TEXT_ROWS, csv_files.BLOCK = 1, 1, 100\n"
+        f"columns, declared = {COLUMNS!r}, {DECLARED!r}\n"
+        "fits = [fit_source('rows.csv', columns, declared, workers=w, random_state=0, allow_no_claim=True)\n"
+        "        for w in (1, 2)]\n"
+        "from joblib.externals.loky import get_reusable_executor\n"
+        "print(fits[0] == fits[1], len(get_reusable_executor(reuse=True)._processes))\n"
+    )
+    run = [sys.executable, "-W", "ignore", str(program)]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["once", "True", "2"], done.stderr
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_at_most_so_many_rows_of_each_person_whoever_deals_them_out(workers: int, tmp_path: Path) -> None:
+    frame = FRAME.assign(key=[f"k{i % 300}" for i in range(900)])
+    source = FrameSource(frame, PIECES)
+    source.crew = Crew(workers)
+    found = bounded(source, Neighbours(rows=2, person="key"), list(frame), Coins.from_seed(3), tmp_path)
+    rows = pd.concat(found.parts(list(frame)), ignore_index=True)
+    assert set(rows.groupby("key").size()) == {2}
+    assert len(rows) == 600
+
+
+def test_a_person_is_dealt_to_one_file_in_every_process() -> None:
+    """Python's own hash of texts, bytes and moments is another one in each process: the planted one is seen."""
+    names = "['Anna', b'Anna', ('a', 1), 3, pd.Timestamp('2020-01-01'), (pd.Timestamp('2020-01-01'), 2.0)]"
+    script = (
+        "import sys, pandas as pd\nfrom sdv_plausible.sources.bounded import _hash\n"
+        f"names = {names}\nprint([_hash(name) for name in names])\nprint([hash(name) for name in names])"
+    )
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.splitlines()
+        for seed in ("1", "2")
+    ]
+    assert runs[0][0] == runs[1][0]
+    assert runs[0][1] != runs[1][1]  # the planted one
+    assert _hash(3) == _hash(3.0) == _hash(np.float64(3))
+
+
+def test_results_come_in_order_and_few_tasks_wait() -> None:
+    made: list[int] = []
+
+    def tasks() -> Iterator[int]:
+        for i in range(20):
+            made.append(i)
+            yield i
+
+    with ThreadPoolExecutor(3) as executor:
+        for i, found in enumerate(in_turn(executor, lambda task: task * task, tasks(), 5)):
+            assert found == i * i
+            assert len(made) <= i + 5
+    assert len(made) == 20
+
+
+@pytest.mark.parametrize("broken", ["task", "work"])
+def test_an_error_ends_the_pass(broken: str) -> None:
+    """Of the source, between pieces, or of the work, in a thread: neither waits for ever."""
+
+    class Breaks(FrameSource):
+        def pieces(self, names: Any) -> Any:
+            for i, piece in enumerate(super().pieces(names)):
+                if i == 5 and broken == "task":
+                    raise KeyError("broken")
+                yield piece
+
+    class Work:
+        def count(self, part: pd.DataFrame, number: int) -> int:
+            if number == 5 and broken == "work":
+                raise KeyError("broken")
+            return len(part)
+
+        def merge(self, one: int, other: int) -> int:
+            return one + other
+
+    source, before = Breaks(FRAME, 10), set(threading.enumerate())
+    source.crew = Crew(2)
+    with pytest.raises(KeyError, match="broken"):
+        source.total(Work(), ["age"])
+    assert set(threading.enumerate()) <= before
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, "two", True])
+def test_what_is_no_number_of_workers_is_refused_before_a_row_is_read(workers: Any) -> None:
+    with pytest.raises(ValueError, match=r"workers \("):
+        fit_source(FRAME, COLUMNS, DECLARED, workers=workers)
+
+
+def test_all_cores_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("joblib.cpu_count", lambda: 7)
+    assert Crew.of(None).workers == 7
+    assert Crew.of(2).workers == 2
+    assert crew.ALONE.workers == 1
