@@ -1,9 +1,9 @@
-"""Codes of all rows in files of this machine, for as long as a fit takes: cells are read and coded once."""
+"""Codes of all rows, made once and kept for as long as a fit takes: in files here, or by workers of a cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,47 @@ from sdv_plausible.sources.unchanged import Fingerprint
 
 
 @dataclass(frozen=True, eq=False)
+class Codes:
+    """Codes of a part, and what tells them from others: a part that is made again must have the same."""
+
+    codes: np.ndarray
+    told: Fingerprint
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@dataclass(frozen=True, eq=False)
+class Encode:
+    """Work: codes of the rows, in the narrowest type.
+
+    The fingerprint is of the rows at their places, and the coins are the part's: equal ones say that all
+    codes are equal, also those that were drawn (docs/explanation/proofs/parts.md, Lemma 6).
+    """
+
+    coder: Coder
+
+    def count(self, part: pd.DataFrame, number: int) -> Codes:
+        """Encode one part."""
+        rows, told = self.coder.codes(part, number)
+        largest = max(self.coder.cardinalities, default=1) - 1
+        return Codes(rows.records().astype(np.min_scalar_type(largest)), told)
+
+    def merge(self, one: Codes, other: Codes) -> Codes:
+        """Put parts together."""
+        return Codes(np.concatenate([one.codes, other.codes]), one.told + other.told)
+
+
+@dataclass(frozen=True, eq=False)
 class Keep:
     """Work: a file of codes for every part; what is counted are the parts."""
 
-    coder: Coder
+    encode: Encode
     folder: Path
 
     def count(self, part: pd.DataFrame, number: int) -> int:
         """Write one part."""
-        codes, largest = self.coder.codes(part, number)[0].records(), max(self.coder.cardinalities, default=1)
-        np.save(_file(self.folder, number), codes.astype(np.min_scalar_type(largest - 1)))
+        np.save(_file(self.folder, number), self.encode.count(part, number).codes)
         return number + 1
 
     def merge(self, one: int, other: int) -> int:
@@ -46,13 +77,14 @@ class CodeFiles(LocalSource):
         return [str(j) for j in range(self._width)]
 
     def parts(self, names: Sequence[str]) -> Iterator[Any]:  # noqa: ARG002  every code is asked for
-        """Codes of one part after another."""
+        """Codes of one part after another; the files are this fit's own, so their number of rows will do."""
         for number in range(self._files):
-            yield np.load(_file(self._folder, number), mmap_mode="r")
+            codes = np.load(_file(self._folder, number), mmap_mode="r")
+            yield Codes(codes, np.array([len(codes), 0], dtype=np.uint64))
 
     def empty(self, names: Sequence[str]) -> Any:  # noqa: ARG002
         """No codes."""
-        return np.zeros((0, self._width), dtype=np.uint8)
+        return Codes(np.zeros((0, self._width), dtype=np.uint8), np.zeros(2, dtype=np.uint64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,23 +92,29 @@ class Kept(Coder):
     """Parts that are codes already."""
 
     def coded(self, part: Any, number: int) -> tuple[np.ndarray, Fingerprint]:  # noqa: ARG002
-        """Return the codes as they are; the files are this fit's own, so their number of rows will do."""
-        return np.asarray(part), np.array([len(part), 0], dtype=np.uint64)
+        """Return the codes as they are."""
+        return np.asarray(part.codes), part.told
 
 
-def keep_codes(source: Source, coder: Coder, names: Sequence[str], folder: Path) -> SourceCounts:
-    """Code all rows in one pass, and count from the files then.
+def keep_codes(source: Source, coder: Coder, names: Sequence[str], folder: Path | None) -> SourceCounts:
+    """Code all rows in one pass, and count the codes then.
 
     Parameters
     ----------
     source, coder, names
         As for :class:`~sdv_plausible.sources.coded.SourceCounts`.
-    folder : Path
-        A folder of this fit alone. The caller removes it: the files are the rows.
+    folder : Path, optional
+        A folder of this fit alone, where this process reads the rows. The caller removes it: the files are
+        the rows.
     """
-    files = source.total(Keep(coder, folder), names)
-    kept = Kept(coder.domain, coder.rules, coder.coins)
-    return SourceCounts(CodeFiles(folder, files, len(coder.domain), progress=source.progress), kept, ())
+    encode = Encode(replace(coder, placed=True))
+    if source.on_cluster:
+        found = source.kept(encode, names)
+    else:
+        assert folder is not None
+        files = source.total(Keep(encode, folder), names)
+        found = CodeFiles(folder, files, len(coder.domain), progress=source.progress)
+    return SourceCounts(found, Kept(coder.domain, coder.rules, coder.coins), ())
 
 
 def _file(folder: Path, number: int) -> Path:

@@ -15,7 +15,7 @@ from sdv_plausible.sources.bounded import bounded
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.kept import keep_codes
 from sdv_plausible.sources.raw_columns import SourceColumns
-from sdv_plausible.sources.source import Again, LocalSource, Source, with_objects
+from sdv_plausible.sources.source import Again, LocalSource, Source
 from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
 from sdv_plausible.table.columns.domain import Domain
 
@@ -70,18 +70,7 @@ class SourceRows(SeesRows):
 
     def begins(self, most: int) -> pd.DataFrame:
         """The first rows; none of a cluster's, which stay where they are."""
-        source = self._source
-        while isinstance(source, Again):
-            source = source.source
-        if not isinstance(source, LocalSource):
-            return self.schema()
-        found, missing = [self.schema().astype(object)], most
-        for part in source.parts(self._names):
-            found.append(with_objects(part.iloc[:missing]))
-            missing -= len(part)
-            if missing <= 0:
-                break
-        return pd.concat(found[1:] or found, ignore_index=True)
+        return self._source.begins(self._names, most)
 
     def schema(self) -> pd.DataFrame:
         """No row, in the types of the parts."""
@@ -99,6 +88,6 @@ class SourceRows(SeesRows):
     def coded(self, domain: Domain, coins: Coins) -> SourceCounts:
         """Counts of codes, part by part."""
         coder = Coder(domain, self._rules, coins)
-        if self._folder is None:
+        if self._folder is None and not self._source.on_cluster:
             return SourceCounts(self._source, coder, self._names)
         return keep_codes(self._source, coder, self._names, self._folder)

@@ -16,7 +16,7 @@ from tables import COLUMNS, DECLARED, SEED, table
 from sdv_plausible import fit_source
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources.clusters import DaskSource
+from sdv_plausible.sources.dask_tables import DaskSource
 from sdv_plausible.sources.raw_columns import Rows, SourceColumns
 
 pytest.importorskip("distributed", reason="distributed is not installed")
