@@ -63,4 +63,13 @@ def as_read(part: pd.DataFrame, types: pd.Series[Any]) -> pd.DataFrame:
         part[name] = pd.Series(list(part[name]), dtype=object)
         if isinstance(types[name], pd.StringDtype):  # what Dask makes of the objects of other partitions
             part[name] = part[name].astype(types[name])
-    return plain_cells(with_texts(part))
+    return _with_categories(plain_cells(with_texts(part)))
+
+
+def _with_categories(part: pd.DataFrame) -> pd.DataFrame:
+    """A part whose texts of Arrow are categories, as those of files are: each is looked up once, not by row."""
+    for place, (_, column) in enumerate(part.items()):
+        if getattr(column.dtype, "storage", "") == "pyarrow":
+            texts = column.array.__arrow_array__().combine_chunks().dictionary_encode()
+            part.isetitem(place, texts.to_pandas())
+    return part

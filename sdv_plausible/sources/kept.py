@@ -1,4 +1,4 @@
-"""Codes of all rows, made once and kept for as long as a fit takes: in files here, or by workers of a cluster."""
+"""Codes of all rows, made once and kept while a fit runs: in files here, or by workers of a cluster."""
 
 from __future__ import annotations
 
