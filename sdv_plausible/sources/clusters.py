@@ -15,7 +15,7 @@ import pandas as pd
 
 from sdv_plausible.sources.source import PART_ROWS, Source, Work
 from sdv_plausible.table.cells.series import plain_cells
-from sdv_plausible.table.files.storage import with_texts
+from sdv_plausible.table.files.storage import holds_no_text, with_texts
 
 T = TypeVar("T")
 
@@ -58,18 +58,19 @@ def as_read(part: pd.DataFrame, types: pd.Series[Any]) -> pd.DataFrame:
     """A part as rules and codes read it, whatever its worker stored it as."""
     part = part.reset_index(drop=True)
     otherwise = [name for name in part.columns if part[name].dtype != types[name]]
-    part = plain_cells(part)  # first: some moments have no object
+    part = plain_cells(_with_categories(part))  # first: some moments have no object
     for name in otherwise:  # the schema was checked; what is stored otherwise is read cell by cell
         part[name] = pd.Series(list(part[name]), dtype=object)
         if isinstance(types[name], pd.StringDtype):  # what Dask makes of the objects of other partitions
             part[name] = part[name].astype(types[name])
-    return _with_categories(plain_cells(with_texts(part)))
+    return plain_cells(with_texts(part)) if otherwise else with_texts(part)
 
 
 def _with_categories(part: pd.DataFrame) -> pd.DataFrame:
-    """A part whose texts of Arrow are categories, as those of files are: each is looked up once, not by row."""
+    """A part whose texts of Arrow are categories, as those of files are: each is looked up once."""
     for place, (_, column) in enumerate(part.items()):
         if getattr(column.dtype, "storage", "") == "pyarrow":
             texts = column.array.__arrow_array__().combine_chunks().dictionary_encode()
-            part.isetitem(place, texts.to_pandas())
+            if not (holds_no_text(texts) or texts.dictionary.null_count):
+                part.isetitem(place, texts.to_pandas())
     return part
