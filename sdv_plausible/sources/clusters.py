@@ -34,7 +34,7 @@ class ClusterSource(Source):
     def kept(self, work: Work[Made], names: Sequence[str]) -> Source:
         """A source whose parts are what work makes of each part: made once, and kept by the workers.
 
-        It is in order, and holds what tells its parts against the first pass in every other one: see
+        It is in order, and holds what tells its parts, when they are made, against every pass: see
         :class:`Told`. Work merges what it made: a task may count several. What is kept is given up by
         :meth:`close`.
         """
@@ -43,7 +43,7 @@ class ClusterSource(Source):
     def chosen(self, choice: Choice, names: Sequence[str]) -> Source:
         """At most so many rows of each person, some columns, after a shuffle that brings people together.
 
-        It is kept by the workers, in order, and held against the first pass.
+        It is kept by the workers, in order, and held against every pass.
         """
 
 
@@ -72,11 +72,11 @@ def added(work: Work[T], sums: Iterable[T]) -> T:
     return found
 
 
-def together(lengths: Sequence[int], rows: int = PART_ROWS) -> Iterator[list[int]]:
-    """Numbers of parts that one task counts: neighbours, of at most so many rows if they are several."""
+def together(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Numbers of parts that one task counts: neighbours, of at most ``PART_ROWS`` if they are several."""
     held, size = [0], lengths[0]
     for number, length in enumerate(lengths[1:], 1):
-        if size + length > rows:
+        if size + length > PART_ROWS:
             yield held
             held, size = [], 0
         held.append(number)

@@ -11,7 +11,7 @@ import pandas as pd
 from sdv_plausible.sources.clusters import ClusterSource, Told, added, as_read, together
 from sdv_plausible.sources.shuffled import Choice
 from sdv_plausible.sources.source import Work, quietly
-from sdv_plausible.sources.unchanged import Made, Unchanged
+from sdv_plausible.sources.unchanged import Fingerprint, Made, Unchanged
 
 T = TypeVar("T")
 Tasks = Callable[[Any], list[Any]]
@@ -112,14 +112,15 @@ class DaskParts(ClusterSource):
 
         self._empty, self._by, self._kept = empty, by, list[DaskParts]()
         with _retried():
-            lengths = [dask.delayed(len)(part) for part in made]
-            held = quietly(lambda: dask.persist(*made, *lengths, *told))
+            own = [dask.delayed(_told)(part) for part in made]
+            held = quietly(lambda: dask.persist(*made, *own, *told))
             self._parts, rest = list(held[: len(made)]), held[len(made) :]
             found = quietly(lambda: dask.compute(*rest))
-        self.made_of = found[len(made) :]
-        at = found[: len(made)]
-        self._numbers = list(together(at)) if by is not None else [[i] for i in range(len(at))]
+        own, self.made_of = found[: len(made)], found[len(made) :]
+        lengths = [int(one[0]) for one in own]
+        self._numbers = list(together(lengths)) if by is not None else [[i] for i in range(len(made))]
         self._unchanged = Unchanged()
+        self._unchanged.check(sum(own))
 
     @property
     def names(self) -> Sequence[str]:
@@ -211,6 +212,10 @@ def _sent(work: Any) -> Any:
 
 def _count(work: Work[T], part: pd.DataFrame, types: pd.Series[Any], number: int) -> T:
     return work.count(as_read(part, types), number)
+
+
+def _told(part: Made) -> Fingerprint:
+    return part.told
 
 
 def _count_kept(work: Any, by: Any, parts: Sequence[Made], number: int) -> Any:
