@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import union_categoricals
 
 from sdv_plausible.sources.unchanged import FACTOR, HALF, Made, fingerprint
 from sdv_plausible.table.persons import identities, name_hash, numbered, smallest, without_names
@@ -64,7 +63,7 @@ class Choice:
         place = np.where(whose < 0, -1, place_of[np.searchsorted(people, whose)])
         order = np.argsort(place, kind="stable")
         found, starts = np.unique(place[order], return_index=True)
-        for number, at in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
+        for number, at in zip(found.tolist(), np.split(order, starts[1:]), strict=False):
             if number >= 0:
                 yield number, pickle.dumps(_trimmed(part.iloc[at]), protocol=pickle.HIGHEST_PROTOCOL)
 
@@ -152,11 +151,22 @@ def _joined(pieces: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _column(pieces: list[pd.Series[Any]]) -> Any:
-    kinds = {
-        type(piece.dtype) if isinstance(piece.dtype, pd.CategoricalDtype) else piece.dtype for piece in pieces
-    }
-    if kinds == {pd.CategoricalDtype} and len({piece.cat.categories.dtype for piece in pieces}) == 1:
-        return union_categoricals([piece.astype(piece.dtype) for piece in pieces], ignore_order=True)
-    if len(kinds) > 1 or kinds == {pd.CategoricalDtype}:
+    """A column in pieces, put together; pandas' union of categories would take some texts for one another."""
+    if all(map(_is_of_texts, pieces)):
+        number: dict[str, int] = {}
+        codes = [
+            np.array([*(number.setdefault(text, len(number)) for text in piece.cat.categories), -1])[
+                piece.cat.codes
+            ]
+            for piece in pieces
+        ]
+        return pd.Categorical.from_codes(np.concatenate(codes), pd.Index([*number], dtype=object))
+    first = pieces[0].dtype
+    if isinstance(first, pd.CategoricalDtype) or any(piece.dtype != first for piece in pieces):
         pieces = [piece.astype(object) for piece in pieces]
     return pd.concat(pieces, ignore_index=True)
+
+
+def _is_of_texts(column: pd.Series[Any]) -> bool:
+    dtype = column.dtype
+    return isinstance(dtype, pd.CategoricalDtype) and all(type(value) is str for value in dtype.categories)

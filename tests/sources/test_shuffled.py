@@ -211,5 +211,29 @@ def test_cells_that_name_nobody_are_told_of(tmp_path: Path) -> None:
     assert found.ledger.claims_privacy
 
 
+def test_no_cell_changes_however_pieces_store_it() -> None:
+    """One part has categories, one texts, one objects; pandas would take texts for others up to a NUL, and 1 for True."""
+    key, cells = pd.Series(["p", "q"] * 3), ["a", "a\0b", "", None, "1", "x"]
+    stored = [
+        pd.Series(cells, dtype="category"),
+        pd.Series(cells, dtype=object),
+        pd.Series([1, True, 1.0, "1", None, 2**60], dtype=object),
+        pd.Series([1, 2, 3, 4, 5, 6]),
+        pd.Series([True, 1, "a", 1.5, 0, 0], dtype=object).astype("category"),
+        pd.Series(cells[:2], dtype="category"),
+        pd.Series([], dtype="category"),
+    ]
+    choice = Choice("key", 10**6, b"")
+    parts = [pd.DataFrame({"key": key[: len(one)], "cell": one}) for one in stored]
+    for some in (parts, parts[:1] + parts[5:], parts[3:4], parts[6:]):
+        dealt = [rows for part in some for _, rows in choice.dealt(part, 4)]
+        found = choice.chosen(dealt, parts[6]).rows
+
+        def told(rows: list[pd.DataFrame]) -> Counter[str]:
+            return Counter(f"{who!r} {cell!r}".replace("None", "nan") for part in rows for who, cell in zip(part["key"], part["cell"], strict=True))  # fmt: skip
+
+        assert told([found]) == told(some)
+
+
 def test_the_key_is_not_shown() -> None:
     assert b"secret" not in repr(Choice("key", 1, b"secret")).encode()
