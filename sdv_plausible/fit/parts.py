@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from sdv_plausible.sources.bounded import check_person
 from sdv_plausible.sources.coded import check_places
 from sdv_plausible.sources.crew import Crew
 from sdv_plausible.sources.opening import open_source
-from sdv_plausible.sources.source import PART_ROWS, LocalSource, Source
+from sdv_plausible.sources.source import PART_ROWS, Source
 from sdv_plausible.sources.source_rows import SourceRows
 from sdv_plausible.table.cells.dates import check_dates
 from sdv_plausible.table.columns.cell_texts import PLAIN, ColumnType, Spelling
@@ -79,11 +79,14 @@ def shown_in_parts(
     check_dates(table.empty(dates), {name: types[name].datetime_format for name in dates})
     check_person(table, settings.neighbours, scratch)
     _check_scratch(table, scratch)
-    if settings.parts_rows and scratch is None:  # codes that are made once keep their places
+    if settings.parts_rows and scratch is None and not table.on_cluster:  # codes that are kept have places
         check_places(table)
     if is_paid:
         table.check_form()
-    with nullcontext() if scratch is None else part_folder(Path(scratch)) as folder:  # gone when the fit ends
+    with (
+        nullcontext() if scratch is None else part_folder(Path(scratch)) as folder,  # gone when the fit ends
+        closing(table),
+    ):
         yield Parts(table, folder, spelling_of(source), source)
 
 
@@ -99,10 +102,10 @@ def _check_scratch(source: Source, scratch: str | Path | None) -> None:
     """
     if scratch is None:
         return
-    if not isinstance(source, LocalSource):
+    if source.on_cluster:
         raise ValueError(
-            f"scratch ({str(scratch)!r}) must be None for a Dask DataFrame, whose rows stay where they are: "
-            "use its persist()"
+            f"scratch ({str(scratch)!r}) must be None for a table of a cluster, whose workers keep the codes "
+            "of their rows while the fit runs: leave it out"
         )
     if (
         not isinstance(scratch, (str, os.PathLike))

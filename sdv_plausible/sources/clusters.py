@@ -1,75 +1,106 @@
-"""A Dask DataFrame: one task for every partition, sums merged as a tree, on whatever scheduler there is."""
+"""Tables whose rows live on other machines: what an engine of workers offers, and what its workers do.
+
+Workers see rows; counts alone come back. Codes are made once and stay with the workers, for as long as a fit
+takes. An engine may make a part again, as when a worker is lost: from a table that has changed, or has its
+rows in another order, other codes come, and the pass that meets them stops the fit
+(docs/explanation/proofs/parts.md, Lemma 6).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pandas as pd
 
-from sdv_plausible.sources.source import Source, Work, quietly
+from sdv_plausible.sources.shuffled import Choice
+from sdv_plausible.sources.source import PART_ROWS, Source, Work
+from sdv_plausible.sources.unchanged import Fingerprint, Made
 from sdv_plausible.table.cells.series import plain_cells
-from sdv_plausible.table.files.storage import with_texts
+from sdv_plausible.table.files.storage import holds_no_text, with_texts
 
 T = TypeVar("T")
-RETRIES = 3
-ADDED_AT_ONCE = 8
 
 
-class DaskSource(Source):
-    """Partitions of a Dask DataFrame. Workers see rows; counts alone come back.
-
-    Parameters
-    ----------
-    table : dask.dataframe.DataFrame
-        The table; its partitions should fit into a worker's memory.
-    """
+class ClusterSource(Source):
+    """A table in parts that workers read; an engine is a subclass."""
 
     in_order = False  # a shuffle may give its rows in any order
+    on_cluster = True
 
-    def __init__(self, table: Any) -> None:
-        self._table = table.rename(columns=str)
+    @abstractmethod
+    def kept(self, work: Work[Made], names: Sequence[str]) -> Source:
+        """A source whose parts are what work makes of each part: made once, and kept by the workers.
 
-    @property
-    def names(self) -> Sequence[str]:
-        """Column names."""
-        return list(self._table.columns)
-
-    def empty(self, names: Sequence[str]) -> pd.DataFrame:
-        """No row of some columns."""
-        return self._table._meta[list(names)].iloc[:0].reset_index(drop=True)
-
-    def total(self, work: Work[T], names: Sequence[str]) -> T:
-        """Counts of all partitions.
-
-        A task that failed is run again, with the same result; noise is no task's business.
+        It is in order, and holds what tells its parts, when they are made, against every pass: see
+        :class:`Told`. Work merges what it made: a task may count several. What is kept is given up by
+        :meth:`close`.
         """
-        import dask
 
-        parts, types = self._table[list(names)].to_delayed(), self.empty(names).dtypes
-        with dask.annotate(retries=RETRIES):
-            sent = dask.delayed(work, traverse=False)  # once to each worker, and not once with each partition
-            task, add = dask.delayed(_count, pure=False), dask.delayed(_add, pure=False)
-            sums = [task(sent, part, types, i) for i, part in enumerate(parts)]
-            while len(sums) > 1:
-                sums = [add(sent, sums[i : i + ADDED_AT_ONCE]) for i in range(0, len(sums), ADDED_AT_ONCE)]
-            (found,) = quietly(lambda: dask.compute(sums[0]))
-        return found
+    @abstractmethod
+    def chosen(self, choice: Choice, names: Sequence[str]) -> Source:
+        """At most so many rows of each person, some columns, after a shuffle that brings people together.
+
+        It is kept by the workers, in order, and held against every pass.
+        """
 
 
-def _count(work: Work[T], part: pd.DataFrame, types: pd.Series[Any], number: int) -> T:
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Work on parts that are kept, which says of each part what tells it from others."""
+
+    work: Work[Any]
+    names: tuple[str, ...] = ()
+
+    def count(self, part: Any, number: int) -> tuple[Any, Fingerprint]:
+        """Count one part."""
+        rows = part.rows[list(self.names)] if self.names else part.rows
+        return self.work.count(rows, number), part.told
+
+    def merge(self, one: tuple[Any, Fingerprint], other: tuple[Any, Fingerprint]) -> tuple[Any, Fingerprint]:
+        """Add them."""
+        return self.work.merge(one[0], other[0]), one[1] + other[1]
+
+
+def added(work: Work[T], sums: Iterable[T]) -> T:
+    """The sum of some counts, on whatever machine they are."""
+    found, *others = sums
+    for other in others:
+        found = work.merge(found, other)
+    return found
+
+
+def together(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Numbers of parts that one task counts: neighbours, of at most ``PART_ROWS`` if they are several."""
+    held, size = [0], lengths[0]
+    for number, length in enumerate(lengths[1:], 1):
+        if size + length > PART_ROWS:
+            yield held
+            held, size = [], 0
+        held.append(number)
+        size += length
+    yield held
+
+
+def as_read(part: pd.DataFrame, types: pd.Series[Any]) -> pd.DataFrame:
+    """A part as rules and codes read it, whatever its worker stored it as."""
     part = part.reset_index(drop=True)
     otherwise = [name for name in part.columns if part[name].dtype != types[name]]
-    part = plain_cells(part)  # first: some moments have no object
+    part = plain_cells(_with_categories(part))  # first: some moments have no object
     for name in otherwise:  # the schema was checked; what is stored otherwise is read cell by cell
         part[name] = pd.Series(list(part[name]), dtype=object)
         if isinstance(types[name], pd.StringDtype):  # what Dask makes of the objects of other partitions
             part[name] = part[name].astype(types[name])
-    return work.count(plain_cells(with_texts(part)), number)
+    return plain_cells(with_texts(part)) if otherwise else with_texts(part)
 
 
-def _add(work: Work[T], sums: Sequence[T]) -> T:
-    found = sums[0]
-    for other in sums[1:]:
-        found = work.merge(found, other)
-    return found
+def _with_categories(part: pd.DataFrame) -> pd.DataFrame:
+    """A part whose texts of Arrow are categories, as those of files are: each is looked up once."""
+    for place, (_, column) in enumerate(part.items()):
+        if isinstance(column.dtype, pd.StringDtype) and column.dtype.storage == "pyarrow":
+            texts = column.array.__arrow_array__().combine_chunks().dictionary_encode()
+            if not (holds_no_text(texts) or texts.dictionary.null_count):
+                part.isetitem(place, texts.to_pandas())
+    return part

@@ -1,9 +1,9 @@
-"""Codes of all rows in files of this machine, for as long as a fit takes: cells are read and coded once."""
+"""Codes of all rows, made once and kept while a fit runs: in files here, or by workers of a cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,40 @@ import pandas as pd
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.crew import Crew, Piece
 from sdv_plausible.sources.source import LocalSource, Source
-from sdv_plausible.sources.unchanged import Fingerprint
+from sdv_plausible.sources.unchanged import Fingerprint, Made
+
+
+@dataclass(frozen=True, eq=False)
+class Encode:
+    """Work: codes of the rows, in the narrowest type.
+
+    The fingerprint is of the rows at their places, and the coins are the part's: equal ones say that all
+    codes are equal, also those that were drawn (docs/explanation/proofs/parts.md, Lemma 6).
+    """
+
+    coder: Coder
+
+    def count(self, part: pd.DataFrame, number: int) -> Made:
+        """Encode one part."""
+        rows, told = self.coder.codes(part, number)
+        largest = max(self.coder.cardinalities, default=1) - 1
+        return Made(rows.records().astype(np.min_scalar_type(largest)), told)
+
+    def merge(self, one: Made, other: Made) -> Made:
+        """Put parts together."""
+        return Made(np.concatenate([one.rows, other.rows]), one.told + other.told)
 
 
 @dataclass(frozen=True, eq=False)
 class Keep:
     """Work: a file of codes for every part; what is counted are the parts."""
 
-    coder: Coder
+    encode: Encode
     folder: Path
 
     def count(self, part: pd.DataFrame, number: int) -> int:
         """Write one part."""
-        codes, largest = self.coder.codes(part, number)[0].records(), max(self.coder.cardinalities, default=1)
-        np.save(self.folder / f"{number:09d}.npy", codes.astype(np.min_scalar_type(largest - 1)))
+        np.save(self.folder / f"{number:09d}.npy", self.encode.count(part, number).rows)
         return 1
 
     def merge(self, one: int, other: int) -> int:
@@ -75,21 +95,27 @@ class Kept(Coder):
     """Parts that are codes already."""
 
     def coded(self, part: Any, number: int) -> tuple[np.ndarray, Fingerprint]:  # noqa: ARG002
-        """Return the codes as they are; the files are this fit's own, so their number of rows will do."""
+        """Return the codes as they are; whoever keeps them sees to it that they stay so."""
         return np.asarray(part), np.array([len(part), 0], dtype=np.uint64)
 
 
-def keep_codes(source: Source, coder: Coder, names: Sequence[str], folder: Path) -> SourceCounts:
-    """Code all rows in one pass, and count from the files then.
+def keep_codes(source: Source, coder: Coder, names: Sequence[str], folder: Path | None) -> SourceCounts:
+    """Code all rows in one pass, and count the codes then.
 
     Parameters
     ----------
     source, coder, names
         As for :class:`~sdv_plausible.sources.coded.SourceCounts`.
-    folder : Path
-        A folder of this fit alone. The caller removes it: the files are the rows.
+    folder : Path, optional
+        A folder of this fit alone, where this process reads the rows. The caller removes it: the files are
+        the rows.
     """
-    source.total(Keep(coder, folder), names)
-    kept = Kept(coder.domain, coder.rules, coder.coins)
-    files = CodeFiles(folder, len(coder.domain), source.crew, progress=source.progress)
-    return SourceCounts(files, kept, ())
+    encode = Encode(replace(coder, placed=True))
+    found: Source
+    if source.on_cluster:
+        found = source.kept(encode, names)
+    else:
+        assert folder is not None
+        source.total(Keep(encode, folder), names)
+        found = CodeFiles(folder, len(coder.domain), source.crew, progress=source.progress)
+    return SourceCounts(found, Kept(coder.domain, coder.rules, coder.coins), ())

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.privacy.checks import all_there
-from sdv_plausible.sources.clusters import DaskSource
+from sdv_plausible.sources.dask_tables import DaskSource
 from sdv_plausible.sources.found_files import (
     CsvSource,
     ParquetSource,

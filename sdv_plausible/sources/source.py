@@ -49,6 +49,8 @@ class Source(SeesRows, ABC):
 
     in_order = True
     """Whether every pass has the same rows at the same places of the same parts."""
+    on_cluster = False
+    """Whether other machines read the rows, which stay there: see :mod:`sdv_plausible.sources.clusters`."""
     progress = False
     """Whether passes show how many rows they have read."""
     crew: Crew = ALONE
@@ -71,6 +73,17 @@ class Source(SeesRows, ABC):
 
     def check_form(self) -> None:
         """Raise ValueError if what a pass reads is not well formed, before anything is paid for."""
+
+    def begins(self, names: Sequence[str], most: int) -> pd.DataFrame:  # noqa: ARG002
+        """The first rows, for the holder; none of a cluster's, which stay where they are."""
+        return self.empty(names)
+
+    def kept(self, work: Work[Any], names: Sequence[str]) -> Source:
+        """A source whose parts are what work made of each part; of a cluster, whose workers keep them."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Give up what workers keep."""
 
 
 class SourceError(ValueError):
@@ -125,6 +138,16 @@ class LocalSource(Source):
         """Parts, in order."""
         for piece in self.pieces(names):
             yield from piece.parts()
+
+    def begins(self, names: Sequence[str], most: int) -> pd.DataFrame:
+        """The first rows, their texts as objects."""
+        found, missing = [self.empty(names).astype(object)], most
+        for part in self.parts(names):
+            found.append(with_objects(part.iloc[:missing]))
+            missing -= len(part)
+            if missing <= 0:
+                break
+        return pd.concat(found[1:] or found, ignore_index=True)
 
     def total(self, work: Work[T], names: Sequence[str]) -> T:
         """Counts of all parts: at any time each process has one part in memory, and one sum.
@@ -217,7 +240,7 @@ class Again(Source):
     def __init__(self, source: Source, types: Mapping[str, ColumnType], spelling: Spelling) -> None:
         self.source, self._types, self._spelling = source, types, spelling
         self.in_order, self.progress, self.uneven = source.in_order, source.progress, source.uneven
-        self.crew = source.crew
+        self.crew, self.on_cluster = source.crew, source.on_cluster
 
     @property
     def names(self) -> Sequence[str]:
@@ -236,3 +259,11 @@ class Again(Source):
         """Counts of all parts."""
         found: T = self.source.total(_Reads(work, self._types, self._spelling), names)
         return found
+
+    def begins(self, names: Sequence[str], most: int) -> pd.DataFrame:
+        """The first rows as they were before."""
+        return self.source.begins(names, most)
+
+    def kept(self, work: Work[Any], names: Sequence[str]) -> Source:
+        """As the source's workers keep it."""
+        return self.source.kept(_Reads(work, self._types, self._spelling), names)

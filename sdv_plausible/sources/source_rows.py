@@ -11,11 +11,11 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import SeesRows
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources.bounded import bounded
+from sdv_plausible.sources.bounded import of_persons
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.kept import keep_codes
 from sdv_plausible.sources.raw_columns import SourceColumns
-from sdv_plausible.sources.source import Again, LocalSource, Source, with_objects
+from sdv_plausible.sources.source import Again, Source
 from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
 from sdv_plausible.table.columns.domain import Domain
 
@@ -56,10 +56,8 @@ class SourceRows(SeesRows):
         """Of every person at most as many rows as the unit has, chosen secretly."""
         if neighbours.person is None:
             return self
-        assert isinstance(self._source, LocalSource)  # check_person refused others
-        assert self._folder is not None
-        chosen = bounded(self._source, neighbours, self._names, coins, self._folder)
-        return SourceRows(chosen, self._rules, self._names, self._folder, unnamed=chosen.unnamed)
+        chosen, unnamed = of_persons(self._source, neighbours, self._names, coins, self._folder)
+        return SourceRows(chosen, self._rules, self._names, self._folder, unnamed=unnamed)
 
     def read_again(self, types: Mapping[str, ColumnType], spelling: Spelling, rules: RuleSet) -> SourceRows:
         """The same with some columns read as from a file, and other rules."""
@@ -70,18 +68,7 @@ class SourceRows(SeesRows):
 
     def begins(self, most: int) -> pd.DataFrame:
         """The first rows; none of a cluster's, which stay where they are."""
-        source = self._source
-        while isinstance(source, Again):
-            source = source.source
-        if not isinstance(source, LocalSource):
-            return self.schema()
-        found, missing = [self.schema().astype(object)], most
-        for part in source.parts(self._names):
-            found.append(with_objects(part.iloc[:missing]))
-            missing -= len(part)
-            if missing <= 0:
-                break
-        return pd.concat(found[1:] or found, ignore_index=True)
+        return self._source.begins(self._names, most)
 
     def schema(self) -> pd.DataFrame:
         """No row, in the types of the parts."""
@@ -99,6 +86,6 @@ class SourceRows(SeesRows):
     def coded(self, domain: Domain, coins: Coins) -> SourceCounts:
         """Counts of codes, part by part."""
         coder = Coder(domain, self._rules, coins)
-        if self._folder is None:
+        if self._folder is None and not self._source.on_cluster:
             return SourceCounts(self._source, coder, self._names)
         return keep_codes(self._source, coder, self._names, self._folder)

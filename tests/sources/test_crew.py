@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from tables import COLUMNS, DECLARED, ENGINES, held, table
@@ -21,13 +20,14 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources import crew
-from sdv_plausible.sources.bounded import _hash, bounded
+from sdv_plausible.sources.bounded import bounded
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.crew import Crew
 from sdv_plausible.sources.kept import keep_codes
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import FrameSource, LocalSource, Source
 from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.persons import name_hash
 from sdv_plausible.utils.side_by_side import in_turn
 
 FRAME = table(900)
@@ -90,8 +90,8 @@ def test_a_person_is_dealt_to_one_file_in_every_process() -> None:
     """Python's own hash of texts, bytes and moments is another one in each process: the planted one is seen."""
     names = "['Anna', b'Anna', ('a', 1), 3, pd.Timestamp('2020-01-01'), (pd.Timestamp('2020-01-01'), 2.0)]"
     script = (
-        "import sys, pandas as pd\nfrom sdv_plausible.sources.bounded import _hash\n"
-        f"names = {names}\nprint([_hash(name) for name in names])\nprint([hash(name) for name in names])"
+        "import sys, pandas as pd\nfrom sdv_plausible.table.persons import name_hash\n"
+        f"names = {names}\nprint([name_hash(name) for name in names])\nprint([hash(name) for name in names])"
     )
     runs = [
         subprocess.run(
@@ -105,7 +105,7 @@ def test_a_person_is_dealt_to_one_file_in_every_process() -> None:
     ]
     assert runs[0][0] == runs[1][0]
     assert runs[0][1] != runs[1][1]  # the planted one
-    assert _hash(3) == _hash(3.0) == _hash(np.float64(3))
+    assert name_hash(3) == name_hash(3.0) == name_hash(True + 2)
 
 
 def test_results_come_in_order_and_few_tasks_wait() -> None:
