@@ -92,11 +92,11 @@ class ReleasedSeeds:
         parts = self.usable()
         chosen = coins.integers(len(parts), num_rows)
         codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
-        kept = np.zeros(num_rows, dtype=np.int64)
+        kept = np.array([part.kept for part in parts])[chosen]
         for i, part in enumerate(parts):
-            rows = np.flatnonzero(chosen == i)
-            kept[rows] = part.kept
-            codes[rows] = part.start(len(rows), model, coins)
+            if part.kept:
+                rows = np.flatnonzero(chosen == i)
+                codes[rows] = part.start(len(rows), model, coins)
         return model.complete(codes, kept, coins, systematic=num_rows <= SYSTEMATIC_ROWS)
 
     def sample_given(
