@@ -1,21 +1,23 @@
 """Drawing from the rows of a table in two look-ups: alias tables (Walker 1977, Vose 1991) in whole numbers.
 
-A row's probabilities become masses that add up to ``2**62``: the largest takes what rounding left, so that no
-law is off by more than a few times ``2**-53``, as far as doubles tell, and a probability of zero stays one.
+A row's probabilities become masses that add up to ``2**53``: the largest takes what rounding left, so that no
+probability is off by more than ``2**-53`` for each code, as those of inversion at a uniform double are, and
+one of zero stays zero.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-MOST_CODES = 1024  # beyond, making the table takes longer than it saves
-BITS = 62  # of a word that a draw uses: they number the units of mass
+BITS = 53  # of a word that a draw uses: they number the units of mass
+_ROOM = 10  # bits for a code beside a unit
+MOST_CODES = 1 << _ROOM
 
 
 class AliasTable:
     """Rows of probabilities, shape (rows, cardinality), ready to be drawn from."""
 
-    # The units 0, ..., 2**62 - 1 lie in equal bins, a power of two of them. A unit below its bin's mark draws
+    # The units 0, ..., 2**53 - 1 lie in equal bins, a power of two of them. A unit below its bin's mark draws
     # the bin's own code, one from there on the code that shares the bin.
     def __init__(self, probabilities: np.ndarray) -> None:
         rows, cardinality = probabilities.shape
@@ -27,8 +29,8 @@ class AliasTable:
         masses[np.arange(rows), scaled.argmax(axis=1)] += 2**BITS - masses.sum(axis=1)
         own, other = _shared(masses, 2**BITS >> self._log_bins)
         start = np.arange(bins, dtype=np.int64) << int(self._shift)
-        self._marks = (start + own).view(np.uint64).ravel()
-        self._change = (other ^ np.arange(bins)).astype(np.uint16).ravel()
+        change = other ^ np.arange(bins)  # of the bin's number: one number holds both, and is looked up once
+        self._entries = ((start + own) << _ROOM | change).view(np.uint64).ravel()
 
     def draw(self, row: np.ndarray, words: np.ndarray) -> np.ndarray:
         """Code of each record (n,) of a row of the table, uint16, from a random word each."""
@@ -36,8 +38,11 @@ class AliasTable:
         code = (unit >> self._shift).view(np.int64)
         place = row << self._log_bins
         place |= code
-        change = self._change.take(place)
-        change *= unit >= self._marks.take(place)
+        entry = self._entries.take(place)
+        change = entry.astype(np.uint16)
+        change &= np.uint16(MOST_CODES - 1)
+        entry >>= np.uint64(_ROOM)
+        change *= unit >= entry
         change ^= code.astype(np.uint16)
         return change
 

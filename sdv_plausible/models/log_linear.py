@@ -22,6 +22,8 @@ FLOOR = 1e-6  # least weight in a factor, next to 1
 SMALLEST = 1e-35  # of weights multiplied: single precision ends a little below
 MOST_COMBINED = 1 << 18  # cells of several factors in one table: they stay in the cache
 MOST_PROPOSALS = 8  # to a record, before it is drawn by inversion
+MOST_PAIRS = 1 << 22  # of rows of two tables, whose largest products are kept
+ROUNDED = 1e-5  # more than single precision rounds off a product
 FEW, MOST_AGAIN = 1 / 32, 7 / 8  # of records left, and turned away at once: so is a record then
 CELLS_AT_ONCE = 1 << 17  # records times buckets: so do these
 
@@ -169,6 +171,19 @@ class LogLinearConditional:
         several = AliasTable(inside) if self.cardinality > len(self.base) else None
         return AliasTable(self._tables[0][1].astype(np.float64)), several
 
+    @cached_property
+    def _largest(self) -> np.ndarray | None:
+        """Most that the second and third table leave of a weight, by their rows; None where that is not known."""
+        if len(self._tables) < 3:
+            return None
+        one, other = (table for _, table in self._tables[1:3])
+        if len(one) * len(other) > MOST_PAIRS:
+            return None
+        found = np.zeros((len(one), len(other)), dtype=np.float32)
+        for b in range(len(self.base)):
+            np.maximum(found, one[:, b, None] * other[:, b], out=found)
+        return np.minimum(found * np.float32(1 + ROUNDED), 1)
+
     def draw_many(self, codes: np.ndarray, coins: Coins) -> np.ndarray:
         """Draw as :meth:`draw` does, by rejection: from the first table, kept as often as the others say.
 
@@ -180,14 +195,17 @@ class LogLinearConditional:
         proposed, inside = self._proposals
         width, tables = len(self.base), [table.ravel() for _, table in self._tables]
         rows, left = self._rows(codes), np.arange(len(codes))
+        bound = None if self._largest is None else self._largest[rows[1], rows[2]]
         drawn = bucket = proposed.draw(rows[0], coins.words(len(codes))).astype(np.intp)
         for _ in range(MOST_PROPOSALS if len(tables) > 1 else 0):
             weights = (table.take(row * width + bucket) for row, table in zip(rows, tables, strict=True))
             first = next(weights)
-            is_kept = coins.uniform(len(left)) * first < reduce(np.multiply, weights, first)
+            u = coins.uniform(len(left)) * first
+            is_kept = (u if bound is None else u * bound) < reduce(np.multiply, weights, first)
             drawn[left] = bucket
             again = np.flatnonzero(~is_kept)
             left, rows = left[again], [row[again] for row in rows]
+            bound = None if bound is None else bound[again]
             if len(left) < FEW * len(codes) or len(left) > MOST_AGAIN * len(is_kept):
                 break
             bucket = proposed.draw(rows[0], coins.words(len(left))).astype(np.intp)

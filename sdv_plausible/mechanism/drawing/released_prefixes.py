@@ -92,9 +92,10 @@ class ReleasedSeeds:
         parts = self.usable()
         chosen = coins.integers(len(parts), num_rows)
         codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
-        kept = np.array([part.kept for part in parts])[chosen]
-        for i, part in enumerate(parts):
-            if part.kept:
+        kept: np.ndarray | int = parts[0].kept
+        if len(parts) > 1 or kept:
+            kept = np.array([part.kept for part in parts])[chosen]
+            for i, part in enumerate(parts):
                 rows = np.flatnonzero(chosen == i)
                 codes[rows] = part.start(len(rows), model, coins)
         return model.complete(codes, kept, coins, systematic=num_rows <= SYSTEMATIC_ROWS)
