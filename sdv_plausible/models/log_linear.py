@@ -173,7 +173,7 @@ class LogLinearConditional:
 
     @cached_property
     def _largest(self) -> np.ndarray | None:
-        """Most that the second and third table leave of a weight, by their rows; None where that is not known."""
+        """Most that the second and third table leave of a weight, by their rows; None where too many."""
         if len(self._tables) < 3:
             return None
         one, other = (table for _, table in self._tables[1:3])
@@ -202,7 +202,8 @@ class LogLinearConditional:
             first = next(weights)
             u = coins.uniform(len(left)) * first
             is_kept = (u if bound is None else u * bound) < reduce(np.multiply, weights, first)
-            drawn[left] = bucket
+            if bucket is not drawn:
+                drawn[left] = bucket
             again = np.flatnonzero(~is_kept)
             left, rows = left[again], [row[again] for row in rows]
             bound = None if bound is None else bound[again]
