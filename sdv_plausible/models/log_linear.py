@@ -190,6 +190,8 @@ class LogLinearConditional:
         A record that is turned away so often that its tables contradict each other is drawn by inversion. So
         each has the law of the product, whose weights are the numbers that :meth:`log_probability` tells.
         """
+        # A proposal is off by 2^-53 for each bucket at most, and so, whatever is turned away, are all of a
+        # record's together by ``MOST_PROPOSALS`` times that.
         if self._proposals is None:
             return self.draw(codes, coins)
         proposed, inside = self._proposals
