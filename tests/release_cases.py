@@ -12,7 +12,7 @@ from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.coins import Coins
 
 CARDS = (2, 3, 4, 3)
-DERIVED = ("_log", "_guide", "_levels", "_ceiling", "_flat", "_shares", "_sure")
+DERIVED = ("_log", "_guide", "_levels", "_ceiling", "_flat", "_shares", "_alias", "_proposals")
 """Look-up tables that follow from seeds and model."""
 
 

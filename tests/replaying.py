@@ -75,12 +75,12 @@ def leaves(thing: Any, path: str = "", seen: dict[int, Any] | None = None) -> It
         slots = {
             s: getattr(thing, s, None)
             for s in getattr(type(thing), "__slots__", ())
-            if s not in ("_lock", "_home")
+            if s not in ("_lock", "_home", "_cipher")
         }
         items = {**slots, **getattr(thing, "__dict__", {})}.items()
         yield path, type(thing).__name__
     for key, value in items:
-        if key not in ("_fitted_date", "_creation_date", "_home", "_lock"):
+        if key not in ("_fitted_date", "_creation_date", "_home", "_lock", "_cipher"):
             yield from leaves(value, f"{path}.{key}", seen)
 
 

@@ -10,13 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from sdv_plausible.models.alias import MOST_CODES, AliasTable
 from sdv_plausible.privacy.noise.coins import Coins
 
 GUIDED_CELLS = 4096  # tables beyond this size outgrow the cache: a guide table then beats a binary search
-MANY = 1 << 16  # records from which on it pays to say beforehand what equal parts of [0, 1) draw
-MOST_PARTS = 1 << 20  # of all rows of a table together: what they draw stays in the cache
-FEWEST_PARTS = 2  # for each code; with fewer, most parts draw more than one
-AT_ONCE = 1 << 14  # records; an even number, so that coins come as if all were drawn at once
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,9 +49,9 @@ class Configurations:
     def of_columns(self, codes: Mapping[int, np.ndarray]) -> np.ndarray:
         """Configuration of each record, from the codes (n,) of each column that is here."""
         first, *others = zip(self.parents, self._shares, strict=True)
-        row = first[1][codes[first[0]]]
+        row: np.ndarray = first[1].take(codes[first[0]])
         for parent, share in others:
-            row += share[codes[parent]]
+            row += share.take(codes[parent])
         return row
 
 
@@ -123,17 +120,9 @@ class ConditionalTable:
         return starts.astype(np.int32 if self._flat.size < 2**31 else np.int64)
 
     @cached_property
-    def _sure(self) -> np.ndarray | None:
-        """Code that each equal part of [0, 1) draws, -1 where it is not one alone; None for large tables."""
-        # Draws increase with u, also as rounded: so a part draws one code if both its ends do.
-        configurations, cardinality = self.probabilities.shape
-        parts = 1 << max((MOST_PARTS // configurations).bit_length() - 1, 0)
-        if parts < FEWEST_PARTS * cardinality or cardinality > np.iinfo(np.int16).max:
-            return None
-        row = np.arange(configurations)[:, None]
-        ends = np.minimum(row + np.arange(parts + 1) / parts, self._ceiling[:, None])
-        found = np.searchsorted(self._flat, ends, side="right") - row * cardinality
-        return np.where(found[:, :-1] == found[:, 1:], found[:, 1:], -1).astype(np.int16)
+    def _alias(self) -> AliasTable | None:
+        """The same rows, ready for many records; None where there are too many codes."""
+        return AliasTable(self.probabilities) if self.cardinality <= MOST_CODES else None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: self.__dict__[name] for name in ("child", "parents", "buckets", "probabilities")}
@@ -149,21 +138,14 @@ class ConditionalTable:
         # model's.
         if systematic:
             return self.draw_evenly(self.given.of(codes), coins)
-        sure = self._sure if len(codes) >= MANY else None
-        drawn = np.empty(len(codes), dtype=np.int64)
-        for start in range(0, len(codes), AT_ONCE):
-            row = self.given.of(codes[start : start + AT_ONCE])
-            u = coins.uniform(len(row))
-            drawn[start : start + AT_ONCE] = self._found(row, u) if sure is None else self._seen(row, u, sure)
-        return drawn
+        row = self.given.of(codes)
+        return self._found(row, coins.uniform(len(row)))
 
-    def _seen(self, row: np.ndarray, u: np.ndarray, sure: np.ndarray) -> np.ndarray:
-        """What :meth:`_found` finds, looked up where that is sure."""
-        parts = sure.shape[1]
-        code: np.ndarray = sure.ravel()[row * parts + (u * parts).astype(np.int64)]
-        unsure = np.flatnonzero(code < 0)
-        code[unsure] = self._found(row[unsure], u[unsure])
-        return code
+    def draw_many(self, codes: np.ndarray, coins: Coins) -> np.ndarray:
+        """Draw as :meth:`draw` does, by tables that take a moment to make: for tens of thousands."""
+        if self._alias is None:
+            return self.draw(codes, coins)
+        return self._alias.draw(self.given.of(codes), coins.words(len(codes)))
 
     def _found(self, row: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Code of each record of a row of the table, by inversion at u."""

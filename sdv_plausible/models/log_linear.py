@@ -9,17 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 
+from sdv_plausible.models.alias import MOST_CODES, AliasTable
 from sdv_plausible.models.conditional_table import ConditionalTable, Configurations, spread_uniforms
 from sdv_plausible.privacy.noise.coins import Coins
 
 FLOOR = 1e-6  # least weight in a factor, next to 1
 SMALLEST = 1e-35  # of weights multiplied: single precision ends a little below
 MOST_COMBINED = 1 << 18  # cells of several factors in one table: they stay in the cache
+MOST_PROPOSALS = 8  # to a record, before it is drawn by inversion
+MOST_PAIRS = 1 << 22  # of rows of two tables, whose largest products are kept
+ROUNDED = 1e-5  # more than single precision rounds off a product
+FEW, MOST_AGAIN = 1 / 32, 7 / 8  # of records left, and turned away at once: so is a record then
 CELLS_AT_ONCE = 1 << 17  # records times buckets: so do these
 
 
@@ -118,11 +123,15 @@ class LogLinearConditional:
             bound = least if found[-1] else bound * least
         return found
 
-    def _cumulative(self, codes: np.ndarray) -> np.ndarray:
-        """Sums of the weights of the first bucket, the first two, ..., for each record of codes (n, m)."""
+    def _rows(self, codes: np.ndarray) -> list[np.ndarray]:
+        """Row of each table for each record of codes (n, m)."""
+        return [given.of(codes) for given, _ in self._tables]
+
+    def _cumulative(self, rows: Sequence[np.ndarray]) -> np.ndarray:
+        """Sums of the weights of the first bucket, the first two, ..., for records of rows of the tables."""
         weights: np.ndarray | None = None
-        for (given, table), divides in zip(self._tables, self._divides, strict=True):
-            found = table.take(given.of(codes), axis=0)
+        for row, (_, table), divides in zip(rows, self._tables, self._divides, strict=True):
+            found = table.take(row, axis=0)
             if weights is not None and divides:
                 weights /= weights.max(axis=1, keepdims=True)
             weights = found if weights is None else np.multiply(weights, found, out=weights)
@@ -149,8 +158,64 @@ class LogLinearConditional:
         step = max(CELLS_AT_ONCE // len(self.base), 1)
         for start in range(0, len(codes), step):
             here = slice(start, start + step)
-            drawn[here] = self._found(self._cumulative(codes[here]), u[here])
+            drawn[here] = self._found(self._cumulative(self._rows(codes[here])), u[here])
         return drawn
+
+    @cached_property
+    def _proposals(self) -> tuple[AliasTable, AliasTable | None] | None:
+        """Draws of buckets by the first table, and of codes inside them; None where that does not do."""
+        if any(self._divides) or self.cardinality > MOST_CODES:
+            return None
+        inside = np.zeros((len(self.base), self.cardinality))
+        inside[self.bucket, np.arange(self.cardinality)] = self.inside
+        several = AliasTable(inside) if self.cardinality > len(self.base) else None
+        return AliasTable(self._tables[0][1].astype(np.float64)), several
+
+    @cached_property
+    def _largest(self) -> np.ndarray | None:
+        """Most that the second and third table leave of a weight, by their rows; None where too many."""
+        if len(self._tables) < 3:
+            return None
+        one, other = (table for _, table in self._tables[1:3])
+        if len(one) * len(other) > MOST_PAIRS:
+            return None
+        found = np.zeros((len(one), len(other)), dtype=np.float32)
+        for b in range(len(self.base)):
+            np.maximum(found, one[:, b, None] * other[:, b], out=found)
+        return np.minimum(found * np.float32(1 + ROUNDED), 1)
+
+    def draw_many(self, codes: np.ndarray, coins: Coins) -> np.ndarray:
+        """Draw as :meth:`draw` does, by rejection: from the first table, kept as often as the others say.
+
+        A record that is turned away so often that its tables contradict each other is drawn by inversion. So
+        each has the law of the product, whose weights are the numbers that :meth:`log_probability` tells.
+        """
+        # A proposal is off by 2^-53 for each bucket at most, and so, whatever is turned away, are all of a
+        # record's together by ``MOST_PROPOSALS`` times that.
+        if self._proposals is None:
+            return self.draw(codes, coins)
+        proposed, inside = self._proposals
+        width, tables = len(self.base), [table.ravel() for _, table in self._tables]
+        rows, left = self._rows(codes), np.arange(len(codes))
+        bound = None if self._largest is None else self._largest[rows[1], rows[2]]
+        drawn = bucket = proposed.draw(rows[0], coins.words(len(codes))).astype(np.intp)
+        for _ in range(MOST_PROPOSALS if len(tables) > 1 else 0):
+            weights = (table.take(row * width + bucket) for row, table in zip(rows, tables, strict=True))
+            first = next(weights)
+            u = coins.uniform(len(left)) * first
+            is_kept = (u if bound is None else u * bound) < reduce(np.multiply, weights, first)
+            if bucket is not drawn:
+                drawn[left] = bucket
+            again = np.flatnonzero(~is_kept)
+            left, rows = left[again], [row[again] for row in rows]
+            bound = None if bound is None else bound[again]
+            if len(left) < FEW * len(codes) or len(left) > MOST_AGAIN * len(is_kept):
+                break
+            bucket = proposed.draw(rows[0], coins.words(len(left))).astype(np.intp)
+        found = self._codes[0].take(drawn) if inside is None else inside.draw(drawn, coins.words(len(drawn)))
+        if len(tables) > 1 and len(left):
+            found[left] = self._found(self._cumulative(rows), coins.uniform(len(left)))
+        return found
 
     def _alike(self, codes: np.ndarray) -> np.ndarray:
         """A number that is the same for records with the same buckets of the first parents."""
@@ -182,7 +247,7 @@ class LogLinearConditional:
         step = max(CELLS_AT_ONCE // len(self.base), 1)
         for start in range(0, len(codes), step):
             here = codes[start : start + step]
-            cumulative, bucket = self._cumulative(here), self.bucket[here[:, self.child]]
+            cumulative, bucket = self._cumulative(self._rows(here)), self.bucket[here[:, self.child]]
             line = np.arange(len(here))
             weight = cumulative[line, bucket] - np.where(bucket > 0, cumulative[line, bucket - 1], 0.0)
             with np.errstate(divide="ignore"):

@@ -142,6 +142,7 @@ class ColumnCodec:
         number = np.float64 if attribute.kind == "float" else np.int64
         self._lower = np.asarray(attribute.lower, dtype=number)
         self._upper = np.asarray(attribute.upper, dtype=number)
+        self._wide = self._lower < self._upper
         self._steps = Steps(self._lower if attribute.kind == "datetime" else self._lower.astype(float))
         self._values = np.empty(len(attribute.values) + 1, dtype=object)
         self._values[:-1] = list(attribute.values)
@@ -210,16 +211,14 @@ class ColumnCodec:
 
     def _decode_numbers(self, codes: np.ndarray, coins: Coins) -> np.ndarray | pd.Series[Any]:
         attribute = self.attribute
-        missing = codes == attribute.missing_code if attribute.nullable else np.zeros(len(codes), dtype=bool)
         if not len(self._lower):
             return np.full(len(codes), np.nan)
+        missing = codes == attribute.missing_code if attribute.nullable else np.zeros(len(codes), dtype=bool)
         bins = np.minimum(codes, len(self._lower) - 1)
-        low, high = self._lower[bins], self._upper[bins]
-        wide = np.flatnonzero(low < high)
-        numbers = low.copy()
-        if len(wide):
+        numbers = self._lower.take(bins)
+        if self._wide.any() and len(wide := np.flatnonzero(self._wide.take(bins))):
             draw = self._draw if attribute.rounding is None else self._draw_rounded
-            numbers[wide] = draw(low[wide], high[wide], coins)
+            numbers[wide] = draw(numbers[wide], self._upper.take(bins[wide]), coins)
         if attribute.kind == "datetime":
             return self._write_dates(np.where(missing, np.iinfo(np.int64).min, numbers))
         if attribute.kind == "float" and attribute.decimals is not None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from networks import CARDS, FALSE_ALARM, UNIVERSE, network, p_value, table
 
 from sdv_plausible.mechanism.drawing.omega import Omega
-from sdv_plausible.models import conditional_table
+from sdv_plausible.models import bayesian_network, conditional_table
 from sdv_plausible.models.base import Proposals
 from sdv_plausible.models.bayesian_network import BayesianNetwork, topological_order
 from sdv_plausible.models.conditional_table import ConditionalTable
@@ -184,3 +184,29 @@ def test_parents_come_first_and_small_domains_early(m, seed):
         assert set(parents[child]) <= set(order[:position])
         ready = [j for j in order[position:] if set(parents[j]) <= set(order[:position])]
         assert (cards[child], child) == min((cards[j], j) for j in ready)
+
+
+@pytest.mark.parametrize("bug", [None, "of the record before", "kept are drawn too"])
+@pytest.mark.parametrize("kept", [0, 2, "each its own"])
+def test_many_records_go_through_the_network_as_few_do(kept, bug, monkeypatch):
+    """Blocks of an odd size; what is kept stays. False alarm ``FALSE_ALARM``; planted: parents of the record before."""
+    net, number = network(), 60_000
+    monkeypatch.setattr(bayesian_network, "MANY", 1)
+    monkeypatch.setattr(bayesian_network, "AT_ONCE", 4_999)
+    if bug == "of the record before":
+        draw = ConditionalTable.draw_many
+        monkeypatch.setattr(
+            ConditionalTable, "draw_many", lambda self, codes, coins: draw(self, np.roll(codes, 1, 0), coins)
+        )
+    seeds = net.sample(number, Coins.from_seed(1))
+    lengths = np.arange(number) % 5 if kept == "each its own" else np.full(number, kept)
+    given = np.where(bug == "kept are drawn too", 0, lengths)
+    codes = net.complete(seeds.copy(), given, Coins.from_seed(2))
+    assert codes.dtype == seeds.dtype
+    stays = all(
+        (codes[lengths > position, child] == seeds[lengths > position, child]).all()
+        for position, child in enumerate(net.order)
+    )
+    law = [Fraction(float(p)) for p in np.exp(net.log_suffix(np.array(UNIVERSE))[:, 0])]
+    is_right = stays and p_value(codes, law) > FALSE_ALARM
+    assert is_right == (bug is None or (bug == "kept are drawn too" and kept == 0))

@@ -24,28 +24,34 @@ def test_guided_search_equals_binary_search():
     assert (table.draw(codes, Coins.from_seed(3)) == by_hand).all()
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    st.integers(0, 2**32 - 1), st.integers(1, 400), st.integers(1, 9), st.sampled_from([64, 4096, 1 << 18])
-)
-def test_many_records_draw_what_a_search_for_each_draws(seed, configurations, cardinality, parts):
-    """Cell by cell, ends of parts and of rows included."""
-    rng = np.random.default_rng(seed)
-    p = rng.dirichlet(np.full(cardinality, 0.3), configurations).round(rng.integers(1, 4)) + 0.0
-    p[p.sum(axis=1) == 0, -1] = 1
+def test_many_records_have_the_law_of_the_table():
+    """Each configuration by itself. Control: the law of the next configuration."""
+    rng = np.random.default_rng(4)
+    p = rng.dirichlet(np.full(5, 0.5), 6)
+    p[:, 2] = 0
     p /= p.sum(axis=1, keepdims=True)
-    made = ConditionalTable(child=1, parents=(0,), buckets=(np.arange(configurations),), probabilities=p)
-    codes = np.asfortranarray(np.stack([rng.integers(0, configurations, 999), np.zeros(999, int)], axis=1))
+    made = ConditionalTable(child=1, parents=(0,), buckets=(np.arange(6),), probabilities=p)
+    codes = np.column_stack([np.repeat(np.arange(6), 20_000), np.zeros(120_000, dtype=int)])
+    drawn = made.draw_many(codes, Coins.from_seed(1)).reshape(6, -1)
 
-    def drawn(at_least, coins):
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in {"MANY": at_least, "MOST_PARTS": parts, "AT_ONCE": 64}.items():
-                patch.setattr(conditional_table, name, value)
-            return made.draw(codes, coins)
+    def p_of(row: int, law: np.ndarray) -> float:
+        expected = 20_000 * np.delete(law, 2)
+        counts = np.bincount(drawn[row], minlength=5)
+        assert counts[2] == 0
+        return chi2.sf(((np.delete(counts, 2) - expected) ** 2 / np.maximum(expected, 1e-9)).sum(), 3)
 
-    np.testing.assert_array_equal(drawn(0, Coins.from_seed(seed)), drawn(10**9, Coins.from_seed(seed)))
-    for u in (0.0, 2.0**-53, 0.5, 0.5 - 2.0**-53, 1 - 2.0**-53, 1 / 64, 1 / 64 - 2.0**-53):
-        np.testing.assert_array_equal(drawn(0, Fixed.at(u)), drawn(10**9, Fixed.at(u)))
+    for row in range(6):
+        assert p_of(row, p[row]) > FALSE_ALARM
+        assert p_of(row, p[row - 1]) < FALSE_ALARM
+
+
+def test_many_records_of_too_many_codes_are_drawn_one_by_one(monkeypatch):
+    monkeypatch.setattr(conditional_table, "MOST_CODES", 3)
+    p = np.random.default_rng(0).dirichlet(np.ones(4), 6)
+    made = ConditionalTable(child=1, parents=(0,), buckets=(np.arange(6),), probabilities=p)
+    codes = np.column_stack([np.arange(600) % 6, np.zeros(600, dtype=int)])
+    one_by_one = made.draw(codes, Coins.from_seed(3))
+    assert (made.draw_many(codes, Coins.from_seed(3)) == one_by_one).all()
 
 
 @settings(max_examples=200, deadline=None)

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.stats import chisquare
 
 from sdv_plausible.models import log_linear
 from sdv_plausible.models.conditional_table import Configurations, spread_uniforms
@@ -87,6 +88,67 @@ def test_what_is_drawn_is_what_is_told(tells_another):
         apart = np.abs(drawn - np.exp(other.log_probability(each))).max()
         assert (apart <= 2 / size) != tells_another
         assert drawn[3] == drawn[8] == 0  # their bucket has no weight
+
+
+def plain(seed: int = 0) -> LogLinearConditional:
+    """A bucket for each of four codes, in another order than theirs."""
+    whole = made(seed)
+    return LogLinearConditional(
+        child=3, bucket=np.array([3, 0, 2, 1]), inside=np.ones(4), base=whole.base, factors=whole.factors
+    )
+
+
+ALARM = 1e-6  # false-alarm probability of every test by p_of_many; the coins are fixed
+
+
+def p_of_many(conditional: LogLinearConditional, told: LogLinearConditional) -> float:
+    """P-value of 40,000 draws of ``draw_many`` for each of four combinations of parents, against what is told."""
+    found, size = [], conditional.cardinality
+    for i, parents in enumerate([(0, 0, 0), (4, 3, 2), (2, 1, 1), (1, 2, 0)]):
+        drawn = conditional.draw_many(np.tile([*parents, 0], (40_000, 1)), Coins.from_seed(i))
+        observed = np.bincount(drawn, minlength=size)
+        law = np.exp(told.log_probability(np.column_stack([np.tile(parents, (size, 1)), np.arange(size)])))
+        assert not observed[law == 0].any()
+        found.append(chisquare(observed[law > 0], 40_000 * law[law > 0]).pvalue)
+    return float(4 * min(found))
+
+
+WAYS: dict[str, dict[str, float]] = {
+    "one table": {},
+    "rejection": {"MOST_COMBINED": 1},
+    "inversion after one": {"MOST_COMBINED": 1, "MOST_PROPOSALS": 1},
+    "inversion of many": {"MOST_COMBINED": 1, "MOST_AGAIN": 0},
+    "inversion at the end": {"MOST_COMBINED": 1, "FEW": 0, "MOST_AGAIN": 1},
+    "too many codes": {"MOST_CODES": 1},
+}
+
+
+@pytest.mark.parametrize("of", [made, plain])
+@pytest.mark.parametrize("way", WAYS)
+def test_many_records_have_the_law_that_is_told(way, of, monkeypatch: pytest.MonkeyPatch):
+    """Whatever is proposed and turned away. Control: the law of other factors."""
+    for name, value in WAYS[way].items():
+        monkeypatch.setattr(log_linear, name, value)
+    assert p_of_many(of(), of()) > ALARM > p_of_many(of(), of(1))
+
+
+@pytest.mark.parametrize("bug", ["all are kept", "left to the last proposal", "without the base"])
+def test_planted_bugs_of_many_draws_are_caught(bug, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(log_linear, "MOST_COMBINED", 1)
+    conditional = made()
+    if bug == "all are kept":
+        monkeypatch.setattr(log_linear, "reduce", lambda _, __, first: 2 * first)
+    elif bug == "left to the last proposal":
+        monkeypatch.setattr(log_linear, "MOST_PROPOSALS", 1)
+        found = lambda self, cumulative, _: np.zeros(len(cumulative), dtype=int)  # noqa: E731
+        monkeypatch.setattr(LogLinearConditional, "_found", found)
+    else:
+        table = conditional._tables[0][1] / np.maximum(conditional.base, 0.1).astype(np.float32)
+        conditional.__dict__["_proposals"] = (
+            log_linear.AliasTable(table.astype(float)),
+            conditional._proposals[1],
+        )
+    assert p_of_many(conditional, made()) < ALARM
 
 
 def test_a_record_has_one_probability_whoever_stands_beside_it(monkeypatch: pytest.MonkeyPatch):

@@ -89,7 +89,9 @@ class ReleasedSeeds:
         """Rows as codes (num_rows, m): post-processing of what was released."""
         # Up to ``SYSTEMATIC_ROWS`` rows are drawn evenly spread over the model's tables; beyond, chance
         # hardly matters.
-        parts = self.usable()
+        parts, is_few = self.usable(), num_rows <= SYSTEMATIC_ROWS
+        if len(parts) == 1 and not is_few:
+            return model.complete(parts[0].start(num_rows, model, coins), parts[0].kept, coins)
         chosen = coins.integers(len(parts), num_rows)
         codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
         kept = np.zeros(num_rows, dtype=np.int64)
@@ -97,7 +99,7 @@ class ReleasedSeeds:
             rows = np.flatnonzero(chosen == i)
             kept[rows] = part.kept
             codes[rows] = part.start(len(rows), model, coins)
-        return model.complete(codes, kept, coins, systematic=num_rows <= SYSTEMATIC_ROWS)
+        return model.complete(codes, kept, coins, systematic=is_few)
 
     def sample_given(
         self, num_rows: int, known: Mapping[int, int], model: PrefixModel, coins: Coins

@@ -39,6 +39,7 @@ Size = int | tuple[int, ...] | None
 _State = tuple[bytes, int, bool, bool, bytes]
 
 _BLOCK = 16  # bytes of one AES block
+_PLAIN = memoryview(bytes(1 << 20))  # what is encrypted, at most so much at once: zeros, made once
 
 
 class Coins:
@@ -50,12 +51,13 @@ class Coins:
     draw.
     """
 
-    __slots__ = ("_home", "_is_root", "_is_secret", "_key", "_lock", "_position")
+    __slots__ = ("_cipher", "_home", "_is_root", "_is_secret", "_key", "_lock", "_position")
 
     def __init__(self, key: Bytes, *, is_secret: bool, is_root: bool) -> None:
         self._key, self._position = key, 0
         self._is_secret, self._is_root = is_secret, is_root
         self._home, self._lock = _Process.current(), threading.Lock()
+        self._cipher: Any = None  # from the first draw on; stands at the position
 
     @classmethod
     def from_os_entropy(cls) -> Coins:
@@ -200,13 +202,15 @@ class Coins:
                 'give every process a stream of its own, for example coins.spawn("worker", number)'
             )
         blocks = -(-n_bytes // _BLOCK)
+        size = blocks * _BLOCK
+        out = np.empty(size + _BLOCK, dtype=np.uint8)  # one block more: update_into asks for the room
         with self._lock:
-            start, self._position = self._position, self._position + blocks
-        key = algorithms.AES(_derive(self._key, b"stream"))
-        out = np.zeros((blocks + 1) * _BLOCK, dtype=np.uint8)  # one block more: update_into asks for the room
-        Cipher(key, modes.CTR(start.to_bytes(_BLOCK, "big"))).encryptor().update_into(
-            bytes(blocks * _BLOCK), out.data
-        )
+            if self._cipher is None:
+                key = algorithms.AES(_derive(self._key, b"stream"))
+                self._cipher = Cipher(key, modes.CTR(self._position.to_bytes(_BLOCK, "big"))).encryptor()
+            for start in range(0, size, len(_PLAIN)):
+                self._cipher.update_into(_PLAIN[: size - start], out[start:].data)
+            self._position += blocks
         return out[:n_bytes]
 
     def __repr__(self) -> str:
@@ -218,7 +222,7 @@ class Coins:
     def __setstate__(self, state: _State) -> None:
         self._key, self._position, self._is_secret, self._is_root, home = state
         self._home = home if self._is_root else _Process.current()
-        self._lock = threading.Lock()
+        self._lock, self._cipher = threading.Lock(), None
 
     def __copy__(self) -> Coins:
         twin = Coins(self._key, is_secret=self._is_secret, is_root=self._is_root)

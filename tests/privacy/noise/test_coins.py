@@ -26,6 +26,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from sdv_plausible.privacy.noise import coins as coins_module
 from sdv_plausible.privacy.noise.coins import Coins, _encode
 
 ALARM, MISSED = 1e-7, 1e-6
@@ -56,6 +57,19 @@ def test_the_stream_is_aes_256_in_counter_mode_under_a_derived_key() -> None:
 def test_draws_follow_each_other_without_overlap() -> None:
     whole, parts = Coins.from_seed(5), Coins.from_seed(5)
     assert whole.bytes(80) == parts.bytes(16) + parts.bytes(48) + parts.bytes(16)
+
+
+def test_long_draws_are_the_same_stream() -> None:
+    """Longer than what is encrypted at once, and from a place in between."""
+    coins, length = Coins.from_seed(6), 2 * len(coins_module._PLAIN) + 40
+    key = hmac.digest(coins._key, b"stream\0", "sha256")
+    counters = b"".join(i.to_bytes(16, "big") for i in range(1 + -(-length // 16)))
+    expected = Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(counters)
+    assert coins.bytes(5) == expected[:5]
+    twin = copy.copy(coins)
+    assert coins.bytes(length) == twin.bytes(length) == expected[16 : 16 + length]
+    assert not twin.bytes(0)
+    assert coins.bytes(16) == twin.bytes(16) not in expected
 
 
 def test_seeded_numbers_stay_the_same_over_releases() -> None:

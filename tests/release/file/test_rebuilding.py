@@ -60,7 +60,7 @@ def state(thing: Any, path: str = "") -> Iterator[tuple[str, str]]:
     elif hasattr(thing, "__dict__") and not isinstance(thing, (type, np.dtype)) and not callable(thing):
         yield path, type(thing).__name__
         for key, value in vars(thing).items():
-            if key not in ("_home", "_lock"):
+            if key not in ("_home", "_lock", "_cipher"):
                 yield from state(value, f"{path}.{key}")
     else:
         yield path, repr(thing)

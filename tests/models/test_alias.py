@@ -1,0 +1,95 @@
+"""Alias tables: the law of every row in whole numbers, zeros as zeros, and draws that follow it unit by unit."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdv_plausible.models import alias
+from sdv_plausible.models.alias import BITS, MOST_CODES, AliasTable
+
+
+def rows_of(seed: int, rows: int, cardinality: int) -> np.ndarray:
+    """Random laws, of which many cells are impossible and some next to it."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(cardinality, 0.3), rows)
+    p[rng.random(p.shape) < 0.4] = 0
+    p[rng.random(p.shape) < 0.1] = 1e-15
+    p[p.sum(axis=1) == 0, -1] = 1
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def law(table: AliasTable) -> list[list[int]]:
+    """Units of mass of each code of each row, from what a draw looks up."""
+    bins = 1 << table._log_bins
+    size, found = 2**BITS // bins, []
+    for entries in table._entries.reshape(-1, bins).tolist():
+        mass = [0] * bins
+        for b, entry in enumerate(entries):
+            own = entry // MOST_CODES - b * size
+            assert 0 <= own <= size
+            mass[b] += own
+            mass[b ^ entry % MOST_CODES] += size - own
+        found.append(mass)
+    return found
+
+
+def farthest(table: AliasTable, p: np.ndarray) -> Fraction:
+    """Largest distance of a mass from its probability; of a zero that is none, and of a code that is none, 1."""
+    worst = Fraction(0)
+    for mass, row in zip(law(table), p, strict=True):
+        assert sum(mass) == 2**BITS
+        wanted = [*map(Fraction, row.tolist()), *[Fraction(0)] * (len(mass) - len(row))]
+        for units, w in zip(mass, wanted, strict=True):
+            worst = max(worst, Fraction(1) if units and not w else abs(Fraction(units, 2**BITS) - w))
+    return worst
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.sampled_from([1, 2, 3, 4, 5, 8, 17, 64, 100]))
+def test_the_law_is_that_of_the_row_as_far_as_doubles_tell(seed, rows, cardinality):
+    p = rows_of(seed, rows, cardinality)
+    assert farthest(AliasTable(p), p) <= Fraction(cardinality + 1, 2**53)
+
+
+@pytest.mark.parametrize("bug", ["coarse", "neighbour", "no sharing"])
+def test_planted_bugs_are_far_from_the_law(bug, monkeypatch):
+    """Control: masses of 24 bits; another code that shares; bins that their own code fills."""
+    p = rows_of(1, 20, 5)
+    if bug == "coarse":
+        table = AliasTable(np.round(p * 2**24) / 2**24)
+    elif bug == "neighbour":
+        table = AliasTable(p)
+        table._entries ^= np.uint64(1)
+    else:
+        monkeypatch.setattr(alias, "_shared", lambda m, size: (np.full_like(m, size), np.zeros_like(m)))
+        table = AliasTable(p)
+    assert farthest(table, p) > Fraction(6, 2**53)
+
+
+def test_a_word_draws_the_code_of_its_unit():
+    """Marks and ends of bins included. Control: a unit to the side, which draws another one at some mark."""
+    p = rows_of(2, 6, 5)
+    table = AliasTable(p)
+    bins = 1 << table._log_bins
+    size = 2**BITS // bins
+    units = [entry // MOST_CODES + d for entry in table._entries.tolist() for d in (-1, 0, 1)]
+    units += [b * size + d for b in range(1, bins) for d in (-1, 0, 1)] + [0, 2**BITS - 1]
+    units = [u for u in units if 0 <= u < 2**BITS]
+
+    def by_definition(row: int, unit: int) -> int:
+        b = unit // size
+        entry = int(table._entries[row * bins + b])
+        return b ^ entry % MOST_CODES if unit >= entry // MOST_CODES else b
+
+    for row in range(len(p)):
+        words = np.array(units, dtype=np.uint64) << np.uint64(64 - BITS)
+        words |= np.uint64(3)  # the last bits say nothing
+        drawn = table.draw(np.full(len(units), row), words).tolist()
+        assert drawn == [by_definition(row, unit) for unit in units]
+        assert drawn != [by_definition(row, max(unit - 1, 0)) for unit in units]
+        assert (p[row, drawn] > 0).all()
