@@ -28,6 +28,9 @@ class Made:
     rows: Any
     told: Fingerprint
 
+    def __len__(self) -> int:
+        return len(self.rows)
+
 
 def fingerprint(codes: npt.NDArray[np.int32], part: int | None = None) -> Fingerprint:
     """Number of rows, and the sum of a number for each row that all its codes decide, modulo 2^64.

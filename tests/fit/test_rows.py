@@ -138,7 +138,7 @@ def test_an_engine_that_can_be_pickled_is_caught(monkeypatch: pytest.MonkeyPatch
 
 def test_a_cap_that_is_ignored_would_be_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("sdv_plausible.fit.rows.choose_rows", lambda persons, *_: np.arange(len(persons)))
-    monkeypatch.setattr("sdv_plausible.sources.source_rows.bounded", lambda source, *_: source)
+    monkeypatch.setattr("sdv_plausible.sources.source_rows.of_persons", lambda source, *_: (source, False))
     with pytest.raises(AssertionError):
         test_of_every_person_so_many_rows(tmp_path)
 

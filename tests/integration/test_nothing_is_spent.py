@@ -261,7 +261,7 @@ def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
     def note(honest: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args: seen.append(charged(budget)) or honest(*args)  # type: ignore[func-returns-value]
 
-    for module, name in ((rows, "choose_rows"), (source_rows, "bounded")):
+    for module, name in ((rows, "choose_rows"), (source_rows, "of_persons")):
         monkeypatch.setattr(module, name, note(getattr(module, name)))
     by_synthesizer(budget, table(), person="home")
     by_source(budget, table(), person="home", scratch=Path(tmp_path))
