@@ -1,0 +1,265 @@
+"""A Spark DataFrame: its executors read and count every partition, and sums are merged there as a tree.
+
+What travels are pickled counts, a row for each task. A partition comes as Arrow's batches, and as several parts
+where it is large; a part's number says which partition it is of and which part of it.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from sdv_plausible.sources.clusters import ClusterSource, added
+from sdv_plausible.sources.source import PART_ROWS, SourceError, Work, quietly
+from sdv_plausible.table.columns.cell_texts import PLAIN, ColumnType
+from sdv_plausible.table.files.parquet import frame_of
+
+T = TypeVar("T")
+Pairs = Iterator[tuple[int, Any]]
+"""Parts or counts of a partition, with their numbers."""
+Pairing = Callable[[Iterator[Any]], Pairs]
+"""From Arrow's batches of a partition to such pairs."""
+ROWS = "number long, pickled binary"
+PARTS_OF_PARTITION = 1 << 12  # numbers of parts have 32 bits: a million partitions
+ADDED_AT_ONCE = 8
+
+
+class SparkSource(ClusterSource):
+    """Partitions of a Spark DataFrame.
+
+    Parameters
+    ----------
+    table : pyspark.sql.DataFrame
+        The table, of a session whose executors have this package.
+    types : mapping of str to ColumnType
+        What the columns are.
+    rows : int
+        Rows of a part, about.
+    """
+
+    def __init__(self, table: Any, types: Mapping[str, ColumnType], rows: int = PART_ROWS) -> None:
+        self._names, self._types, self._rows = list(table.columns), types, rows
+        # by place: Spark reads a dot in a name as another thing, and large letters as small ones
+        self._table = table.toDF(*map(_place, range(len(self._names))))
+        self._held: list[Any] = []
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Column names."""
+        return self._names
+
+    def empty(self, names: Sequence[str]) -> pd.DataFrame:
+        """No row of some columns."""
+        return frame_of(self._schema(names).empty_table(), self._types, PLAIN)
+
+    def total(self, work: Work[T], names: Sequence[str]) -> T:
+        """Counts of all partitions.
+
+        A task that failed is run again, with the same result; noise is no task's business.
+        """
+        return _total(work, self._chosen(names), self._parts(names), self.empty(names))
+
+    def kept(self, work: Work[Any], names: Sequence[str]) -> SparkParts:
+        """What work makes of every part, in the memory of executors and on their disks."""
+        from pyspark import StorageLevel
+
+        parts = self._parts(names)
+        made = _mapped(self._chosen(names), lambda batches: _each(work, parts(batches)))
+        self._held.append(made.persist(StorageLevel.MEMORY_AND_DISK))
+        return SparkParts(made, work, work.count(self.empty(names), 0), self._rows)
+
+    def close(self) -> None:
+        """Have the executors forget what they keep."""
+        while self._held:
+            self._held.pop().unpersist()
+
+    @cached_property
+    def _kinds(self) -> dict[str, Any]:
+        """Arrow's types of the declared columns; moments are in UTC, whatever the session's time zone."""
+        names = [name for name in self._names if name in self._types]
+        fields = quietly(lambda: self._chosen(names).limit(0).toArrow().schema)
+        return dict(zip(names, fields.types, strict=True))
+
+    def _schema(self, names: Sequence[str]) -> Any:
+        import pyarrow as pa
+
+        return pa.schema([(name, self._kinds[name]) for name in names])
+
+    def _chosen(self, names: Sequence[str]) -> Any:
+        return self._table.select([_place(self._names.index(name)) for name in names])
+
+    def _parts(self, names: Sequence[str]) -> Pairing:
+        schema, types, rows = self._schema(names), {name: self._types[name] for name in names}, self._rows
+        return lambda batches: _read(batches, schema, types, rows)
+
+
+class SparkParts(ClusterSource):
+    """What executors keep.
+
+    Parameters
+    ----------
+    table : pyspark.sql.DataFrame
+        Parts and their numbers.
+    made_by : Work
+        What made the parts, and puts several together.
+    none : object
+        What it makes of no row.
+    rows : int
+        Rows that are counted together.
+    """
+
+    in_order = True
+
+    def __init__(self, table: Any, made_by: Work[Any], none: Any, rows: int) -> None:
+        self._table, self._made_by, self._none, self._rows = table, made_by, none, rows
+
+    @property
+    def names(self) -> Sequence[str]:
+        """None: there are no columns any more."""
+        return ()
+
+    def empty(self, names: Sequence[str]) -> pd.DataFrame:
+        """None."""
+        raise NotImplementedError
+
+    def kept(self, work: Work[Any], names: Sequence[str]) -> SparkParts:
+        """None."""
+        raise NotImplementedError
+
+    def total(self, work: Work[T], names: Sequence[str]) -> T:  # noqa: ARG002
+        """Counts of all parts, several of a partition together."""
+        made_by, rows = self._made_by, self._rows
+        return _total(work, self._table, lambda batches: _together(batches, made_by, rows), self._none)
+
+
+def spark_source(table: Any, types: Mapping[str, ColumnType], rows: int) -> SparkSource:
+    """A Spark DataFrame, whose executors have this package.
+
+    Raises
+    ------
+    ValueError
+        If it is a stream, or of Spark Connect, or an executor lacks something.
+    """
+    if not type(table).__module__.startswith("pyspark.sql.classic"):
+        raise SourceError(
+            "source is a DataFrame of Spark Connect, which was not tested: open the session on the cluster "
+            "(SparkSession.builder.master(...)), or write the table to Parquet (table.write.parquet(folder))"
+        )
+    if table.isStreaming:
+        raise SourceError("source is a stream of Spark, and a fit reads several times: write it to Parquet")
+    _check_executors(table.sparkSession)
+    return SparkSource(table, types, rows)
+
+
+def _check_executors(session: Any) -> None:
+    """Refuse executors without this package, before a budget pays for what they cannot do."""
+    from sdv_plausible import __version__
+
+    def versions(batches: Iterator[Any]) -> Iterator[Any]:  # by value, or Spark itself would fail
+        import pyarrow as pa
+
+        try:
+            import sdv_plausible.sources.spark_tables
+
+            found = sdv_plausible.__version__
+        except ImportError as error:
+            found = f"no {error.name}"
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"found": [found]})
+
+    cores = session.sparkContext.defaultParallelism
+    probe = session.range(0, cores, 1, cores).mapInArrow(versions, "found string")
+    found = quietly(lambda: sorted({row.found for row in probe.collect()}))
+    if found != [__version__]:
+        raise SourceError(
+            f"source: Spark's executors must have sdv-plausible {__version__}, as here, and have {found}: start "
+            "the session with an environment that holds it (docs/how_to/large_tables.md, 'On a Spark cluster')"
+        )
+
+
+def _place(number: int) -> str:
+    return f"c{number}"
+
+
+def _total(work: Work[T], table: Any, parts: Pairing, none: Any) -> T:
+    """Counts of all parts: a sum for each partition, then one for each core, until they are few."""
+    sums = _mapped(table, lambda batches: _summed(work, _each(work, parts(batches))))
+    width = table.sparkSession.sparkContext.defaultParallelism
+    while True:
+        # by their numbers: whichever task runs again, the same sums come together, each once
+        sums = _mapped(sums.repartition(width, "number"), lambda batches: _summed(work, _unpickled(batches)))
+        if width <= ADDED_AT_ONCE:
+            break
+        width = -(-width // ADDED_AT_ONCE)
+    found = quietly(lambda: sums.toArrow()["pickled"].to_pylist())
+    return added(work, [work.count(none, 0), *map(pickle.loads, found)])
+
+
+def _mapped(table: Any, pairs: Pairing) -> Any:
+    return table.mapInArrow(lambda batches: _pickled(pairs(batches)), ROWS)
+
+
+# --- what executors do ------------------------------------------------------------------------------------------------
+
+
+def _pickled(pairs: Pairs) -> Iterator[Any]:
+    """Batches of a row each, so that none waits in memory for others; an error quotes no cell in Spark's logs."""
+    import pyarrow as pa
+
+    while (pair := quietly(lambda: next(pairs, None))) is not None:
+        number, made = pair
+        row = {"number": [number], "pickled": [pickle.dumps(made, pickle.HIGHEST_PROTOCOL)]}
+        yield pa.RecordBatch.from_pydict(row, pa.schema([("number", pa.int64()), ("pickled", pa.binary())]))
+
+
+def _unpickled(batches: Iterable[Any]) -> Pairs:
+    for batch in batches:
+        for number, row in zip(*batch.columns, strict=True):
+            yield number.as_py(), pickle.loads(row.as_buffer())
+
+
+def _read(batches: Iterable[Any], schema: Any, types: Mapping[str, ColumnType], rows: int) -> Pairs:
+    """Parts of a partition, of about so many rows each, read cell by cell."""
+    import pyarrow as pa
+    from pyspark import TaskContext
+
+    partition = TaskContext.get().partitionId()
+    for i, some in enumerate(_of_rows(batches, lambda batch: batch.num_rows, rows)):
+        if i >= PARTS_OF_PARTITION:
+            raise SourceError("source: a partition has too many rows: give it more (table.repartition(1000))")
+        table = pa.Table.from_batches(some).rename_columns(schema.names).cast(schema)
+        yield partition * PARTS_OF_PARTITION + i, frame_of(table, types, PLAIN, categories=True)
+
+
+def _together(batches: Iterable[Any], made_by: Work[Any], rows: int) -> Pairs:
+    """Parts that were kept, several put together up to so many rows."""
+    for pairs in _of_rows(_unpickled(batches), lambda pair: len(pair[1]), rows):
+        yield pairs[0][0], added(made_by, [part for _, part in pairs])
+
+
+def _of_rows(pieces: Iterable[Any], length: Callable[[Any], int], rows: int) -> Iterator[list[Any]]:
+    """Pieces, as many at a time as have so many rows."""
+    held: list[Any] = []
+    for piece in pieces:
+        if held and sum(map(length, held)) + length(piece) > rows:
+            yield held
+            held = []
+        held.append(piece)
+    if held:
+        yield held
+
+
+def _each(work: Work[Any], parts: Pairs) -> Pairs:
+    return ((number, work.count(part, number)) for number, part in parts)
+
+
+def _summed(work: Work[Any], counts: Pairs) -> Pairs:
+    """One sum, of any counts there are, by the number of the first."""
+    for number, found in counts:
+        for _, other in counts:
+            found = work.merge(found, other)  # noqa: PLW2901
+        yield number, found
