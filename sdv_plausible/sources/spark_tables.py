@@ -1,7 +1,7 @@
 """A Spark DataFrame: its executors read and count every partition, and sums are merged there as a tree.
 
-What travels are pickled counts, a row for each task. A partition comes as Arrow's batches, and as several parts
-where it is large; a part's number says which partition it is of and which part of it.
+What travels are pickled counts, a row for each task. A partition comes as Arrow's batches, and is several
+parts where it is large; a part's number tells the partition and the place in it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -65,11 +66,9 @@ class SparkSource(ClusterSource):
 
     def kept(self, work: Work[Any], names: Sequence[str]) -> SparkParts:
         """What work makes of every part, in the memory of executors and on their disks."""
-        from pyspark import StorageLevel
-
         parts = self._parts(names)
         made = _mapped(self._chosen(names), lambda batches: _each(work, parts(batches)))
-        self._held.append(made.persist(StorageLevel.MEMORY_AND_DISK))
+        self._held.append(made.persist())  # what memory does not hold, on disk
         return SparkParts(made, work, work.count(self.empty(names), 0), self._rows)
 
     def close(self) -> None:
@@ -159,13 +158,14 @@ def _check_executors(session: Any) -> None:
     """Refuse executors without this package, before a budget pays for what they cannot do."""
     from sdv_plausible import __version__
 
+    package, whole = __name__.partition(".")[0], __name__
+
     def versions(batches: Iterator[Any]) -> Iterator[Any]:  # by value, or Spark itself would fail
         import pyarrow as pa
 
         try:
-            import sdv_plausible.sources.spark_tables
-
-            found = sdv_plausible.__version__
+            import_module(whole)
+            found = import_module(package).__version__
         except ImportError as error:
             found = f"no {error.name}"
         for _ in batches:
@@ -176,8 +176,8 @@ def _check_executors(session: Any) -> None:
     found = quietly(lambda: sorted({row.found for row in probe.collect()}))
     if found != [__version__]:
         raise SourceError(
-            f"source: Spark's executors must have sdv-plausible {__version__}, as here, and have {found}: start "
-            "the session with an environment that holds it (docs/how_to/large_tables.md, 'On a Spark cluster')"
+            f"source: Spark's executors must have sdv-plausible {__version__}, as here, and have {found}: "
+            "give the session an environment that holds it (docs/how_to/large_tables.md, On a Spark cluster)"
         )
 
 
@@ -195,7 +195,7 @@ def _total(work: Work[T], table: Any, parts: Pairing, none: Any) -> T:
         if width <= ADDED_AT_ONCE:
             break
         width = -(-width // ADDED_AT_ONCE)
-    found = quietly(lambda: sums.toArrow()["pickled"].to_pylist())
+    found = quietly(sums.toArrow)["pickled"].to_pylist()
     return added(work, [work.count(none, 0), *map(pickle.loads, found)])
 
 
@@ -203,11 +203,11 @@ def _mapped(table: Any, pairs: Pairing) -> Any:
     return table.mapInArrow(lambda batches: _pickled(pairs(batches)), ROWS)
 
 
-# --- what executors do ------------------------------------------------------------------------------------------------
+# --- what executors do --------------------------------------------------------------------------------------
 
 
 def _pickled(pairs: Pairs) -> Iterator[Any]:
-    """Batches of a row each, so that none waits in memory for others; an error quotes no cell in Spark's logs."""
+    """Batches of a row each, so that none waits for others; an error quotes no cell in Spark's logs."""
     import pyarrow as pa
 
     while (pair := quietly(lambda: next(pairs, None))) is not None:

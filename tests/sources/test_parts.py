@@ -21,7 +21,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from engines import HELD, held
+from engines import CLUSTERS, HELD, held
 from guarded import unequal
 
 from sdv_plausible import sources
@@ -51,6 +51,7 @@ IN_ORDER = {
     "polars frame": False,
     "DuckDB relation": False,
     "Dask DataFrame": False,
+    "Spark DataFrame": False,
     "table of Ibis": False,
     "Arrow stream": False,
     "function": False,
@@ -149,9 +150,7 @@ KEPT = {"nothing": None, "codes": ONE_ROW, "people": Neighbours(rows=2, person="
 
 
 # A cluster's rows stay where they are.
-CASES = [
-    (engine, kept) for engine in HELD for kept in KEPT if kept == "nothing" or not engine.startswith("dask")
-]
+CASES = [(engine, kept) for engine in HELD for kept in KEPT if kept == "nothing" or engine not in CLUSTERS]
 
 
 @pytest.mark.parametrize(("engine", "kept"), CASES)
