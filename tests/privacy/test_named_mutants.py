@@ -37,8 +37,8 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.counts import CountTable, Distances
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sources.bounded import Deal
-from sdv_plausible.sources.dask_tables import DaskSource
 from sdv_plausible.sources.coded import Coder
+from sdv_plausible.sources.dask_tables import DaskSource
 from sdv_plausible.sources.kept import Keep
 from sdv_plausible.table.cells import distinct
 from sdv_plausible.table.columns import output_types
