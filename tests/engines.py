@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,14 @@ def _dask_parquet(frame: pd.DataFrame, folder: Path) -> Any:
     frames = pytest.importorskip("dask.dataframe")
     _parquet(frame, folder)
     return frames.read_parquet(folder)
+
+
+@contextmanager
+def keeping_nothing() -> Iterator[None]:
+    """Workers of Dask that lose what they keep, each time: every pass makes it again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pytest.importorskip("dask"), "persist", lambda *made: made)
+        yield
 
 
 HELD: dict[str, Callable[[pd.DataFrame, Path], Any]] = {

@@ -37,7 +37,8 @@ class LikeSpark:
 
     @property
     def sparkSession(self) -> Any:
-        return SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2), range=_range)
+        context, settings = SimpleNamespace(defaultParallelism=2), {"spark.sql.shuffle.partitions": "3"}
+        return SimpleNamespace(sparkContext=context, range=_range, conf=settings)
 
     def partitions(self) -> list[Any]:
         with like_pyspark():
@@ -68,8 +69,11 @@ class LikeSpark:
 
         return LikeSpark(made.names, partitions)
 
-    def repartition(self, number: int, column: str) -> LikeSpark:
+    def repartition(self, number: int | str, column: str = "number") -> LikeSpark:
         import pyarrow as pa
+
+        if isinstance(number, str):
+            number, column = 3, number
 
         def partitions() -> list[Any]:
             whole = pa.concat_tables(self.partitions())
@@ -77,6 +81,10 @@ class LikeSpark:
             return [whole.filter(pa.array([at == i for at in places], pa.bool_())) for i in range(number)]
 
         return LikeSpark(self.columns, partitions)
+
+    @property
+    def rdd(self) -> Any:
+        return SimpleNamespace(getNumPartitions=lambda: len(self.partitions()))
 
     def persist(self) -> LikeSpark:
         self._kept = self.partitions()

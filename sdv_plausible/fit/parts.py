@@ -101,8 +101,8 @@ def _check_scratch(source: Source, scratch: str | Path | None) -> None:
         return
     if source.on_cluster:
         raise ValueError(
-            f"scratch ({str(scratch)!r}) must be None for a table of a cluster, whose workers keep the codes of "
-            "their rows while the fit runs: leave it out"
+            f"scratch ({str(scratch)!r}) must be None for a table of a cluster, whose workers keep the codes "
+            "of their rows while the fit runs: leave it out"
         )
     if (
         not isinstance(scratch, (str, os.PathLike))

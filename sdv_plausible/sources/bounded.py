@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
-from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -21,9 +19,11 @@ import pandas as pd
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.sources.clusters import ClusterSource
+from sdv_plausible.sources.shuffled import Choice, Unnamed
 from sdv_plausible.sources.source import LocalSource, Source, quietly, with_objects
 from sdv_plausible.table.files.storage import PERSON, check_storage
-from sdv_plausible.table.persons import identities, numbered, smallest, without_names
+from sdv_plausible.table.persons import identities, name_hash, numbered, smallest, without_names
 
 FILES = 256  # of 10^8 rows one file's are about a part's
 
@@ -56,7 +56,7 @@ class Deal:
         secret = self.coins.spawn("part", number).uniform(len(part))
         names = identities(part[self.person])
         here = smallest(numbered(names), secret, self.most)
-        file_of = np.array([_hash(name) % FILES for name in names[here]], dtype=np.int64)
+        file_of = np.array([name_hash(name) % FILES for name in names[here]], dtype=np.int64)
         rows = with_objects(part)
         for file in np.unique(file_of):
             at = here[file_of == file]
@@ -94,6 +94,27 @@ class ChosenRows(LocalSource):
         return self._empty[list(names)]
 
 
+def of_persons(
+    source: Source, neighbours: Neighbours, names: Sequence[str], coins: Coins, folder: Path | None
+) -> tuple[Source, bool]:
+    """At most so many rows of each person, and whether some were left out, as nobody can tell whose they are.
+
+    Parameters
+    ----------
+    source, neighbours, names, coins, folder
+        As for :func:`bounded`; a cluster needs no folder.
+    """
+    if isinstance(source, ClusterSource):
+        assert neighbours.person is not None
+        unnamed = source.total(Unnamed(neighbours.person), [neighbours.person])
+        choice = Choice(neighbours.person, neighbours.rows, coins.bytes(32))
+        return source.chosen(choice, [*names, *({neighbours.person} - set(names))]), unnamed > 0
+    assert isinstance(source, LocalSource)
+    assert folder is not None  # check_person saw to it
+    found = bounded(source, neighbours, names, coins, folder)
+    return found, found.unnamed
+
+
 def bounded(
     source: LocalSource, neighbours: Neighbours, names: Sequence[str], coins: Coins, folder: Path
 ) -> ChosenRows:
@@ -129,19 +150,13 @@ def check_person(source: Source, neighbours: Neighbours, scratch: str | Path | N
     Raises
     ------
     ValueError
-        If no folder is given, the rows are on other machines, or the column is of nested cells.
+        If no folder is given and this process reads the rows, or the column is of nested cells.
     """
     person = neighbours.person
     if person is None:
         return
-    if not isinstance(source, LocalSource):
-        raise Refused.saying(
-            "person",
-            f"person ({person!r}) must be None for a Dask DataFrame: the rows of each person would have to "
-            "move to one worker. Write it to Parquet (table.to_parquet(folder)), and fit that with scratch",
-        )
     check_storage(source.empty([person]), {person: PERSON})
-    if scratch is None:
+    if scratch is None and not source.on_cluster:
         raise Refused.saying(
             "person",
             f"person ({person!r}) needs scratch, a folder on a disk of yours: the rows of each person are "
@@ -184,11 +199,6 @@ def _read(path: Path) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
     with path.open("rb") as file:
         while file.peek(1):
             yield pickle.load(file)
-
-
-def _hash(name: Any) -> int:
-    """A number that equal names share, and texts in every run of a program."""
-    return crc32(name.encode("utf-8", "surrogatepass")) if isinstance(name, str) else hash(name)
 
 
 def _dealt(folder: Path, file: int) -> Path:

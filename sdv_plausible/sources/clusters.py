@@ -1,21 +1,25 @@
 """Tables whose rows live on other machines: what an engine of workers offers, and what its workers do.
 
 Workers see rows; counts alone come back. Codes are made once and stay with the workers, for as long as a fit
-takes. An engine may make a part again when a worker is lost: from a table that has changed, or has its rows
-in another order, other codes come, which the next pass notices (docs/explanation/proofs/parts.md, Lemma 6).
+takes. An engine may make a part again, as when a worker is lost: from a table that has changed, or has its
+rows in another order, other codes come, and the pass that meets them stops the fit
+(docs/explanation/proofs/parts.md, Lemma 6).
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pandas as pd
 
+from sdv_plausible.sources.shuffled import Choice
 from sdv_plausible.sources.source import PART_ROWS, Source, Work
+from sdv_plausible.sources.unchanged import Fingerprint, Made
 from sdv_plausible.table.cells.series import plain_cells
-from sdv_plausible.table.files.storage import with_texts
+from sdv_plausible.table.files.storage import holds_no_text, with_texts
 
 T = TypeVar("T")
 
@@ -27,12 +31,37 @@ class ClusterSource(Source):
     on_cluster = True
 
     @abstractmethod
-    def kept(self, work: Work[Any], names: Sequence[str]) -> Source:
+    def kept(self, work: Work[Made], names: Sequence[str]) -> Source:
         """A source whose parts are what work makes of each part: made once, and kept by the workers.
 
-        It is a source in order. Its parts have a length, and work merges them: a task may count several. What
-        is kept is given up by :meth:`close`.
+        It is in order, and holds what tells its parts, when they are made, against every pass: see
+        :class:`Told`. Work merges what it made: a task may count several. What is kept is given up by
+        :meth:`close`.
         """
+
+    @abstractmethod
+    def chosen(self, choice: Choice, names: Sequence[str]) -> Source:
+        """At most so many rows of each person, some columns, after a shuffle that brings people together.
+
+        It is kept by the workers, in order, and held against every pass.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Work on parts that are kept, which says of each part what tells it from others."""
+
+    work: Work[Any]
+    names: tuple[str, ...] = ()
+
+    def count(self, part: Any, number: int) -> tuple[Any, Fingerprint]:
+        """Count one part."""
+        rows = part.rows[list(self.names)] if self.names else part.rows
+        return self.work.count(rows, number), part.told
+
+    def merge(self, one: tuple[Any, Fingerprint], other: tuple[Any, Fingerprint]) -> tuple[Any, Fingerprint]:
+        """Add them."""
+        return self.work.merge(one[0], other[0]), one[1] + other[1]
 
 
 def added(work: Work[T], sums: Iterable[T]) -> T:
@@ -43,14 +72,15 @@ def added(work: Work[T], sums: Iterable[T]) -> T:
     return found
 
 
-def of_length(lengths: Sequence[int], rows: int = PART_ROWS) -> Iterator[list[int]]:
-    """Numbers of parts that one task counts: neighbours, of about so many rows together."""
-    held: list[int] = []
-    for number, length in enumerate(lengths):
-        if held and sum(lengths[i] for i in held) + length > rows:
+def together(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Numbers of parts that one task counts: neighbours, of at most ``PART_ROWS`` if they are several."""
+    held, size = [0], lengths[0]
+    for number, length in enumerate(lengths[1:], 1):
+        if size + length > PART_ROWS:
             yield held
-            held = []
+            held, size = [], 0
         held.append(number)
+        size += length
     yield held
 
 
@@ -58,9 +88,19 @@ def as_read(part: pd.DataFrame, types: pd.Series[Any]) -> pd.DataFrame:
     """A part as rules and codes read it, whatever its worker stored it as."""
     part = part.reset_index(drop=True)
     otherwise = [name for name in part.columns if part[name].dtype != types[name]]
-    part = plain_cells(part)  # first: some moments have no object
+    part = plain_cells(_with_categories(part))  # first: some moments have no object
     for name in otherwise:  # the schema was checked; what is stored otherwise is read cell by cell
         part[name] = pd.Series(list(part[name]), dtype=object)
         if isinstance(types[name], pd.StringDtype):  # what Dask makes of the objects of other partitions
             part[name] = part[name].astype(types[name])
-    return plain_cells(with_texts(part))
+    return plain_cells(with_texts(part)) if otherwise else with_texts(part)
+
+
+def _with_categories(part: pd.DataFrame) -> pd.DataFrame:
+    """A part whose texts of Arrow are categories, as those of files are: each is looked up once."""
+    for place, (_, column) in enumerate(part.items()):
+        if isinstance(column.dtype, pd.StringDtype) and column.dtype.storage == "pyarrow":
+            texts = column.array.__arrow_array__().combine_chunks().dictionary_encode()
+            if not (holds_no_text(texts) or texts.dictionary.null_count):
+                part.isetitem(place, texts.to_pandas())
+    return part

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 
-from sdv_plausible.sources.clusters import ClusterSource, added, as_read, of_length
+from sdv_plausible.sources.clusters import ClusterSource, Told, added, as_read, together
+from sdv_plausible.sources.shuffled import Choice
 from sdv_plausible.sources.source import Work, quietly
+from sdv_plausible.sources.unchanged import Fingerprint, Made, Unchanged
 
 T = TypeVar("T")
+Tasks = Callable[[Any], list[Any]]
 RETRIES = 3
 ADDED_AT_ONCE = 8
+PLACES = 4  # to which rows are dealt, for each partition: several even out
 
 
 class DaskSource(ClusterSource):
@@ -26,7 +31,7 @@ class DaskSource(ClusterSource):
 
     def __init__(self, table: Any) -> None:
         self._table = table.rename(columns=str)
-        self._held: list[Any] = []
+        self._kept: list[DaskParts] = []
 
     @property
     def names(self) -> Sequence[str]:
@@ -44,26 +49,37 @@ class DaskSource(ClusterSource):
         """
         return _computed(work, self._tasks(names))
 
-    def kept(self, work: Work[Any], names: Sequence[str]) -> DaskParts:
+    def kept(self, work: Work[Made], names: Sequence[str]) -> DaskParts:
         """What work makes of every partition, in the memory of the worker that made it, or on its disk."""
+        tasks = self._tasks(names)
+        with _retried():
+            made = tasks(_sent(work))
+        self._kept.append(DaskParts(made, self.empty(()), work))
+        return self._kept[-1]
+
+    def chosen(self, choice: Choice, names: Sequence[str]) -> DaskParts:
+        """Rows are moved as bytes: so that no engine looks at a cell, and none changes its type."""
         import dask
 
-        tasks = self._tasks(names)
-        with dask.annotate(retries=RETRIES):
-            made = tasks(dask.delayed(work, traverse=False))
-            self._held = list(quietly(lambda: dask.persist(*made)))
-            lengths = quietly(lambda: dask.compute(*[dask.delayed(len)(part) for part in self._held]))
-        return DaskParts(self._held, work, lengths)
+        table, empty = self._table[list(names)], self.empty(names)
+        meta = pd.DataFrame({"place": np.zeros(0, dtype=np.int64), "rows": np.zeros(0, dtype=object)})
+        places = PLACES * table.npartitions
+        dealt = table.map_partitions(
+            _deal, choice, empty, places, meta=meta, enforce_metadata=False, align_dataframes=False
+        )
+        moved = dealt.shuffle("place", npartitions=table.npartitions, shuffle_method="tasks").to_delayed()
+        with _retried():
+            task, sent = dask.delayed(_choose, pure=False), _sent(choice)
+            made = [task(sent, rows, empty) for rows in moved]
+        self._kept.append(DaskParts(made, empty))
+        return self._kept[-1]
 
     def close(self) -> None:
         """Have the workers forget what they keep, whoever still speaks of it."""
-        for part in self._held:
-            for future in getattr(part, "__dask_graph__", dict)().values():
-                if hasattr(future, "release"):
-                    future.release()
-        self._held.clear()
+        for parts in self._kept:
+            parts.close()
 
-    def _tasks(self, names: Sequence[str]) -> Callable[[Any], list[Any]]:
+    def _tasks(self, names: Sequence[str]) -> Tasks:
         """From work, as it is sent, to a task for each partition."""
         import dask
 
@@ -73,57 +89,145 @@ class DaskSource(ClusterSource):
 
 
 class DaskParts(ClusterSource):
-    """What workers keep."""
+    """What workers keep: each part is made at once.
+
+    Parameters
+    ----------
+    made : list of Delayed
+        The parts.
+    empty : DataFrame
+        No row, of their columns.
+    by : Work, optional
+        What made them, and merges them: a task counts several small ones. Else each has its own.
+    told : sequence of Delayed
+        What tells the parts that they were made of, added up at once.
+    """
 
     in_order = True
 
-    def __init__(self, parts: list[Any], made_by: Work[Any], lengths: Sequence[int]) -> None:
-        self._parts, self._made_by, self._numbers = parts, made_by, list(of_length(lengths))
+    def __init__(
+        self, made: list[Any], empty: pd.DataFrame, by: Work[Made] | None = None, told: Sequence[Any] = ()
+    ) -> None:
+        import dask
+
+        self._empty, self._by, self._kept = empty, by, list[DaskParts]()
+        with _retried():
+            own = [dask.delayed(_told)(part) for part in made]
+            held = quietly(lambda: dask.persist(*made, *own, *told))
+            self._parts, rest = list(held[: len(made)]), held[len(made) :]
+            found = quietly(lambda: dask.compute(*rest))
+        own, self.made_of = found[: len(made)], found[len(made) :]
+        lengths = [int(one[0]) for one in own]
+        self._numbers = list(together(lengths)) if by is not None else [[i] for i in range(len(made))]
+        self._unchanged = Unchanged()
+        self._unchanged.check(sum(own))
 
     @property
     def names(self) -> Sequence[str]:
-        """None: there are no columns any more."""
-        return ()
+        """Column names; codes have none."""
+        return list(self._empty.columns)
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
-        """None."""
+        """No row of some columns."""
+        return self._empty[list(names)]
+
+    def total(self, work: Work[T], names: Sequence[str]) -> T:
+        """Counts of all parts.
+
+        Raises
+        ------
+        RuntimeError
+            If a part was made again, and is another one.
+        """
+        found: T
+        found, fingerprint = _computed(Told(work, tuple(names)), self._tasks())
+        self._unchanged.check(fingerprint)
+        return found
+
+    def kept(self, work: Work[Made], names: Sequence[str]) -> DaskParts:
+        """What work makes of every part.
+
+        Raises
+        ------
+        RuntimeError
+            If a part was made again, and is another one.
+        """
+        with _retried():
+            both = self._tasks()(_sent(Told(work, tuple(names))))
+        kept = DaskParts([one[0] for one in both], self.empty(()), work, [one[1] for one in both])
+        self._kept.append(kept)
+        self._unchanged.check(sum(kept.made_of))
+        return kept
+
+    def chosen(self, choice: Choice, names: Sequence[str]) -> DaskParts:
+        """Refuse: the rows of each person are chosen once."""
         raise NotImplementedError
 
-    def kept(self, work: Work[Any], names: Sequence[str]) -> DaskParts:
-        """None."""
-        raise NotImplementedError
+    def close(self) -> None:
+        """Have the workers forget them."""
+        for parts in self._kept:
+            parts.close()
+        for part in self._parts:
+            for future in part.__dask_graph__().values():
+                if hasattr(future, "release"):
+                    future.release()
+        self._parts.clear()
 
-    def total(self, work: Work[T], names: Sequence[str]) -> T:  # noqa: ARG002
-        """Counts of all parts, several in a task."""
+    def _tasks(self) -> Tasks:
+        """From work, as it is sent, to a task for some parts."""
         import dask
 
-        task, made_by = dask.delayed(_count_together, pure=False), dask.delayed(self._made_by, traverse=False)
-
-        def counted(sent: Any) -> list[Any]:
-            return [
-                task(sent, made_by, [self._parts[i] for i in numbers], number)
-                for number, numbers in enumerate(self._numbers)
-            ]
-
-        return _computed(work, counted)
+        task, by = dask.delayed(_count_kept, pure=False), _sent(self._by)
+        return lambda sent: [
+            task(sent, by, [self._parts[i] for i in numbers], number)
+            for number, numbers in enumerate(self._numbers)
+        ]
 
 
-def _computed(work: Work[T], tasks: Callable[[Any], list[Any]]) -> T:
-    """Counts of tasks that are made of work, which is sent to every worker once, and not with each task."""
+def _computed(work: Work[T], tasks: Tasks) -> T:
+    """Counts of tasks that are made of work."""
     import dask
 
-    with dask.annotate(retries=RETRIES):
-        sent = dask.delayed(work, traverse=False)
-        add, sums = dask.delayed(added, pure=False), tasks(sent)
+    with _retried():
+        add, sent = dask.delayed(added, pure=False), _sent(work)
+        sums = tasks(sent)
         while len(sums) > 1:
             sums = [add(sent, sums[i : i + ADDED_AT_ONCE]) for i in range(0, len(sums), ADDED_AT_ONCE)]
         (found,) = quietly(lambda: dask.compute(sums[0]))
     return found
 
 
+def _retried() -> Any:
+    import dask
+
+    return dask.annotate(retries=RETRIES)
+
+
+def _sent(work: Any) -> Any:
+    """Work that is sent to every worker once, and not with each task."""
+    import dask
+
+    return dask.delayed(work, traverse=False)
+
+
 def _count(work: Work[T], part: pd.DataFrame, types: pd.Series[Any], number: int) -> T:
     return work.count(as_read(part, types), number)
 
 
-def _count_together(work: Work[T], made_by: Work[Any], parts: Sequence[Any], number: int) -> T:
-    return work.count(added(made_by, parts), number)
+def _told(part: Made) -> Fingerprint:
+    return part.told
+
+
+def _count_kept(work: Any, by: Any, parts: Sequence[Made], number: int) -> Any:
+    return work.count(added(by, parts) if len(parts) > 1 else parts[0], number)
+
+
+def _deal(part: pd.DataFrame, choice: Choice, empty: pd.DataFrame, places: int) -> pd.DataFrame:
+    dealt: Iterator[tuple[int, bytes]] = choice.dealt(as_read(part, empty.dtypes), places)
+    place, rows = [*zip(*dealt, strict=True)] or [(), ()]
+    found = pd.DataFrame({"place": np.array(place, dtype=np.int64)})
+    return found.assign(rows=pd.Series(rows, dtype=object))
+
+
+def _choose(choice: Choice, dealt: pd.DataFrame, empty: pd.DataFrame) -> Made:
+    return choice.chosen(dealt["rows"], empty)

@@ -1,4 +1,4 @@
-"""Codes of all rows, made once and kept for as long as a fit takes: in files here, or by workers of a cluster."""
+"""Codes of all rows, made once and kept while a fit runs: in files here, or by workers of a cluster."""
 
 from __future__ import annotations
 
@@ -12,18 +12,7 @@ import pandas as pd
 
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.source import LocalSource, Source
-from sdv_plausible.sources.unchanged import Fingerprint
-
-
-@dataclass(frozen=True, eq=False)
-class Codes:
-    """Codes of a part, and what tells them from others: a part that is made again must have the same."""
-
-    codes: np.ndarray
-    told: Fingerprint
-
-    def __len__(self) -> int:
-        return len(self.codes)
+from sdv_plausible.sources.unchanged import Fingerprint, Made
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +25,15 @@ class Encode:
 
     coder: Coder
 
-    def count(self, part: pd.DataFrame, number: int) -> Codes:
+    def count(self, part: pd.DataFrame, number: int) -> Made:
         """Encode one part."""
         rows, told = self.coder.codes(part, number)
         largest = max(self.coder.cardinalities, default=1) - 1
-        return Codes(rows.records().astype(np.min_scalar_type(largest)), told)
+        return Made(rows.records().astype(np.min_scalar_type(largest)), told)
 
-    def merge(self, one: Codes, other: Codes) -> Codes:
+    def merge(self, one: Made, other: Made) -> Made:
         """Put parts together."""
-        return Codes(np.concatenate([one.codes, other.codes]), one.told + other.told)
+        return Made(np.concatenate([one.rows, other.rows]), one.told + other.told)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +45,7 @@ class Keep:
 
     def count(self, part: pd.DataFrame, number: int) -> int:
         """Write one part."""
-        np.save(_file(self.folder, number), self.encode.count(part, number).codes)
+        np.save(_file(self.folder, number), self.encode.count(part, number).rows)
         return number + 1
 
     def merge(self, one: int, other: int) -> int:
@@ -77,14 +66,13 @@ class CodeFiles(LocalSource):
         return [str(j) for j in range(self._width)]
 
     def parts(self, names: Sequence[str]) -> Iterator[Any]:  # noqa: ARG002  every code is asked for
-        """Codes of one part after another; the files are this fit's own, so their number of rows will do."""
+        """Codes of one part after another."""
         for number in range(self._files):
-            codes = np.load(_file(self._folder, number), mmap_mode="r")
-            yield Codes(codes, np.array([len(codes), 0], dtype=np.uint64))
+            yield np.load(_file(self._folder, number), mmap_mode="r")
 
     def empty(self, names: Sequence[str]) -> Any:  # noqa: ARG002
         """No codes."""
-        return Codes(np.zeros((0, self._width), dtype=np.uint8), np.zeros(2, dtype=np.uint64))
+        return np.zeros((0, self._width), dtype=np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +80,8 @@ class Kept(Coder):
     """Parts that are codes already."""
 
     def coded(self, part: Any, number: int) -> tuple[np.ndarray, Fingerprint]:  # noqa: ARG002
-        """Return the codes as they are."""
-        return np.asarray(part.codes), part.told
+        """Return the codes as they are; whoever keeps them sees to it that they stay so."""
+        return np.asarray(part), np.array([len(part), 0], dtype=np.uint64)
 
 
 def keep_codes(source: Source, coder: Coder, names: Sequence[str], folder: Path | None) -> SourceCounts:

@@ -74,7 +74,7 @@ class Source(SeesRows, ABC):
         return self.empty(names)
 
     def kept(self, work: Work[Any], names: Sequence[str]) -> Source:
-        """A source whose parts are what work makes of each part, once: of a cluster, whose workers keep it."""
+        """A source whose parts are what work made of each part; of a cluster, whose workers keep them."""
         raise NotImplementedError
 
     def close(self) -> None:

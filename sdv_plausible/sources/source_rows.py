@@ -11,11 +11,11 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import SeesRows
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources.bounded import bounded
+from sdv_plausible.sources.bounded import of_persons
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.kept import keep_codes
 from sdv_plausible.sources.raw_columns import SourceColumns
-from sdv_plausible.sources.source import Again, LocalSource, Source
+from sdv_plausible.sources.source import Again, Source
 from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
 from sdv_plausible.table.columns.domain import Domain
 
@@ -56,10 +56,8 @@ class SourceRows(SeesRows):
         """Of every person at most as many rows as the unit has, chosen secretly."""
         if neighbours.person is None:
             return self
-        assert isinstance(self._source, LocalSource)  # check_person refused others
-        assert self._folder is not None
-        chosen = bounded(self._source, neighbours, self._names, coins, self._folder)
-        return SourceRows(chosen, self._rules, self._names, self._folder, unnamed=chosen.unnamed)
+        chosen, unnamed = of_persons(self._source, neighbours, self._names, coins, self._folder)
+        return SourceRows(chosen, self._rules, self._names, self._folder, unnamed=unnamed)
 
     def read_again(self, types: Mapping[str, ColumnType], spelling: Spelling, rules: RuleSet) -> SourceRows:
         """The same with some columns read as from a file, and other rules."""

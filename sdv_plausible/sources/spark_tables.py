@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 
-from sdv_plausible.sources.clusters import ClusterSource, added
+from sdv_plausible.sources.clusters import ClusterSource, Told, added
+from sdv_plausible.sources.shuffled import Choice
 from sdv_plausible.sources.source import PART_ROWS, SourceError, Work, quietly
+from sdv_plausible.sources.unchanged import Made, Unchanged
 from sdv_plausible.table.columns.cell_texts import PLAIN, ColumnType
 from sdv_plausible.table.files.parquet import frame_of
 
@@ -27,6 +31,7 @@ Pairing = Callable[[Iterator[Any]], Pairs]
 ROWS = "number long, pickled binary"
 PARTS_OF_PARTITION = 1 << 12  # numbers of parts have 32 bits: a million partitions
 ADDED_AT_ONCE = 8
+PLACES = 4  # to which rows are dealt, for each partition: several even out
 
 
 class SparkSource(ClusterSource):
@@ -64,12 +69,19 @@ class SparkSource(ClusterSource):
         """
         return _total(work, self._chosen(names), self._parts(names), self.empty(names))
 
-    def kept(self, work: Work[Any], names: Sequence[str]) -> SparkParts:
+    def kept(self, work: Work[Made], names: Sequence[str]) -> SparkParts:
         """What work makes of every part, in the memory of executors and on their disks."""
         parts = self._parts(names)
         made = _mapped(self._chosen(names), lambda batches: _each(work, parts(batches)))
-        self._held.append(made.persist())  # what memory does not hold, on disk
-        return SparkParts(made, work, work.count(self.empty(names), 0), self._rows)
+        return SparkParts(made, work.count(self.empty(names), 0), self._held, by=work)
+
+    def chosen(self, choice: Choice, names: Sequence[str]) -> SparkParts:
+        """Rows are moved as bytes, into as many partitions as the session makes of a shuffle."""
+        parts, empty = self._parts(names), self.empty(names)
+        places = PLACES * int(self._table.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+        dealt = _mapped(self._chosen(names), lambda batches: _dealt(choice, parts(batches), places))
+        made = _mapped(dealt.repartition("number"), lambda batches: _chosen(choice, batches, empty))
+        return SparkParts(made, choice.chosen([], empty), self._held)
 
     def close(self) -> None:
         """Have the executors forget what they keep."""
@@ -97,42 +109,92 @@ class SparkSource(ClusterSource):
 
 
 class SparkParts(ClusterSource):
-    """What executors keep.
+    """What executors keep: it is made in the first pass, and every pass is held against that.
 
     Parameters
     ----------
-    table : pyspark.sql.DataFrame
-        Parts and their numbers.
-    made_by : Work
-        What made the parts, and puts several together.
-    none : object
-        What it makes of no row.
-    rows : int
-        Rows that are counted together.
+    made : pyspark.sql.DataFrame
+        Numbers of the parts, and the parts.
+    none : Made
+        What a part of no row is.
+    held : list
+        What is to be given up after the fit; the parts join it.
+    by : Work, optional
+        What made the parts, and merges them: several small ones of a partition are counted as one.
+    of : SparkParts, optional
+        Those that they were made of: what told these at that time follows what tells the parts.
     """
 
     in_order = True
 
-    def __init__(self, table: Any, made_by: Work[Any], none: Any, rows: int) -> None:
-        self._table, self._made_by, self._none, self._rows = table, made_by, none, rows
+    def __init__(
+        self,
+        made: Any,
+        none: Made,
+        held: list[Any],
+        by: Work[Made] | None = None,
+        of: SparkParts | None = None,
+    ) -> None:
+        self._table, self._none, self._held, self._by, self._of = made.persist(), none, held, by, of
+        self._unchanged = Unchanged()
+        held.append(self._table)
 
     @property
     def names(self) -> Sequence[str]:
-        """None: there are no columns any more."""
-        return ()
+        """Column names; codes have none."""
+        return list(getattr(self._none.rows, "columns", ()))
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
-        """None."""
+        """No row of some columns."""
+        found: pd.DataFrame = self._none.rows[list(names)]
+        return found
+
+    def total(self, work: Work[T], names: Sequence[str]) -> T:
+        """Counts of all parts.
+
+        Raises
+        ------
+        RuntimeError
+            If a part was made again, and is another one.
+        """
+        partitions = quietly(self._table.rdd.getNumPartitions)
+        counted = Told(work, tuple(names))
+        found, told = _total(counted, self._table, self._parts(), self._none, partitions)
+        self._unchanged.check(told[:2])
+        if self._of is not None:
+            self._of._unchanged.check(told[2:])
+        return found
+
+    def kept(self, work: Work[Made], names: Sequence[str]) -> SparkParts:
+        """What work makes of every part."""
+        traced, parts = _Traced(work, tuple(names)), self._parts()
+        made = _mapped(self._table, lambda batches: _each(traced, parts(batches)))
+        return SparkParts(made, traced.count(self._none, 0), self._held, by=traced, of=self)
+
+    def chosen(self, choice: Choice, names: Sequence[str]) -> SparkParts:
+        """Refuse: the rows of each person are chosen once."""
         raise NotImplementedError
 
-    def kept(self, work: Work[Any], names: Sequence[str]) -> SparkParts:
-        """None."""
-        raise NotImplementedError
+    def _parts(self) -> Pairing:
+        by = self._by
+        return _unpickled if by is None else lambda batches: _together(batches, by)
 
-    def total(self, work: Work[T], names: Sequence[str]) -> T:  # noqa: ARG002
-        """Counts of all parts, several of a partition together."""
-        made_by, rows = self._made_by, self._rows
-        return _total(work, self._table, lambda batches: _together(batches, made_by, rows), self._none)
+
+@dataclass(frozen=True, eq=False)
+class _Traced:
+    """Work on parts that are kept, whose own words of what they are follow those of what is made of them."""
+
+    work: Work[Made]
+    names: tuple[str, ...]
+
+    def count(self, part: Made, number: int) -> Made:
+        """Make something of one part."""
+        made, told = Told(self.work, self.names).count(part, number)
+        return Made(made.rows, np.concatenate([made.told, told]))
+
+    def merge(self, one: Made, other: Made) -> Made:
+        """As the work does."""
+        return self.work.merge(one, other)
 
 
 def spark_source(table: Any, types: Mapping[str, ColumnType], rows: int) -> SparkSource:
@@ -185,16 +247,19 @@ def _place(number: int) -> str:
     return f"c{number}"
 
 
-def _total(work: Work[T], table: Any, parts: Pairing, none: Any) -> T:
-    """Counts of all parts: a sum for each partition, then one for each core, until they are few."""
+def _total(work: Work[T], table: Any, parts: Pairing, none: Any, partitions: int | None = None) -> T:
+    """Counts of all parts: a sum for each partition, added up where they are until there are few.
+
+    It is not always known how many partitions there will be: then there are first as many as cores.
+    """
     sums = _mapped(table, lambda batches: _summed(work, _each(work, parts(batches))))
-    width = table.sparkSession.sparkContext.defaultParallelism
-    while True:
+    while partitions is None or partitions > ADDED_AT_ONCE:
+        cores = table.sparkSession.sparkContext.defaultParallelism
+        partitions = cores if partitions is None else -(-partitions // ADDED_AT_ONCE)
         # by their numbers: whichever task runs again, the same sums come together, each once
-        sums = _mapped(sums.repartition(width, "number"), lambda batches: _summed(work, _unpickled(batches)))
-        if width <= ADDED_AT_ONCE:
-            break
-        width = -(-width // ADDED_AT_ONCE)
+        sums = _mapped(
+            sums.repartition(partitions, "number"), lambda batches: _summed(work, _unpickled(batches))
+        )
     found = quietly(sums.toArrow)["pickled"].to_pylist()
     return added(work, [work.count(none, 0), *map(pickle.loads, found)])
 
@@ -235,10 +300,23 @@ def _read(batches: Iterable[Any], schema: Any, types: Mapping[str, ColumnType], 
         yield partition * PARTS_OF_PARTITION + i, frame_of(table, types, PLAIN, categories=True)
 
 
-def _together(batches: Iterable[Any], made_by: Work[Any], rows: int) -> Pairs:
-    """Parts that were kept, several put together up to so many rows."""
-    for pairs in _of_rows(_unpickled(batches), lambda pair: len(pair[1]), rows):
-        yield pairs[0][0], added(made_by, [part for _, part in pairs])
+def _together(batches: Iterable[Any], by: Work[Made]) -> Pairs:
+    """Parts that are kept, several of a partition as one."""
+    for pairs in _of_rows(_unpickled(batches), lambda pair: len(pair[1].rows), PART_ROWS):
+        yield pairs[0][0], added(by, [part for _, part in pairs])
+
+
+def _dealt(choice: Choice, parts: Pairs, places: int) -> Pairs:
+    return (dealt for _, part in parts for dealt in choice.dealt(part, places))
+
+
+def _chosen(choice: Choice, batches: Iterable[Any], empty: pd.DataFrame) -> Pairs:
+    """Rows chosen of all that came to a partition."""
+    from pyspark import TaskContext
+
+    rows = [dealt for _, dealt in _unpickled(batches)]
+    if rows:
+        yield TaskContext.get().partitionId(), choice.chosen(rows, empty)
 
 
 def _of_rows(pieces: Iterable[Any], length: Callable[[Any], int], rows: int) -> Iterator[list[Any]]:

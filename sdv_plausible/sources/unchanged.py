@@ -7,6 +7,8 @@ differs, whatever the rows: so the check says nothing of them (docs/explanation/
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,14 @@ FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd: no product with it loses a bit
 SPREAD = np.uint64(0xBF58476D1CE4E5B9)
 HALF = np.uint64(32)
 AT_ONCE = 1 << 14  # rows, so that they stay in the cache
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """What a worker made of a part, codes or a frame, and the fingerprint that it must have if made again."""
+
+    rows: Any
+    told: Fingerprint
 
 
 def fingerprint(codes: npt.NDArray[np.int32], part: int | None = None) -> Fingerprint:

@@ -9,7 +9,10 @@ of the rows, not on other people (docs/explanation/proofs/persons.md, Lemma 1). 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -75,6 +78,15 @@ def numbered(names: np.ndarray) -> np.ndarray:
     number: dict[Hashable, int] = {}
     told = (-1 if name is None else number.setdefault(name, len(number)) for name in names)
     return np.fromiter(told, dtype=np.int64, count=len(names))
+
+
+def name_hash(name: Any) -> int:
+    """A number that equal names share, in every process."""
+    if isinstance(name, tuple):
+        return hash(tuple(map(name_hash, name)))
+    if isinstance(name, (bool, int, float, Decimal, Fraction)):
+        return hash(name)
+    return crc32(repr(name).encode("utf-8", "surrogatepass"))
 
 
 def person_entry(neighbours: Neighbours) -> list[LedgerEntry]:

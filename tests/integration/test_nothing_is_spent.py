@@ -308,23 +308,21 @@ def test_a_stream_that_can_be_read_once_costs_nothing(tmp_path):
     assert charged(budget) == 0
 
 
-UNORDERED = [engine for engine in ENGINES if engine in ("polars", "duckdb", "dask")] + ["a function"]
+UNORDERED = [engine for engine in ENGINES if engine in ("polars", "duckdb")] + ["a function"]
 
 
 @pytest.mark.parametrize("engine", UNORDERED)
 @pytest.mark.parametrize("parts", [{"split": (0.2, 0.3, 0.5)}, {"omega": (1, 2)}], ids=["split", "omega"])
 def test_parts_of_rows_that_keep_no_order_cost_nothing(engine, parts, tmp_path):
-    """A database may be asked to keep codes of its rows in a folder; a cluster has none."""
+    """A database may be asked to keep codes of its rows in a folder; workers of a cluster keep them anyhow."""
     import pyarrow as pa
 
     stored = pa.Table.from_pandas(table())
     source = stored.to_batches if engine == "a function" else held(engine, table(), tmp_path)
     budget = Budget(2.0, 1e-8, tmp_path / "b")
-    for words in ({}, {"scratch": tmp_path}) if engine == "dask" else ({},):
-        assert refused(by_source, budget, source, **parts, **words)
-    if engine != "dask":
-        by_source(budget, source, **parts, scratch=tmp_path)
-        assert charged(budget) > 0
+    assert refused(by_source, budget, source, **parts)
+    by_source(budget, source, **parts, scratch=tmp_path)
+    assert charged(budget) > 0
 
 
 SECOND_FILES = {

@@ -39,7 +39,7 @@ from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sources.bounded import Deal
 from sdv_plausible.sources.coded import Coder
 from sdv_plausible.sources.dask_tables import DaskSource
-from sdv_plausible.sources.kept import Keep
+from sdv_plausible.sources.kept import Encode
 from sdv_plausible.table.cells import distinct
 from sdv_plausible.table.columns import output_types
 from sdv_plausible.table.learned import type_votes
@@ -258,12 +258,12 @@ MUTANTS = {
         ),
     ),
     "all partitions of a cluster have one number": Mutant(
-        owner=DaskSource, name="total", old="task(sent, part, types, i)", new="task(sent, part, types, 0)",
-        caught_by=((*PARTS, ("dask", "nothing")),),
+        owner=DaskSource, name="_tasks", old="task(sent, part, types, i)", new="task(sent, part, types, 0)",
+        caught_by=((*PARTS, ("dask", "codes")),),
     ),
     "codes are kept as if all parts were the first": Mutant(
-        owner=Keep, name="count", old="self.coder.codes(part, number)", new="self.coder.codes(part, 0)",
-        caught_by=((*PARTS, ("arrow", "codes")),),
+        owner=Encode, name="count", old="self.coder.codes(part, number)", new="self.coder.codes(part, 0)",
+        caught_by=((*PARTS, ("arrow", "codes")), (*PARTS, ("dask", "codes"))),
     ),
     "people's rows have the same secret numbers in all parts": Mutant(
         owner=Deal, name="count", old='self.coins.spawn("part", number)', new='self.coins.spawn("part")',

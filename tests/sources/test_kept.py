@@ -73,7 +73,7 @@ def test_counts_from_files_show_how_far_they_are_also_of_columns_that_a_vote_rea
 
 def test_rows_of_other_machines_stay_there(tmp_path: Path) -> None:
     source = held("dask", pd.DataFrame(FRAME), tmp_path)
-    with pytest.raises(ValueError, match="scratch"):
+    with pytest.raises(ValueError, match="whose workers keep the codes"):
         fit_source(source, COLUMNS, DECLARED, scratch=tmp_path)
 
 

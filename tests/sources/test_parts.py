@@ -29,7 +29,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources import bounded
+from sdv_plausible.sources import bounded, clusters
 from sdv_plausible.sources.opening import ENGINES, engine_of, open_source
 from sdv_plausible.sources.source_rows import SourceRows
 from sdv_plausible.table.columns.cell_texts import Spelling
@@ -110,6 +110,7 @@ def watched(given: int | None = None) -> Iterator[list[Pass]]:
             patch.setattr(kind, "count", watching(kind.count))
         patch.setattr(Coins, "_draw", noted)
         patch.setattr(bounded, "FILES", 8)
+        patch.setattr(clusters, "PART_ROWS", 1)  # a task for each part
         with in_this_process():
             yield found
     found.extend(passes.values())
@@ -149,8 +150,8 @@ def faults(passes: Sequence[Pass]) -> list[str]:
 KEPT = {"nothing": None, "codes": ONE_ROW, "people": Neighbours(rows=2, person="home")}
 
 
-# A cluster's rows stay where they are.
-CASES = [(engine, kept) for engine in HELD for kept in KEPT if kept == "nothing" or engine not in CLUSTERS]
+# Workers of a cluster keep codes always.
+CASES = [(engine, kept) for engine in HELD for kept in KEPT if kept != "nothing" or engine not in CLUSTERS]
 
 
 @pytest.mark.parametrize(("engine", "kept"), CASES)
@@ -159,7 +160,7 @@ def test_every_part_has_a_number_and_coins_of_its_own(engine: str, kept: str) ->
     assert faults(passes) == []
     for one in passes:
         assert len(one.parts) >= 2
-        assert all(streams for _, streams in one.parts) == (one.work != "Values")
+        assert all(streams for _, streams in one.parts) == (one.work not in ("Values", "Unnamed"))
 
 
 def test_parts_of_one_number_are_caught() -> None:
@@ -192,7 +193,10 @@ def kinds_of_work(modules: Collection[Any]) -> set[str]:
 
 
 def test_every_kind_of_work_that_draws_is_among_them() -> None:
-    passes = [one for kept in KEPT.values() for one in passes_of("pandas", kept)]
+    cases = [("pandas", kept) for kept in KEPT]
+    if importlib.util.find_spec("dask") is not None:
+        cases.append(("dask", "codes"))
+    passes = [one for engine, kept in cases for one in passes_of(engine, KEPT[kept])]
     assert kinds_of_work(modules()) == {
         one.work for one in passes if any(streams for _, streams in one.parts)
     }
