@@ -183,3 +183,10 @@ def test_with_codes_kept_a_database_may_be_split(tmp_path: Path) -> None:
         duckdb.from_df(FRAME), COLUMNS, DECLARED, scratch=tmp_path, model=PaperNetwork(split=(0.4, 0.3, 0.3))
     )
     assert found.ledger.claims_privacy
+
+
+def test_a_cluster_may_be_split_as_its_workers_keep_codes() -> None:
+    frames = pytest.importorskip("dask.dataframe", reason="dask is not installed")
+    table = frames.from_pandas(FRAME, npartitions=3)
+    found = fit_source(table, COLUMNS, DECLARED, model=PaperNetwork(split=(0.4, 0.3, 0.3)))
+    assert found.ledger.claims_privacy
