@@ -167,7 +167,7 @@ class SparkParts(ClusterSource):
 
     def kept(self, work: Work[Made], names: Sequence[str]) -> SparkParts:
         """What work makes of every part."""
-        traced, parts = _Traced(work, tuple(names)), self._parts()
+        traced, parts = _Traced(Told(work, tuple(names))), self._parts()
         made = _mapped(self._table, lambda batches: _each(traced, parts(batches)))
         return SparkParts(made, traced.count(self._none, 0), self._held, by=traced, of=self)
 
@@ -184,17 +184,17 @@ class SparkParts(ClusterSource):
 class _Traced:
     """Work on parts that are kept, whose own words of what they are follow those of what is made of them."""
 
-    work: Work[Made]
-    names: tuple[str, ...]
+    counted: Told
 
-    def count(self, part: Made, number: int) -> Made:
+    def count(self, part: Any, number: int) -> Made:
         """Make something of one part."""
-        made, told = Told(self.work, self.names).count(part, number)
+        made, told = self.counted.count(part, number)
         return Made(made.rows, np.concatenate([made.told, told]))
 
     def merge(self, one: Made, other: Made) -> Made:
         """As the work does."""
-        return self.work.merge(one, other)
+        merged: Made = self.counted.work.merge(one, other)
+        return merged
 
 
 def spark_source(table: Any, types: Mapping[str, ColumnType], rows: int) -> SparkSource:
