@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -86,4 +87,15 @@ class Numbers:
         return [(number, len(part), float(self.coins.spawn("part", number).uniform()))] if len(part) else []
 
     def merge(self, one: list[Any], other: list[Any]) -> list[Any]:
+        return one + other
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Work: how often each row occurs. Executors import it."""
+
+    def count(self, part: pd.DataFrame, number: int) -> Counter[Any]:
+        return Counter(map(str, part.astype(object).itertuples(index=False)))
+
+    def merge(self, one: Counter[Any], other: Counter[Any]) -> Counter[Any]:
         return one + other

@@ -9,16 +9,18 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
-from sparks import Numbers, needs_spark, partitions, persisted, session
+from sparks import Cells, Numbers, needs_spark, partitions, persisted, session
 from tables import COLUMNS, DECLARED, SEED, document, table
 
-from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, fit_source
+from sdv_plausible import Budget, Person, PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sources.opening import engine_of, open_source
 from sdv_plausible.sources.raw_columns import Rows, SourceColumns
+from sdv_plausible.sources.shuffled import Choice
 from sdv_plausible.sources.source import SourceError
 from sdv_plausible.sources.spark_tables import SparkSource
 from sdv_plausible.table.declared.column_types import column_types
@@ -240,4 +242,33 @@ def test_one_that_goes_on_failing_ends_the_fit_and_quotes_no_cell(spark: Any, tm
         fitted(lost)
     assert "k17" not in str(caught.value)
     assert caught.value.__cause__ is caught.value.__context__ is None
+    assert persisted(spark) == 0
+
+
+# --- people --------------------------------------------------------------------------------------------------------
+
+VISITS = pd.concat([FRAME.assign(key=[f"k{i % 700}" for i in range(len(FRAME))]), FRAME.iloc[[0] * 9]])
+
+
+def test_a_choice_of_persons_rows_is_the_same_however_the_rows_lie(spark: Any) -> None:
+    """Also of rows that are equal: tasks may run again, on rows in another order. Another key: another choice."""
+
+    def chosen(number: int, key: bytes) -> Counter[Any]:
+        source = SparkSource(partitions(spark, VISITS.sample(frac=1, random_state=number), number), TYPES)
+        found = source.chosen(Choice("key", 2, key), ["key", "age", "city"])
+        rows = found.total(Cells(), ["key", "age", "city"])
+        people = found.total(Cells(), ["key"])
+        source.close()
+        assert people == {whose: min(2, n) for whose, n in everyone.items()}
+        return rows
+
+    everyone = SparkSource(partitions(spark, VISITS), TYPES).total(Cells(), ["key"])
+    assert max(everyone.values()) == 12
+    assert chosen(2, b"one") == chosen(5, b"one") != chosen(5, b"other")
+    assert persisted(spark) == 0
+
+
+def test_people_are_protected_and_nothing_is_left(spark: Any) -> None:
+    found = fit_source(partitions(spark, VISITS), COLUMNS, DECLARED, person=Person("key", rows=2))
+    assert found.ledger.claims_privacy
     assert persisted(spark) == 0

@@ -15,7 +15,7 @@ import pytest
 from sparks import needs_spark, partitions, persisted, session
 from tables import COLUMNS, DECLARED, SEED, document, table
 
-from sdv_plausible import fit_source
+from sdv_plausible import Person, fit_source
 from sdv_plausible.sources.spark_tables import SparkParts
 
 pytestmark = [pytest.mark.slow, needs_spark]
@@ -28,8 +28,8 @@ def spark() -> Iterator[Any]:
         yield found
 
 
-def fitted(source: Any) -> Any:
-    return fit_source(source, COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True)
+def fitted(source: Any, **more: Any) -> Any:
+    return fit_source(source, COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True, **more)
 
 
 def executors(spark: Any) -> list[int]:
@@ -67,6 +67,15 @@ def test_an_executor_that_is_killed_changes_nothing(spark: Any, killed: list[int
     found = document(fitted(partitions(spark, FRAME, 6)))
     assert len(killed) == 1
     assert found == document(fitted(FRAME))
+    assert persisted(spark) == 0
+
+
+def test_nor_of_rows_of_people_that_were_chosen(spark: Any, killed: list[int]) -> None:
+    """They are chosen again, after another shuffle: the same rows."""
+    people = partitions(spark, FRAME.assign(key=[f"k{i % 700}" for i in range(len(FRAME))]), 6)
+    found = [document(fitted(people, person=Person("key", rows=2))) for _ in range(2)]
+    assert len(killed) == 1
+    assert found[0] == found[1]
     assert persisted(spark) == 0
 
 
