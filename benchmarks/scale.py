@@ -8,6 +8,7 @@ read      all columns once, batch by batch
 pairs     all 55 pairs counted by DuckDB: one GROUP BY with grouping sets
 fit       ``fit_source``, every pass reading the files again; fit kept: with codes kept on disk (``scratch``)
 dask 1, 2 the same on a local cluster of one and of two worker processes
+spark 1, 2  the same in a local session of Spark of one and of two cores; start: what the session takes before the fit
 sample    as many rows into a folder of Parquet files; sample 2: by two processes; ints: random numbers of as many
           columns, written the same way
 
@@ -25,7 +26,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,46 @@ def on_dask(workers: int) -> Callable[[Path], None]:
     return run
 
 
+def on_spark(cores: int) -> Callable[[Path], None]:
+    def run(folder: Path) -> None:
+        from pyspark.sql import SparkSession
+
+        start, used = time.perf_counter(), cpu_seconds()
+        words = {
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.driver.memory": "2g",
+        }
+        builder = SparkSession.builder.master(f"local[{cores}]")
+        for name, value in words.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        java = session.sparkContext._gateway.proc
+        table = session.read.parquet(str(folder))
+        begun, first = time.perf_counter(), cpu_seconds() - used + cpu_of_living(java.pid)
+        fit_source(table, None, declared(folder))
+        last = cpu_seconds() - used + cpu_of_living(java.pid)
+        FOUND.update(
+            seconds=time.perf_counter() - begun, cpu=last - first, start=begun - start, start_cpu=first
+        )
+        session.stop()
+
+    return run
+
+
+def cpu_of_living(process: int) -> float:
+    """CPU seconds of a process that has not ended, and of all that it has started."""
+    fields = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            fields[int(stat.parent.name)] = [*map(int, stat.read_text().rsplit(")", 1)[1].split()[1:15])]
+    found, more = set[int](), {process}
+    while more:
+        found |= more
+        more = {pid for pid, (parent, *_) in fields.items() if parent in more}
+    return sum(sum(fields[pid][10:14]) for pid in found) / os.sysconf("SC_CLK_TCK")
+
+
 def sampled(workers: int) -> Callable[[Path], None]:
     def run(folder: Path) -> None:
         small = fit_source(next(iter(sorted(folder.glob("*.parquet")))), None, declared(folder))
@@ -145,7 +186,7 @@ def ints(folder: Path) -> None:
 
 TASKS: dict[str, Callable[[Path], Any]] = {
     "read": read, "pairs": pairs, "fit": fit, "fit kept": fit_kept, "dask 1": on_dask(1),
-    "dask 2": on_dask(2), "sample": sampled(1), "sample 2": sampled(2), "ints": ints,
+    "dask 2": on_dask(2), "spark 1": on_spark(1), "spark 2": on_spark(2), "sample": sampled(1), "sample 2": sampled(2), "ints": ints,
 }  # fmt: skip
 FOUND: dict[str, float] = {}
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from like_spark import LikeSpark
 
 
 class Streamed:
@@ -71,6 +72,11 @@ def _dask(frame: pd.DataFrame) -> Any:
     return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=3)
 
 
+def _spark(frame: pd.DataFrame) -> Any:
+    pytest.importorskip("pyarrow")
+    return LikeSpark.of(frame)
+
+
 def _dask_parquet(frame: pd.DataFrame, folder: Path) -> Any:
     frames = pytest.importorskip("dask.dataframe")
     _parquet(frame, folder)
@@ -98,7 +104,10 @@ HELD: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
     "stream": lambda frame, _: Streamed(_arrow(frame)),
     "batches": lambda frame, _: _batches(frame),
     "ibis": lambda frame, _: LikeIbis(_arrow(frame)),
+    "spark": lambda frame, _: _spark(frame),
 }
+CLUSTERS = ("dask", "dask parquet", "spark")
+"""Whose rows are on other machines."""
 
 
 def held(engine: str, frame: pd.DataFrame, folder: Path) -> Any:

@@ -68,9 +68,9 @@ def fit_source(
     ----------
     source : path, Files, frame, table or relation
         A Parquet or CSV file, a folder of them or a pattern, or :class:`~sdv_plausible.Files`; a pandas or
-        polars frame, lazy or not; an Arrow table; a DuckDB relation; a Dask DataFrame, of whatever cluster; a
-        table of Ibis; an object that offers Arrow's C stream as often as it is asked; a function without
-        arguments that opens an Arrow stream, or record batches of one schema, anew for every pass.
+        polars frame, lazy or not; an Arrow table; a DuckDB relation; a Dask or Spark DataFrame, of whatever
+        cluster; a table of Ibis; an object that offers Arrow's C stream as often as it is asked; a function
+        without arguments that opens an Arrow stream, or record batches of one schema, anew for every pass.
     metadata, domain
         What the columns are, as for :func:`~sdv_plausible.read_parquet`. Columns that neither names are not
         read, but for ``types="voted"``, which takes all that ``domain`` does not name, and no metadata. Value

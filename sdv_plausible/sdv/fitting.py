@@ -107,9 +107,9 @@ class FittingSynthesizer(FittedSynthesizer):
 
         Parameters
         ----------
-        data : DataFrame, {table: DataFrame}, path, Files, Dask DataFrame or function
+        data : DataFrame, {table: DataFrame}, path, Files, Dask or Spark DataFrame or function
             The rows. A path (a CSV or Parquet file, a folder of them, a pattern) is read in parts; so are a
-            Dask DataFrame and a function that opens a stream, and with ``scratch`` all that
+            Dask or Spark DataFrame and a function that opens a stream, and with ``scratch`` all that
             :func:`~sdv_plausible.fit_source` takes. Of what is read in parts the metadata's columns count.
             :class:`~sdv_plausible.Files` says how a file is written.
         scratch : str or Path, optional

@@ -21,6 +21,7 @@ from sdv_plausible.sources.found_files import (
 )
 from sdv_plausible.sources.named_files import files_of
 from sdv_plausible.sources.source import PART_CELLS, PART_ROWS, FrameSource, Source
+from sdv_plausible.sources.spark_tables import spark_source
 from sdv_plausible.sources.streams import READ_ONCE, ibis_source, stream_source
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.files.storage import check_storage
@@ -28,13 +29,8 @@ from sdv_plausible.table.files.text_files import TEXTS, Files
 
 KNOWN = (
     "a path, folder or pattern of Parquet or CSV files, a pandas or polars frame, an Arrow table, a DuckDB "
-    "relation, a Dask DataFrame, a table of Ibis, anything that offers Arrow's C stream again and again, or "
-    "a function without arguments that opens an Arrow stream or record batches anew"
-)
-
-SPARK = (
-    "source ({name}) is Spark's, which is not counted where it is: write it to Parquet "
-    "(table.write.parquet(folder)), and give the folder, or dask.dataframe.read_parquet(folder) for a cluster"
+    "relation, a Dask or Spark DataFrame, a table of Ibis, anything that offers Arrow's C stream again and "
+    "again, or a function without arguments that opens an Arrow stream or record batches anew"
 )
 
 
@@ -80,9 +76,9 @@ def engine_of(data: Any) -> tuple[Engine, Any]:
     ValueError
         If there is none, or it can be read once only.
     """
-    data, kind, name = _named(data), _library(data), type(data).__name__
-    if kind == "pyspark" or hasattr(data, "__next__") or hasattr(data, "read_next_batch"):
-        raise ValueError((SPARK if kind == "pyspark" else READ_ONCE).format(name=name))
+    data, name = _named(data), type(data).__name__
+    if hasattr(data, "__next__") or hasattr(data, "read_next_batch"):
+        raise ValueError(READ_ONCE.format(name=name))
     found = next((engine for engine in ENGINES if engine.holds(data)), None)
     if found is None:
         raise ValueError(f"source ({name}) must be {KNOWN}")
@@ -180,6 +176,11 @@ ENGINES = (
         "Dask DataFrame",
         lambda data: _library(data) == "dask" and hasattr(data, "to_delayed") and hasattr(data, "columns"),
         lambda data, *_: DaskSource(data),
+    ),
+    Engine(
+        "Spark DataFrame",
+        lambda data: _library(data) == "pyspark" and hasattr(data, "mapInArrow"),
+        lambda data, types, rows, _: spark_source(data, types, rows),
     ),
     Engine(
         "table of Ibis",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +26,6 @@ from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import FrameSource, LocalSource, Source
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.persons import name_hash
-from sdv_plausible.utils.side_by_side import in_turn
 
 FRAME = table(900)
 CODER = Coder(DOMAIN, RuleSet(), Coins.from_seed(1))
@@ -106,21 +103,6 @@ def test_a_person_is_dealt_to_one_file_in_every_process() -> None:
     assert runs[0][0] == runs[1][0]
     assert runs[0][1] != runs[1][1]  # the planted one
     assert name_hash(3) == name_hash(3.0) == name_hash(True + 2)
-
-
-def test_results_come_in_order_and_few_tasks_wait() -> None:
-    made: list[int] = []
-
-    def tasks() -> Iterator[int]:
-        for i in range(20):
-            made.append(i)
-            yield i
-
-    with ThreadPoolExecutor(3) as executor:
-        for i, found in enumerate(in_turn(executor, lambda task: task * task, tasks(), 5)):
-            assert found == i * i
-            assert len(made) <= i + 5
-    assert len(made) == 20
 
 
 @pytest.mark.parametrize("broken", ["task", "work"])

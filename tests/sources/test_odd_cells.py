@@ -24,6 +24,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from engines import CLUSTERS
 from tables import ENGINES, SEED, document, held
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
@@ -312,7 +313,7 @@ def fit_moments(engine: str, folder: Path, *, far: bool) -> dict[str, bytes]:
     return document(fit_source(source, kinds, said, **options))
 
 
-@pytest.mark.parametrize("engine", [engine for engine in TYPED if engine != "dask"])
+@pytest.mark.parametrize("engine", [engine for engine in TYPED if engine not in CLUSTERS])
 def test_a_moment_that_no_clock_of_its_zone_shows_is_missing_at_every_door(
     engine: str, tmp_path: Path
 ) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from like_spark import LikeSpark
 from tables import COLUMNS, ENGINES, held, table
 
 from sdv_plausible.sources.opening import open_source
@@ -42,15 +44,34 @@ def test_files_of_two_kinds_are_refused(tmp_path: Path) -> None:
         open_source(tmp_path, TYPES)
 
 
-class OfSpark:
-    """All that is looked at of a table of Spark."""
+class Other:
+    """What Spark's DataFrames may be that cannot be counted."""
 
-    __module__ = "pyspark.sql.classic.dataframe"
+    columns = ["age"]  # noqa: RUF012
+    mapInArrow = isStreaming = True  # noqa: N815
 
 
-def test_a_table_of_spark_is_refused_and_what_spark_writes_is_read(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"write it to Parquet .* give the folder"):
-        open_source(OfSpark(), TYPES)
+@pytest.mark.parametrize(
+    ("module", "says"),
+    [
+        ("pyspark.sql.connect.dataframe", r"Spark Connect.*write the table to Parquet"),
+        ("pyspark.sql.classic.dataframe", r"stream of Spark.*write it to Parquet"),
+    ],
+)
+def test_other_tables_of_spark_are_refused(module: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Other, "__module__", module)
+    with pytest.raises(ValueError, match=says):
+        open_source(Other(), TYPES)
+
+
+def test_executors_without_this_package_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or with another version of it: before anything is paid for."""
+    monkeypatch.setitem(sys.modules, "sdv_plausible.sources.spark_tables", None)
+    with pytest.raises(ValueError, match=r"executors must have .* have \['no sdv_plausible"):
+        open_source(LikeSpark.of(FRAME), TYPES)
+
+
+def test_what_spark_writes_is_read(tmp_path: Path) -> None:
     FRAME.to_parquet(tmp_path / "part-00000-0d6e.c000.snappy.parquet")
     (tmp_path / "_SUCCESS").touch()
     (tmp_path / ".part-00000-0d6e.c000.snappy.parquet.crc").write_bytes(b"crc")

@@ -84,7 +84,7 @@ def is_parquet(path: str | os.PathLike[str]) -> bool:
 
 def is_in_parts(data: Any) -> bool:
     """Whether a table is read in parts though nobody says so: it may be larger than memory."""
-    of_a_cluster = type(data).__module__.split(".")[0] == "dask"
+    of_a_cluster = type(data).__module__.split(".")[0] in ("dask", "pyspark")
     return isinstance(data, (str, os.PathLike, Files)) or callable(data) or of_a_cluster
 
 

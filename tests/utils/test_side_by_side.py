@@ -1,0 +1,45 @@
+"""Results in order, few tasks ahead of them; an error leaves what has not begun."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+
+from sdv_plausible.utils.side_by_side import in_turn
+
+
+def test_results_come_in_order_and_few_tasks_wait() -> None:
+    made: list[int] = []
+
+    def tasks() -> Iterator[int]:
+        for i in range(20):
+            made.append(i)
+            yield i
+
+    with ThreadPoolExecutor(3) as executor:
+        for i, found in enumerate(in_turn(executor, lambda task: task * task, tasks(), 5)):
+            assert found == i * i
+            assert len(made) <= i + 5
+    assert len(made) == 20
+
+
+def test_an_error_leaves_what_has_not_begun() -> None:
+    begun, goes_on = [], Event()
+
+    def make(task: int) -> int:
+        begun.append(task)
+        if task == 1:
+            goes_on.wait(10)
+            raise KeyError("broken")
+        return task
+
+    with ThreadPoolExecutor(1) as executor:
+        results = in_turn(executor, make, range(50), 9)
+        assert next(results) == 0
+        goes_on.set()
+        with pytest.raises(KeyError, match="broken"):
+            list(results)
+    assert len(begun) < 12
