@@ -6,6 +6,7 @@ import argparse
 import os
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
+from glob import has_magic
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import mkdtemp
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 HOW_READ = ("encoding", "separator", "quote")  # of the CSV file
 HOW_SPELLED = ("decimal", "thousands", "na_values", "true_values", "false_values")  # of its cells
+LARGE = 1 << 28  # bytes of a file that is read in parts, though it is one
 ALIKE = (
     "the synthetic file is written as the real one (default: as this package writes: UTF-8, decimal points, "
     "between cells what its header line tells)"
@@ -34,9 +36,13 @@ class UsageError(ValueError):
     """Something about the command's arguments or files; shown without a traceback."""
 
 
-def add_reading(command: argparse.ArgumentParser, *tables: str) -> None:
+def add_reading(command: argparse.ArgumentParser, *tables: str, in_parts: bool = False) -> None:
     """What is read, and how: every cell by itself, by what is declared of its column."""
-    command.add_argument("data", type=Path, help="CSV or Parquet file")
+    if in_parts:
+        what = "CSV or Parquet file; several, a folder or a pattern are read in parts"
+        command.add_argument("data", type=Path, nargs="+", help=what)
+    else:
+        command.add_argument("data", type=Path, help="CSV or Parquet file")
     add_declarations(command)
     add_spelling(command, "data", *tables)
 
@@ -91,13 +97,36 @@ def check_there(options: argparse.Namespace, *names: str) -> None:
 
 def check_inputs(options: argparse.Namespace) -> None:
     """Refuse files that are not there, before anything is read."""
-    check_there(options, "data", "metadata", "rules")
+    if isinstance(getattr(options, "data", None), list):
+        options.data = _table(options.data)
+    else:
+        check_there(options, "data")
+    check_there(options, "metadata", "rules")
     if options.domain == "written" and options.metadata is None:
         raise UsageError(
             "--domain written needs --metadata with ranges that you wrote: those detected in the table are "
             "read from its rows and declare nothing; give --metadata metadata.json, or declare the ranges "
             "in --domain domain.json"
         )
+
+
+def _table(given: list[Path]) -> Path | tuple[Path, ...]:
+    """A file, or what is read in parts: a folder, a pattern, several files."""
+    from sdv_plausible.sources.named_files import files_of
+
+    path = given[0] if len(given) == 1 else tuple(given)
+    if not (isinstance(path, Path) and (path.is_file() or (path.suffix and not has_magic(str(path))))):
+        files_of(path)  # which says what is there instead
+    elif not path.is_file():
+        raise UsageError(f"data: there is no file {path}")
+    return path
+
+
+def is_in_parts(options: argparse.Namespace) -> bool:
+    """Whether the table need not fit in memory: several files, a large one, or codes have a folder."""
+    path = options.data
+    one = isinstance(path, Path) and path.is_file()
+    return not one or path.stat().st_size > LARGE or getattr(options, "scratch", None) is not None
 
 
 def check_outputs(options: argparse.Namespace, endings: Sequence[str] = (".csv", ".parquet")) -> None:
@@ -192,6 +221,15 @@ def is_same(path: Path, other: Path) -> bool:
         return str(path.resolve()).casefold() == str(other.resolve()).casefold()
 
 
+def is_of_the_table(options: argparse.Namespace, other: Path) -> bool:
+    """Whether a file is the table, or one of its files."""
+    from sdv_plausible.sources.named_files import files_of
+
+    path = options.data
+    files = [path] if isinstance(path, Path) and path.is_file() else files_of(path)
+    return any(is_same(one, other) for one in files)
+
+
 def how(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     """Options that were given, by name."""
     return {name: getattr(options, name) for name in names if getattr(options, name, None) is not None}
@@ -249,14 +287,23 @@ def files_of(options: argparse.Namespace, path: Path | None = None) -> Files:
     return Files(path, **marks_of(options, path))
 
 
-def marks_of(options: argparse.Namespace, path: Path) -> dict[str, Any]:
+def first_of(options: argparse.Namespace, path: Any) -> Path:
+    """The file whose header tells the columns: of several the first."""
+    from sdv_plausible.sources.named_files import files_of
+
+    one = isinstance(path, Path) and (path.is_file() or path is not options.data)
+    return path if one else files_of(path)[0]
+
+
+def marks_of(options: argparse.Namespace, path: Any) -> dict[str, Any]:
     """How a table's file is written, as far as that was said."""
     if _is_ours(options, path):
         return how(options, "na_values")
+    path = first_of(options, path)
     return how(options, *(() if _is_parquet(path) else HOW_READ), *HOW_SPELLED)
 
 
-def _is_ours(options: argparse.Namespace, path: Path) -> bool:
+def _is_ours(options: argparse.Namespace, path: Any) -> bool:
     """Whether a file is written as this package writes it, whatever is said of the real one."""
     return path is getattr(options, "synthetic", None) and not options.alike
 
@@ -291,7 +338,7 @@ def names_of(
     """Column names of the table, or of another one, of which some may be known."""
     from sdv_plausible.table.files.one_file import columns_of
 
-    return columns_of(files_of(options, path), known)
+    return columns_of(files_of(options, first_of(options, path or options.data)), known)
 
 
 def _detected(

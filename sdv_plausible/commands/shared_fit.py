@@ -38,13 +38,13 @@ def add_fitting(command: argparse.ArgumentParser) -> None:
 def add_table(command: argparse.ArgumentParser) -> None:
     """What is read, how, and whether what is there may be replaced."""
     add = command.add_argument
-    on_disk.add_reading(command, "public")
+    on_disk.add_reading(command, "public", in_parts=True)
     add("--only-declared", action="store_true", help="leave out columns whose type is not declared")
     add(
         "--scratch",
         type=Path,
         metavar="FOLDER",
-        help="for a table larger than memory: read it in parts; the folder, on a disk of yours, holds "
+        help="for a table that is read in parts: cells are read once; the folder, on a disk of yours, holds "
         "codes of its rows, as secret as they are, until the fit is over",
     )
     add("--overwrite", action="store_true", help="replace files that exist, never one that is read")
@@ -157,7 +157,7 @@ def fitted(
 
     known, given_domain = dict(known or {}), options.domain
     on_disk.check_there(options, "public")
-    if options.public is not None and on_disk.is_same(options.public, options.data):
+    if options.public is not None and on_disk.is_of_the_table(options, options.public):
         raise on_disk.UsageError(
             f"--public ({options.public}) is the table to be protected: leave it out, or name a published one"
         )
@@ -175,7 +175,8 @@ def fitted(
     (check or type(synth).plan)(synth)
     synth.record = recorder(given_domain)
     options.rows_were_read = True
-    rows = on_disk.read(options, columns.types) if options.scratch is None else on_disk.files_of(options)
+    in_parts = on_disk.is_in_parts(options)
+    rows = on_disk.files_of(options) if in_parts else on_disk.read(options, columns.types)
     begin()
     synth.fit(rows, **({} if options.scratch is None else {"scratch": options.scratch}))
     return synth, columns.found(synth)

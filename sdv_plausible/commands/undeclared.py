@@ -14,6 +14,7 @@ from sdv_plausible.commands.on_disk import (
     declared_types,
     how,
     in_order,
+    is_in_parts,
     metadata_and_detected,
     names_of,
 )
@@ -93,9 +94,9 @@ def columns_of(options: argparse.Namespace) -> Columns:
             f"--types declared: {', '.join(left)} have no type: declare them, or leave them out "
             "(--only-declared)"
         )
-    if left and getattr(options, "scratch", None) is not None:
+    if left and hasattr(options, "scratch") and is_in_parts(options):
         raise UsageError(
-            f"--scratch: types are detected in a whole table in memory, and {', '.join(left)} have none: "
+            f"--types detected: a table in parts is not in memory, and {', '.join(left)} have no type: "
             "declare them, leave them out (--only-declared), or let them be voted for (--types voted)"
         )
     metadata, detected = metadata_and_detected(options, types)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from sdv_plausible.table.files.text_files import TEXTS
@@ -17,8 +17,8 @@ VERSIONED = (
 """In folders of tables that keep earlier versions of rows: Delta's, Hudi's, Iceberg's."""
 
 
-def files_of(path: str | os.PathLike[str]) -> list[Path]:
-    """Files that a path names: itself, those of a folder, or those that a pattern fits, sorted.
+def files_of(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """Files that a path names, or several: itself, those of a folder, or those that a pattern fits, sorted.
 
     Names below a folder, or where a pattern has a wildcard, that begin with "." or "_" are what programs
     keep, or are writing; but for parts such as ``_year=2020``.
@@ -29,6 +29,9 @@ def files_of(path: str | os.PathLike[str]) -> list[Path]:
         If there is none, or two are one: its rows would count twice, and the ledger speaks of one row. If a
         folder below cannot be read, or is a link, or a link leads nowhere: rows would be lost silently.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        several = [one for each in path for one in files_of(each)]
+        return _each_once(", ".join(str(os.fspath(one)) for one in path), several)
     text, folder = os.fspath(path), Path(path)
     found = {folder} if folder.is_file() else set[Path]()
     if folder.is_dir():
@@ -47,16 +50,23 @@ def files_of(path: str | os.PathLike[str]) -> list[Path]:
         raise ValueError(
             f"source ({text!r}) names no file: give a file, a folder, or a pattern such as 'd/*.parquet'"
         )
+    return _each_once(text, found)
+
+
+def _each_once(text: str, found: Iterable[Path]) -> list[Path]:
+    """The files, sorted; none may be another one by another name."""
     seen: dict[tuple[int, int], Path] = {}
-    for one in sorted(found):
+    files = sorted(found)
+    for one in files:
         about = one.stat()  # of what a link leads to
-        first = seen.setdefault((about.st_dev, about.st_ino), one)
-        if first != one:
+        place = about.st_dev, about.st_ino
+        if place in seen:
             raise ValueError(
-                f"source ({text!r}): {first} and {one} are the same file, whose rows would count twice: "
-                "remove one, or give a pattern that fits one of them"
+                f"source ({text!r}): {seen[place]} and {one} are the same file, whose rows would count "
+                "twice: remove one, or give a pattern that fits one of them"
             )
-    return sorted(found)
+        seen[place] = one
+    return files
 
 
 def _lost(text: str, place: Path, why: str) -> ValueError:

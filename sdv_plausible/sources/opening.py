@@ -116,7 +116,9 @@ def _named(data: Any) -> Any:
     found = _Files(data)
     kinds = {path.suffix.lower() for path in found}
     if len(kinds) > 1:
-        raise ValueError(f"source ({os.fspath(data.path)!r}) names files of several kinds: {sorted(kinds)}")
+        raise ValueError(
+            f"source ({', '.join(map(str, found[:3]))}, ...) names files of several kinds: {sorted(kinds)}"
+        )
     return found
 
 

@@ -212,7 +212,7 @@ def test_the_command_line_reads_in_parts(tmp_path: Path, capsys: pytest.CaptureF
     assert list(scratch.iterdir()) == []
     rows = ["synthesize", str(path), "-o", str(tmp_path / "rows.csv"), "--scratch", str(scratch), "-n", "30"]
     assert main([*rows, "--types", "detected"]) == 2
-    assert "--scratch: types are detected in a whole table" in capsys.readouterr().err
+    assert "--types detected: a table in parts is not in memory" in capsys.readouterr().err
     assert main([*rows, "--test", "randomized"]) == 2
     assert 'must be "release"' in capsys.readouterr().err
     assert main([*rows, "--person", "home"]) == 0

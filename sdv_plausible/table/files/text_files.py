@@ -30,8 +30,8 @@ class Files:
 
     Parameters
     ----------
-    path : str or Path
-        A file, a folder, or a pattern.
+    path : str, Path, or a sequence of them
+        A file, a folder, or a pattern; or several.
     encoding, separator, quote, decimal, thousands, na_values, true_values, false_values
         As for :func:`~sdv_plausible.read_csv`; the first three are of CSV files.
 
@@ -41,7 +41,7 @@ class Files:
         If one of those of cells cannot be.
     """
 
-    path: str | os.PathLike[str]
+    path: Any
     encoding: str = "utf-8"
     separator: str | None = None
     quote: str = '"'
