@@ -1,18 +1,23 @@
 """Fit and sample where the rows are not in memory: seconds and peak memory by the number of rows.
 
-Run: python -m benchmarks.scale [--rows 1e5 1e6 1e7] [--folder FOLDER]
+Run: python -m benchmarks.scale [--rows 1e5 1e6 1e7] [--folder FOLDER] [--before CHECKOUT]
 
 Simulated rows of 11 columns in Parquet files. Each figure is from a program of its own, so that its peak memory is its own:
 
 read      all columns once, batch by batch
-pairs     all 55 pairs counted by DuckDB: one GROUP BY with grouping sets
-fit       ``fit_source``, every pass reading the files again; fit kept: with codes kept on disk (``scratch``)
+texts     the same with columns of text as dictionaries, as a fit reads them
+memory    eight times a byte for each cell is read from memory: what eight passes over codes must take
+pairs     all 55 pairs counted by DuckDB: one GROUP BY with grouping sets; polars: by polars, a GROUP BY for each
+fit       ``fit_source`` on one core, every pass reading the files again; fit kept: with codes kept on disk (``scratch``)
+fit 2, fit kept 2   the same on two cores; with a load above 1 when they start, times are no measure of cores
+fit kept before     ``fit kept`` by the version in CHECKOUT
 dask 1, 2 the same on a local cluster of one and of two worker processes
 spark 1, 2  the same in a local session of Spark of one and of two cores; start: what the session takes before the fit
 sample    as many rows into a folder of Parquet files; sample 2: by two processes; ints: random numbers of as many
           columns, written the same way
 
-``--wide`` takes 40 columns. CPU seconds are those of all processes of a task.
+``--wide`` takes 40 columns. CPU seconds are those of all processes of a task. The bound of ``fit kept`` is 1.5 times
+(read + memory). All ratios are of tasks of one run.
 """
 
 from __future__ import annotations
@@ -44,7 +49,8 @@ from sdv_plausible.datasets import census_like, census_like_metadata
 from sdv_plausible.sources.source import LocalSource
 
 RESULTS, PICTURE = (Path(__file__).with_name(name) for name in ("results_scale.jsonl", "scale.png"))
-FILE_ROWS, BATCH = 1_000_000, 1 << 19
+FILE_ROWS, BATCH, PASSES = 1_000_000, 1 << 19, 8
+BEFORE = "fit kept before"
 
 
 def write_rows(folder: Path, rows: int) -> None:
@@ -90,6 +96,24 @@ def read(folder: Path) -> None:
                 pass
 
 
+def texts(folder: Path) -> None:
+    for path in sorted(folder.glob("*.parquet")):
+        schema = pq.read_schema(path)
+        names = [name for name in schema.names if pa.types.is_string(schema.field(name).type)]
+        with pq.ParquetFile(path, read_dictionary=names) as file:
+            for _ in file.iter_batches(BATCH, use_threads=False):
+                pass
+
+
+def memory(folder: Path) -> None:
+    """A byte for each cell, summed eight times: by memory, as the whole is larger than any cache."""
+    cells = np.ones(rows_of(folder) * len(declared(folder)) // 8 + 1, dtype=np.int64)
+    start, used = time.perf_counter(), cpu_seconds()
+    for _ in range(PASSES):
+        cells.sum()
+    FOUND.update(seconds=time.perf_counter() - start, cpu=cpu_seconds() - used)
+
+
 def pairs(folder: Path) -> None:
     import duckdb
 
@@ -102,13 +126,26 @@ def pairs(folder: Path) -> None:
     ).to_arrow_table()
 
 
-def fit(folder: Path, **more: Any) -> Any:
-    return fit_source(folder, None, declared(folder), **more)
+def by_polars(folder: Path) -> None:
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    import polars as pl
+
+    rows = pl.scan_parquet(f"{folder}/*.parquet")
+    asked = [rows.group_by(a, b).len() for a, b in combinations(declared(folder), 2)]
+    pl.collect_all(asked, engine="streaming")
 
 
-def fit_kept(folder: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        fit(folder, scratch=scratch)
+def fit(workers: int | None, *, kept: bool = False) -> Callable[[Path], Any]:
+    """``workers``: none for a version that did not know them."""
+
+    def run(folder: Path) -> Any:
+        more: dict[str, Any] = {} if workers is None else {"workers": workers}
+        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+            if kept:
+                more["scratch"] = scratch
+            return fit_source(folder, None, declared(folder), **more)
+
+    return run
 
 
 def on_dask(workers: int) -> Callable[[Path], None]:
@@ -185,8 +222,10 @@ def ints(folder: Path) -> None:
 
 
 TASKS: dict[str, Callable[[Path], Any]] = {
-    "read": read, "pairs": pairs, "fit": fit, "fit kept": fit_kept, "dask 1": on_dask(1),
-    "dask 2": on_dask(2), "spark 1": on_spark(1), "spark 2": on_spark(2), "sample": sampled(1), "sample 2": sampled(2), "ints": ints,
+    "read": read, "texts": texts, "memory": memory, "pairs": pairs, "polars": by_polars,
+    "fit": fit(1), "fit 2": fit(2), "fit kept": fit(1, kept=True), "fit kept 2": fit(2, kept=True), "fit kept before": fit(None, kept=True),
+    "dask 1": on_dask(1), "dask 2": on_dask(2), "spark 1": on_spark(1), "spark 2": on_spark(2),
+    "sample": sampled(1), "sample 2": sampled(2), "ints": ints,
 }  # fmt: skip
 FOUND: dict[str, float] = {}
 
@@ -200,6 +239,7 @@ def measured(task: str, folder: Path) -> dict[str, float]:
         return total(self, work, names)
 
     LocalSource.total = counted  # type: ignore[method-assign]
+    load = os.getloadavg()[0]
     start, used = time.perf_counter(), cpu_seconds()
     TASKS[task](folder)
     found = {"seconds": time.perf_counter() - start, "cpu": cpu_seconds() - used} | FOUND
@@ -208,7 +248,7 @@ def measured(task: str, folder: Path) -> dict[str, float]:
     return {name: round(value, 2) for name, value in found.items()} | {
         "gigabytes": round(peak, 2),
         "passes": passes[0],
-        "load": round(os.getloadavg()[0], 1),
+        "load": round(load, 1),
     }
 
 
@@ -218,6 +258,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "scale")
     parser.add_argument("--tasks", nargs="+", default=list(TASKS))
     parser.add_argument("--wide", action="store_true", help="40 columns")
+    parser.add_argument("--before", type=Path, metavar="CHECKOUT", help="of an earlier version")
     parser.add_argument("--only", nargs=2, metavar=("TASK", "FOLDER"))
     arguments = parser.parse_args()
     if arguments.only:
@@ -227,8 +268,18 @@ def main() -> None:
         folder = arguments.folder / (f"{rows}x40" if arguments.wide else str(rows))
         (write_wide if arguments.wide else write_rows)(folder, rows)
         for task in arguments.tasks:
-            command = [sys.executable, "-m", "benchmarks.scale", "--only", task, str(folder)]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            if task == BEFORE and arguments.before is None:
+                continue
+            # this program, with the package of the version that is measured
+            package = Path(__file__).parents[1] if task != BEFORE else arguments.before.resolve()
+            command = [sys.executable, str(Path(__file__)), "--only", task, str(folder)]
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                check=True,
+                env={**os.environ, "PYTHONPATH": str(package)},
+            )
             line = {
                 "rows": rows,
                 "columns": 40 if arguments.wide else 11,
@@ -238,7 +289,7 @@ def main() -> None:
             print(line, flush=True)
             with RESULTS.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
-    print(table(), slopes(), sep="\n")
+    print(table(), slopes(), ratios(), sep="\n")
     plot()
 
 
@@ -252,6 +303,30 @@ def table() -> pd.DataFrame:
     """CPU seconds by task, and slopes between the sizes."""
     cpu = results().pivot(index=["columns", "rows"], columns="task", values="cpu")
     return cpu[[task for task in TASKS if task in cpu]]
+
+
+def ratios() -> pd.DataFrame:
+    """What is asked of a fit with codes kept: each at most the figure in its name."""
+    lines = results()[lambda lines: lines["columns"] == 11].pivot(index="rows", columns="task")
+    cpu, seconds = lines["cpu"], lines["seconds"]
+    nan = pd.Series(np.nan, index=cpu.index)
+    kept = cpu.get("fit kept", nan)
+    idle = lines["load"].get("fit kept 2", nan) < 1
+    return pd.DataFrame(
+        {
+            "CPU of before, .7": kept / cpu.get(BEFORE, nan),
+            "time of one core, .6": (seconds.get("fit kept 2", nan) / seconds.get("fit kept", nan)).where(
+                idle
+            ),
+            "read + memory, 1.5": kept / (cpu.get("read", nan) + cpu.get("memory", nan)),
+            "texts + memory": kept / (cpu.get("texts", nan) + cpu.get("memory", nan)),
+            "DuckDB's pairs": kept / cpu.get("pairs", nan),
+            "polars' pairs": kept / cpu.get("polars", nan),
+            "Dask of it, 1.5": cpu.get("dask 1", nan) / kept,
+            "Spark of it": cpu.get("spark 1", nan) / kept,
+            "sample of ints, 2": cpu.get("sample", nan) / cpu.get("ints", nan),
+        }
+    ).round(2)
 
 
 def slopes() -> pd.DataFrame:

@@ -28,7 +28,7 @@ class ClusterSource(Source):
     """A table in parts that workers read; an engine is a subclass."""
 
     in_order = False  # a shuffle may give its rows in any order
-    on_cluster = True
+    on_cluster = counts_travel = True
 
     @abstractmethod
     def kept(self, work: Work[Made], names: Sequence[str]) -> Source:

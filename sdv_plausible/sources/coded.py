@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.counts import Axes, SeesRows, numbered, shape
+from sdv_plausible.questions.counts import Axes, Axis, SeesRows, numbered, shape
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.source import Source, with_objects
 from sdv_plausible.sources.unchanged import Fingerprint, Unchanged, fingerprint
@@ -76,8 +76,7 @@ class Coder:
 class Tables:
     """Work: rows of every part, and their tables over sets of axes.
 
-    What is counted and added are larger tables, where a covering is given; sets are their margins, once for
-    all parts.
+    What is counted and added are larger tables, where a covering is given, of which sets are margins.
 
     Parameters
     ----------
@@ -85,27 +84,34 @@ class Tables:
         How rows become codes.
     sets : tuple of sequence of Axis
         What is asked.
+    axes : tuple of Axis
+        Of all sets, as :func:`~sdv_plausible.questions.counts.numbered` gives them.
     covering : Covering, optional
-        Of the axes of all sets, as :func:`~sdv_plausible.questions.counts.numbered` gives them.
+        Of these.
+    small : bool
+        Whether sets are taken out of larger tables in every part, since counts travel, and not of their sum.
     """
 
     coder: Coder
     sets: tuple[Axes, ...]
+    axes: tuple[Axis, ...] = ()
     covering: Covering | None = None
+    small: bool = False
 
     @classmethod
-    def of(cls, coder: Coder, sets: Sequence[Axes], num_rows: int) -> Tables:
+    def of(cls, coder: Coder, sets: Sequence[Axes], num_rows: int, *, small: bool) -> Tables:
         """Choose a covering for so many rows, if one pays."""
         axes, at = numbered(sets)
         if not is_worthwhile(num_rows, len(sets), len(axes)):
             return cls(coder, tuple(sets))
-        return cls(coder, tuple(sets), Covering.of(at, shape(axes), num_rows))
+        return cls(coder, tuple(sets), tuple(axes), Covering.of(at, shape(axes), num_rows), small)
 
     def count(self, part: pd.DataFrame, number: int) -> Counted:
         """Count one part."""
         rows, told = self.coder.codes(part, number)
         if self.covering is not None:
-            return rows.num_rows(), list(rows.counts(numbered(self.sets)[0], self.covering)), told
+            larger = rows.counts(self.axes, self.covering)
+            return rows.num_rows(), self._sets(larger) if self.small else list(larger), told
         found: list[Any] = [None] * len(self.sets)
         for positions, tables in rows.tables_together(self.sets):
             for i, table in zip(positions.tolist(), tables, strict=True):
@@ -117,10 +123,12 @@ class Tables:
         return (one[0] + other[0], [a + b for a, b in zip(one[1], other[1], strict=True)], one[2] + other[2])
 
     def tables(self, counted: list[np.ndarray]) -> list[np.ndarray]:
-        """Tables of the sets, in order, out of what was counted."""
-        if self.covering is None:
-            return counted
-        found = dict(self.covering.tables(counted))
+        """Tables of the sets, in order, out of the sum of what was counted."""
+        return counted if self.covering is None or self.small else self._sets(counted)
+
+    def _sets(self, larger: Iterable[np.ndarray]) -> list[np.ndarray]:
+        assert self.covering is not None
+        found = dict(self.covering.tables(larger))
         return [found[i] for i in range(len(self.sets))]
 
 
@@ -196,7 +204,7 @@ class SourceCounts(SeesRows):
         RuntimeError
             If the table has other rows than in an earlier pass.
         """
-        work = Tables.of(self._next_coder(), sets, self._rows)
+        work = Tables.of(self._next_coder(), sets, self._rows, small=self._source.counts_travel)
         self._rows, found, told = self._source.total(work, self._names)
         self._unchanged.check(told)
         yield from work.tables(found)

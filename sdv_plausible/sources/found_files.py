@@ -192,7 +192,7 @@ class CsvSource(LocalSource):
     This process finds the records, whose cells are then read by whoever counts them.
     """
 
-    cells_by_python = True
+    counts_travel = True  # Python reads every cell, and one thread at a time could
 
     def __init__(
         self,

@@ -51,6 +51,8 @@ class Source(SeesRows, ABC):
     """Whether every pass has the same rows at the same places of the same parts."""
     on_cluster = False
     """Whether other machines read the rows, which stay there: see :mod:`sdv_plausible.sources.clusters`."""
+    counts_travel = False
+    """Whether other processes count parts: what they count should then be small."""
     progress = False
     """Whether passes show how many rows they have read."""
     crew: Crew = ALONE
@@ -123,8 +125,6 @@ class LocalSource(Source):
 
     pieces_are_places = False
     """Whether pieces hold no rows, but say where they are."""
-    cells_by_python = False
-    """Whether Python reads every cell: one thread at a time could."""
 
     def __init__(self, rows: int = PART_ROWS, *, progress: bool = False) -> None:
         self.rows, self.progress = rows, progress
@@ -159,8 +159,8 @@ class LocalSource(Source):
         """
         found, rows = work.count(self.empty(names), 0), 0
         with tqdm(unit=" rows", unit_scale=True, disable=not self.progress, leave=False) as bar:
-            shares, by_python = self._shares(names), self.cells_by_python
-            for counts, read in self.crew.counted(work, shares, in_processes=by_python):
+            shares, elsewhere = self._shares(names), self.counts_travel
+            for counts, read in self.crew.counted(work, shares, in_processes=elsewhere):
                 found = found if counts is None else work.merge(found, counts)
                 rows += read
                 bar.update(read)
@@ -241,6 +241,7 @@ class Again(Source):
         self.source, self._types, self._spelling = source, types, spelling
         self.in_order, self.progress, self.uneven = source.in_order, source.progress, source.uneven
         self.crew, self.on_cluster = source.crew, source.on_cluster
+        self.counts_travel = source.counts_travel
 
     @property
     def names(self) -> Sequence[str]:

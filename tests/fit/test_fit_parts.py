@@ -228,6 +228,37 @@ def test_the_command_line_never_holds_the_whole_table(
     assert main(["synthesize", str(path), "-o", str(tmp_path / "r.csv"), "--scratch", str(tmp_path)]) == 0
 
 
+@pytest.mark.parametrize("words", [["one.csv", "two.csv"], ["*.csv"], ["."]])
+def test_the_command_line_takes_several_files(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By name, pattern or folder: in parts, as no table of several files is read whole."""
+    (tmp_path / "rows").mkdir()
+    monkeypatch.chdir(tmp_path / "rows")
+    for name, half in (("one.csv", people()[::2]), ("two.csv", people()[1::2])):
+        half.to_csv(name, index=False)
+    monkeypatch.setattr("sdv_plausible.commands.on_disk.read", None)  # would fail if it were called
+    assert main(["fit", *words, "-o", str(tmp_path / "a.release")]) == 0
+    said = capsys.readouterr()
+    assert "home" in said.out
+    assert main(["fit", *words, *words, "-o", str(tmp_path / "b.release")]) == 2
+    assert "the same file" in capsys.readouterr().err
+    assert main(["fit", "one.csv", "three.csv", "-o", str(tmp_path / "b.release")]) == 2
+    assert "three.csv" in capsys.readouterr().err
+    assert main(["fit", *words, "--public", "two.csv", "-o", str(tmp_path / "b.release")]) == 2
+    assert "--public" in capsys.readouterr().err
+    assert not (tmp_path / "b.release").exists()
+
+
+def test_a_large_file_is_read_in_parts_without_being_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = held("csv", people(), tmp_path)
+    monkeypatch.setattr("sdv_plausible.commands.on_disk.LARGE", 100)
+    monkeypatch.setattr("sdv_plausible.commands.on_disk.read", None)  # would fail if it were called
+    assert main(["fit", str(path), "-o", str(tmp_path / "r.release")]) == 0
+
+
 def test_a_refusal_names_its_argument() -> None:
     with pytest.raises(Refused) as caught:
         made(test="deterministic").fit("people.csv")
