@@ -188,7 +188,7 @@ def test_rows_that_change_after_the_choice_stop_the_fit(change: str) -> None:
 
 
 def test_equal_fingerprints_are_of_equal_codes() -> None:
-    """Of drawn ones too, in each of 200 draws: Lemma 6. A false alarm has a chance of about 200 in 2^64."""
+    """Of drawn ones too, in each of 200 draws. A false alarm has a chance of about 200 in 2^64."""
     encode, missed = Encode(Coder(DOMAIN, RuleSet(), Coins.from_os_entropy(), placed=True)), 0
     for seed in range(200):
         rng, part = np.random.default_rng(seed), STRANGE.iloc[:40]
