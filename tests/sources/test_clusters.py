@@ -121,6 +121,9 @@ class Remade:
     def __init__(self, change: Any, after: int) -> None:
         self.change, self.times, self.after = change, 0, after
 
+    def __dask_tokenize__(self) -> object:
+        return object.__repr__(self), time.perf_counter_ns()  # Dask would take another test's for this one
+
     def __call__(self, part: pd.DataFrame, partition_info: Any = None) -> pd.DataFrame:
         if partition_info is None or partition_info["number"] != 1:
             return part
