@@ -113,9 +113,13 @@ class DaskParts(ClusterSource):
         self._empty, self._by, self._kept = empty, by, list[DaskParts]()
         with _retried():
             own = [dask.delayed(_told)(part) for part in made]
-            held = quietly(lambda: dask.persist(*made, *own, *told))
-            self._parts, rest = list(held[: len(made)]), held[len(made) :]
-            found = quietly(lambda: dask.compute(*rest))
+            self._parts = list(quietly(lambda: dask.persist(*made, *own, *told)))
+            try:
+                found = quietly(lambda: dask.compute(*self._parts[len(made) :]))
+            except BaseException:  # an interrupt, too, whose traceback would hold them
+                self.close()
+                raise
+        del self._parts[len(made) :]
         own, self.made_of = found[: len(made)], found[len(made) :]
         lengths = [int(one[0]) for one in own]
         self._numbers = list(together(lengths)) if by is not None else [[i] for i in range(len(made))]
