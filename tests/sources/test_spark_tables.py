@@ -137,8 +137,9 @@ def test_codes_are_of_the_rows_that_were_looked_at_before() -> None:
         return kept(self, work, names)
 
     declared = {name: words for name, words in DECLARED.items() if name != "city"}
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(RuntimeError, match="than in an earlier pass"):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SparkParts, "kept", changed)
         patch.setattr(LikeSpark, "persist", lambda self: self)
         patch.setattr(LikeSpark, "unpersist", lambda self: None)
-        fit_source(one.table(), COLUMNS, declared, person=EVERYONE, epsilon=8.0)
+        with pytest.raises(RuntimeError, match="than in an earlier pass"):
+            fit_source(one.table(), COLUMNS, declared, person=EVERYONE, epsilon=8.0)
