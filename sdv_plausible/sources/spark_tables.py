@@ -77,7 +77,7 @@ class SparkSource(ClusterSource):
         return SparkParts(made, work.count(self.empty(names), 0), self._held, by=work)
 
     def chosen(self, choice: Choice, names: Sequence[str]) -> SparkParts:
-        """Rows are moved as bytes, to partitions of a part's size: what is kept, Spark does not put together."""
+        """Rows are moved as bytes, to partitions of a part's size: Spark merges none that are kept."""
         cores, rows = self._table.sparkSession.sparkContext.defaultParallelism, self.total(Rows(), names[:1])
         width = max(cores, -(-rows // PART_ROWS))
         parts, empty = self._parts(names), self.empty(names)
