@@ -37,8 +37,7 @@ class LikeSpark:
 
     @property
     def sparkSession(self) -> Any:
-        context, settings = SimpleNamespace(defaultParallelism=2), {"spark.sql.shuffle.partitions": "3"}
-        return SimpleNamespace(sparkContext=context, range=_range, conf=settings)
+        return SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2), range=_range)
 
     def partitions(self) -> list[Any]:
         with like_pyspark():
@@ -69,11 +68,8 @@ class LikeSpark:
 
         return LikeSpark(made.names, partitions)
 
-    def repartition(self, number: int | str, column: str = "number") -> LikeSpark:
+    def repartition(self, number: int, column: str) -> LikeSpark:
         import pyarrow as pa
-
-        if isinstance(number, str):
-            number, column = 3, number
 
         def partitions() -> list[Any]:
             whole = pa.concat_tables(self.partitions())

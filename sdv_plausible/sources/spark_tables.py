@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.sources.clusters import ClusterSource, Told, added
+from sdv_plausible.sources.raw_columns import Rows
 from sdv_plausible.sources.shuffled import Choice
 from sdv_plausible.sources.source import PART_ROWS, SourceError, Work, quietly
 from sdv_plausible.sources.unchanged import Made, Unchanged
@@ -76,11 +77,12 @@ class SparkSource(ClusterSource):
         return SparkParts(made, work.count(self.empty(names), 0), self._held, by=work)
 
     def chosen(self, choice: Choice, names: Sequence[str]) -> SparkParts:
-        """Rows are moved as bytes, into as many partitions as the session makes of a shuffle."""
+        """Rows are moved as bytes, to partitions of a part's size: Spark merges none that are kept."""
+        cores, rows = self._table.sparkSession.sparkContext.defaultParallelism, self.total(Rows(), names[:1])
+        width = max(cores, -(-rows // PART_ROWS))
         parts, empty = self._parts(names), self.empty(names)
-        places = PLACES * int(self._table.sparkSession.conf.get("spark.sql.shuffle.partitions"))
-        dealt = _mapped(self._chosen(names), lambda batches: _dealt(choice, parts(batches), places))
-        made = _mapped(dealt.repartition("number"), lambda batches: _chosen(choice, batches, empty))
+        dealt = _mapped(self._chosen(names), lambda batches: _dealt(choice, parts(batches), PLACES * width))
+        made = _mapped(dealt.repartition(width, "number"), lambda batches: _chosen(choice, batches, empty))
         return SparkParts(made, choice.chosen([], empty), self._held)
 
     def close(self) -> None:

@@ -151,6 +151,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (PROGRESS, "table/planted.py", LAZY, "import tqdm"),
     (ENGINES, "table/planted.py", LAZY, "import dask.dataframe"),
     (ENGINES, "sdv/planted.py", LAZY, "import polars"),
+    (ENGINES, "sdv/planted.py", LAZY, "import pyspark.sql"),
     (ROAD, "sources/planted.py", LAZY, "from sdv_plausible.sdv import versions"),
     (ROAD, "release/file/planted.py", LAZY, "from sdv_plausible.sources import fitting"),
     (NOISE, "models/planted.py", LAZY, "from sdv_plausible.privacy.noise import mechanisms"),

@@ -36,10 +36,12 @@ from sdv_plausible.privacy.accounting import filters, one_row, split
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.counts import CountTable, Distances
 from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.sources import spark_tables
 from sdv_plausible.sources.bounded import Deal
 from sdv_plausible.sources.coded import Coder
 from sdv_plausible.sources.dask_tables import DaskSource
 from sdv_plausible.sources.kept import Encode
+from sdv_plausible.sources.spark_tables import SparkParts
 from sdv_plausible.table.cells import distinct
 from sdv_plausible.table.columns import output_types
 from sdv_plausible.table.learned import type_votes
@@ -260,6 +262,14 @@ MUTANTS = {
     "all partitions of a cluster have one number": Mutant(
         owner=DaskSource, name="_tasks", old="task(sent, part, types, i)", new="task(sent, part, types, 0)",
         caught_by=((*PARTS, ("dask", "codes")),),
+    ),
+    "all partitions of Spark have one number": Mutant(
+        owner=spark_tables, name="_read", old="partition * PARTS_OF_PARTITION + i", new="i",
+        caught_by=((*PARTS, ("spark", "codes")),),
+    ),
+    "codes of rows that were chosen are not held against these": Mutant(
+        owner=SparkParts, name="total", old="self._of._unchanged.check(told[2:])", new="pass",
+        caught_by=(("sources/test_spark_tables.py", "test_codes_are_of_the_rows_that_were_looked_at_before", ()),),
     ),
     "codes are kept as if all parts were the first": Mutant(
         owner=Encode, name="count", old="self.coder.codes(part, number)", new="self.coder.codes(part, 0)",

@@ -1,0 +1,145 @@
+"""What is asked of Spark, on a stand-in: sums come together once, and what executors make again is held against what they made.
+
+On Spark itself: test_spark.py, test_spark_lost.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+from like_spark import HELD, LikeSpark
+from tables import COLUMNS, DECLARED, SEED, document, table
+
+from sdv_plausible import Person, fit_source
+from sdv_plausible.sources import spark_tables
+from sdv_plausible.sources.raw_columns import Rows
+from sdv_plausible.sources.spark_tables import SparkParts, SparkSource
+from sdv_plausible.table.declared.column_types import column_types
+
+FRAME = table(600).assign(key=[f"k{i % 200}" for i in range(600)], sex=["f", "m", "x"] * 200)
+TYPES = column_types(DECLARED, COLUMNS)
+
+
+def fitted(source: Any, **more: Any) -> Any:
+    return document(fit_source(source, COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True, **more))
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 70])
+@pytest.mark.parametrize("at_once", [2, 8])
+def test_sums_come_together_once(partitions: int, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a tree of several levels, whose widths are known of what is kept, and guessed before."""
+    monkeypatch.setattr(spark_tables, "ADDED_AT_ONCE", at_once)
+    assert fitted(LikeSpark.of(FRAME, partitions)) == fitted(LikeSpark.of(FRAME, partitions))
+    assert SparkSource(LikeSpark.of(FRAME, partitions), TYPES).total(Rows(), ["age"]) == len(FRAME)
+
+
+def test_planted_sums_that_come_to_two_tasks_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = LikeSpark.repartition
+
+    def twice(self: LikeSpark, number: Any, column: str = "number") -> LikeSpark:
+        once = whole(self, number, column)
+        return LikeSpark(once.columns, lambda: once.partitions() * 2)
+
+    monkeypatch.setattr(LikeSpark, "repartition", twice)
+    assert SparkSource(LikeSpark.of(FRAME), TYPES).total(Rows(), ["age"]) == 2 * len(FRAME)
+
+
+def test_nothing_is_kept_after_a_fit_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = []
+
+    def stop(*_: Any) -> None:
+        held.extend(HELD)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sdv_plausible.fit.run.fit_release", stop)
+    with pytest.raises(KeyboardInterrupt):
+        fitted(LikeSpark.of(FRAME), person=Person("key", rows=2))
+    assert held
+    assert not HELD
+
+
+class Remade:
+    """A table of which the second partition is another one from some time on."""
+
+    def __init__(self, change: Any, after: int) -> None:
+        self.change, self.times, self.after = change, 0, after
+
+    def table(self) -> LikeSpark:
+        import pyarrow as pa
+
+        whole = LikeSpark.of(FRAME)
+
+        def partitions() -> list[Any]:
+            parts = whole.partitions()
+            self.times += 1
+            if self.times > self.after:
+                other = self.change(parts[1].to_pandas())
+                parts[1] = pa.Table.from_pandas(other, parts[1].schema, preserve_index=False)
+            return parts
+
+        return LikeSpark(whole.columns, partitions)
+
+
+def remade(change: Any, after: int, **more: Any) -> Any:
+    """A fit whose executors lose what they keep, each time."""
+    one = Remade(change, after)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LikeSpark, "persist", lambda self: self)
+        patch.setattr(LikeSpark, "unpersist", lambda self: None)
+        found = fitted(one.table(), **more)
+    assert one.times > after
+    return found
+
+
+def turned(part: pd.DataFrame) -> pd.DataFrame:
+    return part.iloc[::-1]
+
+
+def of_a_cell(part: pd.DataFrame) -> pd.DataFrame:
+    return part.assign(
+        city=[None, *part["city"][1:]] if part["city"][0] is not None else ["Bern", *part["city"][1:]]
+    )
+
+
+CHANGES = {"another order": turned, "a cell": of_a_cell, "a row less": lambda part: part.iloc[1:]}
+EVERYONE = Person("key", rows=len(FRAME))
+
+
+def test_what_is_made_again_is_the_same() -> None:
+    for more in ({}, {"person": Person("key", rows=2)}):
+        assert remade(lambda part: part, 3, **more) == fitted(LikeSpark.of(FRAME), **more)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("after", [5, 8])
+def test_another_table_stops_the_fit(change: str, after: int) -> None:
+    """The schema, the first rows of a task and so on are asked for before: the passes come after."""
+    with pytest.raises(RuntimeError, match="than in an earlier pass"):
+        remade(CHANGES[change], after)
+
+
+@pytest.mark.parametrize("change", ["a cell", "a row less"])
+def test_so_does_another_choice_of_rows(change: str) -> None:
+    """Their order is no matter."""
+    with pytest.raises(RuntimeError, match="than in an earlier pass"):
+        remade(CHANGES[change], 5, person=EVERYONE)
+    assert remade(turned, 5, person=EVERYONE)
+
+
+def test_codes_are_of_the_rows_that_were_looked_at_before() -> None:
+    """Values of a column are learned of the rows chosen, which change before codes are made of them."""
+    one, kept = Remade(of_a_cell, 99), SparkParts.kept
+
+    def changed(self: SparkParts, work: Any, names: Any) -> SparkParts:
+        one.after = one.times
+        return kept(self, work, names)
+
+    declared = {name: words for name, words in DECLARED.items() if name != "city"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SparkParts, "kept", changed)
+        patch.setattr(LikeSpark, "persist", lambda self: self)
+        patch.setattr(LikeSpark, "unpersist", lambda self: None)
+        with pytest.raises(RuntimeError, match="than in an earlier pass"):
+            fit_source(one.table(), COLUMNS, declared, person=EVERYONE, epsilon=8.0)
