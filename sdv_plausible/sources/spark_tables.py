@@ -10,7 +10,6 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,6 +23,7 @@ from sdv_plausible.sources.unchanged import Made, Unchanged
 from sdv_plausible.table.columns.cell_texts import PLAIN, ColumnType
 from sdv_plausible.table.files.parquet import frame_of
 
+PACKAGE = "sdv-plausible"
 T = TypeVar("T")
 Pairs = Iterator[tuple[int, Any]]
 """Parts or counts of a partition, with their numbers."""
@@ -220,16 +220,15 @@ def spark_source(table: Any, types: Mapping[str, ColumnType], rows: int) -> Spar
 
 def _check_executors(session: Any) -> None:
     """Refuse executors without this package, before a budget pays for what they cannot do."""
-    from sdv_plausible import __version__
-
-    package, whole = __name__.partition(".")[0], __name__
+    from importlib.metadata import version
 
     def versions(batches: Iterator[Any]) -> Iterator[Any]:  # by value, or Spark itself would fail
         import pyarrow as pa
 
         try:
-            import_module(whole)
-            found = import_module(package).__version__
+            import sdv_plausible.sources.spark_tables  # noqa: F401, PLW0406  what counts needs
+
+            found = version(PACKAGE)
         except ImportError as error:
             found = f"no {error.name}"
         for _ in batches:
@@ -238,9 +237,9 @@ def _check_executors(session: Any) -> None:
     cores = session.sparkContext.defaultParallelism
     probe = session.range(0, cores, 1, cores).mapInArrow(versions, "found string")
     found = quietly(lambda: sorted({row.found for row in probe.collect()}))
-    if found != [__version__]:
+    if found != [here := version(PACKAGE)]:
         raise SourceError(
-            f"source: Spark's executors must have sdv-plausible {__version__}, as here, and have {found}: "
+            f"source: Spark's executors must have {PACKAGE} {here}, as here, and have {found}: "
             "give the session an environment that holds it (docs/how_to/large_tables.md, On a Spark cluster)"
         )
 

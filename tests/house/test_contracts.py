@@ -56,6 +56,7 @@ AS_THEY_ARE = "Intervals and release files take answers as they are"
 TABLES = "Tables: from cells to columns, to what is learned and declared of them, to files and codes"
 RELEASES = "Releases: from intervals to papers and what is drawn anew, to the file"
 MECHANISM = "Mechanism: privacy tests over who draws the rows"
+CREW = "Processes that count parts are the crew's"
 CIRCLES = "No circles within a room"
 
 LAZY = "\ndef planted():\n    {}\n"
@@ -125,6 +126,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (SDV, "table/planted.py", TYPES, "from sdv.metadata import Metadata"),
     (SCORES, "sdv/planted.py", LAZY, "from sdmetrics.reports import single_table"),
     (SCORES, "privacy/planted.py", LAZY, "import sklearn.linear_model"),
+    (CREW, "evaluation/planted.py", LAZY, "import joblib"),
     (FIGURES, "privacy/planted.py", PLAIN, "from plotly import express"),
     (FIGURES, "audit/planted.py", LAZY, "import plotly.graph_objects"),
     (TEMPLATES, "release/planted.py", LAZY, "import jinja2"),

@@ -13,8 +13,8 @@ import pytest
 from pages import ROOT
 
 MODULES, LINES = (
-    158,
-    26_150,
+    160,
+    26_500,
 )  # of modules with code: rooms whose file holds a sentence come on top, 17 of them
 OTHERS = (
     "web",
