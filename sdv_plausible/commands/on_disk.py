@@ -38,11 +38,9 @@ class UsageError(ValueError):
 
 def add_reading(command: argparse.ArgumentParser, *tables: str, in_parts: bool = False) -> None:
     """What is read, and how: every cell by itself, by what is declared of its column."""
-    if in_parts:
-        what = "CSV or Parquet file; several, a folder or a pattern are read in parts"
-        command.add_argument("data", type=Path, nargs="+", help=what)
-    else:
-        command.add_argument("data", type=Path, help="CSV or Parquet file")
+    several = {"nargs": "+", "help": "CSV or Parquet file; several, a folder or a pattern are read in parts"}
+    one = {"help": "CSV or Parquet file"}
+    command.add_argument("data", type=Path, **(several if in_parts else one))  # type: ignore[arg-type]
     add_declarations(command)
     add_spelling(command, "data", *tables)
 
@@ -75,6 +73,7 @@ def add_spelling(command: argparse.ArgumentParser, *tables: str) -> None:
 def check_spelling(options: argparse.Namespace) -> None:
     """Refuse what is said of CSV files where no table is one."""
     known = [getattr(options, name, None) for name in getattr(options, "tables", ())]
+    known = [one for path in known for one in (path if isinstance(path, list) else [path])]
     files = [path for path in known if path is not None and not _is_ours(options, path)]
     if (given := how(options, *HOW_READ)) and all(map(_is_parquet, files)):
         name, mark = next(iter(given.items()))
@@ -114,19 +113,24 @@ def _table(given: list[Path]) -> Path | tuple[Path, ...]:
     """A file, or what is read in parts: a folder, a pattern, several files."""
     from sdv_plausible.sources.named_files import files_of
 
-    path = given[0] if len(given) == 1 else tuple(given)
-    if not (isinstance(path, Path) and (path.is_file() or (path.suffix and not has_magic(str(path))))):
-        files_of(path)  # which says what is there instead
-    elif not path.is_file():
-        raise UsageError(f"data: there is no file {path}")
-    return path
+    path = given[0]
+    if len(given) == 1 and _is_one(path):
+        if not path.is_file():
+            raise UsageError(f"data: there is no file {path}")
+        return path
+    files_of(given)  # which says what is not there
+    return path if len(given) == 1 else tuple(given)
+
+
+def _is_one(path: Any) -> bool:
+    """Whether one file is named, which may not be there."""
+    return isinstance(path, Path) and (path.is_file() or not (path.is_dir() or has_magic(str(path))))
 
 
 def is_in_parts(options: argparse.Namespace) -> bool:
     """Whether the table need not fit in memory: several files, a large one, or codes have a folder."""
     path = options.data
-    one = isinstance(path, Path) and path.is_file()
-    return not one or path.stat().st_size > LARGE or getattr(options, "scratch", None) is not None
+    return not _is_one(path) or path.stat().st_size > LARGE or getattr(options, "scratch", None) is not None
 
 
 def check_outputs(options: argparse.Namespace, endings: Sequence[str] = (".csv", ".parquet")) -> None:
@@ -221,15 +225,6 @@ def is_same(path: Path, other: Path) -> bool:
         return str(path.resolve()).casefold() == str(other.resolve()).casefold()
 
 
-def is_of_the_table(options: argparse.Namespace, other: Path) -> bool:
-    """Whether a file is the table, or one of its files."""
-    from sdv_plausible.sources.named_files import files_of
-
-    path = options.data
-    files = [path] if isinstance(path, Path) and path.is_file() else files_of(path)
-    return any(is_same(one, other) for one in files)
-
-
 def how(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     """Options that were given, by name."""
     return {name: getattr(options, name) for name in names if getattr(options, name, None) is not None}
@@ -287,19 +282,18 @@ def files_of(options: argparse.Namespace, path: Path | None = None) -> Files:
     return Files(path, **marks_of(options, path))
 
 
-def first_of(options: argparse.Namespace, path: Any) -> Path:
-    """The file whose header tells the columns: of several the first."""
+def each_of(path: Any) -> list[Path]:
+    """All files that are named, of which the first has the header."""
     from sdv_plausible.sources.named_files import files_of
 
-    one = isinstance(path, Path) and (path.is_file() or path is not options.data)
-    return path if one else files_of(path)[0]
+    return [path] if _is_one(path) else files_of(path)
 
 
 def marks_of(options: argparse.Namespace, path: Any) -> dict[str, Any]:
     """How a table's file is written, as far as that was said."""
     if _is_ours(options, path):
         return how(options, "na_values")
-    path = first_of(options, path)
+    path = each_of(path)[0]
     return how(options, *(() if _is_parquet(path) else HOW_READ), *HOW_SPELLED)
 
 
@@ -338,7 +332,7 @@ def names_of(
     """Column names of the table, or of another one, of which some may be known."""
     from sdv_plausible.table.files.one_file import columns_of
 
-    return columns_of(files_of(options, first_of(options, path or options.data)), known)
+    return columns_of(files_of(options, each_of(path or options.data)[0]), known)
 
 
 def _detected(

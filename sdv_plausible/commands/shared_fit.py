@@ -157,7 +157,9 @@ def fitted(
 
     known, given_domain = dict(known or {}), options.domain
     on_disk.check_there(options, "public")
-    if options.public is not None and on_disk.is_of_the_table(options, options.public):
+    if options.public is not None and any(
+        on_disk.is_same(options.public, file) for file in on_disk.each_of(options.data)
+    ):
         raise on_disk.UsageError(
             f"--public ({options.public}) is the table to be protected: leave it out, or name a published one"
         )
