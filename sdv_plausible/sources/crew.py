@@ -16,6 +16,7 @@ from sdv_plausible.utils.side_by_side import in_turn
 
 FEW = 8  # shares that are counted before a process has started, and more for none
 AHEAD = 2  # shares that wait for a process: what is held of the rows is bounded
+IDLE = 60  # seconds after which a process ends that nobody asks, such as after the fit
 
 
 class Piece(Protocol):
@@ -97,7 +98,7 @@ class Crew:
         from joblib.externals import loky  # which needs no "if __name__ == '__main__'" of its user
 
         try:
-            yield loky.get_reusable_executor(self.workers)
+            yield loky.get_reusable_executor(self.workers, timeout=IDLE)
         except loky.process_executor.TerminatedWorkerError:
             raise RuntimeError(
                 f"workers ({self.workers}): the machine ended one of these processes, as it does when its "
