@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 HOW_READ = ("encoding", "separator", "quote")  # of the CSV file
 HOW_SPELLED = ("decimal", "thousands", "na_values", "true_values", "false_values")  # of its cells
-LARGE = 1 << 28  # bytes of a file that is read in parts, though it is one
 ALIKE = (
     "the synthetic file is written as the real one (default: as this package writes: UTF-8, decimal points, "
     "between cells what its header line tells)"
@@ -39,8 +38,8 @@ class UsageError(ValueError):
 def add_reading(command: argparse.ArgumentParser, *tables: str, in_parts: bool = False) -> None:
     """What is read, and how: every cell by itself, by what is declared of its column."""
     several = {"nargs": "+", "help": "CSV or Parquet file; several, a folder or a pattern are read in parts"}
-    one = {"help": "CSV or Parquet file"}
-    command.add_argument("data", type=Path, **(several if in_parts else one))  # type: ignore[arg-type]
+    words = several if in_parts else {"help": "CSV or Parquet file"}
+    command.add_argument("data", type=Path, **words)  # type: ignore[arg-type]
     add_declarations(command)
     add_spelling(command, "data", *tables)
 
@@ -72,9 +71,9 @@ def add_spelling(command: argparse.ArgumentParser, *tables: str) -> None:
 
 def check_spelling(options: argparse.Namespace) -> None:
     """Refuse what is said of CSV files where no table is one."""
-    known = [getattr(options, name, None) for name in getattr(options, "tables", ())]
-    known = [one for path in known for one in (path if isinstance(path, list) else [path])]
-    files = [path for path in known if path is not None and not _is_ours(options, path)]
+    known = (getattr(options, name, None) for name in getattr(options, "tables", ()))
+    paths = (one for path in known for one in (path if isinstance(path, list) else [path]))
+    files = [path for path in paths if path is not None and not _is_ours(options, path)]
     if (given := how(options, *HOW_READ)) and all(map(_is_parquet, files)):
         name, mark = next(iter(given.items()))
         raise UsageError(f"--{name} ({mark!r}) is of CSV files, and plays no part in Parquet: leave it out")
@@ -96,11 +95,9 @@ def check_there(options: argparse.Namespace, *names: str) -> None:
 
 def check_inputs(options: argparse.Namespace) -> None:
     """Refuse files that are not there, before anything is read."""
-    if isinstance(getattr(options, "data", None), list):
+    if in_parts := isinstance(getattr(options, "data", None), list):
         options.data = _table(options.data)
-    else:
-        check_there(options, "data")
-    check_there(options, "metadata", "rules")
+    check_there(options, *([] if in_parts else ["data"]), "metadata", "rules")
     if options.domain == "written" and options.metadata is None:
         raise UsageError(
             "--domain written needs --metadata with ranges that you wrote: those detected in the table are "
@@ -129,8 +126,10 @@ def _is_one(path: Any) -> bool:
 
 def is_in_parts(options: argparse.Namespace) -> bool:
     """Whether the table need not fit in memory: several files, a large one, or codes have a folder."""
-    path = options.data
-    return not _is_one(path) or path.stat().st_size > LARGE or getattr(options, "scratch", None) is not None
+    from sdv_plausible.table.files.text_files import is_large
+
+    is_asked = getattr(options, "scratch", None) is not None
+    return is_asked or not _is_one(options.data) or is_large(options.data)
 
 
 def check_outputs(options: argparse.Namespace, endings: Sequence[str] = (".csv", ".parquet")) -> None:

@@ -254,7 +254,7 @@ def test_a_large_file_is_read_in_parts_without_being_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = held("csv", people(), tmp_path)
-    monkeypatch.setattr("sdv_plausible.commands.on_disk.LARGE", 100)
+    monkeypatch.setattr("sdv_plausible.table.files.text_files.LARGE", 100)
     monkeypatch.setattr("sdv_plausible.commands.on_disk.read", None)  # would fail if it were called
     assert main(["fit", str(path), "-o", str(tmp_path / "r.release")]) == 0
 

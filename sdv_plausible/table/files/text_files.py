@@ -20,6 +20,7 @@ UNPACKERS: dict[str, Callable[..., TextIO]] = {".gz": gzip.open, ".bz2": bz2.ope
 TEXTS = (".csv", ".tsv", ".txt", *UNPACKERS)  # CSV, packed or not
 NO_TEXT = (".xlsx", ".xls", ".ods", ".zip", ".sav", ".dta", ".feather", ".parquet")  # which people try
 MARKS = ("encoding", "separator", "quote")  # how a file of text is written, not its cells
+LARGE = 1 << 28  # bytes of a file that is read in parts without being asked
 LONGEST_CELL = 2**31 - 1  # letters
 DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)  # while reading
 
@@ -80,6 +81,11 @@ class Files:
 def is_parquet(path: str | os.PathLike[str]) -> bool:
     """Whether a file is Parquet, by its ending: its cells have types of their own."""
     return Path(path).suffix.lower() == ".parquet"
+
+
+def is_large(path: Path) -> bool:
+    """Whether a file is read in parts without being asked: as a table it may be larger than memory."""
+    return path.stat().st_size > LARGE
 
 
 def is_in_parts(data: Any) -> bool:

@@ -24,7 +24,7 @@ from starlette.routing import Route
 from sdv_plausible.fit.options import TESTS
 from sdv_plausible.fit.plan import Plan
 from sdv_plausible.table.declared.domain_file import blanks
-from sdv_plausible.table.files.text_files import csv_reader
+from sdv_plausible.table.files.text_files import csv_reader, is_large
 from sdv_plausible.utils.errors import one_line
 from sdv_plausible.web.app import order as orders
 from sdv_plausible.web.app.columns import ColumnsPage
@@ -111,6 +111,8 @@ class App:
                 return self._page("start", session, "", 422, texts=sent.texts, refused=said)
             columns = ColumnsPage(review, self.home, session.keys, lambda: session.fit, messages)
             session.take(work, review, columns)
+            if is_large(review.table.path):
+                session.texts["reading"] = "parts"
             return RedirectResponse(f"{self.home}/columns/", 303)
 
     def forget(self, session: Session, _: Mapping[str, str]) -> Response:

@@ -53,6 +53,23 @@ def check_look(browser):
     assert NO_CLAIM in browser.post("planned", epsilon="1", rows="50").text
 
 
+@pytest.mark.parametrize("large", [False, True])
+def test_a_large_table_is_read_in_parts_without_being_asked(place, people, domain, large, monkeypatch):
+    """Unless somebody says otherwise on the page of the budget."""
+    if large:
+        monkeypatch.setattr("sdv_plausible.table.files.text_files.LARGE", 100)
+    browser = place.browser()
+    browser.open(content=people, domain=domain)
+    browser.keep_columns()
+    page = browser.get("budget").text
+    assert ('<option value="parts" selected>' in page) is large
+    assert (
+        "the row-by-row tests need" in html.unescape(browser.post("planned", test="randomized").text)
+    ) is large
+    whole = browser.post("planned", test="randomized", reading="whole").text
+    assert "the row-by-row tests need" not in html.unescape(whole)
+
+
 def test_from_an_upload_to_a_download(place, people, domain):
     browser = place.browser()
     assert browser.open(content=people, domain=domain).url.path == f"{HOME}columns/"
