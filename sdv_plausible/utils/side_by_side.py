@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, wait
 from typing import TypeVar
 
 Task = TypeVar("Task")
@@ -17,7 +17,7 @@ def in_turn(
     """Results in the order of the tasks, of which at most ``ahead`` are under way at a time.
 
     Tasks are made by whoever asks for results: what they raise ends the whole, as what ``make`` raises does,
-    and tasks that have not begun are left.
+    and tasks that have not begun are left; those that have are waited for.
     """
     under_way: deque[Future[Result]] = deque()
     try:
@@ -28,5 +28,4 @@ def in_turn(
         while under_way:
             yield under_way.popleft().result()
     finally:
-        for future in under_way:
-            future.cancel()
+        wait([future for future in under_way if not future.cancel()])  # nothing is done once this has ended

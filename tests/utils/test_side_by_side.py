@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
+from time import sleep
 
 import pytest
 
@@ -24,6 +25,32 @@ def test_results_come_in_order_and_few_tasks_wait() -> None:
             assert found == i * i
             assert len(made) <= i + 5
     assert len(made) == 20
+
+
+@pytest.mark.parametrize("ended", ["error", "left"])
+def test_no_task_goes_on_once_results_have_ended(ended: str) -> None:
+    """So that a folder that tasks write into can be removed: with an executor that outlives them, too."""
+    written: list[int] = []
+
+    def make(task: int) -> int:
+        if task == 0 and ended == "error":
+            raise KeyError("broken")
+        if task:
+            sleep(0.3)
+            written.append(task)
+        return task
+
+    with ThreadPoolExecutor(3) as executor:
+        results = in_turn(executor, make, range(9), 3)
+        if ended == "error":
+            with pytest.raises(KeyError, match="broken"):
+                next(results)
+        else:
+            next(results)
+            results.close()  # type: ignore[attr-defined]
+        now = len(written)
+        sleep(0.5)
+        assert len(written) == now
 
 
 def test_an_error_leaves_what_has_not_begun() -> None:
