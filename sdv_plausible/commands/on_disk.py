@@ -149,7 +149,7 @@ def check_nothing_read_is_written(options: argparse.Namespace, *more: Path) -> N
     read = [
         (name, Path(one))
         for name, value in vars(options).items()
-        for one in (value if isinstance(value, list) else [value])
+        for one in _all_named(value)
         if name not in dict(outputs) and one and isinstance(one, (str, Path))
     ]
     for number, (name, output) in enumerate(written):
@@ -161,6 +161,13 @@ def check_nothing_read_is_written(options: argparse.Namespace, *more: Path) -> N
                     f"{name} ({output}) and {what} ({other}) are the same file, and one would destroy the "
                     "other; choose another name"
                 )
+
+
+def _all_named(value: Any) -> Sequence[Any]:
+    """What was given for an option; of a table in parts also every file of a folder or a pattern."""
+    if not isinstance(value, list):
+        return [value]
+    return [*value, *(file for one in value if isinstance(one, Path) for file in each_of(one))]
 
 
 def check_output(
