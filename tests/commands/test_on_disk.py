@@ -125,6 +125,17 @@ def test_a_file_that_a_folder_or_a_pattern_names(data, output, tmp_path, monkeyp
     assert rows.read_text() == "age\n1\n"
 
 
+@pytest.mark.parametrize(
+    ("folder", "file", "told"), [("d", "a.parquet", True), ("d.parquet", "a.csv", False)]
+)
+def test_marks_are_of_the_files_in_a_folder_whatever_it_is_called(folder, file, told, tmp_path, capsys):
+    rows = tmp_path / folder / file
+    rows.parent.mkdir()
+    rows.write_text("age\n1\n")
+    assert main(["synthesize", str(rows.parent), "--separator", ";", "-o", str(tmp_path)]) == 2
+    assert ("plays no part in Parquet" in capsys.readouterr().err) == told
+
+
 @pytest.mark.skipif(os.name != "posix", reason="there are no such files")
 def test_what_is_no_file_is_not_replaced(tmp_path, capsys):
     """A pipe that somebody reads from would be gone, and a file in its place."""
