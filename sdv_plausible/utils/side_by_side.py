@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, wait
 from typing import TypeVar
 
 Task = TypeVar("Task")
@@ -17,7 +17,8 @@ def in_turn(
     """Results in the order of the tasks, of which at most ``ahead`` are under way at a time.
 
     Tasks are made by whoever asks for results: what they raise ends the whole, as what ``make`` raises does,
-    and tasks that have not begun are left.
+    and tasks that have not begun are left. Those that have are waited for: they may write into a folder that
+    is to be removed.
     """
     under_way: deque[Future[Result]] = deque()
     try:
@@ -30,3 +31,4 @@ def in_turn(
     finally:
         for future in under_way:
             future.cancel()
+        wait(under_way)
