@@ -72,7 +72,7 @@ def add_spelling(command: argparse.ArgumentParser, *tables: str) -> None:
 def check_spelling(options: argparse.Namespace) -> None:
     """Refuse what is said of CSV files where no table is one."""
     known = (getattr(options, name, None) for name in getattr(options, "tables", ()))
-    paths = (one for path in known for one in (path if isinstance(path, list) else [path]))
+    paths = (one for path in known for one in (_files(path) if isinstance(path, list) else [path]))
     files = [path for path in paths if path is not None and not _is_ours(options, path)]
     if (given := how(options, *HOW_READ)) and all(map(_is_parquet, files)):
         name, mark = next(iter(given.items()))
@@ -149,7 +149,7 @@ def check_nothing_read_is_written(options: argparse.Namespace, *more: Path) -> N
     read = [
         (name, Path(one))
         for name, value in vars(options).items()
-        for one in (value if isinstance(value, list) else [value])
+        for one in _all_named(value)
         if name not in dict(outputs) and one and isinstance(one, (str, Path))
     ]
     for number, (name, output) in enumerate(written):
@@ -161,6 +161,13 @@ def check_nothing_read_is_written(options: argparse.Namespace, *more: Path) -> N
                     f"{name} ({output}) and {what} ({other}) are the same file, and one would destroy the "
                     "other; choose another name"
                 )
+
+
+def _all_named(value: Any) -> Sequence[Any]:
+    """What was given for an option; of a table in parts also every file of a folder or a pattern."""
+    if not isinstance(value, list):
+        return [value]
+    return [*value, *_files([one for one in value if isinstance(one, Path)])]
 
 
 def check_output(
@@ -286,6 +293,11 @@ def each_of(path: Any) -> list[Path]:
     from sdv_plausible.sources.named_files import files_of
 
     return [path] if _is_one(path) else files_of(path)
+
+
+def _files(given: Sequence[Path]) -> list[Path]:
+    """All files of several paths, folders and patterns; also what is not there."""
+    return [file for one in given for file in each_of(one)]
 
 
 def marks_of(options: argparse.Namespace, path: Any) -> dict[str, Any]:

@@ -17,7 +17,8 @@ def in_turn(
     """Results in the order of the tasks, of which at most ``ahead`` are under way at a time.
 
     Tasks are made by whoever asks for results: what they raise ends the whole, as what ``make`` raises does,
-    and tasks that have not begun are left; those that have are waited for.
+    and tasks that have not begun are left. Those that have are waited for: they may write into a folder that
+    is to be removed.
     """
     under_way: deque[Future[Result]] = deque()
     try:
@@ -28,4 +29,4 @@ def in_turn(
         while under_way:
             yield under_way.popleft().result()
     finally:
-        wait([future for future in under_way if not future.cancel()])  # nothing is done once this has ended
+        wait([future for future in under_way if not future.cancel()])

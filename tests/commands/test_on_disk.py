@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,30 @@ def test_a_file_in_a_folder_that_is_written_to(tmp_path, capsys):
     assert main(words) == 2
     assert "audit.json) are the same file" in capsys.readouterr().err
     assert declared.read_text() == "{}"
+
+
+@pytest.mark.parametrize("data", ["rows", "rows/*.csv"])
+@pytest.mark.parametrize("output", ["-o", "--ledger"])
+def test_a_file_that_a_folder_or_a_pattern_names(data, output, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("rows").mkdir()
+    rows = Path("rows", "precious.csv")
+    rows.write_text("age\n1\n")
+    named = {"-o": "new.csv", output: str(rows)}
+    assert main(["synthesize", data, "--overwrite", *chain(*named.items())]) == 2
+    assert "are the same file, and one would destroy the other" in capsys.readouterr().err
+    assert rows.read_text() == "age\n1\n"
+
+
+@pytest.mark.parametrize(
+    ("folder", "file", "told"), [("d", "a.parquet", True), ("d.parquet", "a.csv", False)]
+)
+def test_marks_are_of_the_files_in_a_folder_whatever_it_is_called(folder, file, told, tmp_path, capsys):
+    rows = tmp_path / folder / file
+    rows.parent.mkdir()
+    rows.write_text("age\n1\n")
+    assert main(["synthesize", str(rows.parent), "--separator", ";", "-o", str(tmp_path)]) == 2
+    assert ("plays no part in Parquet" in capsys.readouterr().err) == told
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no such files")

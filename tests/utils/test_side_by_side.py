@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from threading import Event, Timer
 from time import sleep
 
 import pytest
@@ -70,3 +70,24 @@ def test_an_error_leaves_what_has_not_begun() -> None:
         with pytest.raises(KeyError, match="broken"):
             list(results)
     assert len(begun) < 12
+
+
+def test_an_error_is_told_when_nothing_runs_any_more() -> None:
+    """Executors outlive a pass, and its folder of rows would be removed under the hands of a task."""
+    has_begun, goes_on, ended = Event(), Event(), []
+
+    def tasks() -> Iterator[int]:
+        yield 0
+        has_begun.wait(10)
+        Timer(0.3, goes_on.set).start()
+        raise KeyError("broken")
+
+    def make(task: int) -> None:
+        has_begun.set()
+        goes_on.wait(10)
+        ended.append(task)
+
+    with ThreadPoolExecutor(1) as executor:
+        with pytest.raises(KeyError, match="broken"):
+            list(in_turn(executor, make, tasks(), 9))
+        assert ended == [0]
