@@ -6,12 +6,12 @@ import argparse
 import os
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
-from glob import has_magic
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sdv_plausible.commands.named_tables import all_named, each_of, every_file, is_one
 from sdv_plausible.privacy.checks import one_of
 from sdv_plausible.privacy.neighbours import Person
 from sdv_plausible.utils.whole_files import write_whole
@@ -72,7 +72,7 @@ def add_spelling(command: argparse.ArgumentParser, *tables: str) -> None:
 def check_spelling(options: argparse.Namespace) -> None:
     """Refuse what is said of CSV files where no table is one."""
     known = (getattr(options, name, None) for name in getattr(options, "tables", ()))
-    paths = (one for path in known for one in (_files(path) if isinstance(path, list) else [path]))
+    paths = (one for path in known for one in (every_file(path) if isinstance(path, list) else [path]))
     files = [path for path in paths if path is not None and not _is_ours(options, path)]
     if (given := how(options, *HOW_READ)) and all(map(_is_parquet, files)):
         name, mark = next(iter(given.items()))
@@ -111,25 +111,12 @@ def _table(given: list[Path]) -> Path | tuple[Path, ...]:
     from sdv_plausible.sources.named_files import files_of
 
     path = given[0]
-    if len(given) == 1 and _is_one(path):
+    if len(given) == 1 and is_one(path):
         if not path.is_file():
             raise UsageError(f"data: there is no file {path}")
         return path
     files_of(given)  # which says what is not there
     return path if len(given) == 1 else tuple(given)
-
-
-def _is_one(path: Any) -> bool:
-    """Whether one file is named, which may not be there."""
-    return isinstance(path, Path) and (path.is_file() or not (path.is_dir() or has_magic(str(path))))
-
-
-def is_in_parts(options: argparse.Namespace) -> bool:
-    """Whether the table need not fit in memory: several files, a large one, or codes have a folder."""
-    from sdv_plausible.table.files.text_files import is_large
-
-    is_asked = getattr(options, "scratch", None) is not None
-    return is_asked or not _is_one(options.data) or is_large(options.data)
 
 
 def check_outputs(options: argparse.Namespace, endings: Sequence[str] = (".csv", ".parquet")) -> None:
@@ -149,7 +136,7 @@ def check_nothing_read_is_written(options: argparse.Namespace, *more: Path) -> N
     read = [
         (name, Path(one))
         for name, value in vars(options).items()
-        for one in _all_named(value)
+        for one in all_named(value)
         if name not in dict(outputs) and one and isinstance(one, (str, Path))
     ]
     for number, (name, output) in enumerate(written):
@@ -161,13 +148,6 @@ def check_nothing_read_is_written(options: argparse.Namespace, *more: Path) -> N
                     f"{name} ({output}) and {what} ({other}) are the same file, and one would destroy the "
                     "other; choose another name"
                 )
-
-
-def _all_named(value: Any) -> Sequence[Any]:
-    """What was given for an option; of a table in parts also every file of a folder or a pattern."""
-    if not isinstance(value, list):
-        return [value]
-    return [*value, *_files([one for one in value if isinstance(one, Path)])]
 
 
 def check_output(
@@ -286,18 +266,6 @@ def files_of(options: argparse.Namespace, path: Path | None = None) -> Files:
 
     path = path or options.data
     return Files(path, **marks_of(options, path))
-
-
-def each_of(path: Any) -> list[Path]:
-    """All files that are named, of which the first has the header."""
-    from sdv_plausible.sources.named_files import files_of
-
-    return [path] if _is_one(path) else files_of(path)
-
-
-def _files(given: Sequence[Path]) -> list[Path]:
-    """All files of several paths, folders and patterns; also what is not there."""
-    return [file for one in given for file in each_of(one)]
 
 
 def marks_of(options: argparse.Namespace, path: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.looking import recorder
+from sdv_plausible.commands.named_tables import each_of, is_in_parts
 from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
 from sdv_plausible.commands.speaking import say, steps, to_holder
 from sdv_plausible.commands.undeclared import FoundTypes, columns_of, spelling
@@ -158,7 +159,7 @@ def fitted(
     known, given_domain = dict(known or {}), options.domain
     on_disk.check_there(options, "public")
     if options.public is not None and any(
-        on_disk.is_same(options.public, file) for file in on_disk.each_of(options.data)
+        on_disk.is_same(options.public, file) for file in each_of(options.data)
     ):
         raise on_disk.UsageError(
             f"--public ({options.public}) is the table to be protected: leave it out, or name a published one"
@@ -177,7 +178,7 @@ def fitted(
     (check or type(synth).plan)(synth)
     synth.record = recorder(given_domain)
     options.rows_were_read = True
-    in_parts = on_disk.is_in_parts(options)
+    in_parts = is_in_parts(options)
     rows = on_disk.files_of(options) if in_parts else on_disk.read(options, columns.types)
     begin()
     synth.fit(rows, **({} if options.scratch is None else {"scratch": options.scratch}))

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sdv_plausible.commands.named_tables import is_in_parts
 from sdv_plausible.commands.on_disk import (
     HOW_SPELLED,
     UsageError,
     declared_types,
     how,
     in_order,
-    is_in_parts,
     metadata_and_detected,
     names_of,
 )

@@ -23,6 +23,7 @@ ELSEWHERE = {
         f"commands/{name}.py": "a face: tests/integration/test_cli.py, or the test of what it calls"
         for name in ("app", "demo", "registry", "synthesize", "types")
     },
+    "commands/named_tables.py": "several files on the command line: tests/fit/test_fit_parts.py",
     "models/registered.py": "models in files: tests/release/file/test_release_file_models.py",
     "questions/door.py": "the door, through what is asked of it: test_queryable.py",
     **{
