@@ -72,7 +72,7 @@ def add_spelling(command: argparse.ArgumentParser, *tables: str) -> None:
 def check_spelling(options: argparse.Namespace) -> None:
     """Refuse what is said of CSV files where no table is one."""
     known = (getattr(options, name, None) for name in getattr(options, "tables", ()))
-    paths = (one for path in known for one in (_files(path) if isinstance(path, list) else [path]))
+    paths = (one for path in known for one in _all_named(path))
     files = [path for path in paths if path is not None and not _is_ours(options, path)]
     if (given := how(options, *HOW_READ)) and all(map(_is_parquet, files)):
         name, mark = next(iter(given.items()))
@@ -161,13 +161,6 @@ def check_nothing_read_is_written(options: argparse.Namespace, *more: Path) -> N
                     f"{name} ({output}) and {what} ({other}) are the same file, and one would destroy the "
                     "other; choose another name"
                 )
-
-
-def _all_named(value: Any) -> Sequence[Any]:
-    """What was given for an option; of a table in parts also every file of a folder or a pattern."""
-    if not isinstance(value, list):
-        return [value]
-    return [*value, *_files([one for one in value if isinstance(one, Path)])]
 
 
 def check_output(
@@ -295,9 +288,11 @@ def each_of(path: Any) -> list[Path]:
     return [path] if _is_one(path) else files_of(path)
 
 
-def _files(given: Sequence[Path]) -> list[Path]:
-    """All files of several paths, folders and patterns; also what is not there."""
-    return [file for one in given for file in each_of(one)]
+def _all_named(value: Any) -> list[Any]:
+    """What was given for an option; for folders and patterns their files."""
+    if not isinstance(value, list):
+        return [value]
+    return [one for given in value for one in (each_of(given) if isinstance(given, Path) else [given])]
 
 
 def marks_of(options: argparse.Namespace, path: Any) -> dict[str, Any]:
