@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from glob import has_magic
 from pathlib import Path
 from typing import Any
@@ -21,16 +20,11 @@ def each_of(path: Any) -> list[Path]:
     return [path] if is_one(path) else files_of(path)
 
 
-def every_file(given: Sequence[Path]) -> list[Path]:
-    """All files of several paths, folders and patterns; also what is not there."""
-    return [file for one in given for file in each_of(one)]
-
-
-def all_named(value: Any) -> Sequence[Any]:
-    """What was given for an option; of a table in parts also every file of a folder or a pattern."""
+def all_named(value: Any) -> list[Any]:
+    """What was given for an option; for folders and patterns their files."""
     if not isinstance(value, list):
         return [value]
-    return [*value, *every_file([one for one in value if isinstance(one, Path)])]
+    return [one for given in value for one in (each_of(given) if isinstance(given, Path) else [given])]
 
 
 def is_in_parts(options: argparse.Namespace) -> bool:

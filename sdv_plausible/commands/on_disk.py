@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sdv_plausible.commands.named_tables import all_named, each_of, every_file, is_one
+from sdv_plausible.commands.named_tables import all_named, each_of, is_one
 from sdv_plausible.privacy.checks import one_of
 from sdv_plausible.privacy.neighbours import Person
 from sdv_plausible.utils.whole_files import write_whole
@@ -72,7 +72,7 @@ def add_spelling(command: argparse.ArgumentParser, *tables: str) -> None:
 def check_spelling(options: argparse.Namespace) -> None:
     """Refuse what is said of CSV files where no table is one."""
     known = (getattr(options, name, None) for name in getattr(options, "tables", ()))
-    paths = (one for path in known for one in (every_file(path) if isinstance(path, list) else [path]))
+    paths = (one for path in known for one in all_named(path))
     files = [path for path in paths if path is not None and not _is_ours(options, path)]
     if (given := how(options, *HOW_READ)) and all(map(_is_parquet, files)):
         name, mark = next(iter(given.items()))

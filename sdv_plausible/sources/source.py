@@ -24,7 +24,7 @@ from sdv_plausible.table.files.storage import with_texts
 
 PART_ROWS = 1 << 19
 PART_CELLS = 12 * PART_ROWS  # as doubles some 50 MB
-SHARES = 4  # of the pieces, for each process: so that they end together
+SHARES = 16  # of the pieces, for each worker: they end together, and soon after an interrupt
 T = TypeVar("T")
 
 

@@ -141,7 +141,7 @@ def _completed(
 # table, not once for each small one; sums of whole numbers are exact, whatever their order.
 
 LARGEST = (1 << 16) - 1  # cells of a large table: keys are of two bytes, and it stays in a core's cache
-MOST_CELLS = 1 << 24  # of all large tables together
+MOST_CELLS = 1 << 23  # of all large tables together: 67 MB, in every worker and in what waits to be added
 ROWS_PER_CELL = 8  # fewer rows for a cell, and adding up cells costs more than counting rows
 FEWEST_ROWS = 1 << 15  # tables of fewer rows are counted one by one
 MOST_CHOICES = 2_000_000  # sets times columns: beyond, choosing what to count takes longer than counting

@@ -269,3 +269,13 @@ def test_what_a_folder_holds_beside_tables_is_read_or_refused(tmp_path: Path, ot
     else:
         with pytest.raises(ValueError, match=r"no CSV or Parquet file, by its ending.*pattern"):
             files_of(tmp_path)
+
+
+@pytest.mark.parametrize("cells", [[None, None], ["no number", None]])
+def test_numbers_that_are_all_missing_are_stored_as_numbers(cells: list[str | None]) -> None:
+    """As those of any other part: rows of people are put together where their storage is one."""
+    pa = pytest.importorskip("pyarrow")
+    types = column_types({"age": {"sdtype": "numerical"}})
+    source = open_source(pa.table({"age": pa.array(cells, pa.string())}), types)
+    (part,) = source.parts(["age"])
+    assert part["age"].dtype == source.empty(["age"])["age"].dtype == float

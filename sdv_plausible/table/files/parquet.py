@@ -175,7 +175,7 @@ def _spread(cells: Any, column: ColumnType, spelling: Spelling, *, categories: b
     distinct = _by_text([*as_objects(coded.dictionary), None], column, spelling).to_numpy()
     where = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
     number_of, values = pd.factorize(distinct)  # missing is -1
-    if categories and all(isinstance(value, str) for value in values):
+    if categories and distinct.dtype == object and all(isinstance(value, str) for value in values):
         kind = pd.CategoricalDtype(pd.Index(values, dtype=object))
         small = number_of.astype(np.min_scalar_type(-len(values) - 1))
         return pd.Series(pd.Categorical.from_codes(small.take(where), dtype=kind, validate=False))
