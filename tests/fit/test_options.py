@@ -52,7 +52,7 @@ ARGUMENTS = (
     "domain", "types", "undeclared", "max_bins", "person", "neighbours", "budget", "rules", "public",
     "random_state",
 )  # fmt: skip
-OF_SOURCES = ("source", "table_name", "rows", "scratch", "progress", "allow_no_claim")
+OF_SOURCES = ("source", "table_name", "rows", "scratch", "workers", "progress", "allow_no_claim")
 WITHOUT_OPTION = (  # what says them
     "metadata",
     "domain",  # --domain
