@@ -25,6 +25,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -50,16 +51,19 @@ from sdv_plausible.sources.source import LocalSource
 
 RESULTS, PICTURE = (Path(__file__).with_name(name) for name in ("results_scale.jsonl", "scale.png"))
 FILE_ROWS, BATCH, PASSES = 1_000_000, 1 << 19, 8
+DIFFERENT = 10  # files; more are copies of them
 BEFORE = "fit kept before"
 
 
 def write_rows(folder: Path, rows: int) -> None:
-    """Simulated rows, a file for each million."""
+    """Simulated rows, a file for each million; beyond ten million the same again."""
     folder.mkdir(parents=True, exist_ok=True)
     for i, start in enumerate(range(0, rows, FILE_ROWS)):
         path = folder / f"rows-{i:05d}.parquet"
-        if not path.exists():
+        if not path.exists() and i < DIFFERENT:
             census_like(min(FILE_ROWS, rows - start), i).to_parquet(path, index=False, row_group_size=BATCH)
+        elif not path.exists():
+            shutil.copyfile(folder / f"rows-{i % DIFFERENT:05d}.parquet", path)
 
 
 def write_wide(folder: Path, rows: int) -> None:
