@@ -102,7 +102,13 @@ SOURCES: dict[str, dict[str, Any]] = {
     },
     "private": {"domain": None, "epsilon": 4.0, "delta": 1e-6, "max_bins": 20},
     "seeds": {"model": "independent", "omega": 5, "k": 2, "epsilon0": 2.0, "split": (0.3, 0.3, 0.4)},
-    "words": {"model": "independent", "locales": ["en_GB"], "table_name": "people", "rows": 150},
+    "words": {
+        "model": "independent",
+        "locales": ["en_GB"],
+        "table_name": "people",
+        "rows": 150,
+        "workers": 3,
+    },
 }
 
 
