@@ -145,7 +145,7 @@ MOST_CELLS = 1 << 23  # of all large tables together: 67 MB, in every worker and
 ROWS_PER_CELL = 8  # fewer rows for a cell, and adding up cells costs more than counting rows
 FEWEST_ROWS = 1 << 15  # tables of fewer rows are counted one by one
 MOST_CHOICES = 2_000_000  # sets times columns: beyond, choosing what to count takes longer than counting
-KEYS_AT_ONCE = 1 << 14  # rows whose keys are in the cache while they are made
+KEYS_AT_ONCE = 1 << 17  # rows whose keys are made: in the cache, and many enough for threads not to wait
 
 
 def is_worthwhile(num_rows: int, num_sets: int, num_digits: int) -> bool:
@@ -183,9 +183,9 @@ class Covering:
 
     def counts(self, digits: Sequence[npt.NDArray[np.integer]], num_rows: int) -> Iterator[Counts]:
         """Count the records of each combination of digits, block after block."""
-        keys = np.empty(num_rows, dtype=np.intp)
+        keys, room = np.empty(num_rows, dtype=np.intp), np.empty((2, min(num_rows, KEYS_AT_ONCE)))
         for block, _ in self.blocks:
-            yield _counted(digits, self.bases, block, keys)
+            yield _counted(digits, self.bases, block, keys, room)
 
     def tables(self, counts: Iterable[Counts]) -> Iterator[tuple[int, Counts]]:
         """Which of the sets, and its table, of the shape of its bases; every set comes once, in any order."""
@@ -230,11 +230,12 @@ def _counted(
     bases: Sequence[int],
     block: Sequence[int],
     keys: npt.NDArray[np.intp],
+    room: npt.NDArray[np.float64],
 ) -> Counts:
     """Counts of one large set; its keys are made a few rows at a time, in the fewest bytes."""
     shape = tuple(bases[j] for j in block)
     cells = math.prod(shape)
-    small = np.empty((2, KEYS_AT_ONCE), dtype=np.min_scalar_type(cells))
+    small = room.view(np.min_scalar_type(cells))
     for start in range(0, len(keys), KEYS_AT_ONCE):
         rows = slice(start, start + KEYS_AT_ONCE)
         here, digit = small[:, : len(keys[rows])]
