@@ -351,13 +351,13 @@ def plot() -> None:
 
     found = results()[lambda lines: lines["columns"] == 11].sort_values("rows")
     figure, (time_, memory) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
-    for task in TASKS:
+    for task in ("read", "pairs", BEFORE, "fit", "fit kept", "fit kept 2", "dask 1", "sample", "ints"):
         of_task = found[found["task"] == task]
         for axes, column in ((time_, "cpu"), (memory, "gigabytes")):
             axes.plot(of_task["rows"], of_task[column], marker="o", label=task)
     time_.set(xscale="log", yscale="log", xlabel="rows of 11 columns", ylabel="CPU seconds")
     memory.set(xscale="log", ylim=(0, 2), xlabel="rows of 11 columns", ylabel="peak memory, GB")
-    time_.legend(fontsize=8)
+    memory.legend(fontsize=8, ncols=2, loc="upper left")
     figure.savefig(PICTURE, dpi=110)
 
 
