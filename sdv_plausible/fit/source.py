@@ -81,7 +81,7 @@ def fit_source(
         As there; the row-by-row tests need all records in memory: refused.
     person : str or Person, optional
         As there: each person's rows are brought together in ``scratch``, which must be given; those of a Dask
-        DataFrame on its cluster, without it.
+        or Spark DataFrame on its cluster, without it.
     table_name : str
         Name of the table in the release.
     rows : int
@@ -91,8 +91,8 @@ def fit_source(
         A folder on a disk of yours for the codes of all rows, a byte or two for each cell, which are removed
         after the fit: cells are then read and coded once, not once for every pass. They are as secret as the
         rows. With ``person`` also for the declared columns of the rows used, some 8 bytes for each cell. What
-        a program that was killed left there, the next fit in the folder removes. Not for a Dask DataFrame:
-        its workers keep the codes.
+        a program that was killed left there, the next fit in the folder removes. Not for a Dask or Spark
+        DataFrame: its workers keep the codes.
     workers : int, optional
         Who read and count a larger table side by side on this machine; by default as many as it has cores. It
         changes no count.

@@ -22,6 +22,8 @@ from sdv_plausible.table.cells.series import plain_cells
 from sdv_plausible.table.files.storage import holds_no_text, with_texts
 
 T = TypeVar("T")
+ADDED_AT_ONCE = 8
+PLACES = 4  # to which rows are dealt, for each partition: several even out
 
 
 class ClusterSource(Source):

@@ -8,7 +8,15 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.sources.clusters import ClusterSource, Told, added, as_read, together
+from sdv_plausible.sources.clusters import (
+    ADDED_AT_ONCE,
+    PLACES,
+    ClusterSource,
+    Told,
+    added,
+    as_read,
+    together,
+)
 from sdv_plausible.sources.shuffled import Choice
 from sdv_plausible.sources.source import Work, quietly
 from sdv_plausible.sources.unchanged import Fingerprint, Made, Unchanged
@@ -16,8 +24,6 @@ from sdv_plausible.sources.unchanged import Fingerprint, Made, Unchanged
 T = TypeVar("T")
 Tasks = Callable[[Any], list[Any]]
 RETRIES = 3
-ADDED_AT_ONCE = 8
-PLACES = 4  # to which rows are dealt, for each partition: several even out
 
 
 class DaskSource(ClusterSource):

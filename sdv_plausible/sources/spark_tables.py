@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.sources.clusters import ClusterSource, Told, added
+from sdv_plausible.sources.clusters import ADDED_AT_ONCE, PLACES, ClusterSource, Told, added
 from sdv_plausible.sources.raw_columns import Rows
 from sdv_plausible.sources.shuffled import Choice
 from sdv_plausible.sources.source import PART_ROWS, SourceError, Work, quietly
@@ -31,8 +31,6 @@ Pairing = Callable[[Iterator[Any]], Pairs]
 """From Arrow's batches of a partition to such pairs."""
 ROWS = "number long, pickled binary"
 PARTS_OF_PARTITION = 1 << 12  # numbers of parts have 32 bits: a million partitions
-ADDED_AT_ONCE = 8
-PLACES = 4  # to which rows are dealt, for each partition: several even out
 
 
 class SparkSource(ClusterSource):

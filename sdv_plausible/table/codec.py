@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -143,12 +144,16 @@ class ColumnCodec:
         self._lower = np.asarray(attribute.lower, dtype=number)
         self._upper = np.asarray(attribute.upper, dtype=number)
         self._wide = self._lower < self._upper
-        self._steps = Steps(self._lower if attribute.kind == "datetime" else self._lower.astype(float))
         self._values = np.empty(len(attribute.values) + 1, dtype=object)
         self._values[:-1] = list(attribute.values)
         self._values[-1] = np.nan
         first = len(attribute.lower)  # values of a number are texts, and come after its bins
         self._code_of = {canonical(value): first + i for i, value in enumerate(attribute.values)}
+
+    @cached_property
+    def _steps(self) -> Steps:
+        """Where bins begin: who decodes has no need of it."""
+        return Steps(self._lower if self.attribute.kind == "datetime" else self._lower.astype(float))
 
     def numbers(self, column: pd.Series[Any]) -> np.ndarray:
         """Floats, or nanoseconds as int64; missing and unreadable as NaN or the smallest int64."""

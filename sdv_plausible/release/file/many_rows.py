@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import pickle
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import pandas as pd
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.file.sampling import PART_ROWS, sample_table
+from sdv_plausible.utils.side_by_side import in_turn
 from sdv_plausible.utils.whole_files import part_folder
 
 AHEAD = 4  # parts that are under way at a time, at least; twice the workers is enough for two
@@ -77,19 +77,13 @@ def _received(sent: bytes) -> Call:
     return Call(*pickle.loads(sent))
 
 
-def in_turn(call: Call, make: Callable[[Call, int], Any], executor: Executor | None) -> Iterator[Any]:
+def made(call: Call, make: Callable[[Call, int], Any], executor: Executor | None) -> Iterator[Any]:
     """Make all parts in order, a few ahead of the one that is wanted where there are workers."""
+    numbers = range(len(call))
     if executor is None:
-        yield from (make(call, number) for number in range(len(call)))
-        return
-    under_way: deque[Future[Any]] = deque()
+        return (make(call, number) for number in numbers)
     ahead = max(AHEAD, 2 * int(getattr(executor, "_max_workers", 0) or 0))
-    for number in range(len(call)):
-        under_way.append(executor.submit(make, call, number))
-        if len(under_way) == ahead:
-            yield under_way.popleft().result()
-    while under_way:
-        yield under_way.popleft().result()
+    return in_turn(executor, partial(make, call), numbers, ahead)
 
 
 def write_parts(call: Call, folder: Path, executor: Executor | None) -> list[Path]:
@@ -100,7 +94,7 @@ def write_parts(call: Call, folder: Path, executor: Executor | None) -> list[Pat
     with part_folder(folder.parent) as hidden:
         whole = hidden / "parts"
         whole.mkdir()
-        for number, content in enumerate(in_turn(call, Call.parquet, executor)):
+        for number, content in enumerate(made(call, Call.parquet, executor)):
             (whole / f"part-{number:06d}.parquet").write_bytes(content)
         if folder.exists():
             folder.rmdir()
@@ -142,7 +136,7 @@ class ManyRows(ABC):
         DataFrame
             Parts in order.
         """
-        yield from in_turn(Call.of(self._rows_from(), num_rows, rows, random_state), Call.part, executor)
+        yield from made(Call.of(self._rows_from(), num_rows, rows, random_state), Call.part, executor)
 
     def sample_to_parquet(
         self,

@@ -18,7 +18,7 @@ from sdv_plausible import Release
 from sdv_plausible.commands.cli import main
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.file import sampling
-from sdv_plausible.release.file.many_rows import Call, in_turn
+from sdv_plausible.release.file.many_rows import Call, made
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_few_parts_are_under_way() -> None:
     call = Call({}, 1000, 10, Coins.from_seed(0))
 
     def taken() -> Iterator[int]:
-        for number in in_turn(call, lambda _, number: number, Counting()):
+        for number in made(call, lambda _, number: number, Counting()):
             Counting.open -= 1
             yield number
 
