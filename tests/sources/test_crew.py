@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +18,18 @@ from test_coded import DOMAIN, NAMES, SETS
 from sdv_plausible import fit_source
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.counts import shape
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources import crew
 from sdv_plausible.sources.bounded import bounded
-from sdv_plausible.sources.coded import Coder, SourceCounts
+from sdv_plausible.sources.coded import Coder, SourceCounts, Tables
 from sdv_plausible.sources.crew import Crew
 from sdv_plausible.sources.kept import keep_codes
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import FrameSource, LocalSource, Source
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.persons import name_hash
+from sdv_plausible.utils import counting
 
 FRAME = table(900)
 CODER = Coder(DOMAIN, RuleSet(), Coins.from_seed(1))
@@ -48,6 +52,54 @@ def test_three_workers_count_as_one(engine: str, kept: bool, tmp_path: Path) -> 
     one = tables(source, tmp_path / "one", kept=kept)
     source.crew = Crew(3)
     assert tables(source, tmp_path / "three", kept=kept) == one
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Work: rows of every part."""
+
+    def count(self, part: pd.DataFrame, number: int) -> list[int]:
+        return [len(part)]
+
+    def merge(self, one: list[int], other: list[int]) -> list[int]:
+        return one + other
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_parts_are_bounded_in_cells(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of many columns has fewer rows in a part: memory is what is bounded. Dask's parts are the user's."""
+    monkeypatch.setattr("sdv_plausible.table.files.csv_files.BLOCK", 10)
+    types = column_types(DECLARED, COLUMNS)
+    sizes = []
+    for cells in (10**9, 60 * len(types)):
+        monkeypatch.setattr("sdv_plausible.sources.opening.PART_CELLS", cells)
+        folder = tmp_path / str(cells)
+        folder.mkdir()
+        source = open_source(held(engine, FRAME, folder), types)
+        sizes.append(max(source.total(Sizes(), ["age"])))
+    assert sizes[0] > 60
+    assert sizes[1] <= 60 or engine.startswith("dask")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_travels_is_no_more_than_what_was_asked(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other processes send tables of the sets; of this one's threads the larger ones are added, as is faster."""
+    monkeypatch.setattr(counting, "FEWEST_ROWS", 1)
+    source = open_source(held(engine, FRAME, tmp_path), column_types(DECLARED, COLUMNS), PIECES)
+    found, honest = [], Tables.count
+    monkeypatch.setattr(Tables, "count", lambda *given: found.append(honest(*given)) or found[-1])
+    if source.on_cluster:  # in this process, to see what its tasks give
+        monkeypatch.setattr(source, "total", lambda work, names: work.count(FRAME, 0))
+    counts = SourceCounts(source, CODER, NAMES)
+    source.crew = Crew(1)
+    rows = counts.num_rows()
+    list(counts.tables(SETS))
+    asked = sorted(math.prod(shape(axes)) for axes in SETS)
+    travelled = sorted(table.size for table in found[-1][1])
+    assert rows == len(FRAME)
+    assert (travelled == asked) is (source.counts_travel is True)
 
 
 def test_cells_of_a_csv_file_are_read_by_processes_that_never_run_the_users_program(tmp_path: Path) -> None:
