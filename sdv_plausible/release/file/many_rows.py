@@ -19,7 +19,6 @@ import pandas as pd
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.file.sampling import PART_ROWS, sample_table
-from sdv_plausible.utils.side_by_side import in_turn
 from sdv_plausible.utils.whole_files import part_folder
 
 AHEAD = 4  # parts that are under way at a time, at least; twice the workers is enough for two
@@ -82,6 +81,8 @@ def made(call: Call, make: Callable[[Call, int], Any], executor: Executor | None
     numbers = range(len(call))
     if executor is None:
         return (make(call, number) for number in numbers)
+    from sdv_plausible.utils.side_by_side import in_turn  # where there are workers
+
     ahead = max(AHEAD, 2 * int(getattr(executor, "_max_workers", 0) or 0))
     return in_turn(executor, partial(make, call), numbers, ahead)
 
