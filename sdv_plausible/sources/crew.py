@@ -14,7 +14,6 @@ import pandas as pd
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.utils.side_by_side import in_turn
 
-FEW = 8  # shares that are counted before a process has started, and more for none
 AHEAD = 2  # shares that wait for a process: what is held of the rows is bounded
 IDLE = 60  # seconds after which a process ends that nobody asks, such as after the fit
 
@@ -66,9 +65,16 @@ class Crew:
         return cls(int(workers))
 
     def counted(
-        self, work: Any, shares: Iterator[Sequence[Piece]], *, in_processes: bool
+        self, work: Any, shares: Iterator[Sequence[Piece]], *, processes_after: int | None = None
     ) -> Iterator[tuple[Any, int]]:
         """Counts of every share of the pieces, in order, and its rows.
+
+        Parameters
+        ----------
+        work, shares
+            What is counted, and where.
+        processes_after : int, optional
+            Shares that are counted before a process has started, and more for none; threads by default.
 
         Raises
         ------
@@ -77,11 +83,9 @@ class Crew:
         """
         from multiprocessing import current_process
 
-        if self.workers == 1 or (in_processes and current_process().daemon):  # which may start none
-            yield from (_counted(work, share) for share in shares)
-            return
-        if in_processes and not self._has_started:
-            yield from (_counted(work, share) for share in islice(shares, FEW))
+        in_processes = processes_after is not None and not current_process().daemon  # which may start none
+        here = None if self.workers == 1 else 0 if self._has_started or not in_processes else processes_after
+        yield from (_counted(work, share) for share in islice(shares, here))
         if (share := next(shares, None)) is None:
             return
         self._has_started = True

@@ -25,6 +25,10 @@ from sdv_plausible.table.files.storage import with_texts
 PART_ROWS = 1 << 19
 PART_CELLS = 12 * PART_ROWS  # as doubles some 50 MB
 SHARES = 16  # of the pieces, for each worker: they end together, and soon after an interrupt
+FEW = 8  # shares that are counted while processes might start for nothing
+MANY = (
+    64  # parts, beyond which processes, that wait for no lock, save more than the seconds they take to start
+)
 T = TypeVar("T")
 
 
@@ -159,22 +163,26 @@ class LocalSource(Source):
         """
         found, rows = work.count(self.empty(names), 0), 0
         with tqdm(unit=" rows", unit_scale=True, disable=not self.progress, leave=False) as bar:
-            shares, elsewhere = self._shares(names), self.counts_travel
-            for counts, read in self.crew.counted(work, shares, in_processes=elsewhere):
+            shares, after = self._shares(names)
+            for counts, read in self.crew.counted(work, shares, processes_after=after):
                 found = found if counts is None else work.merge(found, counts)
                 rows += read
                 bar.update(read)
         self.unchanged.check([rows])
         return found
 
-    def _shares(self, names: Sequence[str]) -> Iterator[Sequence[Piece]]:
-        """Pieces that are counted together: one, or where they are places, a few for each process."""
+    def _shares(self, names: Sequence[str]) -> tuple[Iterator[Sequence[Piece]], int | None]:
+        """Pieces that are counted together, and after how many of these processes pay, and not threads.
+
+        One piece, or where they are places, a few for each worker.
+        """
         pieces = self.pieces(names)
         if not self.pieces_are_places:
-            return ([piece] for piece in pieces)
+            return ([piece] for piece in pieces), FEW if self.counts_travel else None
         places = list(pieces)
         size = max(len(places) // (SHARES * self.crew.workers), 1)
-        return (places[i : i + size] for i in range(0, len(places), size))
+        shares = (places[i : i + size] for i in range(0, len(places), size))
+        return shares, 0 if len(places) >= MANY else None
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
 import subprocess
 import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -20,7 +22,8 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import shape
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources import crew
+from sdv_plausible.sources import crew, found_files
+from sdv_plausible.sources import source as source_module
 from sdv_plausible.sources.bounded import bounded
 from sdv_plausible.sources.coded import Coder, SourceCounts, Tables
 from sdv_plausible.sources.crew import Crew
@@ -102,26 +105,50 @@ def test_what_travels_is_no_more_than_what_was_asked(
     assert (travelled == asked) is (source.counts_travel is True)
 
 
-def test_cells_of_a_csv_file_are_read_by_processes_that_never_run_the_users_program(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_processes_that_count_never_run_the_users_program(kind: str, tmp_path: Path) -> None:
     """A program without "if __name__ == '__main__'" is run once; its fit is the one of a single core."""
     FRAME.to_csv(tmp_path / "rows.csv", index=False)
+    FRAME.to_parquet(tmp_path / "rows.parquet", row_group_size=100)
+    (tmp_path / "scratch").mkdir()
     program = tmp_path / "program.py"
     program.write_text(
         "import sys\n"
         "from sdv_plausible import fit_source\n"
-        "from sdv_plausible.sources import crew, found_files\n"
+        "from sdv_plausible.sources import found_files, source\n"
         "from sdv_plausible.table.files import csv_files\n"
         "print('once')\n"
-        "crew.FEW, found_files.TEXT_ROWS, csv_files.BLOCK = 1, 1, 100\n"
+        "source.FEW, source.MANY, found_files.TEXT_ROWS, csv_files.BLOCK = 1, 2, 1, 100\n"
         f"columns, declared = {COLUMNS!r}, {DECLARED!r}\n"
-        "fits = [fit_source('rows.csv', columns, declared, workers=w, random_state=0, allow_no_claim=True)\n"
-        "        for w in (1, 2)]\n"
+        f"fits = [fit_source('rows.{kind}', columns, declared, workers=w, random_state=0, allow_no_claim=True,\n"
+        "                   scratch='scratch', rows=200) for w in (1, 2)]\n"
         "from joblib.externals.loky import get_reusable_executor\n"
         "print(fits[0] == fits[1], len(get_reusable_executor(reuse=True)._processes))\n"
     )
     run = [sys.executable, "-W", "ignore", str(program)]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["once", "True", "2"], done.stderr
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_process_that_may_start_none_counts_by_itself(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fit of the app is one: its threads count."""
+    FRAME.to_csv(tmp_path / "rows.csv", index=False)
+    FRAME.to_parquet(tmp_path / "rows.parquet", row_group_size=100)
+    monkeypatch.setattr(found_files, "TEXT_ROWS", 100)
+    monkeypatch.setattr(source_module, "FEW", 0)
+    monkeypatch.setattr(source_module, "MANY", 2)
+    monkeypatch.setattr(multiprocessing, "current_process", lambda: SimpleNamespace(daemon=True))
+    source = open_source(tmp_path / f"rows.{kind}", column_types(DECLARED, COLUMNS), 100)
+    assert isinstance(source, LocalSource)
+    source.crew = Crew(2)
+    seen: set[int] = set()
+    honest = Sizes.count
+    monkeypatch.setattr(Sizes, "count", lambda *given: seen.add(threading.get_ident()) or honest(*given))
+    assert sum(source.total(Sizes(), ["age"])) == 900
+    assert len(seen) > 1
 
 
 @pytest.mark.parametrize("workers", [1, 3])
