@@ -13,7 +13,7 @@ from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.looking import recorder
 from sdv_plausible.commands.named_tables import each_of, is_in_parts
 from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
-from sdv_plausible.commands.speaking import say, steps, to_holder
+from sdv_plausible.commands.speaking import Steps, say, steps, to_holder
 from sdv_plausible.commands.undeclared import FoundTypes, columns_of, spelling
 from sdv_plausible.fit.options import NAMED, OPTIONS
 from sdv_plausible.table.files.writing import write_table
@@ -147,7 +147,7 @@ def _kept(synth: PlausibleDeniabilitySynthesizer, output: Path, drawn: Sequence[
 
 def fitted(
     options: argparse.Namespace,
-    begin: Callable[[], None],
+    begin: Steps,
     check: Callable[[PlausibleDeniabilitySynthesizer], object] | None = None,
     known: Mapping[str, Any] | None = None,
 ) -> tuple[PlausibleDeniabilitySynthesizer, FoundTypes]:
@@ -176,7 +176,7 @@ def fitted(
     )
     synth.spelling = spelling(options)
     (check or type(synth).plan)(synth)
-    synth.record = recorder(given_domain)
+    synth.record, synth.watch_passes = recorder(given_domain), begin.note
     options.rows_were_read = True
     in_parts = is_in_parts(options)
     rows = on_disk.files_of(options) if in_parts else on_disk.read(options, columns.types)

@@ -7,7 +7,7 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -64,21 +64,32 @@ def to_holder(words: str) -> None:
     write(f"{PROGRAM}: {words}", file=sys.stderr)
 
 
+class Steps:
+    """The step that a command is at, on a terminal."""
+
+    def __init__(self, bar: Any, names: Sequence[str]) -> None:
+        self._bar, self._waiting = bar, iter(names)
+
+    def __call__(self) -> None:
+        """Begin one."""
+        self._bar.set_postfix_str("", refresh=False)
+        self._bar.set_description_str(next(self._waiting), refresh=False)
+        self._bar.update()
+        self._bar.refresh()
+
+    def note(self, words: str) -> None:
+        """Say how far it is."""
+        self._bar.set_postfix_str(words)
+
+
 @contextmanager
-def steps(*names: str) -> Iterator[Callable[[], None]]:
-    """Show on a terminal which step a command is at; nothing in a pipe. Yields what begins one."""
+def steps(*names: str) -> Iterator[Steps]:
+    """Show on a terminal which step a command is at; nothing in a pipe."""
     from tqdm import tqdm
 
-    form = "{desc} (step {n_fmt} of {total_fmt}) {bar} {elapsed}"
-    waiting = iter(names)
+    form = "{desc} (step {n_fmt} of {total_fmt}) {bar} {elapsed}{postfix}"
     with tqdm(total=len(names), disable=None, leave=False, file=sys.stderr, bar_format=form) as bar:
-
-        def begin() -> None:
-            bar.set_description_str(next(waiting), refresh=False)
-            bar.update()
-            bar.refresh()
-
-        yield begin
+        yield Steps(bar, names)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from sdv_plausible.sources.bounded import check_person
 from sdv_plausible.sources.coded import check_places
 from sdv_plausible.sources.crew import Crew
 from sdv_plausible.sources.opening import open_source
+from sdv_plausible.sources.progress import Progress, Tell
 from sdv_plausible.sources.source import PART_ROWS, Source
 from sdv_plausible.sources.source_rows import SourceRows
 from sdv_plausible.table.cells.dates import check_dates
@@ -51,7 +52,7 @@ def shown_in_parts(
     infers: bool = False,
     sdv_sees_rows: bool = False,
     rows: int = PART_ROWS,
-    progress: bool = False,
+    tell: Tell | None = None,
     workers: int | None = None,
 ) -> Iterator[Parts]:
     """Open a table in parts for one fit; no row is read, but for the form of text files that is paid for.
@@ -73,8 +74,8 @@ def shown_in_parts(
             'read_parquet), declare every column, or take "private"',
         )
     refuse_whole(settings.test, learner)
-    table = open_source(source, types, rows, progress=progress)
-    table.crew = Crew.of(workers)
+    table = open_source(source, types, rows)
+    table.crew, table.progress = Crew.of(workers), Progress(tell)
     dates = [name for name, kind in types.items() if kind.sdtype == "datetime"]
     check_dates(table.empty(dates), {name: types[name].datetime_format for name in dates})
     check_person(table, settings.neighbours, scratch)

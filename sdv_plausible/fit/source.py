@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ from sdv_plausible.release.file.schema import Column, TableSchema
 from sdv_plausible.release.file.settings import said, versions_of
 from sdv_plausible.sources.crew import Crew
 from sdv_plausible.sources.opening import open_source
+from sdv_plausible.sources.progress import on_terminal
 from sdv_plausible.sources.source import PART_ROWS
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS
@@ -97,7 +99,7 @@ def fit_source(
         Who read and count a larger table side by side on this machine; by default as many as it has cores. It
         changes no count.
     progress : bool
-        Whether every pass shows how many rows it has read.
+        Whether every pass on this machine shows how many rows it has read, and the most memory so far.
     allow_no_claim : bool
         Whether a release may be made that protects nobody, as with ``random_state``: say so yourself.
 
@@ -152,10 +154,13 @@ def fit_source(
     fit = replace(fit, said=words, side=(*person_entry(settings.neighbours), *side))
     coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
     teller = Teller(partial(told_of_look, domain))
-    with shown_in_parts(
-        source, columns, settings, learner, scratch, is_paid=budget is not None, rows=rows,
-        progress=progress, workers=workers,
-    ) as parts:  # fmt: skip
+    with (
+        on_terminal() if progress else nullcontext() as tell,
+        shown_in_parts(
+            source, columns, settings, learner, scratch, is_paid=budget is not None, rows=rows,
+            tell=tell, workers=workers,
+        ) as parts,
+    ):  # fmt: skip
         _ask(fit.plan().ledger, allow_no_claim=allow_no_claim)
         opened = fit.opened(budget)  # before the first row
         found = fit.run(parts.rows(fit.rules, modelled), opened, coins, teller)

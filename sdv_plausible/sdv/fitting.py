@@ -55,6 +55,8 @@ class FittingSynthesizer(FittedSynthesizer):
     budget: Budget | None = None
     watch: Callable[[PrivacyLedger], object] | None = None
     """Told the ledger after each charge of a fit, before the rows are asked: for its holder; never saved."""
+    watch_passes: Callable[[str], object] | None = None
+    """Told how far a fit of a table in parts is; as ``watch``."""
     spelling = Spelling()
     """How cells of text are written whose types are voted for."""
     record: Note | None = None
@@ -130,7 +132,7 @@ class FittingSynthesizer(FittedSynthesizer):
         assert call is not None
         with shown_in_parts(
             data, types, self._known.settings, self._known.learner, scratch, is_paid=self.budget is not None,
-            infers=self._needs_rows, sdv_sees_rows=self._sdv_sees_rows,
+            infers=self._needs_rows, sdv_sees_rows=self._sdv_sees_rows, tell=self.watch_passes,
         ) as call.parts:  # fmt: skip
             return super().fit(call.parts.source.empty(list(types)))
 
@@ -342,9 +344,7 @@ class FittingSynthesizer(FittedSynthesizer):
             public_entries(*self._public_said)
             + person_entry(self._known.settings.neighbours)
             + side_entries(
-                self.random_state,
-                has_constraints=self._has_constraints,
-                transformers=self._own_transformers,
-                types=self.types,
+                self.random_state, has_constraints=self._has_constraints,
+                transformers=self._own_transformers, types=self.types,
             )
-        )
+        )  # fmt: skip

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sdv_plausible.fit.telling import FitWarning
 
 TRANSIENT = (
-    "budget", "public", "_public_given", "watch", "record",  # the holder's, with paths and rows of theirs
+    "budget", "public", "_public_given", "watch", "watch_passes", "record",  # the holder's: paths, rows
     "_given",  # metadata that the holder may change
     "_charge", "_paid",  # what was done on this machine
     "_taken", "_points",  # of calls

@@ -93,7 +93,8 @@ class ChosenRows(LocalSource):
     pieces_are_places = True
 
     def __init__(self, folder: Path, empty: pd.DataFrame, of: LocalSource, *, unnamed: bool) -> None:
-        super().__init__(of.rows, progress=of.progress)
+        super().__init__(of.rows)
+        self.progress = of.progress
         self._folder, self._empty, self.crew, self.unnamed = folder, empty, of.crew, unnamed
 
     @property

@@ -52,10 +52,9 @@ class ArrowSource(LocalSource):
         rows: int = PART_ROWS,
         *,
         in_order: bool = True,
-        progress: bool = False,
         spelling: Spelling = PLAIN,
     ) -> None:
-        super().__init__(rows, progress=progress)
+        super().__init__(rows)
         self._schema, self._batches, self._types, self.in_order = schema, batches, types, in_order
         self._spelling = spelling
 
@@ -102,7 +101,6 @@ class ParquetSource(ArrowSource):
         types: Mapping[str, ColumnType],
         rows: int = PART_ROWS,
         *,
-        progress: bool = False,
         spelling: Spelling = PLAIN,
     ) -> None:
         import pyarrow as pa
@@ -116,7 +114,7 @@ class ParquetSource(ArrowSource):
                 raise ValueError(
                     f"source: {path} stores its columns otherwise than {paths[0]}: write them alike"
                 )
-        super().__init__(schema, lambda *_: iter(()), types, rows, progress=progress, spelling=spelling)
+        super().__init__(schema, lambda *_: iter(()), types, rows, spelling=spelling)
         self._paths = paths
         self._texts = [name for name in known if pa.types.is_string(schema.field(name).type)]
         self.uneven = _uneven(paths, [one.names for one in schemas])
@@ -200,10 +198,9 @@ class CsvSource(LocalSource):
         types: Mapping[str, ColumnType],
         rows: int = PART_ROWS,
         *,
-        progress: bool = False,
         written: Files | None = None,
     ) -> None:
-        super().__init__(max(min(rows, TEXT_ROWS), 1), progress=progress)
+        super().__init__(max(min(rows, TEXT_ROWS), 1))
         self._paths, self._types, self._written = paths, types, written or Files("")
         # every header: what only a pass would find has been paid for
         headers = [csv_columns(path, declared=types, **self._written.csv) for path in paths[:1]]
@@ -261,7 +258,7 @@ def _uneven(paths: Sequence[Path], headers: Sequence[Sequence[str]]) -> tuple[st
     return tuple(sorted(seldom | (parts - everywhere)))
 
 
-def table_source(table: Any, types: Mapping[str, ColumnType], rows: int, *, progress: bool) -> ArrowSource:
+def table_source(table: Any, types: Mapping[str, ColumnType], rows: int) -> ArrowSource:
     """An Arrow table in memory."""
 
     def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
@@ -269,10 +266,10 @@ def table_source(table: Any, types: Mapping[str, ColumnType], rows: int, *, prog
         for start in range(0, chosen.num_rows, rows):
             yield chosen.slice(start, rows)
 
-    return ArrowSource(table.schema, batches, types, rows, progress=progress)
+    return ArrowSource(table.schema, batches, types, rows)
 
 
-def polars_source(lazy: Any, types: Mapping[str, ColumnType], rows: int, *, progress: bool) -> ArrowSource:
+def polars_source(lazy: Any, types: Mapping[str, ColumnType], rows: int) -> ArrowSource:
     """A lazy polars frame, collected batch by batch."""
     import polars as pl
 
@@ -286,12 +283,10 @@ def polars_source(lazy: Any, types: Mapping[str, ColumnType], rows: int, *, prog
             yield batch.to_arrow(compat_level=oldest)
 
     schema = lazy.limit(0).collect().to_arrow(compat_level=oldest).schema
-    return ArrowSource(schema, batches, types, rows, in_order=False, progress=progress)
+    return ArrowSource(schema, batches, types, rows, in_order=False)
 
 
-def duckdb_source(
-    relation: Any, types: Mapping[str, ColumnType], rows: int, *, progress: bool
-) -> ArrowSource:
+def duckdb_source(relation: Any, types: Mapping[str, ColumnType], rows: int) -> ArrowSource:
     """A DuckDB relation: a table, a view or a query, run once for every pass."""
     import pyarrow as pa
 
@@ -307,4 +302,4 @@ def duckdb_source(
     if not reads:
         raise SourceError("source: this duckdb reads no batches: update it, or write the table to Parquet")
     schema = relation.limit(0).to_arrow_table().schema
-    return ArrowSource(schema, batches, types, rows, in_order=False, progress=progress)
+    return ArrowSource(schema, batches, types, rows, in_order=False)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.sources.coded import Coder, SourceCounts
-from sdv_plausible.sources.crew import Crew, Piece
+from sdv_plausible.sources.crew import Piece
 from sdv_plausible.sources.source import LocalSource, Source
 from sdv_plausible.sources.unchanged import Fingerprint, Made
 
@@ -71,9 +71,9 @@ class CodeFiles(LocalSource):
 
     pieces_are_places = True
 
-    def __init__(self, folder: Path, width: int, crew: Crew, *, progress: bool = False) -> None:
-        super().__init__(progress=progress)
-        self._folder, self._width, self.crew = folder, width, crew
+    def __init__(self, folder: Path, width: int) -> None:
+        super().__init__()
+        self._folder, self._width = folder, width
 
     @property
     def names(self) -> Sequence[str]:
@@ -117,5 +117,6 @@ def keep_codes(source: Source, coder: Coder, names: Sequence[str], folder: Path 
     else:
         assert folder is not None
         source.total(Keep(encode, folder), names)
-        found = CodeFiles(folder, len(coder.domain), source.crew, progress=source.progress)
+        found = CodeFiles(folder, len(coder.domain))
+        found.crew, found.progress = source.crew, source.progress
     return SourceCounts(found, Kept(coder.domain, coder.rules, coder.coins), ())

@@ -34,9 +34,7 @@ KNOWN = (
 )
 
 
-def open_source(
-    data: Any, types: Mapping[str, ColumnType], rows: int = PART_ROWS, *, progress: bool = False
-) -> Source:
+def open_source(data: Any, types: Mapping[str, ColumnType], rows: int = PART_ROWS) -> Source:
     """Return a table in parts. Nothing of its rows is read.
 
     Parameters
@@ -47,8 +45,6 @@ def open_source(
         What the columns are.
     rows : int
         Rows of a part; fewer where many columns are declared, as a part is held in memory.
-    progress : bool
-        Whether passes show how far they are.
 
     Raises
     ------
@@ -58,7 +54,7 @@ def open_source(
     """
     engine, data = engine_of(data)
     rows = min(rows, max(PART_CELLS // max(len(types), 1), 1))
-    found = engine.opened(data, types, rows, progress)
+    found = engine.opened(data, types, rows)
     twice = sorted({name for name in types if list(found.names).count(name) > 1})
     if twice:
         raise ValueError(f"source has several columns named {twice}: rename them, every column needs its own")
@@ -133,47 +129,37 @@ class Engine:
     holds : callable
         Whether something is such a table.
     opened : callable
-        The table, types of its columns, rows of a part and whether passes show progress -> the source.
+        The table, types of its columns, rows of a part -> the source.
     """
 
     name: str
     holds: Callable[[Any], bool]
-    opened: Callable[[Any, Mapping[str, ColumnType], int, bool], Source]
+    opened: Callable[[Any, Mapping[str, ColumnType], int], Source]
 
 
 ENGINES = (
     Engine(
         "CSV files",
         lambda data: isinstance(data, _Files) and data.are_csv,
-        lambda data, types, rows, shown: CsvSource(data, types, rows, progress=shown, written=data.written),
+        lambda data, types, rows: CsvSource(data, types, rows, written=data.written),
     ),
     Engine(
         "Parquet files",
         lambda data: isinstance(data, _Files),
-        lambda data, types, rows, shown: ParquetSource(
-            data, types, rows, progress=shown, spelling=data.of_parquet().spelling
-        ),
+        lambda data, types, rows: ParquetSource(data, types, rows, spelling=data.of_parquet().spelling),
     ),
     Engine(
         "pandas frame",
         lambda data: isinstance(data, pd.DataFrame),
-        lambda data, _, rows, shown: FrameSource(data, rows, progress=shown),
+        lambda data, _, rows: FrameSource(data, rows),
     ),
     Engine(
         "polars frame",
         lambda data: _library(data) == "polars",
-        lambda data, types, rows, shown: polars_source(data.lazy(), types, rows, progress=shown),
+        lambda data, types, rows: polars_source(data.lazy(), types, rows),
     ),
-    Engine(
-        "DuckDB relation",
-        lambda data: _library(data) in ("duckdb", "_duckdb"),
-        lambda data, types, rows, shown: duckdb_source(data, types, rows, progress=shown),
-    ),
-    Engine(
-        "Arrow table",
-        lambda data: _library(data) == "pyarrow" and hasattr(data, "slice"),
-        lambda data, types, rows, shown: table_source(data, types, rows, progress=shown),
-    ),
+    Engine("DuckDB relation", lambda data: _library(data) in ("duckdb", "_duckdb"), duckdb_source),
+    Engine("Arrow table", lambda data: _library(data) == "pyarrow" and hasattr(data, "slice"), table_source),
     Engine(
         "Dask DataFrame",
         lambda data: _library(data) == "dask" and hasattr(data, "to_delayed") and hasattr(data, "columns"),
@@ -182,22 +168,14 @@ ENGINES = (
     Engine(
         "Spark DataFrame",
         lambda data: _library(data) == "pyspark" and hasattr(data, "mapInArrow"),
-        lambda data, types, rows, _: spark_source(data, types, rows),
+        spark_source,
     ),
-    Engine(
-        "table of Ibis",
-        lambda data: hasattr(data, "to_pyarrow_batches"),
-        lambda data, types, rows, shown: ibis_source(data, types, rows, progress=shown),
-    ),
+    Engine("table of Ibis", lambda data: hasattr(data, "to_pyarrow_batches"), ibis_source),
     Engine(
         "Arrow stream",
         lambda data: hasattr(data, "__arrow_c_stream__"),
-        lambda data, types, rows, shown: stream_source(lambda: data, types, rows, progress=shown),
+        lambda data, types, rows: stream_source(lambda: data, types, rows),
     ),
-    Engine(
-        "function",
-        callable,
-        lambda data, types, rows, shown: stream_source(data, types, rows, progress=shown),
-    ),
+    Engine("function", callable, stream_source),
 )
 """In order: the first that holds something opens it."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import pandas as pd
-from tqdm.auto import tqdm
 
 from sdv_plausible.questions.counts import SeesRows
 from sdv_plausible.sources.crew import ALONE, Crew, Piece
+from sdv_plausible.sources.progress import SILENT, Progress
 from sdv_plausible.sources.unchanged import Unchanged
 from sdv_plausible.table.cells.series import plain_cells
 from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling, read_again
@@ -57,8 +57,8 @@ class Source(SeesRows, ABC):
     """Whether other machines read the rows, which stay there: see :mod:`sdv_plausible.sources.clusters`."""
     counts_travel = False
     """Whether other processes count parts: what they count should then be small."""
-    progress = False
-    """Whether passes show how many rows they have read."""
+    progress: Progress = SILENT
+    """Who hears how far a pass is."""
     crew: Crew = ALONE
     """Who counts the parts, where they are on this machine."""
     uneven: tuple[str, ...] = ()
@@ -123,15 +123,13 @@ class LocalSource(Source):
     ----------
     rows : int
         Rows of a part.
-    progress : bool
-        Whether passes show how many rows they have read.
     """
 
     pieces_are_places = False
     """Whether pieces hold no rows, but say where they are."""
 
-    def __init__(self, rows: int = PART_ROWS, *, progress: bool = False) -> None:
-        self.rows, self.progress = rows, progress
+    def __init__(self, rows: int = PART_ROWS) -> None:
+        self.rows = rows
         self.unchanged = Unchanged()  # by the number of rows: whoever codes them compares more
 
     @abstractmethod
@@ -162,12 +160,12 @@ class LocalSource(Source):
             If there are more rows or fewer than in an earlier pass.
         """
         found, rows = work.count(self.empty(names), 0), 0
-        with tqdm(unit=" rows", unit_scale=True, disable=not self.progress, leave=False) as bar:
-            shares, after = self._shares(names)
-            for counts, read in self.crew.counted(work, shares, processes_after=after):
-                found = found if counts is None else work.merge(found, counts)
-                rows += read
-                bar.update(read)
+        shares, after = self._shares(names)
+        self.progress.begin()
+        for counts, read in self.crew.counted(work, shares, processes_after=after):
+            found = found if counts is None else work.merge(found, counts)
+            rows += read
+            self.progress.read(read)
         self.unchanged.check([rows])
         return found
 
@@ -205,8 +203,8 @@ def with_objects(part: pd.DataFrame) -> pd.DataFrame:
 class FrameSource(LocalSource):
     """A pandas frame, which is in memory; its codes are not."""
 
-    def __init__(self, table: pd.DataFrame, rows: int = PART_ROWS, *, progress: bool = False) -> None:
-        super().__init__(rows, progress=progress)
+    def __init__(self, table: pd.DataFrame, rows: int = PART_ROWS) -> None:
+        super().__init__(rows)
         self._table = plain_cells(with_texts(table.set_axis(table.columns.astype(str), axis=1)))
 
     @property

@@ -15,9 +15,7 @@ READ_ONCE = (
 )
 
 
-def stream_source(
-    opened: Callable[[], Any], types: Mapping[str, ColumnType], rows: int, *, progress: bool
-) -> ArrowSource:
+def stream_source(opened: Callable[[], Any], types: Mapping[str, ColumnType], rows: int) -> ArrowSource:
     """A function that opens the table anew: an Arrow stream, or record batches or tables of one schema.
 
     It is called for the schema, once for every pass, and twice before the first: whether it gives the rows
@@ -52,7 +50,7 @@ def stream_source(
             for start in range(0, chosen.num_rows, rows):
                 yield chosen.slice(start, rows)
 
-    made = ArrowSource(schema, batches, types, rows, in_order=False, progress=progress)
+    made = ArrowSource(schema, batches, types, rows, in_order=False)
     # What was opened outside the function gives the rest the second time, and nothing the third. In a pass of
     # the fit it would be too late: that has been paid for.
     there = quietly(lambda: sum(table.num_rows for table in alike()))
@@ -63,14 +61,14 @@ def stream_source(
     return made
 
 
-def ibis_source(table: Any, types: Mapping[str, ColumnType], rows: int, *, progress: bool) -> ArrowSource:
+def ibis_source(table: Any, types: Mapping[str, ColumnType], rows: int) -> ArrowSource:
     """A table expression of Ibis, run once for every pass; its backend gives the declared columns alone."""
 
     def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
         yield from _tables(table.select(list(names)).to_pyarrow_batches(chunk_size=rows))
 
     schema = table.schema().to_pyarrow()
-    return ArrowSource(schema, batches, types, rows, in_order=False, progress=progress)
+    return ArrowSource(schema, batches, types, rows, in_order=False)
 
 
 def _tables(given: Any) -> Iterator[Any]:

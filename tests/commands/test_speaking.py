@@ -47,6 +47,7 @@ def test_warnings_of_ours_in_one_line_each_and_of_nobody_else(capsys):
 def bars() -> None:
     with steps("reading", "fitting") as begin:
         begin()
+        begin.note("pass 1, 300 rows")
         begin()
     with rows_bar(100) as done:
         done(60)
@@ -61,6 +62,7 @@ def test_progress_on_a_terminal_and_none_in_a_pipe(monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal)
     bars()
     assert "fitting (step 2 of 2)" in terminal.getvalue()
+    assert "pass 1, 300 rows" in terminal.getvalue()
     assert "rows" in terminal.getvalue()
 
 

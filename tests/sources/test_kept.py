@@ -19,6 +19,7 @@ from test_coded import DOMAIN, FRAME, NAMES, SETS, agree, whole
 from sdv_plausible import Budget, fit_source
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.sources import progress
 from sdv_plausible.sources.coded import Coder
 from sdv_plausible.sources.kept import keep_codes
 from sdv_plausible.sources.source import Again, FrameSource
@@ -61,14 +62,17 @@ def test_nothing_is_left(fails: bool, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_counts_from_files_show_how_far_they_are_also_of_columns_that_a_vote_read_again(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    again = Again(FrameSource(FRAME, 100, progress=True), {}, PLAIN)
-    kept = keep_codes(again, CODER, NAMES, tmp_path)
-    capfd.readouterr()
-    kept.num_rows()
+    monkeypatch.setattr(progress, "EVERY", 0)
+    told: list[str] = []
+    source = FrameSource(FRAME, 100)
+    source.progress = progress.Progress(told.append)
+    kept = keep_codes(Again(source, {}, PLAIN), CODER, NAMES, tmp_path)
     list(kept.tables(SETS))
-    assert "rows" in capfd.readouterr().err
+    passes = [line.partition(" rows")[0] for line in told]
+    assert passes[-1] == f"pass 2, {len(FRAME):,}"
+    assert "pass 1, 100" in passes
 
 
 def test_rows_of_other_machines_stay_there(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from sdv_plausible.sources.progress import Progress, on_terminal
 from sdv_plausible.sources.raw_columns import Rows
 from sdv_plausible.sources.source import FrameSource
 
@@ -17,7 +18,10 @@ def test_parts_are_slices_in_order() -> None:
 
 def test_progress_is_shown_when_asked_for(capfd: pytest.CaptureFixture[str]) -> None:
     frame = pd.DataFrame({"a": range(10)})
-    FrameSource(frame, 4).total(Rows(), ["a"])
+    source = FrameSource(frame, 4)
+    source.total(Rows(), ["a"])
     assert not capfd.readouterr().err
-    FrameSource(frame, 4, progress=True).total(Rows(), ["a"])
-    assert "rows" in capfd.readouterr().err
+    with on_terminal() as tell:
+        source.progress = Progress(tell)
+        source.total(Rows(), ["a"])
+    assert "pass 1, 4 rows" in capfd.readouterr().err

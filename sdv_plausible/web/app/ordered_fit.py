@@ -106,6 +106,7 @@ def _release(order: Order, folder: Path, told: Connection) -> None:
 
     synth.record = record
     synth.watch = lambda ledger: told.send(("charged", cost(ledger), [e.name for e in ledger.entries]))
+    synth.watch_passes = lambda words: told.send(("pass", words))
     rows = None if order.in_parts else read_file(order.table.files, order.types)
     told.send(("stage", 1))
     with warnings.catch_warnings(record=True) as caught:

@@ -265,7 +265,13 @@ class App:
         fit = session.fit
         if fit is None:
             return JSONResponse({"state": "none"})
-        said = {"state": fit.state, "stage": fit.stage, "step": fit.step, "charged": fit.charged}
+        said = {
+            "state": fit.state,
+            "stage": fit.stage,
+            "step": fit.step,
+            "at": fit.at,
+            "charged": fit.charged,
+        }
         return JSONResponse({**said, "entries": fit.entries, "released": fit.is_released})
 
     def cancel(self, session: Session, _: Mapping[str, str]) -> Response:

@@ -38,6 +38,7 @@ class RunningFit:
     def __init__(self, order: Order, folder: Path, start: Start = start_process) -> None:
         self.order, self.folder, self.state = order, folder, "running"
         self.stage, self.charged, self.entries = 0, NOTHING, list[str]()
+        self.at = ""  # how far it is through a table that is read in parts
         self.error, self.without = "", dict[str, str]()
         self.warnings, self.notes = list[str](), list[str]()  # looks at the rows, and what answers tell
         self.types = dict[str, str]()  # of columns that nobody declared: what a vote found
@@ -92,9 +93,11 @@ class RunningFit:
         with self._lock:
             match what:
                 case "stage":
-                    self.stage = said[0]
+                    self.stage, self.at = said[0], ""
                     if self.stage == len(STAGES) - 1 and self.state == "running":
                         self.state = "done"
+                case "pass":
+                    self.at = said[0]
                 case "charged":
                     self.charged, self.entries = said
                 case "warnings":

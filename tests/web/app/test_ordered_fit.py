@@ -265,6 +265,7 @@ def test_a_table_larger_than_memory_is_released_without_being_compared(
         FILES[key].name for key in ("rows", "ledger", "release", "card")
     )
     assert heard[-1] == ("stage", 4)
+    assert heard.of("pass")[0][0].startswith("pass 1, ")
 
 
 def test_in_parts_every_row_test_is_refused_by_the_plan(ordered):

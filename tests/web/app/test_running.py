@@ -66,7 +66,8 @@ def test_told_to_the_end():
 
 def test_cancelled_after_charges():
     played = Played()
-    fit = played.fit(("stage", 1), CHARGED)
+    fit = played.fit(("stage", 1), CHARGED, ("pass", "pass 1, 300 rows"))
+    assert fit.at == "pass 1, 300 rows"
     fit.cancel()
     assert played.ended == ["terminated"]
     assert (fit.state, fit.charged, fit.entries) == ("cancelled", CHARGED[1], CHARGED[2])

@@ -42,6 +42,7 @@ if (step) {
     if (bar && found.released) return window.location.assign("result");
     if (found.state !== "running") return window.location.reload();
     set("step", `${found.step} …`);
+    set("at", found.at);
     set("charged", found.charged + (found.entries.length ? `, for ${found.entries.join(", ")}` : ""));
     if (bar) {
       bar.value = found.stage;
