@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sdv_plausible.release.intervals.half_widths import check_level, gaussian_half_width, sum_half_width
+from sdv_plausible.release.intervals.half_widths import check_level, half_widths, sum_half_width
 
 SIGMAS = [0.2, 0.5, 1.0, 1.7, 3.0, 12.5, 80.0]
 MISSES = [0.5, 0.1, 0.05, 0.001]
@@ -22,14 +22,14 @@ def law(sigma: float) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("miss", MISSES)
 def test_one_answer(sigma, miss):
     z, mass = law(sigma)
-    half = gaussian_half_width(sigma, miss)
+    half = float(half_widths("discrete gaussian", sigma, miss))
     assert mass[np.abs(z) > half].sum() <= miss
     assert half <= 1 or mass[np.abs(z) >= half - 1].sum() > miss  # at most one too wide
 
 
 def test_half_the_scale_is_too_narrow():
     z, mass = law(10.0)
-    assert mass[np.abs(z) > gaussian_half_width(5.0, 0.05)].sum() > 0.25
+    assert mass[np.abs(z) > half_widths("discrete gaussian", 5.0, 0.05)].sum() > 0.25
 
 
 @pytest.mark.parametrize("sigma", [0.5, 2.0, 7.0])
