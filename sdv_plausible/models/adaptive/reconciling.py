@@ -161,9 +161,9 @@ def _scaled(tables: Sequence[Counts], domain: Domain, *, tell: bool) -> list[Cou
             odd.append(f"{total:,.0f} over {', '.join(domain.names[j] for j in table.columns)}")
     if tell and odd:
         warnings.warn(
-            f"answers: totals contradict one another by more than their noise ({'; '.join(odd[:4])}; their "
-            f"weighted mean is {mean:,.0f}): the model scales these tables to it, and intervals stay those of "
-            "each table. If they are of different people, leave some out",
+            f"answers: totals contradict one another by more than their noise ({'; '.join(odd[:4])}; "
+            f"their weighted mean is {mean:,.0f}): the model scales these tables to it, and intervals stay "
+            "those of each table. If they are of different people, leave some out",
             stacklevel=5,
         )
     return found

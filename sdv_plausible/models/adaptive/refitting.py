@@ -40,7 +40,8 @@ def refit_network(
     """Fit the network round by round, as the learner did, with nothing left to choose."""
     single, rounds, sets = _parted(reconciled(answers, domain, tell=True), domain)
     measured = Remeasured(single, sets, rounds, domain)
-    for i, pairs in enumerate(rounds or [[]]):
+    rounds = rounds or [[]]
+    for i, pairs in enumerate(rounds):
         measured.take_pairs(pairs)
         is_last = pairs is rounds[-1] and not sets
         network, measured.simulated = fit_network(
