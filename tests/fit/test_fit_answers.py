@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,22 @@ def test_a_releases_answers_go_with_others(fitted: Release) -> None:
     assert (release.sample(10_000)["town"] == "u").mean() == pytest.approx(0.25, abs=0.03)
     with pytest.raises(ValueError, match="as the release does"):
         fit_answers(fitted, {**DOMAIN, "sex": {"range_values": ["m", "f"]}})
+
+
+def test_scales_of_each_count_are_in_the_file_and_checked(tmp_path: Path) -> None:
+    """A file that says fewer, or none that can be, is refused."""
+    table = stated("job").table.assign(error=[3.0, 5.0, 9.5])
+    release = fit_answers([StatedCounts(table=table, scale="error"), stated("sex"), stated("age")], DOMAIN)
+    release.save(tmp_path / "x.release", readable=True)
+    again = Release.load(tmp_path / "x.release")
+    pd.testing.assert_frame_equal(again.margins("job"), release.margins("job"))
+    assert (again.margins("job").eval("upper - lower") == [12, 20, 38]).all()
+    text = (tmp_path / "x.release").read_text()
+    for wrong in ("", "-5.0,", '"5.0",'):
+        damaged = re.sub(r'("scales":\s*\[\s*3\.0,\s*)5\.0,', lambda found, to=wrong: found[1] + to, text)
+        assert damaged != text
+        with pytest.raises(ValueError, match="as scales a positive number for each value"):
+            Release.from_bytes(damaged.encode())
 
 
 def test_rules_hold_and_impossible_cells_may_be_lacking() -> None:

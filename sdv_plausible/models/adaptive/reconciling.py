@@ -1,8 +1,9 @@
 """Answers that others made, as the learner would have asked them: one table for each set of columns.
 
-Tables over the same columns are averaged by inverse variance, cell by cell; a column without counts of its
-own gets those that another table adds up to; a table of three columns or more gives its pairs, too; one whose
-total contradicts the others is scaled to theirs. Answers of one fit of ours are left as they are.
+Tables over the same columns are averaged by inverse variance, cell by cell. The counts of a column are the
+mean of all tables that add up to them; tables are moved to these where they are least sure. A table of three
+columns or more gives its pairs, too. One whose total contradicts the others is scaled to theirs. Answers of
+one fit of ours are left as they are.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from sdv_plausible.questions.transcript import DEVIATION, NoisyAnswer
 from sdv_plausible.table.columns.domain import Domain
 
 FAR = 5.0  # deviations: totals that are further apart are no noise
+SWEEPS = 5  # of moving a table to others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,10 +76,21 @@ class Counts:
 
     def answer(self) -> NoisyAnswer:
         """As the learner reads answers: Gaussian noise of one sigma."""
+        # The geometric mean: one guess in place of a secret count is not to spoil all the others.
+        scale = math.sqrt(np.exp(np.log(self.variances).mean()))
         return NoisyAnswer(
             asked=Asked(kind="counts", tables=(self.axes,)), values=self.counts, noise="discrete gaussian",
-            scale=math.sqrt(self.variances.mean()), paid_by=(),
+            scale=scale, paid_by=(),
         )  # fmt: skip
+
+    def moved_to(self, others: Sequence[Counts]) -> Counts:
+        """Nearest counts that add up to tables of fewer columns, each as sure as its variance says."""
+        counts = self.counts
+        for other in (other for _ in range(SWEEPS) for other in others):
+            rest = tuple(i for i, j in enumerate(self.columns) if j not in other.columns)
+            lacking = np.expand_dims(other.counts, rest) - counts.sum(rest, keepdims=True)
+            counts = counts + lacking * self.variances / self.variances.sum(rest, keepdims=True)
+        return replace(self, counts=counts)
 
 
 def reconciled(answers: Sequence[NoisyAnswer], domain: Domain, *, tell: bool = False) -> list[NoisyAnswer]:
@@ -99,8 +112,12 @@ def reconciled(answers: Sequence[NoisyAnswer], domain: Domain, *, tell: bool = F
     sets = [t for t in tables if len(t.axes) > 2]
     parts = [t.over(e) for t in sets if t.is_stated for e in itertools.combinations(t.columns, 2)]
     buckets = _common([*pairs, *parts], [np.arange(c) for c in domain.cardinalities])
-    averaged = {**_averaged([*pairs, *parts], buckets), **_averaged(sets, _common(sets, buckets))}
-    singles = [_single(j, tables, domain).answer() for j in range(len(domain))]
+    singles = [_single(j, tables, domain) for j in range(len(domain))]
+    averaged = {
+        columns: table.moved_to([singles[j].on(groups) for j in columns])
+        for many, groups in (([*pairs, *parts], buckets), (sets, _common(sets, buckets)))
+        for columns, table in _averaged(many, groups).items()
+    }
     found = [
         averaged.pop(e).answer() for e in sorted({t.columns for t in parts} - {t.columns for t in pairs})
     ]
@@ -109,7 +126,7 @@ def reconciled(answers: Sequence[NoisyAnswer], domain: Domain, *, tell: bool = F
             found.append(answer)
         elif answer.asked.kind == "counts" and (key := Counts.of(answer).columns) in averaged:
             found.append(averaged.pop(key).answer())
-    return [*singles, *found]
+    return [*(table.answer() for table in singles), *found]
 
 
 def _averaged(tables: Sequence[Counts], buckets: Sequence[np.ndarray]) -> dict[tuple[int, ...], Counts]:
@@ -129,10 +146,10 @@ def _mean(one: Counts, other: Counts) -> Counts:
 
 
 def _single(j: int, tables: Sequence[Counts], domain: Domain) -> Counts:
-    """Counts of a column's codes: its own, else those of the table that adds up to them best."""
-    if own := [t for t in tables if t.columns == (j,)]:
-        return reduce(_mean, own)
+    """Counts of a column's codes, of all tables that add up to them; else of groups of its codes."""
     lines = [t.over((j,)) for t in tables if j in t.columns]
+    if whole := [t for t in lines if t.axes[0].is_identity]:
+        return reduce(_mean, whole)
     if not lines:
         raise Refused.saying(
             "answers",

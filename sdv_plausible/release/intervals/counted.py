@@ -38,6 +38,11 @@ class Measured:
         return self.sigma**2 * self.counts.size
 
     @property
+    def usual(self) -> float:
+        """Deviation of the noise on most counts."""
+        return float(np.median(self._each))
+
+    @property
     def _each(self) -> np.ndarray:
         """Deviation of the noise on counts; whole counts that were rounded to whole ones have no error."""
         whole = np.floor(self.sigma) if self.noise == "rounded" else np.asarray(self.sigma)

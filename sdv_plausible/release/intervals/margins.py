@@ -75,7 +75,7 @@ def _asked_for(tables: Sequence[Measured], wanted: tuple[int, ...]) -> Measured 
     if not same:
         # of those that others chose, the one that adds up to it best: no learner looked where noise was large
         larger = [_in_order(t, wanted) for t in tables if t.is_stated and {*wanted} <= {*t.columns}]
-        return min(larger, key=lambda t: t.spread, default=None)
+        return min(larger, key=lambda t: t.usual, default=None)
     first = next((t for t in same if t.noise == "rounded"), same[0])  # a count that is known needs no mean
     same = [t for t in same if _alike(t.axes, first.axes)]
     if len(same) == 1 or first.noise == "rounded":

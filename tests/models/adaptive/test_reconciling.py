@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from sdv_plausible.models.adaptive.reconciling import reconciled
+from sdv_plausible.models.adaptive.reconciling import Counts, reconciled
 from sdv_plausible.questions.counts import Asked, Axis
-from sdv_plausible.questions.transcript import SOURCE, Noise, NoisyAnswer
+from sdv_plausible.questions.transcript import SCALES, SOURCE, Noise, NoisyAnswer
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DOMAIN = Domain(
@@ -65,10 +66,10 @@ def test_tables_of_the_same_columns_are_averaged_by_inverse_variance() -> None:
 
 
 def test_columns_without_counts_get_those_that_a_table_adds_up_to() -> None:
-    """The best of them: a pair of two cells a line, and not a set."""
+    """Their mean: of a pair with two cells a line, and a set with four."""
     found = tables(answer(0, 1), answer(0, 1, 2, off=1.0))
-    np.testing.assert_allclose(found[0,].values, CELLS.sum((1, 2)))
-    assert found[0,].scale == pytest.approx(math.sqrt(2))
+    np.testing.assert_allclose(found[0,].values, CELLS.sum((1, 2)) + 4 * (1 / 4) / (1 / 2 + 1 / 4))
+    assert found[0,].scale == pytest.approx(1 / math.sqrt(1 / 2 + 1 / 4))
     np.testing.assert_allclose(found[2,].values, CELLS.sum((0, 1)) + 8)
     with pytest.raises(ValueError, match="say nothing of column 'c': give counts over it"):
         reconciled([answer(0, 1)], DOMAIN)
@@ -78,7 +79,8 @@ def test_a_set_gives_its_pairs_where_others_made_it() -> None:
     found = tables(answer(0, 1, 2), answer(0, 1, scale=1.0, off=3.0))
     assert [*found] == [(0,), (1,), (2,), (0, 2), (1, 2), (0, 1, 2), (0, 1)]
     np.testing.assert_allclose(found[0, 2].values, CELLS.sum(1))
-    np.testing.assert_allclose(found[0, 1].values, CELLS.sum(2) + 3 * (1 / 1) / (1 / 1 + 1 / 2))
+    assert found[0, 1].scale == pytest.approx(1 / math.sqrt(1 / 1 + 1 / 2))
+    assert (found[0, 1].values > CELLS.sum(2)).all()
     own = [answer(j, is_stated=False) for j in range(3)]
     assert (0, 1) not in tables(*own, answer(0, 1, 2, is_stated=False), answer(2))
 
@@ -96,9 +98,25 @@ def test_tables_on_other_groups_meet_on_groups_that_both_know() -> None:
     np.testing.assert_allclose(alone.values, CELLS.sum((1, 2)).reshape(2, 2).mean(1).repeat(2))
 
 
+def test_a_guess_takes_what_is_lacking_and_spoils_nothing_else() -> None:
+    """Planted: moved alike, as if every count were as sure, the others are off."""
+    known = answer(0, 1)
+    values, scales = known.values.astype(float), np.ones((4, 2))
+    values[3, 1], scales[3, 1] = values[3, 1] + 500, 2000.0
+    details = {SOURCE: "X", SCALES: tuple(scales.ravel())}
+    guess = replace(known, values=values, asked=replace(known.asked, details=details))
+    found = tables(guess, answer(0, scale=0.1), answer(1, scale=0.1), answer(2))[0, 1]
+    np.testing.assert_allclose(found.values, CELLS.sum(2), atol=0.1)
+    assert found.scale < 10
+    alike = Counts.of(replace(guess, asked=known.asked)).moved_to(
+        [Counts.of(answer(0)), Counts.of(answer(1))]
+    )
+    assert np.abs(alike.counts - CELLS.sum(2))[:3].max() > 50
+
+
 def test_totals_that_contradict_are_scaled_to_the_mean() -> None:
     half = answer(2, scale=3.0)
-    half = NoisyAnswer(**{**vars(half), "values": half.values // 2})
+    half = replace(half, values=half.values // 2)
     with pytest.warns(UserWarning, match="over c.*: the model scales"):
         found = reconciled([answer(0), answer(1), half], DOMAIN, tell=True)
     assert [a.values.sum() for a in found] == pytest.approx([found[0].values.sum()] * 3, rel=0.15)
