@@ -166,13 +166,13 @@ def _single(j: int, tables: Sequence[Counts], domain: Domain) -> Counts:
 
 
 def _scaled(tables: Sequence[Counts], domain: Domain, *, tell: bool) -> list[Counts]:
-    """Stated tables whose totals contradict the others, scaled to the mean total by inverse variance."""
+    """Tables whose totals contradict the others, scaled to the mean total by inverse variance."""
     totals = np.array([t.counts.sum() for t in tables])
     weights = 1 / np.array([t.variances.sum() for t in tables])
     mean, odd = float(weights @ totals / weights.sum()), []
     found = list(tables)
     for i, (table, total) in enumerate(zip(tables, totals, strict=True)):
-        if table.is_stated and mean > 0 < total and abs(total - mean) > FAR / math.sqrt(weights[i]):
+        if mean > 0 < total and abs(total - mean) > FAR / math.sqrt(weights[i]):
             to = mean / total
             found[i] = replace(table, counts=to * table.counts, variances=to**2 * table.variances)
             odd.append(f"{total:,.0f} over {', '.join(domain.names[j] for j in table.columns)}")

@@ -65,6 +65,13 @@ def test_tables_of_the_same_columns_are_averaged_by_inverse_variance() -> None:
     assert found.scale == pytest.approx(1 / math.sqrt(first + second))
 
 
+def test_answers_of_two_fits_are_averaged() -> None:
+    own = [answer(*columns, is_stated=False) for columns in ((0,), (1,), (2,), (0, 1))]
+    found = tables(*own, *(replace(one, values=one.values + 2) for one in own))
+    assert [*found] == [(0,), (1,), (2,), (0, 1)]
+    np.testing.assert_allclose(found[2,].values, CELLS.sum((0, 1)) + 1)
+
+
 def test_columns_without_counts_get_those_that_a_table_adds_up_to() -> None:
     """Their mean: of a pair with two cells a line, and a set with four."""
     found = tables(answer(0, 1), answer(0, 1, 2, off=1.0))
@@ -120,6 +127,7 @@ def test_totals_that_contradict_are_scaled_to_the_mean() -> None:
     with pytest.warns(UserWarning, match="over c.*: the model scales"):
         found = reconciled([answer(0), answer(1), half], DOMAIN, tell=True)
     assert [a.values.sum() for a in found] == pytest.approx([found[0].values.sum()] * 3, rel=0.15)
+    assert found[2].scale == pytest.approx(half.scale * found[2].values.sum() / half.values.sum())
     np.testing.assert_allclose(found[2].values / found[2].values.sum(), CELLS.sum((0, 1)) / CELLS.sum())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 
 from sdv_plausible.release.intervals.half_widths import check_level, half_widths, sum_half_width
 
@@ -37,7 +38,7 @@ def tail(variances, gaussian: float, points: np.ndarray) -> np.ndarray:
     phi = np.exp(-t * t * gaussian / whole / 2) / np.prod(
         [1 + t * t * v / whole / 2 for v in variances], axis=0
     )
-    inside = [np.trapezoid(phi * np.sin(t * x) / t, t) for x in points]
+    inside = [trapezoid(phi * np.sin(t * x) / t, t) for x in points]
     return 1 - 2 / np.pi * np.array(inside)
 
 
