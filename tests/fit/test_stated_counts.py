@@ -84,8 +84,9 @@ def deviation(answer: NoisyAnswer) -> Any:
 @pytest.mark.parametrize("laws", [("gaussian", "gaussian"), ("laplace", "laplace"), ("laplace", "gaussian")])
 def test_the_variances_of_several_holders_add_up(laws: tuple[str, str]) -> None:
     """Whatever the order of their cells. Planted: holders' deviations that are added are too wide."""
-    first = stated(noise=laws[0], scale=3.0, source="A", privacy="epsilon 1")
-    other = stated({name: cells[::-1] for name, cells in CELLS.items()}, noise=laws[1], scale=4.0, source="B")
+    turned = {name: cells[::-1] for name, cells in CELLS.items()}
+    first = stated(turned, noise=laws[0], scale=3.0, source="A", privacy="epsilon 1")
+    other = stated(noise=laws[1], scale=4.0, source="B")
     whole, parts = first.added(other).answer(DOMAIN), [one.answer(DOMAIN) for one in (first, other)]
     np.testing.assert_array_equal(whole.values, [[20, -5], [60, 80]])  # -4.8 is rounded once
     assert deviation(whole) == pytest.approx(math.hypot(*map(deviation, parts)))
