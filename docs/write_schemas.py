@@ -159,7 +159,8 @@ _DEFS: dict[str, Form] = {
                 "type": "number",
                 "exclusiveMinimum": 0,
                 "description": "sigma of the discrete Gaussian, b of the discrete Laplace noise on every "
-                "value.",
+                "value, the largest error of rounded counts; where they differ, the root mean square of what "
+                "details has as scales, in the order of the values.",
             },
             "paid_by": list_of(_NAME, description="Names of the ledger entries that paid."),
             "rows": {

@@ -1,7 +1,13 @@
+from .fit.answers import fit_answers as fit_answers
 from .fit.budget import Budget as Budget
+from .fit.counts_of_others import counts_of_opendp as counts_of_opendp
+from .fit.counts_of_others import counts_of_tumult as counts_of_tumult
+from .fit.counts_of_others import read_counts as read_counts
+from .fit.counts_of_others import read_sdmx as read_sdmx
 from .fit.plan import plan as plan
 from .fit.public_table import PublicTable as PublicTable
 from .fit.source import fit_source as fit_source
+from .fit.stated_counts import StatedCounts as StatedCounts
 from .mechanism.privacy_tests.deterministic import DeterministicTest as DeterministicTest
 from .mechanism.privacy_tests.randomized import RandomizedTest as RandomizedTest
 from .mechanism.privacy_tests.release_level import ReleaseTest as ReleaseTest

@@ -13,7 +13,6 @@ from sdv_plausible.fit.arguments import Arguments
 from sdv_plausible.fit.budget import Budget
 from sdv_plausible.fit.options import refuse_moved
 from sdv_plausible.fit.parts import refuse_whole, shown_in_parts, spelling_of
-from sdv_plausible.fit.run import Found
 from sdv_plausible.fit.side_entries import side_entries
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler
@@ -30,7 +29,7 @@ from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.progress import on_terminal
 from sdv_plausible.sources.source import PART_ROWS
 from sdv_plausible.table.columns.cell_texts import ColumnType
-from sdv_plausible.table.columns.domain import MAX_BINS
+from sdv_plausible.table.columns.domain import MAX_BINS, Domain
 from sdv_plausible.table.columns.output_types import invented_type, output_type
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
 from sdv_plausible.table.declared.declarations import Types, says_written
@@ -167,8 +166,10 @@ def fit_source(
     sampler = found.sampler
     assert isinstance(sampler, PrefixSampler)  # the release test's
     release = Release(
-        schema=_schema({**columns, **column_types(found.types)}, found, table_name), domain=found.domain,
-        rules=found.rules,
+        schema=schema_of(
+            {**columns, **column_types(found.types)}, found.rules.whole(found.domain), table_name
+        ),
+        domain=found.domain, rules=found.rules,
         model=sampler.model, seeds=sampler.seeds,
         answers=Answers(sampler.answers, found.domain.names), ledger=found.ledger,
         settings=dict(fit.said),
@@ -209,9 +210,8 @@ def _columns_of(source: Any, metadata: Any, arguments: Arguments, rows: int) -> 
     return {name: kind.words for name, kind in known.items()}
 
 
-def _schema(types: Mapping[str, ColumnType], found: Found, name: str) -> TableSchema:
+def schema_of(types: Mapping[str, ColumnType], whole: Domain, name: str) -> TableSchema:
     """Columns of the release: types from what was released and declared, none from the source."""
-    whole = found.rules.whole(found.domain)
     return TableSchema(
         table=name,
         columns=tuple(

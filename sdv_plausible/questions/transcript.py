@@ -9,6 +9,7 @@ are not written down.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,7 +17,14 @@ import numpy as np
 
 from sdv_plausible.questions.counts import Asked
 
-Noise = Literal["discrete gaussian", "discrete laplace"]
+Noise = Literal["discrete gaussian", "discrete laplace", "rounded"]
+"""Law of the error. No fit of ours rounds: published counts are "rounded"."""
+DEVIATION: dict[Noise, float] = {
+    "discrete gaussian": 1.0, "discrete laplace": math.sqrt(2), "rounded": 3**-0.5,
+}  # fmt: skip
+"""Standard deviation of each law whose parameter is 1, at most."""
+SCALES, SOURCE = "scales", "source"
+"""Details of answers that others made: the parameter of every value, where they differ; who made them."""
 ALL_ROWS = "all"
 
 
@@ -34,12 +42,25 @@ class NoisyAnswer:
     asked: Asked
     values: np.ndarray  # the noisy answer, of the question's shape
     noise: Noise  # law of the independent noise on every value
-    # Its parameter, > 0: sigma of the discrete Gaussian, b of the discrete Laplace (sensitivity / epsilon)
+    # Its parameter, > 0: sigma of the discrete Gaussian, b of the discrete Laplace (sensitivity / epsilon),
+    # the largest error of rounded counts. Where values differ in theirs, ``scales`` has them, and this is
+    # their root mean square
     scale: float
     paid_by: tuple[str, ...]  # names of the ledger entries that paid for it
     # Which rows were asked: "all", or under ``split`` the secret part ("structure", "parameters", "learning",
     # "seeds")
     rows: str = ALL_ROWS
+
+    @property
+    def scales(self) -> np.ndarray | float:
+        """The parameter on every value, of the answer's shape; a number where it is the same on all."""
+        told = self.asked.details.get(SCALES)
+        return self.scale if told is None else np.asarray(told, dtype=float).reshape(self.values.shape)
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether others made it, and state its noise."""
+        return SOURCE in self.asked.details
 
 
 class Transcript:

@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
-from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedPrefixes, ReleasedSeeds
+from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise import mechanisms as noise
@@ -42,14 +42,15 @@ class IndependentRows(ReleasedSeeds):
         return model.complete(codes, np.zeros(num_rows, dtype=np.int64), coins, systematic=False)
 
 
-INDEPENDENT_ROWS = IndependentRows(
-    parts=(ReleasedPrefixes.sort(np.empty((1, 0), dtype=np.int32), np.ones(1, dtype=np.int64)),)
-)
+INDEPENDENT_ROWS = IndependentRows(parts=ReleasedSeeds.none().parts)
 
 
 @runtime_checkable
 class Refitter(Protocol):
     """A learner that can learn again from answers alone."""
+
+    def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: Coins) -> PrefixModel:
+        """Learn a model of the same tables of counts, as from rows."""
 
     def redrawn(
         self, answers: Sequence[NoisyAnswer], domain: Domain, rows: np.ndarray, coins: Coins
@@ -99,6 +100,12 @@ def redrawn_models(
             "model",
             f"model ({type(learner).__name__}) cannot be learned again from noisy answers: sample_multiple "
             'needs model="bayesian_network" with its default structure, a finite epsilon and no split',
+        )
+    if any(a.noise != "discrete gaussian" or np.ndim(a.scales) for a in asked):
+        raise check.Refused.saying(
+            "answers",
+            "sample_multiple needs answers with Gaussian noise of one sigma each, as it adds the same again, "
+            "and some of these have other noise: margins gives intervals of every count",
         )
     _tell_of_pairs(learner.wanted(domain), asked, domain)
     deviations: Sequence[Any] = [None] * num_models

@@ -67,12 +67,16 @@ class ReleasedSeeds:
         m = model.num_attributes
         prefixes = [model.order[: m - number] for number in omega.among(m)]
         if not any(prefixes):  # every attribute is resampled: no seed is looked at
-            return cls(
-                parts=(ReleasedPrefixes.sort(np.empty((1, 0), dtype=np.int32), np.ones(1, dtype=np.int64)),)
-            )
+            return cls.none()
         return cls(
             parts=tuple(ReleasedPrefixes.sort(*released) for released in seeds.release_groups(prefixes, test))
         )
+
+    @classmethod
+    def none(cls) -> ReleasedSeeds:
+        """Nothing of any seed: rows come from the model alone."""
+        alone = ReleasedPrefixes.sort(np.empty((1, 0), dtype=np.int32), np.ones(1, dtype=np.int64))
+        return cls(parts=(alone,))
 
     def usable(self) -> tuple[ReleasedPrefixes, ...]:
         """The parts of which something was released."""

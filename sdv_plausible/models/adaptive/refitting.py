@@ -15,6 +15,7 @@ from sdv_plausible.models.adaptive.denoising import nearest_with_margins, rake
 from sdv_plausible.models.adaptive.estimates import EXACT, Estimates
 from sdv_plausible.models.adaptive.maximum_entropy import fit_network
 from sdv_plausible.models.adaptive.measurements import Measurements, Pair
+from sdv_plausible.models.adaptive.reconciling import reconciled
 from sdv_plausible.models.adaptive.schedule import Schedule
 from sdv_plausible.models.adaptive.sets import SetTables
 from sdv_plausible.models.bayesian_network import BayesianNetwork
@@ -37,9 +38,10 @@ def refit_network(
     answers: Sequence[NoisyAnswer], domain: Domain, max_cost: int, num_simulated: int, coins: Coins
 ) -> BayesianNetwork:
     """Fit the network round by round, as the learner did, with nothing left to choose."""
-    single, rounds, sets = _parted(answers, domain)
+    single, rounds, sets = _parted(reconciled(answers, domain, tell=True), domain)
     measured = Remeasured(single, sets, rounds, domain)
-    for i, pairs in enumerate(rounds or [[]]):
+    rounds = rounds or [[]]
+    for i, pairs in enumerate(rounds):
         measured.take_pairs(pairs)
         is_last = pairs is rounds[-1] and not sets
         network, measured.simulated = fit_network(
@@ -65,7 +67,7 @@ def redrawn_network(
 
     Tables are cleaned against those rows, and keep what the answers say of linear dependence.
     """
-    single, rounds, sets = _parted(answers, domain)
+    single, rounds, sets = _parted(reconciled(answers, domain), domain)
     measured = Unshrunk(single, sets, rounds, domain)
     measured.see(rows)
     measured.take_pairs([answer for pairs in rounds for answer in pairs])

@@ -12,7 +12,7 @@ from typing import Any, get_args, overload
 import numpy as np
 
 from sdv_plausible.questions.counts import Asked, Axis, shape
-from sdv_plausible.questions.transcript import ALL_ROWS, Noise, NoisyAnswer
+from sdv_plausible.questions.transcript import ALL_ROWS, SCALES, Noise, NoisyAnswer
 from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.cells.values import write_value
@@ -149,9 +149,15 @@ def _read(part: Placed, axes: list[Axis], domain: Domain) -> NoisyAnswer:
         sides = tuple(shape(tables[0]))
     elif asked.kind == "distances":
         sides = (len(tables),)
+    values = f["values"].array("whole", sides)
+    if SCALES in asked.details:
+        told = asked.details[SCALES]
+        numbers = isinstance(told, tuple) and all(isinstance(one, float) and one > 0 for one in told)
+        if not numbers or len(told) != values.size:
+            raise f["details"].refuse("must have as scales a positive number for each value")
     return NoisyAnswer(
         asked=asked,
-        values=f["values"].array("whole", sides),
+        values=values,
         noise=f["noise"].choice(get_args(Noise)),
         scale=float(f["scale"].number(5e-324)),
         paid_by=tuple(item.text(LONGEST_NAME) for item in f["paid_by"].items(1000)),

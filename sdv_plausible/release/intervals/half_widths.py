@@ -9,9 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 from scipy.special import ndtri
 
 from sdv_plausible.privacy import checks as check
+from sdv_plausible.questions.transcript import DEVIATION, Noise
+
+MIXED = 1.01  # of the wider of both laws, what sums of Laplace and Gaussian noise may have
 
 
 def check_level(level: float) -> None:
@@ -21,9 +25,13 @@ def check_level(level: float) -> None:
         raise ValueError(f"level ({level!r}) must be below 1: it is a probability, try 0.95")
 
 
-def gaussian_half_width(sigma: float, miss: float) -> int:
-    """Least multiple-free bound r = ceil(z sigma) with Pr[|Z| > r] <= miss, Z discrete Gaussian."""
-    return math.ceil(-float(ndtri(miss / 2)) * sigma)
+def half_widths(noise: Noise, scales: np.ndarray | float, miss: float) -> np.ndarray | float:
+    """Least r = ceil(z scale) with Pr[|Z| > r] <= miss, for each parameter of the noise Z: whole numbers."""
+    # Laplace noise may be a sum, of Gaussian noise too, of that variance: its tails lie between both laws'.
+    if noise == "rounded":
+        return np.floor(scales)
+    z, widest = -float(ndtri(miss / 2)) * DEVIATION[noise], math.log(1 / miss)
+    return np.ceil((z if noise == "discrete gaussian" else MIXED * max(z, widest)) * np.asarray(scales))
 
 
 def sum_half_width(sigmas: Sequence[float], miss: float) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,10 @@ import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.questions.counts import Axis
-from sdv_plausible.questions.transcript import NoisyAnswer
-from sdv_plausible.release.intervals.counted import Measured, estimated_rows, measured_tables
-from sdv_plausible.release.intervals.half_widths import check_level, gaussian_half_width, sum_half_width
-from sdv_plausible.release.intervals.proportions import proportion_limits
+from sdv_plausible.questions.transcript import DEVIATION, NoisyAnswer
+from sdv_plausible.release.intervals.counted import HALF_A_COUNT, Measured, estimated_rows, measured_tables
+from sdv_plausible.release.intervals.half_widths import check_level, half_widths, sum_half_width
+from sdv_plausible.release.intervals.proportions import binomial_limits, proportion_limits
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 FIELDS = ("estimate", "lower", "upper", "proportion", "proportion_lower", "proportion_upper")
@@ -72,24 +73,25 @@ def _asked_for(tables: Sequence[Measured], wanted: tuple[int, ...]) -> Measured 
     """The table over these columns; of one that was asked for again, the inverse-variance mean."""
     same = [_in_order(t, wanted) for t in tables if sorted(t.columns) == sorted(wanted)]
     if not same:
-        return None
-    first = same[0]
+        # of those that others chose, the one that adds up to it best: no learner looked where noise was large
+        larger = [_in_order(t, wanted) for t in tables if t.is_stated and {*wanted} <= {*t.columns}]
+        return min(larger, key=lambda t: t.usual, default=None)
+    first = next((t for t in same if t.noise == "rounded"), same[0])  # a count that is known needs no mean
     same = [t for t in same if _alike(t.axes, first.axes)]
-    if len(same) == 1:
+    if len(same) == 1 or first.noise == "rounded":
         return first
-    weights = np.array([t.sigma**-2 for t in same])
-    mean = np.tensordot(weights / weights.sum(), np.array([t.counts for t in same], dtype=float), 1)
-    half_a_count = 0.5  # what rounding adds at most
-    return Measured(
-        axes=first.axes,
-        counts=np.rint(mean).astype(np.int64),
-        sigma=1 / math.sqrt(weights.sum()) + half_a_count,
-    )
+    # of a mixture the law with the longest tails, of that variance
+    noise = first.noise if len({t.noise for t in same}) == 1 else "discrete laplace"
+    scales = [DEVIATION[t.noise] / DEVIATION[noise] * np.asarray(t.sigma) for t in same]
+    weights = np.stack(np.broadcast_arrays(*scales)) ** -2.0
+    each = weights.reshape(-1, *(1,) * first.counts.ndim) if weights.ndim == 1 else weights
+    mean = (each * np.array([t.counts for t in same])).sum(0) / each.sum(0)
+    sigma = 1 / np.sqrt(weights.sum(0)) + HALF_A_COUNT
+    return replace(first, counts=np.rint(mean).astype(np.int64), sigma=sigma, noise=noise)
 
 
 def _in_order(t: Measured, wanted: tuple[int, ...]) -> Measured:
-    order = [t.columns.index(j) for j in wanted]
-    return Measured(axes=tuple(t.axes[i] for i in order), counts=t.counts.transpose(order), sigma=t.sigma)
+    return t.moved([t.columns.index(j) for j in wanted])
 
 
 def _alike(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
@@ -100,6 +102,11 @@ def rows_between(tables: Sequence[Measured], num_columns: int, miss: float) -> t
     """Estimate of the number of rows, and bounds that miss it with this probability at most."""
     estimate, deviations = estimated_rows(tables, num_columns)
     half = sum_half_width(deviations, miss)
+    if any(t.noise == "discrete laplace" for t in tables):  # whose sums may have longer tails
+        deviation = math.sqrt(math.fsum(d * d for d in deviations))
+        half = max(
+            half, float(half_widths("discrete laplace", deviation / DEVIATION["discrete laplace"], miss))
+        )
     return max(estimate, 1.0), max(math.floor(estimate - half), 0), max(math.ceil(estimate + half), 1)
 
 
@@ -114,9 +121,14 @@ def _measured(
     table: Measured, tables: Sequence[Measured], num_columns: int, miss: float
 ) -> dict[str, np.ndarray]:
     """Each cell's estimate and limits; a count is no less than 0."""
-    half = gaussian_half_width(table.sigma, miss)
+    half = half_widths(table.noise, table.sigma, miss)
     rows, least, most = rows_between(tables, num_columns, miss * ROWS_SHARE)
-    low, high = proportion_limits(table.counts, table.sigma, int(least), int(most), miss * (1 - ROWS_SHARE))
+    left = miss * (1 - ROWS_SHARE)
+    if table.noise == "discrete gaussian" and np.ndim(table.sigma) == 0:
+        low, high = proportion_limits(table.counts, float(table.sigma), int(least), int(most), left)
+    else:  # of any law: half for the count, half for the draw from the population
+        wide = half_widths(table.noise, table.sigma, left / 2)
+        low, high = binomial_limits(table.counts - wide, table.counts + wide, least, most, left / 2)
     return {
         "estimate": table.counts.astype(float),
         "lower": np.maximum(table.counts - half, 0).astype(float),
@@ -185,10 +197,10 @@ def axis_labels(attribute: Attribute, axis: Axis) -> list[Any]:
     # A bucket of one code has its value. A group has a text, for its count is the group's and says nothing of
     # a single value in it: "17 to 24", "'A' or 'B'".
     codes = [np.flatnonzero(axis.buckets == bucket) for bucket in range(axis.size)]
-    return [_code(attribute, int(g[0])) if len(g) == 1 else _group(attribute, g) for g in codes]
+    return [code_label(attribute, int(g[0])) if len(g) == 1 else _group(attribute, g) for g in codes]
 
 
-def _code(attribute: Attribute, code: int) -> Any:
+def code_label(attribute: Attribute, code: int) -> Any:
     """One code's value; bins have their ends, missing has a word."""
     bins = len(attribute.lower)
     if code == attribute.missing_code:
@@ -206,7 +218,7 @@ def _group(attribute: Attribute, codes: Sequence[int] | np.ndarray) -> str:
     for run in np.split(np.array(ordered, dtype=int), np.flatnonzero(np.diff(ordered) > 1) + 1):
         if len(run):
             parts.append(_range(attribute, int(run[0]), int(run[-1])))
-    parts += [str(_code(attribute, int(c))) for c in codes if c >= attribute.num_ordered]
+    parts += [str(code_label(attribute, int(c))) for c in codes if c >= attribute.num_ordered]
     return OR.join(parts)
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import betainc
+from scipy.special import betainc, betaincinv
 
 STEPS = 10  # blocks of noise in one sigma: values in a block count as its unfavourable end
 REACH = 6.0  # sigmas that are summed; what is beyond counts as unfavourable
@@ -37,6 +37,16 @@ def proportion_limits(
     lower = _highest(lambda p: at_least(p) <= miss / 2, _guess(distinct, sigma, most_rows), -1)
     upper = _highest(lambda p: at_most(p) <= miss / 2, _guess(distinct, sigma, least_rows), 1)
     return lower[where].reshape(counts.shape), upper[where].reshape(counts.shape)
+
+
+def binomial_limits(
+    lowest: np.ndarray, highest: np.ndarray, least_rows: float, most_rows: float, miss: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Limits of the proportions behind counts that lie between these (Clopper and Pearson 1934)."""
+    low, high = np.clip(lowest, 0, most_rows), np.clip(highest, 0, least_rows)
+    lower = betaincinv(np.maximum(low, 1), most_rows - low + 1, miss / 2)
+    upper = betaincinv(high + 1, np.maximum(least_rows - high, 1), 1 - miss / 2)
+    return np.where(low > 0, lower, 0.0), np.where(high < least_rows, upper, 1.0)
 
 
 def _blocks(sigma: float) -> tuple[np.ndarray, np.ndarray, float]:

@@ -7,7 +7,7 @@ import pytest
 from cases import fast_and_nightly
 from scipy.stats import binom, norm
 
-from sdv_plausible.release.intervals.proportions import proportion_limits
+from sdv_plausible.release.intervals.proportions import binomial_limits, proportion_limits
 
 MISS = 0.05
 
@@ -66,3 +66,22 @@ def test_shapes_and_extremes():
     assert low[0, 0] == 0
     assert high[1, 1] == 1
     assert (low <= high).all()
+
+
+@pytest.mark.parametrize("p", [0.0, 0.003, 0.1, 0.5, 0.93, 1.0])
+def test_limits_between_two_counts_cover(p):
+    """Also where the number of rows is bounded."""
+    counts = np.arange(301)
+    low, high = binomial_limits(counts, counts, 290, 310, MISS)
+    mass = binom.pmf(counts, 300, p)
+    assert mass[(p < low) | (p > high)].sum() <= MISS
+    assert (0 < p < 1 and mass[counts != 300 * p].sum() > MISS) or p in (0, 1)
+    wide_low, wide_high = binomial_limits(counts - 5, counts + 5, 290, 310, MISS)
+    assert (wide_low <= low).all()
+    assert (wide_high >= high).all()
+
+
+def test_limits_between_two_counts_are_those_of_clopper_and_pearson():
+    """Their published table: 3 of 10 gives 0.067 to 0.652."""
+    low, high = binomial_limits(np.array([3.0]), np.array([3.0]), 10, 10, MISS)
+    assert (round(float(low[0]), 3), round(float(high[0]), 3)) == (0.067, 0.652)

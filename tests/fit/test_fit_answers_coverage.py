@@ -1,0 +1,113 @@
+"""Intervals on simulated answers cover at 95 +- 1 %, through the door, whatever the law of the noise.
+
+Cells' noise is independent, so misses are binomial: of 14,400 intervals of a case between 4 and 6 % may miss. The exact
+probability of a miss is computed for each law (a law's quantile, rounded up to a whole count), and with it the chance of
+a false alarm: below 1e-4 in each case. Planted: intervals that ignore the scale, or one law for another, are caught but
+for a probability below 1e-6.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import miss_rates
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+from sdv_plausible import Release, StatedCounts, fit_answers
+from sdv_plausible.release.intervals import half_widths, margins
+
+pytestmark = pytest.mark.slow
+SIDE, MISS, BAND = 120, 0.05, 0.01
+CELLS = SIDE * SIDE
+DOMAIN: dict[str, Any] = {
+    "a": {"range_values": [*range(SIDE)]},
+    "b": {"range_values": [*range(SIDE)]},
+    "c": {"range_values": ["x", "y"]},
+}
+TRUTH = pd.DataFrame([*product(range(SIDE), range(SIDE))], columns=["a", "b"]).assign(
+    true=np.random.default_rng(1).integers(200, 400, CELLS)
+)
+SIGMA = 30.0
+
+
+def told(noise: str, scale: Any, seed: int, **more: Any) -> StatedCounts:
+    rng = np.random.default_rng(seed)
+    errors = {"gaussian": rng.normal, "laplace": rng.laplace}[noise](0, scale, CELLS)
+    table = TRUTH[["a", "b"]].assign(count=TRUTH["true"] + errors)
+    if np.ndim(scale):
+        table, scale = table.assign(error=scale), "error"
+    return StatedCounts(table=table, noise=noise, scale=scale, **more)
+
+
+def three_ways() -> StatedCounts:
+    """Counts over three columns, of which a margin is asked for that adds two up."""
+    halves = [
+        told("gaussian", SIGMA / math.sqrt(2), seed).table.assign(c=c) for seed, c in ((7, "x"), (8, "y"))
+    ]
+    halves[1]["count"] -= TRUTH["true"]
+    return StatedCounts(table=pd.concat(halves), scale=SIGMA / math.sqrt(2))
+
+
+CASES: dict[str, Callable[[], StatedCounts]] = {
+    "gaussian": lambda: told("gaussian", SIGMA, 1),
+    "laplace": lambda: told("laplace", SIGMA, 2),
+    "errors of their own": lambda: told("gaussian", np.geomspace(15, 150, CELLS), 3),
+    "holders": lambda: told("gaussian", 0.6 * SIGMA, 4).added(told("gaussian", 0.8 * SIGMA, 5)),
+    "added up": three_ways,
+}  # fmt: skip
+
+
+def misses(case: str) -> int:
+    c = StatedCounts(table=pd.DataFrame({"c": ["x", "y"], "count": [1, 1]}), scale=1e8)
+    release: Release = fit_answers([CASES[case](), c], DOMAIN)
+    found = release.margins(["a", "b"]).reset_index()
+    truth = TRUTH["true"].to_numpy() * (2 if case == "holders" else 1)
+    return int(((found["lower"] > truth) | (found["upper"] < truth)).sum())
+
+
+def is_right(missed: int) -> bool:
+    return MISS - BAND <= missed / CELLS <= MISS + BAND
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_coverage(case: str) -> None:
+    assert is_right(misses(case))
+
+
+def test_a_false_alarm_is_rare() -> None:
+    """A miss has a probability between that of the law beyond its quantile and that of half a count less."""
+    for law, far in (
+        ("gaussian", lambda x: math.erfc(x / SIGMA / math.sqrt(2))),
+        ("laplace", lambda x: math.exp(-x / SIGMA)),
+    ):
+        half = float(half_widths.half_widths(f"discrete {law}", SIGMA, MISS))  # type: ignore[arg-type]
+        rare = far(half + 0.5)
+        low, high = math.ceil((MISS - BAND) * CELLS), math.floor((MISS + BAND) * CELLS)
+        assert binom.cdf(low - 1, CELLS, rare) + binom.sf(high, CELLS, rare) < 1e-4
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_intervals_that_ignore_the_scale_are_caught(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: every interval is that of a tenth of its noise."""
+    right = half_widths.half_widths
+    monkeypatch.setattr(
+        margins, "half_widths", lambda noise, scales, miss: right(noise, np.asarray(scales) / 10, miss)
+    )
+    assert not is_right(misses(case))
+    assert miss_rates.binomial(CELLS, MISS, 0.8, 1e-4) < 1e-6
+
+
+def test_one_law_for_another_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: Laplace noise with the Gaussian quantile of the same parameter is missed in one of seven."""
+    right = half_widths.half_widths
+    monkeypatch.setattr(
+        margins, "half_widths", lambda _, scales, miss: right("discrete gaussian", scales, miss)
+    )
+    assert not is_right(misses("laplace"))
+    assert miss_rates.binomial(CELLS, MISS, math.exp(-1.96 - 0.5 / SIGMA), 1e-4) < 1e-6
