@@ -17,6 +17,8 @@ from .models.uniform import Uniform as Uniform
 from .privacy.checks import Refused as Refused
 from .privacy.ledger import PrivacyLedger as PrivacyLedger
 from .privacy.neighbours import Person as Person
+from .release.attestation import attest as attest
+from .release.attestation import check_attestation as check_attestation
 from .release.file.release import Release as Release
 from .release.intervals.combining import Combined as Combined
 from .release.intervals.combining import combine as combine
