@@ -265,6 +265,7 @@ def test_modes(signed):
     ("prepare", "words"),
     [
         (lambda f: (f / "k").chmod(0o640), "others may read"),
+        (lambda f: (f / "k").chmod(0o602), "others may read"),
         (lambda f: (f / "k").write_text("x"), "no secret Ed25519 key"),
         (lambda f: (f / "k").unlink(), "there is no file"),
         (lambda f: (f / "o.release.intoto.jsonl").write_text(""), "exists"),

@@ -64,7 +64,9 @@ SHAPES = {
 for data that are not public, as DG SANTE published them with release 5; of w3c/dpv at f01a55c3 2.3/dpv/dpv.ttl."""
 
 
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(
+    scope="module", params=[*CASES[:2], *(pytest.param(c, marks=pytest.mark.slow) for c in CASES[2:])]
+)
 def case(request, tmp_path_factory) -> tuple[Any, Path]:
     """A release, and a file of its rows."""
     release, rows = releases.shared(request.param).release(), tmp_path_factory.mktemp("rows") / "rows.csv"
