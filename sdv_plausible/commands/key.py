@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sdv_plausible.commands.on_disk import UsageError
+from sdv_plausible.commands.on_disk import UsageError, check_output
 from sdv_plausible.commands.speaking import say
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Where the key goes."""
-    command.add_argument("-o", "--output", type=Path, required=True, help="file of the secret key to make")
+    command.add_argument("-o", "--output", type=Path, required=True, help="secret key to make (.pem)")
+    command.set_defaults(overwrite=False)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -19,8 +20,9 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.release.signing import new_key, public_file
 
     for path in (options.output, public_file(options.output)):
-        if path.exists():
+        if path.is_file():
             raise UsageError(f"--output: {path} exists, and no key is replaced; choose another name")
+    check_output(options, "output", (".pem",))
     name, public = new_key(options.output), public_file(options.output)
     say(
         options,

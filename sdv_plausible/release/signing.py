@@ -104,7 +104,7 @@ def new_key(path: str | Path) -> str:
 
 def public_file(path: Path) -> Path:
     """Where the public key of a secret one is."""
-    return path.with_name(f"{path.name}.pub")
+    return path.parent / f"{path.name}.pub"
 
 
 def key_id(public: Ed25519PublicKey) -> str:

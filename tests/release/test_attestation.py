@@ -293,9 +293,9 @@ def test_no_key_is_replaced(signed, tmp_path, capsys):
     assert main(["key", "-o", str(signed / "key.pem")]) == 2
     assert "no key is replaced" in capsys.readouterr().err
     assert (signed / "key.pem").read_bytes() == before
-    (tmp_path / "k.pub").write_text("")
-    assert main(["key", "-o", str(tmp_path / "k")]) == 2
-    assert not (tmp_path / "k").exists()
+    (tmp_path / "k.pem.pub").write_text("")
+    assert main(["key", "-o", str(tmp_path / "k.pem")]) == 2
+    assert not (tmp_path / "k.pem").exists()
 
 
 def test_describe_signs_too(signed, tmp_path):
