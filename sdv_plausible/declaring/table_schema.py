@@ -13,7 +13,7 @@ from sdv_plausible.table.declared.domain_file import read_json
 from sdv_plausible.table.declared.words import check_names
 
 _READ = {"required", "enum", "minimum", "maximum"}
-_WORDLESS = {"unique", "pattern", "minLength", "maxLength", "jsonSchema"}  # of no value set, or of ids
+_WORDLESS = {"pattern", "minLength", "maxLength", "jsonSchema"}  # of no value set, or of ids
 _DATES = {"date": "%Y-%m-%d", "datetime": "%Y-%m-%dT%H:%M:%SZ", "yearmonth": "%Y-%m", "time": "%H:%M:%S"}
 
 
@@ -37,10 +37,15 @@ def read_table_schema(path: Path) -> Codebook:
     missing = [one["value"] if isinstance(one, dict) else one for one in schema.get("missingValues") or ()]
     if set(missing) - {"", "NA", "NaN", "null"}:
         messages.append((None, f"missingValues {missing!r}: give them as na_values when the table is read"))
+    keys = schema.get("primaryKey") or ()
+    keys = [keys] if isinstance(keys, str) else keys
     for field in fields:
         name = field["name"]
         if name in columns:
             raise ValueError(f"{path}: {name!r} has two fields; leave one out")
+        if name in keys or (field.get("constraints") or {}).get("unique") is True:
+            columns[name] = {"sdtype": "id"}
+            continue
         columns[name], said = _column(name, field)
         messages += said
     return Codebook(columns=columns, messages=tuple(messages))

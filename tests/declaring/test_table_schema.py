@@ -21,8 +21,10 @@ FIELDS = [
     {"name": "grade", "type": "integer", "categories": [{"value": 1, "label": "a"}, {"value": 2}], "categoriesOrdered": True},
     {"name": "member", "type": "boolean"},
     {"name": "name", "constraints": {"maxLength": 80}},
+    {"name": "number", "type": "integer"},
+    {"name": "mail", "constraints": {"unique": True}},
 ]  # fmt: skip
-SCHEMA = {"fields": FIELDS, "missingValues": ["", "-99"]}
+SCHEMA = {"fields": FIELDS, "primaryKey": "number", "missingValues": ["", "-99"]}
 
 
 def written(tmp_path, document):
@@ -48,6 +50,8 @@ def test_every_field(tmp_path, document):
         "grade": {"sdtype": "ordinal", "range_values": [1, 2], "range_is_nullable": True},
         "member": {"sdtype": "boolean", "range_values": [False, True], "range_is_nullable": True},
         "name": {"sdtype": None},
+        "number": {"sdtype": "id"},
+        "mail": {"sdtype": "id"},
     }  # fmt: skip
     said = "\n".join(found.lines)
     for words in ("missingValues ['', '-99']: give them as na_values", "size: not understood: multipleOf", "size: no range is told",
