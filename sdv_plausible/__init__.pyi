@@ -23,11 +23,14 @@ from .models.uniform import Uniform as Uniform
 from .privacy.checks import Refused as Refused
 from .privacy.ledger import PrivacyLedger as PrivacyLedger
 from .privacy.neighbours import Person as Person
+from .release.attestation import attest as attest
+from .release.attestation import check_attestation as check_attestation
 from .release.file.release import Release as Release
 from .release.intervals.combining import Combined as Combined
 from .release.intervals.combining import combine as combine
 from .release.papers.conformance import to_conformance as to_conformance
 from .release.papers.registry import to_registry as to_registry
+from .release.papers.standards import to_standard as to_standard
 from .sdv.copula import SDVCopula as SDVCopula
 from .sdv.metadata import metadata_of as metadata_of
 from .synthesizer import PlausibleDeniabilitySynthesizer as PlausibleDeniabilitySynthesizer

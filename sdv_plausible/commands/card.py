@@ -1,24 +1,37 @@
-"""The command ``sdv-plausible card``: one page on a release, to be filed."""
+"""The command ``sdv-plausible card``: one page on a release, to be filed; or what a standard says of it."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sdv_plausible.commands.on_disk import UsageError, check_output, check_there, how
-from sdv_plausible.commands.parameters import add_budget, opened_budget
+from sdv_plausible.commands.on_disk import UsageError, check_output, check_there, flag, how
+from sdv_plausible.commands.parameters import add_budget, opened_budget, read_object
 from sdv_plausible.commands.speaking import say
 from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.utils.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from sdv_plausible.release.file.release import Release
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What the card is made from, and what only a person knows."""
+    from sdv_plausible.release.papers.described import KNOWN as NAMES
     from sdv_plausible.release.papers.privacy_card import KNOWN
+    from sdv_plausible.release.papers.standards import STANDARDS
 
     add = command.add_argument
     add("release", type=Path, help="the release file")
     add("-o", "--output", type=Path, required=True, help="card: .html, .md or .json")
+    hints = "; ".join(f"{name}: {standard.hint}" for name, standard in STANDARDS.items())
+    add(
+        "--standard", choices=STANDARDS, help=f"a description by a standard instead (.json, .jsonld): {hints}"
+    )
+    add("--rows", type=Path, help="with --standard: synthetic rows that were drawn, never the real ones")
+    names = ", ".join(NAMES)
+    add("--known", help=f"with --standard: a JSON object, or its file, of what else you know: {names}")
     add("--expect-sha256", metavar="DIGEST", help="refuse any other release file")
     add("--domain", type=Path, help="the domain file: which public sources it cites")
     add_budget(command, "the budget that the fit drew from: its sentence is on the card")
@@ -31,11 +44,17 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Write the card."""
     from sdv_plausible.release.file.release import Release
+
+    check_there(options, "release", "domain", "audit", "budget", "rows")
+    is_card = options.standard is None
+    check_output(options, "output", (".html", ".md", ".json") if is_card else (".json", ".jsonld"))
+    _check_parts(options)
+    (_card if is_card else _describe)(options, Release.load(options.release, options.expect_sha256))
+
+
+def _card(options: argparse.Namespace, release: Release) -> None:
     from sdv_plausible.release.papers.privacy_card import KNOWN
 
-    check_there(options, "release", "domain", "audit", "budget")
-    check_output(options, "output", (".html", ".md", ".json"))
-    release = Release.load(options.release, options.expect_sha256)
     card = release.card(
         budget=opened_budget(options),
         audit=_audit(options.audit),
@@ -51,6 +70,31 @@ def run(options: argparse.Namespace) -> None:
         words,
         {"output": options.output, "claim": card.claim, "lead": card.lead, "to_be_filled_in": card.blanks},
     )
+
+
+def _check_parts(options: argparse.Namespace) -> None:
+    """Refuse options that play no part in what is written."""
+    from sdv_plausible.release.papers.described import KNOWN as NAMES
+    from sdv_plausible.release.papers.privacy_card import KNOWN
+
+    of_cards = ("domain", "budget", "budget_filter", "audit", *(name for name in KNOWN if name not in NAMES))
+    if odd := how(options, *(("rows", "known") if options.standard is None else of_cards)):
+        beside = "without --standard" if options.standard is None else f"in --standard {options.standard}"
+        raise UsageError(f"{flag(next(iter(odd)))} plays no part {beside}: leave it out")
+
+
+def _describe(options: argparse.Namespace, release: Release) -> None:
+    """Write the description."""
+    from sdv_plausible.release.papers.described import KNOWN
+    from sdv_plausible.release.papers.standards import STANDARDS, to_standard
+
+    more = {} if options.known is None else read_object(options.known, "--known")
+    known = {"name": _name(options.release, release.schema.table), **more, **how(options, *KNOWN)}
+    text = to_standard(release, options.standard, rows=options.rows, file=options.release.name, **known)
+    write_whole(options.output, text)
+    blank = [name for name in STANDARDS[options.standard].asks if name not in known]
+    words = f"Wrote {options.output}" + (f"\nNot said, and left out: {', '.join(blank)}" if blank else "")
+    say(options, words, {"output": options.output, "standard": options.standard, "not_said": blank})
 
 
 def _name(path: Path, table: str) -> str:

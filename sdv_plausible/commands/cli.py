@@ -30,6 +30,7 @@ COMMANDS = {
     "card": "the page on a release that a data-protection officer files",
     "types": "whether a release file holds types of columns that were read off the rows",
     "registry": "papers on a release: registry entry, conformance",
+    "key": "make a key with which fits are signed (--sign)",
     "completion": "what bash, zsh or fish need to complete commands and options",
 }
 NAMED_OTHERWISE = {"generate": "sample"}  # as DataSynthesizer calls it

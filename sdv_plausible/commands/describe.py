@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sdv_plausible.commands.on_disk import UsageError, check_outputs
 from sdv_plausible.commands.parameters import add_budget, add_option
-from sdv_plausible.commands.shared_fit import add_table, allow_no_claim, write_release
+from sdv_plausible.commands.shared_fit import add_signing, add_table, allow_no_claim, write_release
 from sdv_plausible.fit.options import OPTIONS, default_of
 from sdv_plausible.models import named_learner
 from sdv_plausible.table.columns.domain import MAX_BINS
@@ -28,8 +28,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     for name in ("person", "rows_per_person", "neighbours"):
         add_option(command, OPTIONS[name])
     add_budget(command, "a total over several releases, kept in a file, which is made if it is not there")
+    add_signing(command)
     allow_no_claim(command)
-    command.set_defaults(ledger=None, public=None)
+    command.set_defaults(ledger=None, public=None, outputs=("output",))
 
 
 def run(options: argparse.Namespace) -> None:

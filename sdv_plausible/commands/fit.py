@@ -14,6 +14,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     shared_fit.add_fitting(command)
     command.add_argument("-o", "--output", type=Path, required=True, help="release file to write (.release)")
     command.add_argument("--readable", action="store_true", help="with line breaks, for people")
+    shared_fit.add_signing(command)
     shared_fit.allow_no_claim(command)
 
 

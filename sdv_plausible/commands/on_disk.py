@@ -81,7 +81,11 @@ def check_spelling(options: argparse.Namespace) -> None:
 
 def flag(name: str) -> str:
     """What an option is called on the command line; the table has no flag."""
-    return name if name in ("data", "real", "synthetic", "release") else f"--{name.replace('_', '-')}"
+    return (
+        name
+        if name in ("data", "real", "synthetic", "release", "statement")
+        else f"--{name.replace('_', '-')}"
+    )
 
 
 def check_there(options: argparse.Namespace, *names: str) -> None:

@@ -79,7 +79,7 @@ def given(options: argparse.Namespace, **known: Any) -> dict[str, Any]:
     if "public" not in found and getattr(options, "public", None) is not None:
         found.pop("public_source", None)  # of a table that is not read yet
     if hasattr(options, "model_parameters"):
-        found["model_parameters"] = _object(options.model_parameters)
+        found["model_parameters"] = read_object(options.model_parameters)
     return arguments_of(found)
 
 
@@ -126,7 +126,7 @@ def _split(text: str) -> tuple[float, ...]:
     return shares
 
 
-def _object(text: str, option: str = "--model-parameters") -> Mapping[str, Any]:
+def read_object(text: str, option: str = "--model-parameters") -> Mapping[str, Any]:
     """A JSON object, or the path of a file that holds one."""
     path = Path(text)
     try:
@@ -143,7 +143,7 @@ def _moved(text: str) -> str:
 
 
 def _structure(text: str) -> Any:
-    return _object(text, "--structure") if text[:1] == "{" or text.endswith(".json") else text
+    return read_object(text, "--structure") if text[:1] == "{" or text.endswith(".json") else text
 
 
 READERS = {"omega": _omega, "split": _split}

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
+STATEMENT = ".intoto.jsonl"  # behind the release's name
 ROW_BY_ROW = tuple(name for name, value in NAMED.items() if value in OPTIONS["row_cap"].of)
 
 
@@ -76,6 +77,30 @@ def allow_no_claim(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def add_signing(command: argparse.ArgumentParser) -> None:
+    """The option by which a release gets a signed statement beside it."""
+    command.add_argument(
+        "--sign", type=Path, metavar="KEY",
+        help=f"also write a signed statement beside the release ({STATEMENT}): with which code and options "
+        "it was made, and what was drawn; KEY is a file that the command key made",
+    )  # fmt: skip
+
+
+def _check_signing(options: argparse.Namespace) -> None:
+    """Refuse a key that cannot sign, and a statement that cannot be written, before anything is read."""
+    from sdv_plausible.release.signing import secret_key
+
+    options.statement = None
+    if options.sign is None:
+        return
+    on_disk.check_there(options, "sign")
+    secret_key(options.sign)
+    options.statement = options.output.with_name(f"{options.output.name}{STATEMENT}")
+    options.outputs = (*options.outputs, "statement")
+    on_disk.check_output(options, "statement", (".jsonl",))
+    on_disk.check_nothing_read_is_written(options)
+
+
 def check_claim(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesizer) -> None:
     """Refuse what cannot be released before anything is drawn from a budget: no claim, unless allowed."""
     from sdv_plausible.table.declared.column_types import column_types
@@ -95,6 +120,7 @@ def check_claim(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesi
 
 def write_release(options: argparse.Namespace, *, readable: bool, **known: Any) -> None:
     """Fit, write the release with its ledger, and say so."""
+    _check_signing(options)
     with steps("reading", "fitting", "writing") as begin:
         synth, found = fitted(options, begin, partial(check_claim, options), known)
         begin()
@@ -104,11 +130,18 @@ def write_release(options: argparse.Namespace, *, readable: bool, **known: Any) 
             on_disk.write(options, options.output, release.to_bytes(readable=readable))
             if options.ledger is not None:
                 on_disk.write(options, options.ledger, ledger.to_json())
+            if options.statement is not None:
+                from sdv_plausible.release.attestation import attest
+
+                signed = attest(release, options.sign, draw=synth.drawn, readable=readable)
+                on_disk.write(options, options.statement, signed)
+    beside = "" if options.statement is None else f"\nSigned in {options.statement}"
     say(
         options,
-        f"{ledger}{found.hint()}\n\nWrote {options.output}, sha256 {release.digest}",
-        {"output": options.output, "sha256": release.digest, **found.to_dict(), "ledger": ledger.to_dict()},
-    )
+        f"{ledger}{found.hint()}\n\nWrote {options.output}, sha256 {release.digest}{beside}",
+        {"output": options.output, "sha256": release.digest, "statement": options.statement,
+         **found.to_dict(), "ledger": ledger.to_dict()},
+    )  # fmt: skip
 
 
 @contextmanager

@@ -15,6 +15,8 @@ from sdv_plausible.declaring.pandera_schema import read_pandera
 from sdv_plausible.declaring.spss_syntax import read_spss_syntax
 from sdv_plausible.declaring.sql import read_sql
 from sdv_plausible.declaring.statistics_files import read_statistics_file
+from sdv_plausible.declaring.table_schema import looks_like as looks_like_a_table_schema
+from sdv_plausible.declaring.table_schema import read_table_schema
 from sdv_plausible.table.declared.domain_file import read_json
 
 Reader = Callable[[Path], Codebook]
@@ -22,6 +24,7 @@ READERS: Mapping[str, Reader] = {
     "c45": read_c45_names,
     "csv": read_csv_codebook,
     "ddi": read_ddi,
+    "frictionless": read_table_schema,
     "json-schema": read_json_schema,
     "nist": read_nist,
     "pandera": read_pandera,
@@ -56,11 +59,13 @@ def _form(path: Path) -> str:
 
 
 def _json_form(path: Path) -> str:
-    """Three kinds of code book are JSON, and none has the keys of another."""
+    """Four kinds of code book are JSON, and none has the keys of another."""
     document = read_json(path)
     if isinstance(document, dict):
         if "schema_type" in document:
             return "pandera"
+        if looks_like_a_table_schema(document):
+            return "frictionless"
         if "properties" in document and not looks_like(document):
             return "json-schema"
     return "nist"

@@ -127,9 +127,14 @@ class Budget:
                 "with budget=None and release nothing of it"
             )
 
+    def cost_of(self, when: str, what: str) -> dict[str, float] | None:
+        """Return what a fit drew, in the units of the filter; None if it did not draw from this budget."""
+        found = [fit.cost for fit in self._read().fits if (fit.when, fit.what) == (when, what)]
+        return {unit: float(cost) for unit, cost in found[0].items()} if found else None
+
     def holds(self, when: str, what: str) -> bool:
         """Whether a charge is in this budget."""
-        return any((fit.when, fit.what) == (when, what) for fit in self._read().fits)
+        return self.cost_of(when, what) is not None
 
     def covers(self, ledger: PrivacyLedger) -> bool:
         """Whether a release may be one of those that were charged here: as much was, for the same unit."""

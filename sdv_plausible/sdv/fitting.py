@@ -69,6 +69,11 @@ class FittingSynthesizer(FittedSynthesizer):
     _lost_budget = False  # saved files hold no budget
     _public_given: pd.DataFrame | None = None  # only to be told from the rows; saved files hold none
 
+    @property
+    def drawn(self) -> dict[str, float] | None:
+        """What the fit drew from its budget, in the units of the filter; None where it drew from none."""
+        return None if self.budget is None or self._charge is None else self.budget.cost_of(**self._charge)
+
     def check(self, data: Any, show: Callable[[str], object] = print) -> Check:
         """Compare a table with the declarations. NOT private: for the holder of the data alone.
 

@@ -7,8 +7,9 @@ import json
 import pytest
 from sentences import LEAD
 
-from sdv_plausible import Release
+from sdv_plausible import Release, to_standard
 from sdv_plausible.commands.cli import main
+from sdv_plausible.release.papers.standards import STANDARDS
 
 
 def card(holder, output, *more):
@@ -82,3 +83,60 @@ def test_sources_of_other_words_are_not_cited(holder, declared, tmp_path, capsys
         "race": "Book of race",
         "hours_per_week": "Book of hours_per_week",
     }
+
+
+# --- what standards say -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("standard", STANDARDS)
+def test_a_description_by_a_standard(holder, tmp_path, capsys, standard):
+    output, known = tmp_path / "d.json", {"license": "https://example.org/license", "keywords": ["a", "b"]}
+    assert main(["sample", str(holder / "people.release"), "-o", str(tmp_path / "rows.csv"), "-n", "20"]) == 0
+    capsys.readouterr()
+    more = [
+        "--standard",
+        standard,
+        "--holder",
+        "Office",
+        "--known",
+        json.dumps(known),
+        "--rows",
+        str(tmp_path / "rows.csv"),
+    ]
+    assert card(holder, output, *more, "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["not_said"] == [
+        n for n in STANDARDS[standard].asks if n not in ("name", "holder", "license", "keywords")
+    ]
+    release, rows = Release.load(holder / "people.release"), tmp_path / "rows.csv"
+    told = {"name": "people", "holder": "Office", **known}
+    assert output.read_text(encoding="utf-8") == to_standard(
+        release, standard, rows=rows, file="people.release", **told
+    )
+    assert card(holder, output, *more) == 2  # it exists
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--known", "{}"), "--known plays no part without --standard"),
+        (("--rows", "people.csv"), "--rows plays no part without --standard"),
+        (
+            ("--standard", "sdv", "--reviewed-by", "B. Person"),
+            "--reviewed-by plays no part in --standard sdv",
+        ),
+        (("--standard", "sdv", "--domain", "domain.json"), "--domain plays no part in --standard sdv"),
+        (("--standard", "sdv", "--known", "[]"), "must be a JSON object"),
+        (("--standard", "sdv", "--known", '{"nmae": "x"}'), "nothing that a standard says"),
+    ],
+)
+def test_what_plays_no_part_in_it(holder, tmp_path, capsys, monkeypatch, more, words):
+    monkeypatch.chdir(holder)
+    assert card(holder, tmp_path / "c.json", *more) == 2
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "c.json").exists()
+
+
+def test_a_description_is_json(holder, tmp_path, capsys):
+    assert card(holder, tmp_path / "c.html", "--standard", "dcat") == 2
+    assert "must end in .json or .jsonld" in capsys.readouterr().err

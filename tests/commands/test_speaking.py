@@ -146,6 +146,7 @@ ANSWERS = {  # what each command is told, in the folder of the fixture holder, a
     "card": ("people.release -o {new}/c.html", "claim"),
     "registry": ("people.release -o {new}/r.yaml", "to_be_filled_in"),
     "types": ("people.release", "found"),
+    "key": ("-o {new}/key.pem", "public"),
     "completion": ("bash", "script"),
 }
 

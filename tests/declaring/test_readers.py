@@ -23,12 +23,14 @@ def test_nothing_reads_it(tmp_path):
         read_codebook(tmp_path / "book.csv", "excel")
 
 
-def test_json_is_one_of_three(tmp_path):
+def test_json_is_one_of_four(tmp_path):
     path = tmp_path / "book.json"
     for document, found in (
         ({"a": {"description": "x", "values": {"1": "x"}}}, {"sdtype": "categorical", "range_values": [1]}),
         ({"properties": {"a": {"enum": ["x"]}}, "required": ["a"]},
          {"sdtype": "categorical", "range_values": ["x"], "range_is_nullable": False}),
+        ({"fields": [{"name": "a", "type": "boolean"}]},
+         {"sdtype": "boolean", "range_values": [False, True], "range_is_nullable": True}),
         ({"schema_type": "dataframe", "columns": {"a": {"dtype": "bool", "checks": None}}},
          {"sdtype": "boolean", "range_values": [False, True]}),
     ):  # fmt: skip
@@ -37,4 +39,4 @@ def test_json_is_one_of_three(tmp_path):
 
 
 def test_every_form_has_an_ending():
-    assert set(READERS) <= {*_BY_ENDING.values(), "nist", "json-schema"}
+    assert set(READERS) <= {*_BY_ENDING.values(), "nist", "json-schema", "frictionless"}

@@ -54,7 +54,7 @@ NOISE = "Noise is added at the door to the rows and in the privacy tests"
 ANSWERS = "Intervals know no model, and nothing of files"
 AS_THEY_ARE = "Intervals and release files take answers as they are"
 TABLES = "Tables: from cells to columns, to what is learned and declared of them, to files and codes"
-RELEASES = "Releases: from intervals to papers and what is drawn anew, to the file"
+RELEASES = "Releases: from intervals and signatures to papers and what is drawn anew, to the file"
 MECHANISM = "Mechanism: privacy tests over who draws the rows"
 CREW = "Processes that count parts are the crew's"
 CIRCLES = "No circles within a room"
@@ -96,6 +96,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (RELEASES, "release/papers/planted.py", LAZY, "from sdv_plausible.release.file import release"),
     (MECHANISM, "mechanism/planted.py", PLAIN, '"""A module without a floor of its own."""'),
     (ROAD, "mechanism/planted.py", LAZY, "from sdv_plausible.release.file import release"),
+    (RELEASES, "release/intervals/planted.py", LAZY, "from sdv_plausible.release import signing"),
     (RELEASES, "release/planted.py", PLAIN, '"""A module without a floor of its own."""'),
     (ROAD, "questions/planted.py", TYPES, "from sdv_plausible.table.columns import domain"),
     (ROAD, "privacy/planted.py", LAZY, "import sdv_plausible.questions"),
@@ -161,6 +162,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (NOISE, "audit/planted.py", LAZY, "from sdv_plausible.privacy.noise.mechanisms import discrete_laplace"),
     (COINS, "models/planted.py", LAZY, "import secrets"),
     (COINS, "privacy/planted.py", LAZY, "from cryptography.hazmat.primitives import ciphers"),
+    (COINS, "release/papers/planted.py", LAZY, "from cryptography.hazmat.primitives import ciphers"),
     (COINS, "privacy/accounting/planted.py", PLAIN, "import opendp.prelude as dp"),
     (LOSSES, "models/planted.py", LAZY, "from dp_accounting.pld import privacy_loss_distribution"),
     (CODES, "privacy/planted.py", TYPES, "import pandas as pd"),

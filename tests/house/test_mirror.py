@@ -21,7 +21,7 @@ ELSEWHERE = {
     "web/app/columns.py": "the review page as a step: tests/web/app/test_app_pages.py",
     **{
         f"commands/{name}.py": "a face: tests/integration/test_cli.py, or the test of what it calls"
-        for name in ("app", "demo", "registry", "synthesize", "types")
+        for name in ("app", "demo", "key", "registry", "synthesize", "types")
     },
     "commands/named_tables.py": "several files on the command line: tests/fit/test_fit_parts.py",
     "models/registered.py": "models in files: tests/release/file/test_release_file_models.py",

@@ -1,0 +1,114 @@
+"""Table Schemas of Frictionless Data, alone or in a Data Package or Resource with one table.
+
+Source: Table Schema of Data Package 2.0 (datapackage.org/standard/table-schema), which reads those of 1.0.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.declaring.codebook import Codebook, Message, categories, number
+from sdv_plausible.table.declared.domain_file import read_json
+from sdv_plausible.table.declared.words import check_names
+
+_READ = {"required", "enum", "minimum", "maximum"}
+_WORDLESS = {"pattern", "minLength", "maxLength", "jsonSchema"}  # of no value set, or of ids
+_DATES = {"date": "%Y-%m-%d", "datetime": "%Y-%m-%dT%H:%M:%SZ", "yearmonth": "%Y-%m", "time": "%H:%M:%S"}
+
+
+def looks_like(document: Any) -> bool:
+    """Whether a JSON document has this form."""
+    return _schema(document) is not None
+
+
+def read_table_schema(path: Path) -> Codebook:
+    """Read the fields of a schema."""
+    schema = _schema(read_json(path))
+    fields = schema["fields"] if schema else None
+    if not schema or not fields or not all(isinstance(f, dict) and "name" in f for f in fields):
+        raise ValueError(
+            f"{path} is no Table Schema: it must have 'fields', each with a 'name', or 'resources' with one "
+            "table that has a 'schema'"
+        )
+    check_names([field["name"] for field in fields], str(path))
+    columns: dict[str, dict[str, Any]] = {}
+    messages: list[Message] = []
+    missing = [one["value"] if isinstance(one, dict) else one for one in schema.get("missingValues") or ()]
+    if set(missing) - {"", "NA", "NaN", "null"}:
+        messages.append((None, f"missingValues {missing!r}: give them as na_values when the table is read"))
+    keys = schema.get("primaryKey") or ()
+    keys = [keys] if isinstance(keys, str) else keys
+    for field in fields:
+        name = field["name"]
+        if name in columns:
+            raise ValueError(f"{path}: {name!r} has two fields; leave one out")
+        if name in keys or (field.get("constraints") or {}).get("unique") is True:
+            columns[name] = {"sdtype": "id"}
+            continue
+        columns[name], said = _column(name, field)
+        messages += said
+    return Codebook(columns=columns, messages=tuple(messages))
+
+
+def _schema(document: Any) -> dict[str, Any] | None:
+    """The schema of a document, of a resource, or of a package with one."""
+    if isinstance(document, dict) and isinstance(document.get("resources"), list):
+        document = document["resources"][0] if len(document["resources"]) == 1 else None
+    if isinstance(document, dict) and isinstance(document.get("schema"), dict):
+        document = document["schema"]
+    fits = isinstance(document, dict) and isinstance(document.get("fields"), list)
+    return document if fits else None
+
+
+def _column(name: str, field: dict[str, Any]) -> tuple[dict[str, Any], list[Message]]:
+    limits, kind = field.get("constraints") or {}, field.get("type", "string")
+    values = limits.get("enum", field.get("categories"))
+    strange = sorted(set(limits) - _READ - _WORDLESS)
+    messages: list[Message] = [(name, f"not understood: {', '.join(strange)}")] if strange else []
+    if values:
+        listed = [one["value"] if isinstance(one, dict) else one for one in values]
+        words = categories(listed)
+        if field.get("categoriesOrdered") is True:
+            words["sdtype"] = "ordinal"
+    elif kind == "boolean":
+        words = {"sdtype": "boolean", "range_values": [False, True]}
+    elif kind in ("integer", "number", "year"):
+        words = {
+            "sdtype": "numerical",
+            **_ends(name, limits),
+            **({} if kind == "number" else {"decimal_places": 0}),
+        }
+    elif kind in _DATES:
+        form = str(field.get("format", "default")).removeprefix("fmt:")
+        form = {"default": _DATES[kind], "any": ""}.get(form, form)
+        ends = {
+            end: limits[of]
+            for end, of in (("range_min", "minimum"), ("range_max", "maximum"))
+            if of in limits
+        }
+        words = {
+            "sdtype": "datetime",
+            **({"datetime_format": form} if form else {}),
+            **(ends if len(ends) == 2 else {}),
+        }
+        if len(ends) < 2:
+            messages.append((name, "no range of dates is told: give both its ends, or it is learned"))
+    else:
+        return {"sdtype": None}, [*messages, (name, "no values are listed")]
+    if words["sdtype"] == "numerical" and "range_min" not in words:
+        messages.append((name, "no range is told: give both its ends, or it is learned"))
+    return {**words, "range_is_nullable": limits.get("required") is not True}, messages
+
+
+def _ends(name: str, limits: dict[str, Any]) -> dict[str, float]:
+    ends: dict[str, float] = {}
+    for word, key in (("range_min", "minimum"), ("range_max", "maximum")):
+        if key in limits:
+            found = number(limits[key])
+            if found is None:
+                raise ValueError(f"column {name!r}: {key} ({limits[key]!r}) must be a number")
+            ends[word] = found
+    if len(ends) == 2 and ends["range_min"] > ends["range_max"]:
+        raise ValueError(f"column {name!r}: no number is between {ends['range_min']} and {ends['range_max']}")
+    return ends if len(ends) == 2 else {}

@@ -1,0 +1,104 @@
+"""Every kind of question has a block in OpenDP's form, whose proof and bound are those of the code."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import guarded
+import numpy as np
+import pytest
+from pages import ROOT
+
+from sdv_plausible.models.datasynthesizer.candidates import GRID, information_sensitivity_in_steps
+from sdv_plausible.models.latent.gradients import LARGEST_NORM
+from sdv_plausible.models.paper.entropies import ENTROPY_GRID
+from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
+from sdv_plausible.questions.counts import Axis
+
+PAGE = (ROOT / "docs/explanation/proofs/questions.md").read_text(encoding="utf-8")
+FORM = re.compile(
+    r"^## (?P<name>\w+)\n\nIn `sdv_plausible/(?P<module>[\w/]+)\.py`\.\n\n```text\n(?P<code>def .+?)\n```\n\n"
+    r"\*\*Preconditions\.\*\* (?P<before>.+?)\n\n\*\*Postcondition\.\*\* (?P<norm>[^`]+): `(?P<bound>[^`]+)`\.(?P<more>.*?)\n\n"
+    r"\*\*Proof\.\*\* (?P<proof>.+?)\.\n",
+    re.MULTILINE | re.DOTALL,
+)
+AXES = (Axis.of_codes(0, 3), Axis.of_codes(1, 2))
+# Parameters of a question, and the same by the names of its bound. What is not listed has none.
+PARAMETERS: dict[str, tuple[tuple[Any, ...], dict[str, float]]] = {
+    "CountTable": ((AXES,), {}),
+    "Distances": (((AXES, AXES, AXES[:1]), (np.zeros((3, 2)),) * 2), {"k": 3}),
+    "Entropies": (((3, 2), (np.arange(3), np.arange(2)), 500), {"m": 2, "least_rows": 500}),
+    "MutualInformation": ((((AXES[0], AXES[1:]),), 700), {"most_rows": 700}),
+}
+
+
+def forms(page: str = PAGE) -> dict[str, SimpleNamespace]:
+    """The blocks of the page."""
+    return {match["name"]: SimpleNamespace(**match.groupdict()) for match in FORM.finditer(page)}
+
+
+def question(form: SimpleNamespace) -> type:
+    return getattr(importlib.import_module(f"sdv_plausible.{form.module.replace('/', '.')}"), form.name)
+
+
+def cited(text: str) -> list[str]:
+    """Pages and results that are named: the last folder of a path, without links."""
+    plain = re.sub(r"\[(\w+)\]\(\w+\.md\)", r"\1.md", text)
+    return re.findall(
+        r"\w+\.md|(?:Lemma|Theorem)s? \d(?: and \d)?", plain.replace("docs/explanation/proofs/", "")
+    )
+
+
+def bounded(form: SimpleNamespace, unit: Any) -> tuple[float, float]:
+    """The page's bound, and what the noise is drawn for."""
+    given, named = PARAMETERS.get(form.name, ((), {}))
+    names = {
+        "c": unit.rows, "replace": unit.replace, "h1": 2 * unit.rows if unit.replace else unit.rows, "sqrt": math.sqrt,
+        "h2": unit.rows * (math.sqrt(2) if unit.replace else 1), "max": max, "norm": LARGEST_NORM,
+        "entropy_steps": lambda n, c: entropy_sensitivity_in_steps(n, ENTROPY_GRID, c),
+        "information_steps": lambda n, c: information_sensitivity_in_steps(n, GRID, c),
+    }  # fmt: skip
+    found = eval(form.bound, {"__builtins__": {}}, {**names, **named})
+    kind = question(form)
+    if not hasattr(kind, "sensitivity"):  # of values that occur, whose counts get the noise of a table
+        return found, unit.histogram_l2
+    asked = kind(*given) if given else object.__new__(kind)
+    return found, asked.sensitivity(unit)
+
+
+def test_every_kind_has_a_block_and_no_other():
+    assert set(forms()) == guarded.questions()
+    assert len(re.findall("^## ", PAGE, re.MULTILINE)) == len(forms())
+
+
+@pytest.mark.parametrize("name", forms())
+def test_a_block_cites_the_proof_of_the_code(name):
+    form = forms()[name]
+    assert cited(form.proof) == cited(question(form).proof)
+
+
+@pytest.mark.parametrize("unit", guarded.UNITS)
+@pytest.mark.parametrize("name", forms())
+def test_a_block_has_the_bound_of_the_code(name, unit):
+    said, used = bounded(forms()[name], guarded.UNITS[unit])
+    assert said == pytest.approx(used, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("`h1 * sqrt(k)`", "`h1`"), ("`norm * h1`", "`norm`"), ("`c`", "`1`"), (" * (2 if replace else 1)", "")],
+)
+def test_planted_bounds_are_seen(old, new):
+    assert old in PAGE
+    found = forms(PAGE.replace(old, new))
+    pairs = [bounded(form, unit) for form in found.values() for unit in guarded.UNITS.values()]
+    assert any(said != pytest.approx(used, rel=1e-12) for said, used in pairs)
+
+
+@pytest.mark.parametrize("part", ["**Preconditions.** ", "**Postcondition.** ", "**Proof.** ", "```text\n"])
+def test_a_block_without_a_part_is_none(part):
+    assert set(forms(PAGE.replace(part, ""))) == set()

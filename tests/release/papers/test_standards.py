@@ -1,0 +1,359 @@
+"""Descriptions of a release, each by its standard's own tool, or by its schema or shapes at a named version.
+
+Tools are in the extra ``standards``. Shapes are others' work and not in the repository: point ``SDV_PLAUSIBLE_SHAPES``
+at a folder with the files of ``SHAPES``, or these tests skip and say so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import releases
+
+from sdv_plausible import to_standard
+from sdv_plausible.declaring.table_schema import read_table_schema
+from sdv_plausible.privacy.ledger_record import LedgerRecord
+from sdv_plausible.release.papers import croissant, dcat, sdv_metadata, table_schema
+from sdv_plausible.release.papers.described import KNOWN, described
+from sdv_plausible.release.papers.standards import STANDARDS
+from sdv_plausible.sdv.versions import TAKES_DICT
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.files.writing import write_table
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of rdflib, and of who uses it
+CASES = ("declared", "mixed", "private", "uniform")
+EU = "http://publications.europa.eu/resource/authority"
+FULL: dict[str, Any] = {
+    "name": "Synthetic \"people\" & 'ü'",
+    "description": "People of a town.",
+    "holder": "Office of Numbers",
+    "contact": "mailto:office@example.org",
+    "purpose": "Teaching",
+    "license": "https://creativecommons.org/licenses/by/4.0/",
+    "url": "https://example.org/people",
+    "download": "https://example.org/people.csv",
+    "date": "2026-01-31",
+    "version": "1.0.0",
+    "citation": "Office of Numbers (2026)",
+    "keywords": ["census", "people"],
+    "identifier": "people-2025",
+    "access": "https://example.org/apply",
+    "access_rights": f"{EU}/access-right/NON_PUBLIC",
+    "theme": [f"{EU}/data-theme/HEAL"],
+    "legislation": "http://data.europa.eu/eli/reg/2025/327/oj",
+    "category": "http://healthdataportal.eu/ns/health#a-category",
+    "type": f"{EU}/dataset-type/STATISTICAL",
+    "provenance": "Registers of the town",
+    "hdab": "Health data office",
+    "hdab_contact": "https://example.org/hdab",
+}
+SHAPES = {
+    "dcat-ap-3.0.1-shapes.ttl": "7fe9815e0f32b10f5cbce74fa6ccd0290aae3ef9e5080fb84e2d8093eb984d1d",
+    "dcat-ap-3.0.1-range.ttl": "24d3bfd0fa17a3d0e877c9ebb91c8174124e5038538e1bf081b2cb679ad0f1b2",
+    "healthdcat-ap-release-5-non-public.ttl": "e4b9a07e60c7bccec1560f9c31b418c9210af2748fbd3c986a47e8596a8a8525",
+    "dpv-2.3.ttl": "97bc7ce1a4544d39b9e480eeb7990693bee1155fb094f3dd50b9eb1d0c0d578f",
+}
+"""Of SEMICeu/DCAT-AP at 7c531da7 releases/3.0.1/html/shacl/shapes.ttl and range.ttl (CC BY 4.0); HealthDCAT-AP's shapes
+for data that are not public, as DG SANTE published them with release 5; of w3c/dpv at f01a55c3 2.3/dpv/dpv.ttl."""
+
+
+@pytest.fixture(
+    scope="module", params=[*CASES[:2], *(pytest.param(c, marks=pytest.mark.slow) for c in CASES[2:])]
+)
+def case(request, tmp_path_factory) -> tuple[Any, Path]:
+    """A release, and a file of its rows."""
+    release, rows = releases.shared(request.param).release(), tmp_path_factory.mktemp("rows") / "rows.csv"
+    write_table(release.sample(400, random_state=1), rows)
+    return release, rows
+
+
+@pytest.fixture(scope="module")
+def declared(tmp_path_factory) -> tuple[Any, Path]:
+    release, rows = releases.shared().release(), tmp_path_factory.mktemp("rows") / "rows.csv"
+    write_table(release.sample(100, random_state=1), rows)
+    return release, rows
+
+
+def made(release: Any, standard: str, rows: Path | None = None, **known: Any) -> dict[str, Any]:
+    return json.loads(to_standard(release, standard, rows=rows, **known))
+
+
+def tool(name: str) -> Any:
+    return pytest.importorskip(name, reason="pip install 'sdv-plausible[standards]'")
+
+
+# --- of all -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("standard", STANDARDS)
+def test_what_is_said_is_there_and_what_is_not_leaves_no_blank(declared, standard):
+    release, rows = declared
+    text = to_standard(release, standard, rows=rows, **FULL)
+    for name in STANDARDS[standard].asks:
+        said = FULL[name] if isinstance(FULL[name], list) else [FULL[name]]
+        assert all(json.dumps(one, ensure_ascii=False)[1:-1] in text for one in said), name
+    if standard != "sdv":
+        words = LedgerRecord.of(release.ledger.to_dict()).words
+        assert words.lead in text
+        assert words.total in text
+    bare = to_standard(release, standard)
+    assert ": null" not in bare
+    assert '""' not in bare.replace('"missingValues": [\n  ""', "")
+
+
+def test_every_field_has_a_place_in_a_standard():
+    assert {name for standard in STANDARDS.values() for name in standard.asks} == set(KNOWN) == set(FULL)
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        ({"nmae": "x"}, "nmae is nothing that a standard says; there are name, description"),
+        ({"name": ""}, "must be a text"),
+        ({"name": ["a", "b"]}, "must be a text"),
+        ({"keywords": ["a", 5]}, "must be a text"),
+        ({"date": "31.1.2026"}, "as 2026-01-31"),
+        ({"url": "example.org"}, "address of a page"),
+        ({"license": "https://x <y>"}, "address of the license"),
+        ({"rows": "none.csv"}, "none.csv"),
+    ],
+)
+def test_what_no_standard_takes(declared, known, words):
+    with pytest.raises((ValueError, OSError), match=words):
+        to_standard(declared[0], "croissant", **known)
+
+
+def test_rows_of_another_table_are_refused(declared, tmp_path):
+    (tmp_path / "rows.csv").write_text("city,grade\nBern,1\n")
+    with pytest.raises(ValueError, match="other columns than this release"):
+        to_standard(declared[0], "croissant", rows=tmp_path / "rows.csv")
+
+
+@pytest.mark.parametrize("standard", STANDARDS)
+def test_without_a_claim_there_is_none(standard):
+    synth = releases.fitted(domain=releases.DECLARED, random_state=3)
+    with pytest.raises(ValueError, match="papers are for releases with a differential-privacy claim"):
+        to_standard(synth.release(allow_no_claim=True), standard)
+
+
+# --- Croissant 1.1 ----------------------------------------------------------------------------------------------------
+
+
+def test_croissant_by_its_own_tool(case, tmp_path):
+    """``mlcroissant validate`` raises for whatever is wrong; here nothing is missed either, and the rows are read."""
+    mlc, (release, rows) = tool("mlcroissant"), case
+    here = {name: said for name, said in FULL.items() if name != "download"}
+    rows.with_name("c.json").write_text(
+        to_standard(release, "croissant", rows=rows, **here), encoding="utf-8"
+    )
+    found = mlc.Dataset(rows.with_name("c.json"))
+    assert found.metadata.ctx.issues.warnings == set()
+    assert str(found.metadata.ctx.conforms_to.value) == croissant.VERSIONS[0]
+    assert {field.name for field in found.metadata.record_sets[0].fields} == {
+        c.name for c in release.schema.columns
+    }
+    assert found.metadata.data_limitations[: len(release.ledger.not_covered)] == list(
+        release.ledger.not_covered
+    )
+    records = list(found.records("rows"))
+    assert len(records) == 400
+    (tmp_path / "bare.json").write_text(to_standard(release, "croissant"), encoding="utf-8")
+    mlc.Dataset(tmp_path / "bare.json")
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        lambda d: d["distribution"][1].pop("sha256"),
+        lambda d: d["distribution"][1].pop("contentUrl"),
+        lambda d: d["recordSet"][0]["field"][0]["source"].update(fileObject={"@id": "none"}),
+        lambda d: d["recordSet"][0]["field"][0].pop("dataType"),
+        lambda d: d.update(conformsTo="http://mlcommons.org/croissant/9.9"),
+    ],
+)
+def test_planted_faults_are_seen_by_it(declared, tmp_path, plant):
+    mlc, document = tool("mlcroissant"), made(*declared[:1], "croissant", declared[1], **FULL)
+    plant(document)
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    with pytest.raises(mlc.ValidationError):
+        mlc.Dataset(tmp_path / "c.json")
+
+
+# --- Frictionless Table Schema ----------------------------------------------------------------------------------------
+
+
+def test_table_schema_by_its_own_tool(case):
+    frictionless, (release, rows) = tool("frictionless"), case
+    document = made(release, "frictionless", **FULL)
+    assert document["$schema"] == frictionless.Schema.metadata_v2_profile == table_schema.PROFILE
+    assert list(frictionless.Schema.metadata_validate(document)) == []
+    assert cell_errors(frictionless, document, rows) == []
+
+
+def cell_errors(frictionless: Any, document: dict[str, Any], rows: Path) -> list[str]:
+    schema = frictionless.Schema.from_descriptor(document)
+    with frictionless.system.use_context(trusted=True):
+        report = frictionless.validate(frictionless.Resource(path=str(rows), schema=schema))
+    return [name for (name,) in report.flatten(["fieldName"])]
+
+
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [
+        ("city", "Genf"),
+        ("age", "111"),
+        ("age", "x"),
+        ("share", "1.5"),
+        ("day", "2000-01-01"),
+        ("member", "5"),
+    ],
+)
+def test_planted_cells_are_seen_by_it(declared, tmp_path, column, cell):
+    frictionless, (release, rows) = tool("frictionless"), declared
+    table = [line.split(",") for line in rows.read_text().splitlines()]
+    table[5][table[0].index(column)] = cell
+    (tmp_path / "rows.csv").write_text("\n".join(map(",".join, table)))
+    assert cell_errors(frictionless, made(release, "frictionless"), tmp_path / "rows.csv") == [column]
+
+
+def test_a_table_schema_is_a_declaration_again(case, tmp_path):
+    """What was written of a declared domain is read to the same domain, but for bins, and texts beside numbers."""
+    release, _ = case
+    (tmp_path / "s.json").write_text(to_standard(release, "frictionless"), encoding="utf-8")
+    book = read_table_schema(tmp_path / "s.json")
+    modelled = release.rules.whole(release.domain)
+    known = {name: words for name, words in book.columns.items() if words["sdtype"] and name in modelled}
+    read = Domain.from_declarations(known)
+    for attribute in modelled:
+        if attribute.texts:
+            assert book.columns[attribute.name]["sdtype"] is None
+            continue
+        found = read[attribute.name]
+        assert (found.kind, found.nullable) == (attribute.kind, attribute.nullable)
+        assert list(map(str, found.values)) == list(map(str, attribute.values))
+        assert (found.lower[:1], found.upper[-1:]) == (attribute.lower[:1], attribute.upper[-1:])
+
+
+# --- SDV's metadata ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not TAKES_DICT, reason="ranges are words of SDV 2.0's metadata")
+def test_sdv_takes_its_metadata(case):
+    from sdv.metadata import Metadata
+    from sdv.metadata._single_table import _SingleTableMetadata
+
+    release, _ = case
+    found = Metadata.load_from_dict(made(release, "sdv"))
+    found.validate()
+    for sdtype, words in sdv_metadata.WORDS.items():
+        assert set(words) <= set(_SingleTableMetadata._SDTYPE_KWARGS[sdtype])
+    columns = found.to_dict()["tables"][release.schema.table]["columns"]
+    for attribute in release.rules.whole(release.domain):
+        words = columns[attribute.name]
+        assert words["range_is_nullable"] == attribute.nullable
+        assert ("range_min" in words) == bool(attribute.lower)
+        assert ("range_values" in words) == bool(
+            attribute.values and not attribute.lower and words["sdtype"] != "boolean"
+        )
+    assert found.tables[release.schema.table].primary_key == release.schema.primary_key
+
+
+# --- DCAT-AP, HealthDCAT-AP, DPV --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shapes() -> dict[str, Path]:
+    folder = os.environ.get("SDV_PLAUSIBLE_SHAPES")
+    if folder is None:
+        pytest.skip("others' shapes are not in the repository: set SDV_PLAUSIBLE_SHAPES")
+    found = {name: Path(folder) / name for name in SHAPES}
+    for name, path in found.items():
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == SHAPES[name], name
+    return found
+
+
+def violations(document: dict[str, Any], path: Path) -> list[str]:
+    rdflib, pyshacl = tool("rdflib"), tool("pyshacl")
+    graph = rdflib.Graph().parse(data=json.dumps(document), format="json-ld")
+    _, report, _ = pyshacl.validate(graph, shacl_graph=str(path))
+    said = rdflib.Namespace("http://www.w3.org/ns/shacl#").resultPath
+    return sorted(str(path).rsplit("/")[-1].rsplit("#")[-1] for path in report.objects(None, said))
+
+
+@pytest.mark.parametrize("name", [name for name in SHAPES if "dcat" in name])
+def test_dcat_by_shapes(case, shapes, name):
+    release, rows = case
+    assert violations(made(release, "dcat", rows, **FULL), shapes[name]) == []
+    assert violations(made(release, "dcat", **FULL), shapes[name]) == []
+
+
+def test_a_draft_lacks_what_only_a_person_knows(declared, shapes):
+    """Of DCAT-AP the address of the rows alone."""
+    assert violations(made(declared[0], "dcat"), shapes["dcat-ap-3.0.1-shapes.ttl"]) == ["accessURL"]
+
+
+@pytest.mark.parametrize(
+    ("plant", "name"),
+    [
+        (lambda d: d.pop("dct:title"), "dcat-ap-3.0.1-shapes.ttl"),
+        (
+            lambda d: d["adms:sample"][0]["spdx:checksum"]["spdx:checksumValue"].pop("@type"),
+            "dcat-ap-3.0.1-shapes.ttl",
+        ),
+        (lambda d: d["dcat:landingPage"][0].pop("@type"), "dcat-ap-3.0.1-range.ttl"),
+        (
+            lambda d: d["adms:sample"][0].pop("dcatap:applicableLegislation"),
+            "healthdcat-ap-release-5-non-public.ttl",
+        ),
+        (lambda d: d.pop("healthdcatap:hdab"), "healthdcat-ap-release-5-non-public.ttl"),
+    ],
+)
+def test_planted_faults_are_seen_by_shapes(declared, shapes, plant, name):
+    document = made(declared[0], "dcat", **FULL)
+    plant(document)
+    assert violations(document, shapes[name]) != []
+
+
+def test_terms_are_of_their_vocabulary(declared, shapes):
+    """Every term of DPV is one of version 2.3, a class where it is a type, else a property."""
+    text, known = (
+        json.dumps(made(declared[0], "dcat", **FULL)),
+        shapes["dpv-2.3.ttl"].read_text(encoding="utf-8"),
+    )
+    used = {*re.findall(r'"(dpv:\w+)"', text)}
+    assert used == {"dpv:DifferentialPrivacy", "dpv:SyntheticData", "dpv:hasData", "dpv:hasTechnicalMeasure"}
+    for term in used:
+        kind = "rdf:Property" if ":has" in term else "rdfs:Class"
+        assert re.search(rf"^{term} a {kind}\b", known, re.MULTILINE), term
+    assert not re.search(r"^dpv:DiferentialPrivacy a ", known, re.MULTILINE)
+
+
+def test_digests_are_of_what_is_described(declared):
+    release, rows = declared
+    of_rows = hashlib.sha256(rows.read_bytes()).hexdigest()
+    assert of_rows in json.dumps(made(release, "dcat", rows))
+    assert release.digest in json.dumps(made(release, "dcat"))
+    assert [file["sha256"] for file in made(release, "croissant", rows)["distribution"]] == [
+        release.digest,
+        of_rows,
+    ]
+
+
+def test_every_value_is_told_of_somewhere(declared):
+    """Fields of the shared reading that no standard uses would be dead."""
+    sources = "".join(
+        Path(module.__file__).read_text() for module in (croissant, dcat, sdv_metadata, table_schema)
+    )
+    found = described(declared[0], {})
+    assert [
+        f.name
+        for f in fields(found)
+        if f"found.{f.name}" not in sources and f.name not in ("record", "file", "made_with")
+    ] == []
