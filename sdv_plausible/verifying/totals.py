@@ -47,9 +47,7 @@ def total(losses: Sequence[Loss], delta: float) -> float:
     return large.epsilon + best
 
 
-def split_total(
-    parts: Sequence[tuple[float, Sequence[Loss]]], common: Sequence[Loss], delta: float
-) -> float:
+def split_total(parts: Sequence[tuple[float, Sequence[Loss]]], common: Sequence[Loss], delta: float) -> float:
     """Epsilon where each row falls, secretly and by itself, into one part or into none.
 
     ``ln(1 + sum of p (e^epsilon - 1))`` of what each part costs, at half of delta where all rows are used for
@@ -90,9 +88,7 @@ def _by_library(found: Sorted, mu: float, delta: float) -> float:
     step = math.sqrt(mu * mu + math.fsum(e * e for e in each)) / _GRID / math.sqrt(uses)
     made = [pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=step)] if mu else []
     for rate, mu_of, count in found.sampled:
-        one = pld.from_gaussian_mechanism(
-            1 / mu_of, sampling_prob=rate, value_discretization_interval=step
-        )
+        one = pld.from_gaussian_mechanism(1 / mu_of, sampling_prob=rate, value_discretization_interval=step)
         made.append(one.self_compose(count))
     for atoms, count in found.others:
         one = pld.from_two_probability_mass_functions(*_pair(atoms), True, step, symmetric=atoms.symmetric)
