@@ -33,11 +33,11 @@ from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.files.one_file import columns_of, read_file
 from sdv_plausible.table.files.text_files import Files
-from sdv_plausible.verifying.checking import CANNOT_SHOW, check
+from sdv_plausible.verifying.checking import CANNOT_SHOW, check, verdict_of
 from sdv_plausible.verifying.verdict import LieError, OpenError, Verdict
 
 ROUNDING = 1e-4
-"""Most that a probability of the model may differ from that of the model made anew: by machine and libraries."""
+"""Most that a probability may differ from that of the model made anew: by the machine and its libraries."""
 _SAME = 1e-6  # relative: of noise and losses that are computed anew
 
 
@@ -96,19 +96,10 @@ def verify(path: str | Path, *, public: Any = None, expect_sha256: str | None = 
         return Verification((*found, Verdict("program", "refused", f"it does not take the file: {error}")))
     known: dict[str, Any] = {}
     if "public_rows" in release.settings:
-        found.append(_verdict("published table", lambda: _check_public(release, public, known)))
+        found.append(verdict_of("published table", lambda told: _check_public(told, public, known), release))
     for about, judge in (("charges of the model", check_charges), ("model from its answers", check_again)):
-        found.append(_verdict(about, lambda judge=judge: judge(release, known.get("learner"))))  # type: ignore[misc]
+        found.append(verdict_of(about, lambda told, judge=judge: judge(told, known.get("learner")), release))  # type: ignore[misc]
     return Verification(tuple(found))
-
-
-def _verdict(about: str, judge: Any) -> Verdict:
-    try:
-        return Verdict(about, "ok", judge())
-    except LieError as error:
-        return Verdict(about, "refused", str(error))
-    except OpenError as error:
-        return Verdict(about, "not checkable", str(error))
 
 
 # --- the published table --------------------------------------------------------------------------
@@ -219,16 +210,16 @@ def check_again(release: Release, learner: Any = None) -> str:
     try:
         made = learner.fit(told, domain, budget, _NoCoins())
         told.end()
-    except (LieError, OpenError):
+        apart = _apart(write_model(made, domain), write_model(release.model, domain))
+        if apart > ROUNDING:
+            how = "tables" if np.isinf(apart) else f"probabilities, by {apart:.3g}"
+            raise LieError(f"the answers lead to a model with other {how}")
+    except OpenError:
         raise
     except ValueError as error:
-        raise LieError(f"the answers make no model: {error}") from None
-    apart = _apart(write_model(made, domain), write_model(release.model, domain))
-    if apart > ROUNDING:
         if (maker := release.versions.get("sdv-plausible")) != __version__:
-            raise OpenError(f"version {maker} made it, and this is {__version__}, whose learner may be another")
-        how = "it has other tables" if apart == np.inf else f"probabilities differ by {apart:.3g}"
-        raise LieError(f"the answers lead to another model: {how}")
+            raise OpenError(f"version {maker} made it, and this is {__version__}: {error}") from None
+        raise LieError(str(error)) from None
     return f"the answers lead to it again, up to {ROUNDING:g} of a probability"
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from sdv_plausible.verifying.losses import FIELDS, Loss, Sorted
-from sdv_plausible.verifying.totals import UnknownTotalError, split_total, total
+from sdv_plausible.verifying.totals import FIELDS, Loss, Sorted, split_total, total
 from sdv_plausible.verifying.verdict import LieError, OpenError, Unit, rounded_up
 
-AGREES = 1e-4
-"""Relative: two accounts of the same losses that are both right lie as close as this."""
-NUMERICAL = 2e-13
-"""Of delta: what the program may charge for rounding in its transforms."""
+AGREES = 1e-4  # relative: two accounts of the same losses that are both right lie as close
+NUMERICAL = 2e-13  # of delta: what the program may charge for rounding in its transforms
 _ROUNDING = 1e-9
+WHOLE = ("count", "sensitivity", "l1")
 COVERS = "any number of rows, the release file and the saved synthesizer"
 PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
 NOT_COVERED = (
@@ -39,101 +37,73 @@ def has_claim(entries: Sequence[Any]) -> bool:
     return all(loss["type"] != "InfiniteLoss" for loss in losses_of(entries))
 
 
-def within(entries: Sequence[Any]) -> list[Any]:
+def _within(entries: Sequence[Any]) -> list[Any]:
     """Entries that an envelope stands for: those after it that cost something, of its parts alone."""
     at = next((i for i, entry in enumerate(entries) if entry.get("envelope")), len(entries))
-    return [
-        entry
-        for entry in entries[at + 1 :]
-        if entry["losses"]
-        and has_claim([entry])
-        and entry["parts"]
-        and {*entry["parts"]} <= {*entries[at]["parts"]}
-    ]
+    later = [e for e in entries[at + 1 :] if e["losses"] and has_claim([e]) and e["parts"]]
+    return [entry for entry in later if {*entry["parts"]} <= {*entries[at]["parts"]}]
 
 
-def counted(entries: Sequence[Any]) -> list[Any]:
-    """Entries of which the total is."""
-    inside = within(entries)
-    return [entry for entry in entries if not any(entry is one for one in inside)]
-
-
-def check_losses(document: Mapping[str, Any]) -> str:
+def check_losses(document: Any) -> str:
     """Refuse losses that there are none of, and an envelope that is smaller than what it stands for."""
-    ledger = document["ledger"]
-    for loss in losses_of(ledger["entries"]):
-        kind, numbers = loss["type"], {name: value for name, value in loss.items() if name != "type"}
-        if kind not in FIELDS or set(numbers) != set(FIELDS[kind]):
-            raise LieError(f"there is no loss {kind!r} with {', '.join(numbers) or 'no parameter'}")
-        for name, value in numbers.items():
-            is_whole = name in ("count", "sensitivity", "l1")
-            may_be_0 = name in ("delta", "rho") or kind in ("PureDP", "ApproxDP")
-            most = 1 if name in ("delta", "rate") else math.inf
-            if not (value > 0 or (value == 0 and may_be_0)) or value > most or (is_whole and value % 1):
-                raise LieError(f"{name} ({value!r}) of a {kind} is out of its range")
-    envelopes = [entry for entry in ledger["entries"] if entry.get("envelope")]
-    if len(envelopes) > 1:
-        raise LieError("two entries are to stand for all that follows them")
-    inside = losses_of(within(ledger["entries"]))
-    if envelopes and inside and not _stands_for(envelopes[0]["losses"], inside):
-        raise LieError(
-            f"entry {envelopes[0]['name']!r} stands for those after it, and they cost more than it"
-        )
-    return f"{len(ledger['entries'])} entries, of known losses"
+    entries = document["ledger"]["entries"]
+    for loss in losses_of(entries):
+        kind = loss["type"]
+        if kind not in FIELDS or {*loss} != {"type", *FIELDS[kind]}:
+            raise LieError(f"there is no loss {kind!r} with the parameters {sorted({*loss} - {'type'})}")
+        for name in FIELDS[kind]:
+            low = 0.0 if name in ("delta", "rho") or kind in ("PureDP", "ApproxDP") else 5e-324
+            high = 1 if name in ("delta", "rate") else math.inf
+            if not low <= loss[name] <= high or (name in WHOLE and loss[name] % 1):
+                raise LieError(f"{name} ({loss[name]!r}) of a {kind} is out of its range")
+    envelopes, inside = [entry for entry in entries if entry.get("envelope")], losses_of(_within(entries))
+    if len(envelopes) > 1 or (envelopes and inside and not _stands_for(envelopes[0]["losses"], inside)):
+        raise LieError(f"entry {envelopes[0]['name']!r} stands for those after it, which cost more than it")
+    return f"{len(entries)} entries, of known losses"
 
 
 def _stands_for(envelope: Sequence[Loss], inside: Sequence[Loss]) -> bool:
-    kinds = {loss["type"] for loss in (*envelope, *inside)}
-    only_failures = all(loss["epsilon"] == 0 for loss in (*envelope, *inside) if loss["type"] == "ApproxDP")
-    if kinds <= {"GaussianLoss", "ApproxDP"} and only_failures:
-        most, spent = Sorted.of(envelope), Sorted.of(inside)
-        return all(
-            getattr(spent, name) <= getattr(most, name) * (1 + _ROUNDING)
-            for name in ("mu_squared", "delta", "rho")
-        )
-    (pair,) = envelope if len(envelope) == 1 else ({"type": ""},)
-    if pair["type"] != "ApproxDP" or pair["count"] != 1:
-        return False
-    return total(inside, float(pair["delta"])) <= float(pair["epsilon"]) * (1 + AGREES)
+    most, spent = Sorted.of(envelope), Sorted.of(inside)
+    if not (most.others or spent.others or most.zcdp or spent.zcdp):
+        both = ((getattr(one, name) for one in (spent, most)) for name in ("mu_squared", "delta", "rho"))
+        return all(cost <= limit * (1 + _ROUNDING) for cost, limit in both)
+    pair = envelope[0]
+    is_pair = len(envelope) == 1 and pair["type"] == "ApproxDP" and pair["count"] == 1
+    return is_pair and total(inside, pair["delta"]) <= pair["epsilon"] * (1 + AGREES)
 
 
-def check_total(document: Mapping[str, Any]) -> str:
+def check_total(document: Any) -> str:
     """Refuse a total that the entries do not add up to."""
     ledger = document["ledger"]
-    entries, stated, delta = ledger["entries"], ledger["epsilon"], float(ledger["delta"])
-    if not has_claim(entries):
-        if stated is not None:
-            raise LieError(f"the file states epsilon {stated:.6g}, and an entry ends the claim")
-        return "no total is stated, as an entry ends the claim"
+    stated, delta = ledger["epsilon"], ledger["delta"]
+    if (stated is not None) != has_claim(ledger["entries"]):
+        raise LieError("a total is stated where no entry ends the claim, and nowhere else")
     if stated is None:
-        raise LieError("the file states no total, and no entry ends the claim")
-    try:
-        least = _total(document, delta)
-        most = least if delta <= NUMERICAL * 2 else _total(document, delta - NUMERICAL)
-    except UnknownTotalError as error:
-        raise OpenError(f"{error}: this reading has no total for them") from None
+        return "none is stated, as an entry ends the claim"
+    least = _total(document, delta)
+    most = _total(document, delta - NUMERICAL) if delta > 2 * NUMERICAL else math.inf
     said = f"the entries add up to {least:.6g} at delta {delta:.3g}, and the file states {stated:.6g}"
     if stated < least * (1 - AGREES) - _ROUNDING:
         raise LieError(said)
     if stated > most * (1 + AGREES) + _ROUNDING:
         raise OpenError(f"{said}: an older version added up so, or an entry is missing")
-    if ledger["limit"] is not None and stated > ledger["limit"] * (1 + AGREES):
-        raise LieError(f"the file states epsilon {stated:.6g}, over its limit of {ledger['limit']:.6g}")
     return said
 
 
-def _total(document: Mapping[str, Any], delta: float) -> float:
-    """Total of the counted entries; by a secret split of the rows where that is smaller."""
-    entries, settings = counted(document["ledger"]["entries"]), document["settings"]
-    losses = losses_of(entries)
-    found = total(losses, delta) if losses else 0.0
-    unit = Unit.of(document["ledger"]["neighbours"])
-    if settings["split"] is None or math.isinf(found) or unit != Unit(1, False, None):
+def _total(document: Any, delta: float) -> float:
+    """Total of the entries but those within an envelope; by a secret split of the rows where that is less."""
+    ledger, settings = document["ledger"], document["settings"]
+    inside = _within(ledger["entries"])
+    entries = [entry for entry in ledger["entries"] if not any(entry is one for one in inside)]
+    found = total(losses_of(entries), delta)
+    if settings["split"] is None or math.isinf(found) or Unit.of(ledger) != Unit(1, False, None):
         return found
     structure, parameters, seeds = settings["split"]
-    homes = [(structure + parameters, {"structure", "parameters"}), (seeds, {"seeds"})]
-    if _is_paper(settings):
-        homes[:1] = [(structure, {"structure"}), (parameters, {"parameters"})]
+    homes = [(structure, {"structure"}), (parameters, {"parameters"}), (seeds, {"seeds"})]
+    is_network = settings.get("model") == "bayesian_network"
+    other = settings.get("structure") not in (None, "adaptive") or settings.get("noise") == "paper"
+    if not (settings.get("model") == "independent" or (is_network and other)):  # not the paper's network
+        homes[:2] = [(structure + parameters, {"structure", "parameters"})]
     parts, common = [(p, list[Loss]()) for p, _ in homes], list[Loss]()
     for entry in entries:
         at = [i for i, (_, alone) in enumerate(homes) if entry["parts"] and {*entry["parts"]} <= alone]
@@ -141,102 +111,71 @@ def _total(document: Mapping[str, Any], delta: float) -> float:
     return min(found, split_total(parts, common, delta))
 
 
-def _is_paper(settings: Mapping[str, Any]) -> bool:
-    """Whether a model's entries each ask the rows of their own part alone: the paper's network does."""
-    if settings.get("model") == "independent":
-        return True
-    of_paper = settings.get("structure") not in (None, "adaptive") or settings.get("noise") == "paper"
-    return settings.get("model") == "bayesian_network" and of_paper
-
-
-def check_words(document: Mapping[str, Any]) -> str:
+def check_words(document: Any) -> str:
     """Refuse a sentence that is not that of the entries, or that covers more."""
-    ledger, unit = document["ledger"], Unit.of(document["ledger"]["neighbours"])
+    ledger, unit = document["ledger"], Unit.of(document["ledger"])
     if ledger["covers"] != COVERS:
         raise LieError(f"what the total is said to cover must be {COVERS!r}")
-    others = (
-        SEVERAL_ROWS
-        if unit.person is None
-        else f"a person whose rows are under several values of {unit.person}"
-    )
-    if ledger["not_covered"] != [*NOT_COVERED, others]:
+    values = f"a person whose rows are under several values of {unit.person}"
+    if ledger["not_covered"] != [*NOT_COVERED, SEVERAL_ROWS if unit.person is None else values]:
         raise LieError("what no total covers is not said as it is")
-    wanted = _sentence(ledger, unit)
-    if ledger["sentence"] != wanted:
-        same = next(
-            (i for i, (a, b) in enumerate(zip(ledger["sentence"], wanted, strict=False)) if a != b), None
-        )
-        at = min(len(ledger["sentence"]), len(wanted)) if same is None else same
-        raise LieError(
-            f"the sentence is not that of the entries, from its letter {at} on: it must read {wanted!r}"
-        )
+    if ledger["sentence"] != (wanted := _sentence(ledger, unit)):
+        raise LieError(f"the sentence is not that of the entries: it must read {wanted!r}")
     return "sentence, what it covers and what not are those of the entries"
 
 
-def _sentence(ledger: Mapping[str, Any], unit: Unit) -> str:
+def _sentence(ledger: Any, unit: Unit) -> str:
     """The guarantee in one sentence, as the format has it."""
-    ends = [e for e in ledger["entries"] if not has_claim([e])]
-    if ends or ledger["epsilon"] is None:
+    if ends := [entry for entry in ledger["entries"] if not has_claim([entry])]:
         reasons = "; ".join(entry["note"] or entry["mechanism"] for entry in ends)
         return f"No differential-privacy claim is made for this release: {reasons}."
-    epsilon, delta = ledger["epsilon"], ledger["delta"]
-    factor = rounded_up(math.exp(epsilon)) if epsilon < 700 else f"exp({rounded_up(epsilon)})"
-    one, rows = "one person" if unit.person is not None else "one row", _rows(unit)
+    epsilon, delta, one, them, rows = ledger["epsilon"], rounded_up(ledger["delta"]), "one row", "it", ""
+    if unit.person is not None:
+        most = "1 is" if unit.rows == 1 else f"{unit.rows:,} are"
+        one, them = "one person", "them"
+        rows = f"all rows with one value of {unit.person}, of which at most {most} used"
+    relation = f"addition or removal of any {one}" + (rows and f" ({rows})")
+    compared = f"with any {one} in the data as without {them}"
     if unit.is_replaced:
-        more = f"{rows}; the number of people" if unit.person is not None else "the number of rows"
-        relation = f"replacement of any {one} by another one ({more} is public)"
+        known = f"{rows}; the number of people" if rows else "the number of rows"
+        relation = f"replacement of any {one} by another one ({known} is public)"
         compared = f"with any {one} as with any other one in its place"
-    else:
-        relation = f"addition or removal of any {one}" + (f" ({rows})" if unit.person is not None else "")
-        compared = f"with any {one} in the data as without {'it' if unit.person is None else 'them'}"
+    factor = rounded_up(math.exp(epsilon)) if epsilon < 700 else f"exp({rounded_up(epsilon)})"
     return (
-        f"Total epsilon {rounded_up(epsilon)} at delta {rounded_up(delta)}, for the {relation}: every "
-        f"conclusion that anyone can draw from this release ({ledger['covers']}) is at most {factor} times as "
-        f"likely {compared}, or the reverse, apart from an additional probability of at most "
-        f"{rounded_up(delta)}. {PUBLIC}"
+        f"Total epsilon {rounded_up(epsilon)} at delta {delta}, for the {relation}: every conclusion that "
+        f"anyone can draw from this release ({ledger['covers']}) is at most {factor} times as likely "
+        f"{compared}, or the reverse, apart from an additional probability of at most {delta}. {PUBLIC}"
     )
 
 
-def _rows(unit: Unit) -> str:
-    most = "1 is" if unit.rows == 1 else f"{unit.rows:,} are"
-    return f"all rows with one value of {unit.person}, of which at most {most} used"
-
-
-def check_settings(document: Mapping[str, Any]) -> str:
-    """Refuse settings of another guarantee than the ledger's, and lines that belong to them and are not there."""
+def check_settings(document: Any) -> str:
+    """Refuse settings of another guarantee than the ledger's, or without the entries that belong to them."""
     settings, ledger = document["settings"], document["ledger"]
-    told, names = ledger["neighbours"], [entry["name"] for entry in ledger["entries"]]
-    if settings["privacy_test"] != "release":
-        raise LieError(f"privacy_test is {settings['privacy_test']!r}: no file holds what other tests need")
-    ours = {"relation": settings["neighbours"], "person": settings["person"]}
-    ours["rows_per_person"] = settings["rows_per_person"]
-    if ours != told:
-        raise LieError("the settings protect another unit than the ledger counts with")
-    if settings["delta"] != ledger["delta"]:
-        raise LieError("the settings' delta is not the ledger's")
+    told, entries = ledger["neighbours"], {entry["name"]: entry for entry in ledger["entries"]}
+    ours = {name: settings[name] for name in ("person", "rows_per_person")}
+    is_same = {"relation": settings["neighbours"], **ours} == told and settings["delta"] == ledger["delta"]
+    if settings["privacy_test"] != "release" or not is_same:
+        raise LieError("test, unit or delta of the settings are not those that the ledger counts with")
     if has_claim(ledger["entries"]):
-        if (
-            settings["epsilon"] is None
-            or settings["types"] == "detected"
-            or settings["undeclared"] == "infer"
-            and any(column["provenance"] == "inferred" for column in document["domain"])
-        ):
-            raise LieError(
-                "the settings make no claim (no noise, or values read off the rows), and the ledger makes one"
-            )
-        if settings.get("voted") and "types" not in names:
+        if settings["types"] == "detected":
+            raise LieError("types were detected in the rows, and the ledger makes a claim")
+        if settings["epsilon"] is None and losses_of(ledger["entries"]):
+            raise LieError("the settings ask for no noise, and the ledger makes a claim")
+        if settings.get("voted") and not entries.get("types", {"losses": ()})["losses"]:
             raise LieError("types were voted for, and no entry pays for the vote")
-    for name, there in {
-        "persons": told["person"] is not None,
-        "public table": settings.get("public_rows") is not None,
-        "rules": bool(document["rules"]),
-    }.items():
-        if (name in names) != there:
-            raise LieError(
-                f"the ledger must {'have' if there else 'not have'} an entry {name!r}, as the rest of the file says"
-            )
-    if settings.get("public_rows") is not None:
-        told_of = next(entry["mechanism"] for entry in ledger["entries"] if entry["name"] == "public table")
-        if f"{settings['public_rows']:,} rows" not in told_of:
-            raise LieError("the ledger names a published table of another number of rows than the settings")
+    alone = [entry["name"] for entry in ledger["entries"] if {*entry["parts"]} & {"structure", "parameters"}]
+    for answer in document["answers"]["asked"]:
+        if (answer["rows"] == "all") == bool(settings["split"] and {*answer["paid_by"]} & {*alone}):
+            raise LieError("answers were asked of other rows than the settings' split says")
+    rows, person = settings.get("public_rows"), told["person"]
+    needed = (
+        ("persons", person is not None),
+        ("public table", rows is not None),
+        ("rules", document["rules"]),
+    )
+    for name, there in needed:
+        if (name in entries) != bool(there) and has_claim([entries.get(name, {"losses": ()})]):
+            raise LieError(f"the ledger must {'' if there else 'not '}have an entry {name!r}, as the file is")
+    if rows is not None and f"{rows:,} rows" not in entries["public table"]["mechanism"]:
+        raise LieError("the ledger names a published table of another number of rows than the settings")
     return "unit, delta and test are those that the ledger counts with"

@@ -6,11 +6,10 @@ Written from docs/reference/release_file.md alone; nothing of the code that writ
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from typing import Any
 
@@ -71,19 +70,14 @@ def is_array(value: Any) -> bool:
 def array_of(value: Any) -> np.ndarray:
     """Array of a value: little-endian bytes in base64, row by row, or nested lists."""
     dtype, shape = value["dtype"], [int(side) for side in value["shape"]]
-    if "data" in value:
-        try:
+    try:
+        if "data" in value:
             raw = base64.b64decode(value["data"], validate=True)
-        except (binascii.Error, ValueError, TypeError):
-            raise FormatError("an array's data is not base64") from None
-        if len(raw) != math.prod(shape) * np.dtype(LITTLE[dtype]).itemsize:
-            raise FormatError("an array has not as many numbers as its shape says")
-        found = np.frombuffer(raw, dtype=LITTLE[dtype]).reshape(shape)
-    else:
-        try:
+            found = np.frombuffer(raw, dtype=LITTLE[dtype]).reshape(shape)
+        else:
             found = np.array(value["values"], dtype=LITTLE[dtype]).reshape(shape)
-        except (ValueError, TypeError, OverflowError):
-            raise FormatError("an array's values are not numbers of its dtype and shape") from None
+    except (ValueError, TypeError, OverflowError):
+        raise FormatError("an array does not hold numbers of its dtype and shape") from None
     if dtype == "float64":
         if not np.isfinite(found).all():
             raise FormatError("an array holds a number that is not finite")
@@ -95,31 +89,24 @@ def array_of(value: Any) -> np.ndarray:
     return found.astype(np.int64)
 
 
-def with_arrays(value: Any) -> Any:
-    """The document with numpy arrays in their places."""
+def with_arrays(value: Any, made: Callable[[Any], Any] = array_of) -> Any:
+    """The document with something in the places of its arrays: numpy's, if nothing else is said."""
     if is_array(value):
-        return array_of(value)
+        return made(value)
     if isinstance(value, dict):
-        return {name: with_arrays(inner) for name, inner in value.items()}
-    return [with_arrays(inner) for inner in value] if isinstance(value, list) else value
+        return {name: with_arrays(inner, made) for name, inner in value.items()}
+    return [with_arrays(inner, made) for inner in value] if isinstance(value, list) else value
 
 
 def canonical(value: Any) -> bytes:
     """Bytes of which the digest is: arrays as base64, entries sorted, no white space, a line feed."""
-    text = json.dumps(
-        _as_base64(value), ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
-    )
-    return (text + "\n").encode("utf-8")
+    plain, form = with_arrays(value, _as_base64), {"separators": (",", ":"), "allow_nan": False}
+    return (json.dumps(plain, ensure_ascii=False, sort_keys=True, **form) + "\n").encode("utf-8")  # type: ignore[arg-type]
 
 
 def _as_base64(value: Any) -> Any:
-    if is_array(value) and "values" in value:
-        raw = array_of(value).astype(LITTLE[value["dtype"]]).tobytes()
-        plain = {"dtype": value["dtype"], "shape": value["shape"]}
-        return {**plain, "data": base64.b64encode(raw).decode("ascii")}
-    if isinstance(value, dict):
-        return {name: _as_base64(inner) for name, inner in value.items()}
-    return [_as_base64(inner) for inner in value] if isinstance(value, list) else value
+    data = base64.b64encode(array_of(value).astype(LITTLE[value["dtype"]]).tobytes()).decode("ascii")
+    return {"dtype": value["dtype"], "shape": value["shape"], "data": data}
 
 
 def schema() -> Any:
@@ -131,71 +118,55 @@ def breaches(value: Any, form: Any, root: Any, place: str = "file") -> Iterator[
     """Places where a value breaks a form of JSON Schema 2020-12, of the keywords that the schema uses."""
     if "$ref" in form:
         yield from breaches(value, root["$defs"][form["$ref"].rsplit("/", 1)[-1]], root, place)
-    for keyword, least in (("anyOf", 1), ("oneOf", 1)):
-        if keyword in form:
-            fitting = sum(not any(breaches(value, one, root, place)) for one in form[keyword])
-            if fitting < least or (keyword == "oneOf" and fitting > 1):
-                yield f"{place} has none of its forms"
+    for keyword, most in (("anyOf", math.inf), ("oneOf", 1)):
+        fitting = sum(not any(breaches(value, one, root, place)) for one in form.get(keyword, ()))
+        if keyword in form and not 1 <= fitting <= most:
+            yield f"{place} has none of its forms"
+    if value != form.get("const", value) or value not in form.get("enum", [value]):
+        yield f"{place} must be one of {form.get('enum', [form.get('const')])}"
     if not _has_type(value, form.get("type")):
         yield f"{place} must be of type {form['type']}"
-        return
-    if "const" in form and value != form["const"]:
-        yield f"{place} must be {form['const']!r}"
-    if "enum" in form and value not in form["enum"]:
-        yield f"{place} must be one of {form['enum']}"
-    if isinstance(value, str):
-        yield from _text(value, form, place)
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        low, high = form.get("minimum", -math.inf), form.get("maximum", math.inf)
-        if not low <= value <= high or value <= form.get("exclusiveMinimum", -math.inf):
-            yield f"{place} is out of its range"
-    elif isinstance(value, list):
-        yield from _list(value, form, root, place)
+    elif not _within(value, form):
+        yield f"{place} is out of its range, of its length, or of its pattern"
+    else:
+        for inner, item, name in _inside(value, form):
+            if inner is False:
+                yield f"{place} has an entry or item that the format does not know"
+            yield from breaches(item, inner or {}, root, f"{place}{name[:40]}")
+
+
+def _inside(value: Any, form: Any) -> Iterator[tuple[Any, Any, str]]:
+    """Forms of what is inside a list or an object, and what that is."""
+    if isinstance(value, list):
+        first = form.get("prefixItems", [])
+        forms = [*first[: len(value)], *[form.get("items", {})] * (len(value) - len(first))]
+        yield from zip(forms, value, (f"[{i}]" for i in range(len(value))), strict=True)
     elif isinstance(value, dict):
-        yield from _object(value, form, root, place)
+        known, others = form.get("properties", {}), form.get("additionalProperties", {})
+        yield from ((known.get(name, others), item, f".{name}") for name, item in value.items())
+        yield from ((False, None, f".{name}") for name in form.get("required", ()) if name not in value)
 
 
 def _has_type(value: Any, wanted: Any) -> bool:
-    if wanted is None:
-        return True
     names = [wanted] if isinstance(wanted, str) else wanted
-    if isinstance(value, bool):
-        return "boolean" in names
-    return any(isinstance(value, TYPES[name]) for name in names) or (
-        "integer" in names and isinstance(value, float) and value.is_integer()
-    )
+    if names is None or isinstance(value, bool):
+        return names is None or "boolean" in names
+    if isinstance(value, float) and value.is_integer() and "integer" in names:
+        return True
+    return any(isinstance(value, TYPES[name]) for name in names)
 
 
-def _text(value: str, form: Any, place: str) -> Iterator[str]:
-    if not form.get("minLength", 0) <= len(value) <= form.get("maxLength", math.inf):
-        yield f"{place} is too short or too long"
-    if "pattern" in form and not re.search(form["pattern"], value):
-        yield f"{place} has not the form that it must have"
-
-
-def _list(value: list[Any], form: Any, root: Any, place: str) -> Iterator[str]:
-    if not form.get("minItems", 0) <= len(value) <= form.get("maxItems", math.inf):
-        yield f"{place} has too few or too many items"
-    if form.get("uniqueItems") and len({json.dumps(item, sort_keys=True) for item in value}) < len(value):
-        yield f"{place} has an item twice"
-    first = form.get("prefixItems", [])
-    if form.get("items") is False and len(value) > len(first):
-        yield f"{place} has too many items"
-    for i, item in enumerate(value):
-        inner = first[i] if i < len(first) else form.get("items") or {}
-        if inner:
-            yield from breaches(item, inner, root, f"{place}[{i}]")
-
-
-def _object(value: dict[str, Any], form: Any, root: Any, place: str) -> Iterator[str]:
-    known, others = form.get("properties", {}), form.get("additionalProperties", {})
-    if lacking := [name for name in form.get("required", ()) if name not in value]:
-        yield f"{place} lacks {', '.join(lacking)}"
-    if not form.get("minProperties", 0) <= len(value) <= form.get("maxProperties", math.inf):
-        yield f"{place} has too few or too many entries"
-    for name, item in value.items():
-        inner = known.get(name, others)
-        if inner is False:
-            yield f"{place} has an entry that the format does not know"
-        elif inner:
-            yield from breaches(item, inner, root, f"{place}.{name[:40]}")
+def _within(value: Any, form: Any) -> bool:
+    """Whether a number is in its range; whether a text, a list or an object is as long as it may be."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        low, high = form.get("minimum", -math.inf), form.get("maximum", math.inf)
+        return bool(low <= value <= high and value > form.get("exclusiveMinimum", -math.inf))
+    if not isinstance(value, (str, list, dict)):
+        return True
+    what = {str: "Length", list: "Items", dict: "Properties"}[type(value)]
+    if not form.get(f"min{what}", 0) <= len(value) <= form.get(f"max{what}", math.inf):
+        return False
+    if isinstance(value, str):
+        return re.search(form.get("pattern", ""), value) is not None
+    unique = isinstance(value, list) and form.get("uniqueItems")
+    return not unique or len({json.dumps(item, sort_keys=True) for item in value}) == len(value)

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any, Literal
 
-State = Literal["ok", "refused", "not checkable"]
-
 
 @dataclass(frozen=True)
 class Verdict:
-    """One line.
+    """One line: what was checked, whether it agrees, and what was found.
 
-    Attributes
-    ----------
-    about : str
-        What was checked, such as "total".
-    state : {"ok", "refused", "not checkable"}
-        Whether it agrees. What cannot be checked is never called ok.
-    why : str
-        What was found.
+    What cannot be checked is never called ok.
     """
 
     about: str
-    state: State
+    state: Literal["ok", "refused", "not checkable"]
     why: str
 
     def __str__(self) -> str:
@@ -50,8 +40,9 @@ class Unit:
     person: str | None
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Unit:
-        """Of a ledger's entry "neighbours"."""
+    def of(cls, ledger: Any) -> Unit:
+        """Of a ledger."""
+        told = ledger["neighbours"]
         return cls(int(told["rows_per_person"]), told["relation"] == "replace_one", told["person"])
 
     @property
@@ -65,7 +56,6 @@ class Unit:
         return self.rows * math.sqrt(2 if self.is_replaced else 1)
 
 
-def rounded_up(figure: float, digits: int = 3) -> str:
-    """A figure with so many digits, never below it, written as C's format ``%g`` writes it."""
-    whole = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(f"{figure:.15g}")
-    return f"{float(whole):.{digits}g}"
+def rounded_up(figure: float) -> str:
+    """A figure with three digits, never below it, written as C's format ``%g`` writes it."""
+    return f"{float(Context(prec=3, rounding=ROUND_CEILING).create_decimal(f'{figure:.15g}')):.3g}"
