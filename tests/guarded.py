@@ -176,7 +176,7 @@ NO_COMMANDS = {
     "report": "compares with the rows: for the holder's eyes, but for what evaluation's tests see",
     "sample": "from a release file", "generate": "from a release file", "card": "from a release file",
     "registry": "from a release's ledger",
-    "types": "from a release's schema",
+    "types": "from a release's schema", "verify": "from a release file",
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -96,16 +97,16 @@ def verify(path: str | Path, *, public: Any = None, expect_sha256: str | None = 
         return Verification((*found, Verdict("program", "refused", f"it does not take the file: {error}")))
     known: dict[str, Any] = {}
     if "public_rows" in release.settings:
-        found.append(verdict_of("published table", lambda told: _check_public(told, public, known), release))
+        found.append(verdict_of("published table", partial(_check_public, public, known), release))
     for about, judge in (("charges of the model", check_charges), ("model from its answers", check_again)):
-        found.append(verdict_of(about, lambda told, judge=judge: judge(told, known.get("learner")), release))  # type: ignore[misc]
+        found.append(verdict_of(about, partial(judge, learner=known.get("learner")), release))
     return Verification(tuple(found))
 
 
 # --- the published table --------------------------------------------------------------------------
 
 
-def _check_public(release: Release, public: Any, known: dict[str, Any]) -> str:
+def _check_public(public: Any, known: dict[str, Any], release: Release) -> str:
     """Compare a published table with the one that the file tells of; the learner with it is then known."""
     if public is None:
         raise OpenError("the model started from one: give it (public, --public)")

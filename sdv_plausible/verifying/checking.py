@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -37,12 +38,9 @@ def check(data: bytes, expect_sha256: str | None = None) -> list[Verdict]:
         found.append(verdict_of(about, judge, document))
         if about == "entries" and found[-1].state != "ok":
             return found  # of what cannot be a loss nothing follows
-    found += [
-        verdict_of(
-            f"answers paid by {', '.join(names)}", lambda told, of=names: check_answers(told, of), document
-        )
-        for names in groups(document)
-    ]
+    for names in groups(document):
+        judge = partial(check_answers, names=names)
+        found.append(verdict_of(f"answers paid by {', '.join(names)}", judge, document))
     return found
 
 

@@ -144,6 +144,7 @@ ANSWERS = {  # what each command is told, in the folder of the fixture holder, a
     "card": ("people.release -o {new}/c.html", "claim"),
     "registry": ("people.release -o {new}/r.yaml", "to_be_filled_in"),
     "types": ("people.release", "found"),
+    "verify": ("people.release", "verdicts"),
     "completion": ("bash", "script"),
 }
 

@@ -259,7 +259,7 @@ LIES: dict[str, Lie] = {
         lambda d: d["answers"]["asked"].append(copy.deepcopy(d["answers"]["asked"][-1])),
     ),
     "an answer has other values": Lie(
-        STAGES, "model from its answers", lambda d: array(asked(d)[-1], "values", lambda v: v + 30)
+        STAGES, "model from its answers", lambda d: array(asked(d)[-1], "values", lambda v: np.roll(v, 1, axis=-1))
     ),
     "an answer is to another question": Lie(
         STAGES, "model from its answers",
@@ -273,7 +273,7 @@ LIES: dict[str, Lie] = {
     ),
     # the format
     "types that were detected": Lie(ROW, "settings", lambda d: d["settings"].update(types="detected")),
-    "a loss that cannot be": Lie(ROW, "entries", lambda d: loss(d, "model", count=0.5), False),
+    "a loss that cannot be": Lie(ROW, "entries", lambda d: loss(d, "model", sensitivity_over_sigma=0), False),
     "a loss of another kind": Lie(ROW, "entries", lambda d: loss(d, "model", type="PureDP"), False),
     "an entry that the format does not know": Lie(ROW, "format", lambda d: d.update(proof="trust me"), False),
 }  # fmt: skip
