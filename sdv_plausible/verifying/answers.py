@@ -15,8 +15,7 @@ FREQUENT = ("frequent values", "frequent points")
 OF_CELLS = ("counts", "present and missing", "precision", "runs", "rounding", *FREQUENT)
 LEAST_HOLDERS = 5  # units that hold a value that is named, at least
 _ROUNDING = 1e-6  # relative
-Pieces = list[tuple[float, int]]
-"""Costs, and how many there are of each."""
+Pieces = list[tuple[float, int]]  # costs, and how many there are of each
 
 
 def groups(document: Any) -> list[list[str]]:
@@ -42,27 +41,24 @@ def check_answers(document: Any, names: Sequence[str]) -> str:
         return "the entries make no claim, which pays for anything"
     noise = [loss for loss in losses if loss["type"] == "GaussianLoss"]
     squares = [(loss["sensitivity_over_sigma"] ** 2, loss["count"]) for loss in noise]
-    epsilons = [(loss["epsilon"], loss["count"]) for loss in losses if _is_pure(loss)]
+    pure = [o for o in losses if o["type"] in ("PureDP", "ApproxDP") or o.get("sensitivity") == 1]
+    epsilons = [(loss["epsilon"], loss["count"]) for loss in pure]
     failures = [loss["delta"] for loss in losses if loss["type"] == "ApproxDP" for _ in range(loss["count"])]
-    gaussian: Pieces = []
-    pure: Pieces = []
+    gaussian, laplace = Pieces(), Pieces()
     for i, answer in asked:
         parts = _check_shape(i, answer, document["answers"]["axes"])
+        cost = _moved(i, answer, unit, parts) / answer["scale"]
         if answer["noise"] == "discrete laplace":
-            pure.append((_l1(i, answer, unit, parts) / answer["scale"] / parts, parts))
+            laplace.append((cost / parts, parts))
         else:
-            gaussian.append(((_l2(i, answer, unit, parts) / answer["scale"]) ** 2 / parts, parts))
+            gaussian.append((cost**2 / parts, parts))
         if answer["kind"] in FREQUENT:
             _check_threshold(i, answer, max(failures, default=0.0), unit)
     if (many := sum(answer["kind"] in FREQUENT for _, answer in asked)) > len(failures):
         raise LieError(f"{many} answers name values, and {len(failures)} failures of thresholds are charged")
     _compare("squares of sensitivity over sigma", gaussian, squares)
-    _compare("epsilons of Laplace noise", pure, epsilons)
+    _compare("epsilons of Laplace noise", laplace, epsilons)
     return f"the entries allow the noise of all {len(asked)} at their sensitivities"
-
-
-def _is_pure(loss: Any) -> bool:
-    return loss["type"] in ("PureDP", "ApproxDP") or loss.get("sensitivity") == 1
 
 
 def _compare(what: str, spent: Pieces, charged: Pieces) -> None:
@@ -74,10 +70,8 @@ def _compare(what: str, spent: Pieces, charged: Pieces) -> None:
     allowed = np.interp(ours, at, most)
     if (added > allowed * (1 + _ROUNDING)).any():
         k = int(np.argmax(added - allowed))
-        raise LieError(
-            f"the answers spend {added[k]:.6g} where {allowed[k]:.6g} is charged ({what}): one has less "
-            "noise than its entry allows, or more were given"
-        )
+        said = f"the answers spend {added[k]:.6g} where {allowed[k]:.6g} is charged ({what})"
+        raise LieError(f"{said}: one has less noise than its entry allows, or more were given")
 
 
 def _sums(pieces: Pieces) -> tuple[np.ndarray, np.ndarray]:
@@ -104,34 +98,23 @@ def _check_shape(i: int, answer: Any, axes: Sequence[Any]) -> int:
     return parts
 
 
-def _l2(i: int, answer: Any, unit: Unit, parts: int) -> float:
-    """How far one unit moves the exact answer, at most, as a Euclidean distance."""
-    kind = answer["kind"]
-    if kind in OF_CELLS:
-        return unit.l2
-    if kind == "number of rows":
+def _moved(i: int, answer: Any, unit: Unit, parts: int) -> float:
+    """How far one unit moves the exact answer, at most: as a Euclidean distance; for Laplace noise in all."""
+    kind, is_laplace = answer["kind"], answer["noise"] == "discrete laplace"
+    if kind == "number of rows" or (kind == "counts" and is_laplace):
         return unit.rows
-    if kind == "distances":
+    if kind in OF_CELLS and not is_laplace:
+        return unit.l2
+    if kind == "distances" and not is_laplace:
         return unit.l1 * math.sqrt(len(answer["tables"]))
-    if kind == "entropies":
-        c, n = unit.rows, int(answer["details"]["least_rows"])
+    if kind != "entropies":
+        raise OpenError(f"answer {i} is to a question of its own, whose sensitivity is in no file")
+    c, n = unit.rows, int(answer["details"]["least_rows"])
+    bits = (2 + 1 / math.log(2) + 2 * math.log2(max(1, n))) / max(1, n)  # as printed: Lemma 1 of the paper
+    if not is_laplace:
         n = max(1, n - c) if unit.is_replaced else n
         bits = ((n + c) * math.log2(n + c) - (n * math.log2(n) if n else 0)) / (n + c)
-        return (math.ceil(bits / answer["details"]["grid"] - 1e-6) + 1) * math.sqrt(parts)
-    raise OpenError(f"answer {i} is to a question of its own ({kind!r}), whose sensitivity is in no file")
-
-
-def _l1(i: int, answer: Any, unit: Unit, parts: int) -> float:
-    """The same, numbers added up; of entropies Lemma 1 of the paper, whose noise is as printed."""
-    if answer["kind"] in ("number of rows", "counts"):
-        return unit.rows
-    if answer["kind"] == "entropies":
-        n = int(answer["details"]["least_rows"])
-        bits = (2 + 1 / math.log(2) + 2 * math.log2(n)) / n
-        return (math.ceil(bits / answer["details"]["grid"] - 1e-6) + 1) * parts
-    raise OpenError(
-        f"answer {i} is to a question of its own ({answer['kind']!r}), whose sensitivity is in no file"
-    )
+    return (math.ceil(bits / answer["details"]["grid"] - 1e-6) + 1) * (parts if is_laplace else parts**0.5)
 
 
 def _check_threshold(i: int, answer: Any, failure: float, unit: Unit) -> None:
@@ -141,6 +124,4 @@ def _check_threshold(i: int, answer: Any, failure: float, unit: Unit) -> None:
     counts = answer["values"][len(answer["details"]["public"]) :]
     far = math.ceil(answer["scale"] * float(norm.isf(failure / unit.l1)) - 1e-6)
     if (counts < (least := LEAST_HOLDERS * unit.rows + far + 1)).any():
-        raise LieError(
-            f"answer {i} names a value with a noisy count of {counts.min()}, below its threshold {least}"
-        )
+        raise LieError(f"answer {i} names a value that {counts.min()} rows hold, below its threshold {least}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from sdv_plausible.verifying import contents, ledger
 from sdv_plausible.verifying.answers import check_answers, groups
-from sdv_plausible.verifying.reading import FormatError, breaches, canonical, read, schema, with_arrays
+from sdv_plausible.verifying.reading import breaches, canonical, read, schema, with_arrays
 from sdv_plausible.verifying.verdict import LieError, OpenError, Verdict
 
 CANNOT_SHOW = (
@@ -29,10 +29,12 @@ def check(data: bytes, expect_sha256: str | None = None) -> list[Verdict]:
     try:
         plain, form = read(data), schema()
         if broken := next(breaches(plain, form, form), None):
-            raise FormatError(broken)
+            raise LieError(broken)
         document, whole = with_arrays(plain), sha256(canonical(plain)).hexdigest()
-    except FormatError as error:
+    except LieError as error:
         return [Verdict("format", "refused", str(error))]
+    except (RecursionError, ValueError, TypeError) as error:  # of numbers and texts beyond any measure
+        return [Verdict("format", "refused", f"it cannot be read ({type(error).__name__})")]
     found = [Verdict("format", "ok", "it is of the published schema"), _digest(data, whole, expect_sha256)]
     for about, judge in CHECKS.items():
         found.append(verdict_of(about, judge, document))

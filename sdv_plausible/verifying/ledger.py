@@ -74,10 +74,9 @@ def _stands_for(envelope: Sequence[Loss], inside: Sequence[Loss]) -> bool:
 
 def check_total(document: Any) -> str:
     """Refuse a total that the entries do not add up to."""
-    ledger = document["ledger"]
-    stated, delta = ledger["epsilon"], ledger["delta"]
-    if (stated is not None) != has_claim(ledger["entries"]):
-        raise LieError("a total is stated where no entry ends the claim, and nowhere else")
+    ledger, stated, delta = document["ledger"], document["ledger"]["epsilon"], document["ledger"]["delta"]
+    if (stated is None) == has_claim(ledger["entries"]):
+        raise LieError("a total must be stated where no entry ends the claim, and nowhere else")
     if stated is None:
         return "none is stated, as an entry ends the claim"
     least = _total(document, delta)
@@ -157,10 +156,8 @@ def check_settings(document: Any) -> str:
     if settings["privacy_test"] != "release" or not is_same:
         raise LieError("test, unit or delta of the settings are not those that the ledger counts with")
     if has_claim(ledger["entries"]):
-        if settings["types"] == "detected":
-            raise LieError("types were detected in the rows, and the ledger makes a claim")
-        if settings["epsilon"] is None and losses_of(ledger["entries"]):
-            raise LieError("the settings ask for no noise, and the ledger makes a claim")
+        if settings["types"] == "detected" or (settings["epsilon"] is None and losses_of(ledger["entries"])):
+            raise LieError("types detected in the rows, or no noise, and the ledger makes a claim")
         if settings.get("voted") and not entries.get("types", {"losses": ()})["losses"]:
             raise LieError("types were voted for, and no entry pays for the vote")
     alone = [entry["name"] for entry in ledger["entries"] if {*entry["parts"]} & {"structure", "parameters"}]
@@ -168,12 +165,8 @@ def check_settings(document: Any) -> str:
         if (answer["rows"] == "all") == bool(settings["split"] and {*answer["paid_by"]} & {*alone}):
             raise LieError("answers were asked of other rows than the settings' split says")
     rows, person = settings.get("public_rows"), told["person"]
-    needed = (
-        ("persons", person is not None),
-        ("public table", rows is not None),
-        ("rules", document["rules"]),
-    )
-    for name, there in needed:
+    needed = {"persons": person is not None, "public table": rows is not None, "rules": document["rules"]}
+    for name, there in needed.items():
         if (name in entries) != bool(there) and has_claim([entries.get(name, {"losses": ()})]):
             raise LieError(f"the ledger must {'' if there else 'not '}have an entry {name!r}, as the file is")
     if rows is not None and f"{rows:,} rows" not in entries["public table"]["mechanism"]:

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from sdv_plausible.verifying.verdict import LieError
+
 MAX_BYTES = 128 * 2**20
-WHOLE = {"uint8": (0, 2**8 - 1), "int16": (-(2**15), 2**15 - 1), "int32": (-(2**31), 2**31 - 1)}
-WHOLE |= {"int64": (-(2**63), 2**63 - 1)}  # from the shortest
+WHOLE = {"uint8": (0, 255)} | {f"int{n}": (-(2 ** (n - 1)), 2 ** (n - 1) - 1) for n in (16, 32, 64)}
 LITTLE = {"uint8": "<u1", "int16": "<i2", "int32": "<i4", "int64": "<i8", "float64": "<f8"}
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "integer": (int,), "number": (int, float),
@@ -25,40 +26,33 @@ TYPES: dict[str, tuple[type, ...]] = {
 }  # fmt: skip
 
 
-class FormatError(ValueError):
-    """A file is not of the published format; the text says where and why, and quotes no value."""
-
-
 def read(data: bytes) -> Any:
     """Document of a file: UTF-8, names of entries unique, numbers finite."""
     if len(data) > MAX_BYTES:
-        raise FormatError(f"the file has more than {MAX_BYTES:,} bytes")
+        raise LieError(f"the file has more than {MAX_BYTES:,} bytes")
+    strict: dict[str, Any] = {
+        "object_pairs_hook": _entries,
+        "parse_constant": _number,
+        "parse_float": _number,
+    }
     try:
-        return json.loads(
-            data.decode("utf-8"), object_pairs_hook=_entries, parse_constant=_constant, parse_float=_number
-        )
+        return json.loads(data.decode("utf-8"), **strict)
     except UnicodeDecodeError as error:
-        raise FormatError(f"the file is not UTF-8 text (byte {error.start})") from None
+        raise LieError(f"the file is not UTF-8 text (byte {error.start})") from None
     except json.JSONDecodeError as error:
-        raise FormatError(f"the file is not JSON (line {error.lineno}, column {error.colno})") from None
-    except RecursionError:
-        raise FormatError("the file nests too deeply") from None
+        raise LieError(f"the file is not JSON (line {error.lineno}, column {error.colno})") from None
 
 
 def _entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise FormatError("an object has two entries of one name")
+        raise LieError("an object has two entries of one name")
     return found
-
-
-def _constant(_: str) -> Any:
-    raise FormatError("the file holds a constant that is not a number of JSON")
 
 
 def _number(text: str) -> float:
     if not math.isfinite(found := float(text)):
-        raise FormatError("the file holds a number that is not finite")
+        raise LieError("the file holds a number that is not finite")
     return found
 
 
@@ -69,24 +63,20 @@ def is_array(value: Any) -> bool:
 
 def array_of(value: Any) -> np.ndarray:
     """Array of a value: little-endian bytes in base64, row by row, or nested lists."""
-    dtype, shape = value["dtype"], [int(side) for side in value["shape"]]
     try:
+        dtype, shape = value["dtype"], [int(side) for side in value["shape"]]
         if "data" in value:
             raw = base64.b64decode(value["data"], validate=True)
             found = np.frombuffer(raw, dtype=LITTLE[dtype]).reshape(shape)
         else:
             found = np.array(value["values"], dtype=LITTLE[dtype]).reshape(shape)
-    except (ValueError, TypeError, OverflowError):
-        raise FormatError("an array does not hold numbers of its dtype and shape") from None
-    if dtype == "float64":
-        if not np.isfinite(found).all():
-            raise FormatError("an array holds a number that is not finite")
-        return found.astype(np.float64)
-    low, high = (int(found.min()), int(found.max())) if found.size else (0, 0)
-    shortest = next(name for name, (least, most) in WHOLE.items() if least <= low and high <= most)
-    if shortest != dtype:
-        raise FormatError(f"an array of {dtype} must be of {shortest}, the shortest type that holds it")
-    return found.astype(np.int64)
+    except (ValueError, TypeError, LookupError, OverflowError):
+        raise LieError("an array does not hold numbers of its dtype and shape") from None
+    low, high = (found.min(), found.max()) if found.size else (0, 0)
+    fitting = [name for name, (least, most) in WHOLE.items() if least <= low and high <= most]
+    if dtype not in ("float64", *fitting[:1]) or not np.isfinite(found).all():
+        raise LieError(f"an array of {dtype} must be of the shortest type that holds it, and finite")
+    return found.astype(np.float64 if dtype == "float64" else np.int64)
 
 
 def with_arrays(value: Any, made: Callable[[Any], Any] = array_of) -> Any:
@@ -122,6 +112,8 @@ def breaches(value: Any, form: Any, root: Any, place: str = "file") -> Iterator[
         fitting = sum(not any(breaches(value, one, root, place)) for one in form.get(keyword, ()))
         if keyword in form and not 1 <= fitting <= most:
             yield f"{place} has none of its forms"
+    if "not" in form and not any(breaches(value, form["not"], root, place)):
+        yield f"{place} has a form that it must not have"
     if value != form.get("const", value) or value not in form.get("enum", [value]):
         yield f"{place} must be one of {form.get('enum', [form.get('const')])}"
     if not _has_type(value, form.get("type")):

@@ -46,7 +46,7 @@ class Atoms:
     symmetric: bool = True
 
     def reverse(self) -> Atoms:
-        """The loss of the other direction: where the second distribution has no mass, nothing is lost."""
+        """The loss of the other direction: what the second distribution lacks is no loss."""
         return self if self.symmetric else Atoms(-self.values, self.masses * np.exp(-self.values), 0.0, False)
 
 
@@ -73,10 +73,7 @@ class Sorted:
 
     def _add(self, kind: str, loss: Loss, count: int) -> None:
         epsilon, delta = loss.get("epsilon", loss.get("epsilon0", math.inf)), loss.get("delta", 0.0)
-        ratio, rho = (
-            loss.get("sensitivity_over_sigma", 0.0),
-            epsilon**2 / (8 if kind == "BoundedRangeLoss" else 2),
-        )
+        ratio, shrink = loss.get("sensitivity_over_sigma", 0.0), 8 if kind == "BoundedRangeLoss" else 2
         self.endless |= kind == "InfiniteLoss"
         self.zcdp += loss.get("rho", 0.0)
         if kind == "GaussianLoss":
@@ -91,7 +88,9 @@ class Sorted:
             self.others.append((laplace(epsilon, loss.get("sensitivity", 1)), count))
         if kind == "ApproxDP":
             self.log_kept += count * math.log1p(-delta) if delta < 1 else -math.inf
-        self.rho += loss["rho"] if kind == "ZCDP" else count * (ratio**2 / 2 if ratio else rho)
+        self.rho += (
+            loss["rho"] if kind == "ZCDP" else count * (ratio**2 / 2 if ratio else epsilon**2 / shrink)
+        )
         self.epsilon, self.delta = self.epsilon + count * epsilon, self.delta + count * delta
 
 
@@ -196,13 +195,10 @@ def _composed(found: Sorted, delta: float) -> float:
         return math.inf
     left = (delta - failure) / (1 - failure)
     if not found.others:
-        noise = pld.from_gaussian_mechanism(
-            1 / (mu or 1e-9), value_discretization_interval=(mu or 1) / _STEPS
-        )
-        return float(noise.get_epsilon_for_delta(left)) if mu else 0.0
+        step = {"value_discretization_interval": mu / _STEPS}
+        return float(pld.from_gaussian_mechanism(1 / mu, **step).get_epsilon_for_delta(left)) if mu else 0.0
     both = [found.others, [(atoms.reverse(), count) for atoms, count in found.others]]
-    if all(atoms.symmetric for atoms, _ in found.others):
-        both = both[:1]
+    both = both[: 1 if all(atoms.symmetric for atoms, _ in found.others) else 2]
     return max(_smallest(_delta_beside(others, mu), left) for others in both)
 
 
@@ -227,12 +223,9 @@ def _delta_beside(others: Sequence[tuple[Atoms, int]], mu: float) -> Callable[[f
 
 def _on_grid(atoms: Atoms, step: float, size: int) -> np.ndarray:
     """Masses at multiples of a step: each value is shared so that both distributions keep their mass."""
-    place = np.floor(atoms.values / step + 1e-9)
+    place = np.floor(atoms.values / step + 1e-9).astype(int)
     up = atoms.masses * np.expm1(place * step - atoms.values) / math.expm1(-step)
-    found = np.zeros(size)
-    np.add.at(found, place.astype(int) % size, atoms.masses - up)
-    np.add.at(found, (place.astype(int) + 1) % size, up)
-    return found
+    return np.bincount(place % size, atoms.masses - up, size) + np.bincount((place + 1) % size, up, size)
 
 
 def gaussian_delta(mu: float, epsilon: np.ndarray) -> np.ndarray:
@@ -240,17 +233,12 @@ def gaussian_delta(mu: float, epsilon: np.ndarray) -> np.ndarray:
     if not mu:
         return np.maximum(0.0, -np.expm1(np.minimum(epsilon, 0.0)))
     keep, lose = log_ndtr(mu / 2 - epsilon / mu), epsilon + log_ndtr(-mu / 2 - epsilon / mu)
-    found: np.ndarray = np.exp(keep) * -np.expm1(np.minimum(lose - keep, 0.0))
-    return found
+    return np.asarray(np.exp(keep) * -np.expm1(np.minimum(lose - keep, 0.0)))
 
 
 def _smallest(delta: Callable[[float], float], most: float) -> float:
     """Smallest epsilon at which delta is this or less."""
-    if delta(0.0) <= most:
-        return 0.0
-    high = 1e-3
-    while delta(high) > most:
-        high *= 2
-        if high > 1e5:
-            return math.inf
+    high = next((end for end in 2.0 ** np.arange(-10, 18) if delta(end) <= most), math.inf)
+    if delta(0.0) <= most or math.isinf(high):
+        return 0.0 if delta(0.0) <= most else math.inf
     return float(brentq(lambda e: math.log(max(delta(e), 1e-300) / most), 0.0, high, xtol=1e-12, rtol=1e-10))

@@ -10,10 +10,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Verdict:
-    """One line: what was checked, whether it agrees, and what was found.
-
-    What cannot be checked is never called ok.
-    """
+    """One line: what was checked, whether it agrees, and why; what cannot be checked is never called ok."""
 
     about: str
     state: Literal["ok", "refused", "not checkable"]

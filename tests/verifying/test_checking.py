@@ -101,7 +101,16 @@ def test_a_digest_that_was_told_is_compared(tmp_path: Path) -> None:
 
 
 def test_what_is_no_file_is_one_verdict(tmp_path: Path) -> None:
-    for content in (b"", b"{", b"[]", b'{"a": 1, "a": 2}', b'{"a": NaN}', b'{"a": 1e999}', b"\xff"):
+    for content in (
+        b"",
+        b"{",
+        b"[]",
+        b'{"a": 1, "a": 2}',
+        b'{"a": NaN}',
+        b'{"a": 1e999}',
+        b"\xff",
+        b"[" * 10**5,
+    ):
         (verdict,) = check(content)
         assert (verdict.about, verdict.state) == ("format", "refused")
     assert str(seen(b"{", tmp_path)).endswith("\n".join(CANNOT_SHOW))
