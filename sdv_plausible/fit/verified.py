@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible import __version__
 from sdv_plausible.fit.public_table import codes_digest, with_public
 from sdv_plausible.models import learner_of
 from sdv_plausible.models.learners import planned_entries
@@ -29,7 +28,7 @@ from sdv_plausible.questions.transcript import NoisyAnswer, describe
 from sdv_plausible.release.file.documents import MAX_BYTES
 from sdv_plausible.release.file.models import write_model
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.release.file.settings import privacy_of
+from sdv_plausible.release.file.settings import privacy_of, versions_of
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.files.one_file import columns_of, read_file
@@ -218,8 +217,9 @@ def check_again(release: Release, learner: Any = None) -> str:
     except OpenError:
         raise
     except ValueError as error:
-        if (maker := release.versions.get("sdv-plausible")) != __version__:
-            raise OpenError(f"version {maker} made it, and this is {__version__}: {error}") from None
+        maker, own = release.versions.get("sdv-plausible"), versions_of().get("sdv-plausible")
+        if maker is None or maker != own:
+            raise OpenError(f"version {maker} made it, and this is {own}: {error}") from None
         raise LieError(str(error)) from None
     return f"the answers lead to it again, up to {ROUNDING:g} of a probability"
 
