@@ -125,17 +125,6 @@ class AdaptiveNetwork(Learner):
         sets = [sorted(map(domain.names.index, names)) for names in self.workload]
         return {pair for columns in sets for pair in itertools.combinations(columns, 2)}
 
-    def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: Coins) -> BayesianNetwork:  # noqa: ARG002
-        """Learn a network of the same tables from other answers: post-processing, no row is asked.
-
-        From those of the fit itself it is the same network.
-        """
-        from sdv_plausible.models.adaptive.refitting import refit_network  # not in a fit
-
-        return refit_network(
-            answers, domain, self.max_cost, NUM_SIMULATED, Coins.from_seed(self.simulation_seed)
-        )
-
     def redrawn(
         self, answers: Sequence[NoisyAnswer], domain: Domain, rows: np.ndarray, coins: Coins
     ) -> BayesianNetwork:

@@ -33,26 +33,6 @@ STEPS = 8  # towards the moments of the noisy table
 _SOME_BUDGET = Allowance(mu=1.0)  # a budget decides what to measure, and that was decided
 
 
-def refit_network(
-    answers: Sequence[NoisyAnswer], domain: Domain, max_cost: int, num_simulated: int, coins: Coins
-) -> BayesianNetwork:
-    """Fit the network round by round, as the learner did, with nothing left to choose."""
-    single, rounds, sets = _parted(answers, domain)
-    measured = Remeasured(single, sets, rounds, domain)
-    for i, pairs in enumerate(rounds or [[]]):
-        measured.take_pairs(pairs)
-        is_last = pairs is rounds[-1] and not sets
-        network, measured.simulated = fit_network(
-            measured.estimates(), max_cost, num_simulated, coins.spawn(i), is_last=is_last
-        )
-    if sets:
-        measured.take_sets(sets)
-        network, _ = fit_network(
-            measured.estimates(), max_cost, num_simulated, coins.spawn("sets"), is_last=True
-        )
-    return network
-
-
 def redrawn_network(
     answers: Sequence[NoisyAnswer],
     domain: Domain,
