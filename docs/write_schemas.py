@@ -7,6 +7,7 @@ What the program reads by is taken from it; what it checks by hand is stated her
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
@@ -16,6 +17,7 @@ from sdv_plausible.questions.transcript import Noise
 from sdv_plausible.release.file.answers import PARTS
 from sdv_plausible.release.file.documents import FORMAT, write
 from sdv_plausible.release.file.domain import REQUIRED
+from sdv_plausible.release.file.ledger import LOSSES, MOST_USES
 from sdv_plausible.rules import rule_document
 from sdv_plausible.rules.rule_document import KINDS, conditions
 from sdv_plausible.table.cells.forms import LONGEST_NAME, LONGEST_TEXT
@@ -46,6 +48,23 @@ def _said(description: str, form: Form) -> Form:
 
 def _shared(forms: Shared) -> dict[str, Form]:
     return {name: form for name, (form, _) in forms.items()}
+
+
+def _losses() -> list[Form]:
+    """One form for each kind of loss, of its fields."""
+    uses = {**_COUNT, "maximum": MOST_USES}
+    return [
+        object_of(
+            {
+                "type": {"const": name},
+                **{
+                    f.name: _SHARE if f.type != "int" else uses if f.name == "count" else _COUNT
+                    for f in fields(made)
+                },
+            }
+        )
+        for name, made in LOSSES.items()
+    ]
 
 
 def _rule(*, by_hand: bool) -> Form:
@@ -112,11 +131,9 @@ _DEFS: dict[str, Form] = {
         "the weights of every factor, up to what makes it sum to 1.",
     ),
     "loss": {
-        "type": "object",
-        "properties": {"type": _STRING, "count": {"type": "integer", "minimum": 1, "maximum": 10000000}},
-        "required": ["type"],
-        "additionalProperties": _SHARE,
-        "description": "A privacy loss: the name of its kind, and its parameters.",
+        "oneOf": _losses(),
+        "description": "A privacy loss: the name of its kind, and its parameters. How each composes, and "
+        "what it stands for, is on the page of the format.",
     },
     "entry": object_of(
         {
@@ -139,7 +156,8 @@ _DEFS: dict[str, Form] = {
         {
             "kind": _said(
                 "Kind of question: counts, distances, entropies, number of rows, present and missing, "
-                "precision, runs, frequent values, frequent points, or the class of a question of your own.",
+                "precision, runs, rounding, frequent values, frequent points, or the class of a question of "
+                "your own. How far one row moves each is on the page of the format.",
                 _NAME,
             ),
             "tables": list_of(
@@ -188,9 +206,11 @@ _SECTIONS: dict[str, Form] = {
         "epsilon": _said(
             "The total: no less than the entries add up to; null where there is no claim.", or_null(_SHARE),
         ),
-        "delta": {"type": "number", "minimum": 0, "maximum": 1}, "covers": or_null(_TEXT),
-        "limit": or_null(_SHARE), "entries": list_of(ref("entry"), maxItems=10000),
-        "not_covered": list_of(_TEXT),
+        "delta": _said("At which the total is stated.", {"type": "number", "minimum": 0, "maximum": 1}),
+        "covers": _said("What the total is for, in the sentence.", or_null(_TEXT)),
+        "limit": _said("An upper limit that the fit had, if any.", or_null(_SHARE)),
+        "entries": list_of(ref("entry"), maxItems=10000),
+        "not_covered": list_of(_TEXT, description="What no total speaks of."),
         "neighbours": object_of({
             "relation": _RELATION, "person": or_null(_NAME), "rows_per_person": _COUNT,
         }, description="Which change of the table the guarantee is for."),

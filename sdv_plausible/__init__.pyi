@@ -8,6 +8,7 @@ from .fit.plan import plan as plan
 from .fit.public_table import PublicTable as PublicTable
 from .fit.source import fit_source as fit_source
 from .fit.stated_counts import StatedCounts as StatedCounts
+from .fit.verified import verify as verify
 from .mechanism.privacy_tests.deterministic import DeterministicTest as DeterministicTest
 from .mechanism.privacy_tests.randomized import RandomizedTest as RandomizedTest
 from .mechanism.privacy_tests.release_level import ReleaseTest as ReleaseTest

@@ -176,7 +176,7 @@ NO_COMMANDS = {
     "report": "compares with the rows: for the holder's eyes, but for what evaluation's tests see",
     "sample": "from a release file", "generate": "from a release file", "card": "from a release file",
     "registry": "from a release's ledger",
-    "types": "from a release's schema", "key": "no table at all",
+    "types": "from a release's schema", "key": "no table at all", "verify": "from a release file",
 }  # fmt: skip
 
 

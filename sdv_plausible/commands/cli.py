@@ -31,11 +31,13 @@ COMMANDS = {
     "types": "whether a release file holds types of columns that were read off the rows",
     "registry": "papers on a release: registry entry, conformance",
     "key": "make a key with which fits are signed (--sign)",
+    "verify": "check a release of somebody else, claim by claim, without the rows",
     "completion": "what bash, zsh or fish need to complete commands and options",
 }
 NAMED_OTHERWISE = {"generate": "sample"}  # as DataSynthesizer calls it
 EXIT_CODES = (
-    "exit codes: 0 done; 2 refused or failed, with one line on standard error and nothing half written; "
+    "exit codes: 0 done; 1 verify refused a claim of a file; 2 refused or failed, with one line on standard "
+    "error and nothing half written; "
     "130 interrupted, 129 or 143 ended by SIGHUP or SIGTERM, nothing half written. "
     "Under a privacy claim the rows have no say in it."
 )
@@ -43,7 +45,7 @@ REFUSED, INTERRUPTED = 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; 0 on success, 2 with one clear line on bad input, 130 if interrupted."""
+    """Run the command line; 0 on success, 1 if a claim was refused, 2 with one line, 130 if interrupted."""
     from sdv_plausible.commands.on_disk import check_nothing_read_is_written, check_spelling
     from sdv_plausible.commands.speaking import to_holder, warnings_in_lines
     from sdv_plausible.utils.whole_files import exits_on_signals
@@ -52,12 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  for as long as the program runs
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = parser(given[:1]).parse_args(given)
-    options.rows_were_read = False
+    options.rows_were_read, status = False, 0
     try:
         with exits_on_signals(), warnings_in_lines():
             check_nothing_read_is_written(options)
             check_spelling(options)
-            options.run(options)
+            status = options.run(options) or 0
             with suppress(OSError, ValueError, AttributeError):  # the work is done
                 sys.stdout.flush()
     except BrokenPipeError:  # whoever read the answer has enough of it; the work is done
@@ -73,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exception(error)
         to_holder(f"error: {one_line(error, options.rows_were_read, ', --debug shows it')}")
         return REFUSED
-    return 0
+    return status
 
 
 class _Parser(argparse.ArgumentParser):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -170,3 +171,12 @@ def with_public(learner: Any, public: pd.DataFrame, domain: Domain, rules: RuleS
         if attribute.name in frame:
             codes[:, j] = ColumnCodec(attribute).encode(frame[attribute.name])
     return replace(learner, public=PublicCodes(codes=codes))
+
+
+def codes_digest(public: PublicCodes | None) -> str | None:
+    """SHA-256 of a published table as the model sees it: its codes row by row, little-endian int32."""
+    return (
+        None
+        if public is None
+        else sha256(np.ascontiguousarray(public.codes, dtype="<i4").tobytes()).hexdigest()
+    )

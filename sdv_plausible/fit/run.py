@@ -28,7 +28,7 @@ from sdv_plausible.fit.envelope import (
 from sdv_plausible.fit.expected import Expected
 from sdv_plausible.fit.learning import fit_release
 from sdv_plausible.fit.plan import Plan, plan
-from sdv_plausible.fit.public_table import with_public
+from sdv_plausible.fit.public_table import codes_digest, with_public
 from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.said import of_noise, of_types, of_vote, personal
 from sdv_plausible.fit.telling import Teller
@@ -67,6 +67,7 @@ class Found:
     ledger: PrivacyLedger
     charge: Mapping[str, str] | None  # in the budget it was drawn from
     types: Specs = field(default_factory=dict)  # words of the columns whose types were voted for
+    public: str | None = None  # digest of the published table that the model started from
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -329,8 +330,7 @@ class Fit:
             domain = replace(domain, possible=possible_pairs(self.rules, domain))
         ledger.charge(*domain_entries(domain, self.declared), *rule_entries(self.rules), *self.side)
         codes = rows.coded(domain, coins.spawn("cells outside the domain"))
-        learner = self.learner
-        if self.public is not None:
+        if (learner := self.learner) and self.public is not None:
             learner = with_public(learner, self.public, domain, self.rules)
             teller.tell_of_unread(self.public, learner.public.codes, domain)
         sampler = fit_release(codes, domain, self.settings, learner, ledger, coins, transcript)
@@ -345,6 +345,5 @@ class Fit:
         teller.tell_of_digits(domain, private.digits, transcript.answers)
         teller.tell_of_structure(self.learner.arcs, sampler.model, domain)
         teller.tell_all([*noise, *personal(self.specs, self.declared)])
-        return Found(
-            domain=domain, rules=rules, sampler=sampler, ledger=opened.closed(), charge=opened.charge
-        )
+        public, charge, ledger = codes_digest(learner.public), opened.charge, opened.closed()
+        return Found(domain=domain, rules=rules, sampler=sampler, ledger=ledger, charge=charge, public=public)

@@ -220,6 +220,7 @@ class FittedSynthesizer(SamplingSynthesizer):
         """Keep what a fit made."""
         self._codec, self._fitted_rules = Codec(found.domain), found.rules
         self._sampler, self._ledger, self._charge = found.sampler, found.ledger, found.charge
+        self._public_digest = found.public
         write_as_domain(self._data_processor, found.rules.whole(found.domain), dtypes)
         self._model = found.sampler  # SDV asks whether there is a model
         self._process = os.getpid()

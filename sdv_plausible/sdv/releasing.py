@@ -116,8 +116,10 @@ def settings_of(synth: Any) -> dict[str, Any]:
     others |= {"locales": check_locales(synth.locales), "returns_tables": synth._returns_dict}
     found = said(synth._known.settings, synth.model, synth._known.told.open, **others)
     rows, source = synth._public_said
-    # the table itself is in no file
-    return found if rows is None else found | {"public_rows": rows, "public_source": source}
+    if rows is None:
+        return found
+    found |= {"public_rows": rows, "public_source": source}  # the table itself is in no file
+    return found if synth._public_digest is None else found | {"public_sha256": synth._public_digest}
 
 
 def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) -> Any:
@@ -189,8 +191,9 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         answers=release.answers.answers,
     )  # fmt: skip
     found = Found(
-        domain=release.domain, rules=release.rules, sampler=sampler, ledger=release.ledger, charge=None
-    )
+        domain=release.domain, rules=release.rules, sampler=sampler, ledger=release.ledger, charge=None,
+        public=settings.get("public_sha256"),
+    )  # fmt: skip
     synth._take(release.schema.dtypes, found)
     synth._returns_dict, synth._frame_kind = settings["returns_tables"], None
     if synth.public is None:

@@ -50,6 +50,7 @@ class SamplingSynthesizer(WholeTableSynthesizer):
     _fitted_rules: FittedRules
     _known: Fit  # of the next fit, without the rows
     _public_said: tuple[int | None, str | None] = (None, None)  # its rows, and who published it
+    _public_digest: str | None = None  # of the one that the model started from
     _charged_calls: dict[tuple[Any, ...], int]  # of a row cap
     _process: int | None = None  # whose the rows of the next call are
     _points: list[np.ndarray] | None = None  # only while rows are sampled with their latent points

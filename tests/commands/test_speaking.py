@@ -147,6 +147,7 @@ ANSWERS = {  # what each command is told, in the folder of the fixture holder, a
     "registry": ("people.release -o {new}/r.yaml", "to_be_filled_in"),
     "types": ("people.release", "found"),
     "key": ("-o {new}/key.pem", "public"),
+    "verify": ("people.release", "verdicts"),
     "completion": ("bash", "script"),
 }
 

@@ -32,7 +32,9 @@ SDV = "SDV is imported in the sdv room alone"
 SCORES = "SDMetrics and scikit-learn are evaluation's"
 FIGURES = "Plotly draws for evaluation and for audits"
 COINS = "Randomness is drawn in the noise room alone"
-LOSSES = "dp_accounting is the accounting room's"
+LOSSES = "dp_accounting is the accounting room's, and the second reading's"
+SECOND = "The second reading of release files shares no code with the program"
+ASKED = "The second reading is asked by what checks a release of somebody else"
 CODES = "Models, questions, exact audits and the privacy core know codes, not data frames"
 NOBODY = "Nobody imports what stands behind SDV, nor coins that can be guessed"
 WITHIN = "Evaluation: the report over its page over the measures"
@@ -165,6 +167,10 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (COINS, "release/papers/planted.py", LAZY, "from cryptography.hazmat.primitives import ciphers"),
     (COINS, "privacy/accounting/planted.py", PLAIN, "import opendp.prelude as dp"),
     (LOSSES, "models/planted.py", LAZY, "from dp_accounting.pld import privacy_loss_distribution"),
+    (SECOND, "verifying/planted.py", LAZY, "from sdv_plausible.privacy.accounting import composition"),
+    (SECOND, "verifying/planted.py", TYPES, "from sdv_plausible.release.file import documents"),
+    (SECOND, "verifying/planted.py", PLAIN, "import sdv_plausible.utils.strict_json"),
+    (ASKED, "release/planted.py", LAZY, "from sdv_plausible.verifying import totals"),
     (CODES, "privacy/planted.py", TYPES, "import pandas as pd"),
     (CODES, "models/planted.py", PLAIN, "import pandas as pd"),
     (CODES, "questions/planted.py", LAZY, "import pandas"),

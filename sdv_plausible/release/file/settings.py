@@ -45,7 +45,7 @@ OTHERS = (
 )
 KNOWN = (
     *PRIVACY, *NEWER, *UNIT, *OTHERS, "model", "structure", "model_parameters", "public_rows",
-    "public_source", "voted",
+    "public_source", "public_sha256", "voted",
 )  # fmt: skip
 _DEEPEST = 3
 
@@ -143,6 +143,8 @@ def read_settings(part: Placed) -> dict[str, Any]:
         f["public_rows"].whole(1)
     if found.get("public_source") is not None:
         f["public_source"].text(LONGEST_NAME)
+    if "public_sha256" in found:
+        f["public_sha256"].text(64, "[0-9a-f]{64}")
     found["locales"] = [item.text(10, LOCALE) for item in f["locales"].items(100)]
     return found
 

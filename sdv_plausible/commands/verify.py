@@ -1,0 +1,36 @@
+"""The command ``sdv-plausible verify``: a release of somebody else, checked claim by claim."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+
+from sdv_plausible.commands.on_disk import add_spelling, check_there, files_of
+from sdv_plausible.commands.speaking import say
+
+REFUSED = 1
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Which file, what is known of it, and the published table that it started from."""
+    add = command.add_argument
+    add("release", type=Path, help="the release file")
+    add("--expect-sha256", metavar="DIGEST", help="the digest that the file must have")
+    add("--public", type=Path, help="the published table that the model started from, CSV or Parquet")
+    add_spelling(command, "public")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a verdict per line, and what no file can show; 1 if anything is refused."""
+    from sdv_plausible.fit.verified import verify
+    from sdv_plausible.verifying.checking import CANNOT_SHOW
+
+    check_there(options, "release", "public")
+    public = None if options.public is None else files_of(options, options.public)
+    found = verify(options.release, public=public, expect_sha256=options.expect_sha256)
+    verdicts = [asdict(verdict) for verdict in found.verdicts]
+    say(
+        options, str(found), {"refused": len(found.refused), "verdicts": verdicts, "cannot_show": CANNOT_SHOW}
+    )
+    return REFUSED if found.refused else 0

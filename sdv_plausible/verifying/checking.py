@@ -1,0 +1,65 @@
+"""All that a release file can be held to by itself: a verdict for each of its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from hashlib import sha256
+from typing import Any
+
+from sdv_plausible.verifying import contents, ledger
+from sdv_plausible.verifying.answers import check_answers, groups
+from sdv_plausible.verifying.reading import breaches, canonical, read, schema, with_arrays
+from sdv_plausible.verifying.verdict import LieError, OpenError, Verdict
+
+CANNOT_SHOW = (
+    "No file can show that the noise was drawn honestly, nor that the fit did what its entries say.",
+    "No file can show that the domain, the rules and the options were written without looking at the rows.",
+    "Whether this is the file that its maker published, only its digest tells, from somebody you trust.",
+)
+CHECKS: dict[str, Callable[[Any], str]] = {
+    "entries": ledger.check_losses, "total": ledger.check_total, "words": ledger.check_words,
+    "settings": ledger.check_settings, "domain": contents.check_domain, "rules": contents.check_rules,
+    "seeds": contents.check_seeds, "model": contents.check_model,
+}  # fmt: skip
+
+
+def check(data: bytes, expect_sha256: str | None = None) -> list[Verdict]:
+    """Verdicts on the bytes of a file: where it is none, on its format alone."""
+    try:
+        plain, form = read(data), schema()
+        if broken := next(breaches(plain, form, form), None):
+            raise LieError(broken)
+        document, whole = with_arrays(plain), sha256(canonical(plain)).hexdigest()
+    except LieError as error:
+        return [Verdict("format", "refused", str(error))]
+    except (RecursionError, ValueError, TypeError) as error:  # of numbers and texts beyond any measure
+        return [Verdict("format", "refused", f"it cannot be read ({type(error).__name__})")]
+    found = [Verdict("format", "ok", "it is of the published schema"), _digest(data, whole, expect_sha256)]
+    for about, judge in CHECKS.items():
+        found.append(verdict_of(about, judge, document))
+        if about == "entries" and found[-1].state != "ok":
+            return found  # of what cannot be a loss nothing follows
+    for names in groups(document):
+        judge = partial(check_answers, names=names)
+        found.append(verdict_of(f"answers paid by {', '.join(names)}", judge, document))
+    return found
+
+
+def verdict_of(about: str, judge: Callable[[Any], str], document: Any) -> Verdict:
+    """What a check says, or why it refuses."""
+    try:
+        return Verdict(about, "ok", judge(document))
+    except LieError as error:
+        return Verdict(about, "refused", str(error))
+    except OpenError as error:
+        return Verdict(about, "not checkable", str(error))
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+        return Verdict(about, "refused", f"it cannot be read as the format says ({type(error).__name__})")
+
+
+def _digest(data: bytes, whole: str, expected: str | None) -> Verdict:
+    if expected is not None and expected.lower() not in (whole, sha256(data).hexdigest()):
+        return Verdict("digest", "refused", f"sha256 is {whole}, and {expected!r:.99} was expected")
+    how = "" if whole == sha256(data).hexdigest() else ", of the content: the file is in the form for people"
+    return Verdict("digest", "ok", f"sha256 is {whole}{how}")

@@ -1,0 +1,167 @@
+"""Whether domain, rules, seeds and model of a file are whole, fit each other, and are paid for."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from sdv_plausible.verifying.ledger import has_claim, losses_of
+from sdv_plausible.verifying.verdict import LieError, Unit
+
+MODELLED, NETWORK = ("categorical", "ordinal", "boolean", "numerical", "datetime"), "bayesian_network"
+MODELS = {"gaussian_copula": "gaussian_copula", "latent": "latent"}  # others of the program are networks
+
+
+def codes_of(column: Any) -> int:
+    """Number of codes of a column: bins, values or texts, and one for missing."""
+    return len(column["lower"]) + len(column["values"]) + int(column["nullable"])
+
+
+def charged(document: Any, *parts: str) -> list[Any]:
+    """Entries with a loss that pay for some parts."""
+    return [e for e in document["ledger"]["entries"] if e["losses"] and {*parts} & {*e["parts"]}]
+
+
+def check_domain(document: Any) -> str:
+    """Refuse columns whose origin the entries and the answers do not bear out."""
+    domain, entries = document["domain"], document["ledger"]["entries"]
+    origins = {column["name"]: column["provenance"] for column in domain}
+    if len(origins) < len(domain) or not all(map(codes_of, domain)):
+        raise LieError("columns must have names of their own, and codes")
+    if has_claim(entries) and {"inferred", "edited"} & {*origins.values()}:
+        raise LieError("a column holds values read off the rows, and the ledger makes a claim")
+    learned, paying = [n for n, origin in origins.items() if origin == "private"], charged(document, "domain")
+    if learned and not paying:
+        raise LieError(f"column {learned[0]!r} was learned, and no entry pays for it")
+    declared = [name for name, origin in origins.items() if origin == "declared"]
+    more = f" and {len(declared) - 6} more" if len(declared) > 6 else ""
+    told = [e["mechanism"] for e in entries if e["name"] == "domain" and not e["losses"]]
+    if declared and f"declared: {', '.join(declared[:6])}{more}" not in told:
+        raise LieError("the ledger names other columns as declared than the domain does")
+    asked: dict[str, list[Any]] = {}
+    for answer in document["answers"]["asked"]:
+        for name in answer["columns"]:
+            asked.setdefault(name, []).append(answer)
+            if origins.get(name, "private") != "private":
+                raise LieError(f"answers tell what column {name!r} holds, said to be {origins[name]}")
+    was_earlier = not has_claim(entries) or any(e["mechanism"].startswith("learned earlier") for e in paying)
+    for column in (column for column in domain if column["name"] in learned):
+        if column["name"] not in asked and not was_earlier:
+            raise LieError(f"column {column['name']!r} was learned, and no answer tells what")
+        _check_learned(column, [a for a in asked.get(column["name"], ()) if a["kind"] == "frequent values"])
+    return f"{len(learned)} of {len(domain)} columns were learned, and are paid for"
+
+
+def _check_learned(column: Any, looks: Sequence[Any]) -> None:
+    """Refuse values, and their numbers of rows, that are not what the answers found."""
+    if column["kind"] not in ("categorical", "ordinal") or not looks:
+        return
+    sums: dict[Any, np.ndarray] = {}  # each look weighs as it is sure: count / sigma^2, and 1 / sigma^2
+    for look in looks:
+        counts = look["values"][len(look["details"]["public"]) :].tolist()
+        for value, count in zip(look["details"]["found"], counts, strict=True):
+            sums[_key(value)] = sums.get(_key(value), 0) + np.array([count, 1.0]) / look["scale"] ** 2
+    if {*map(_key, column["values"])} != {*sums}:
+        raise LieError(f"column {column['name']!r} has other values than its answers found")
+    for value, told in zip(column["values"], column.get("counts") or (), strict=False):
+        if abs(max(0.0, sums[_key(value)][0] / sums[_key(value)][1]) - told) > 0.5 + 1e-6:
+            raise LieError(f"column {column['name']!r} counts a value otherwise than its answers did")
+
+
+def _key(value: Any) -> Any:
+    """Equal for values that are one: 1, 1.0 and true are."""
+    return float(value) if isinstance(value, (bool, int, float)) else str(value)
+
+
+def check_rules(document: Any) -> str:
+    """Refuse rules of columns that are not there, columns that no rule makes, rules that were left out."""
+    rules, made = document["rules"], set[str]()
+    known = {column["name"] for column in document["domain"]}
+    table = {column["name"]: column["sdtype"] for column in document["schema"]["columns"]}
+    for item in rules:
+        found = {column["name"] for column in item["made"]}
+        if wrong := found & (known | made) | found - {*table}:
+            raise LieError(f"a rule makes column {min(wrong)!r}, which is there already, or of no table")
+        made |= found
+        if lacking := {*_columns(item["rule"])} - known - made - {*table}:
+            raise LieError(f"a rule speaks of column {min(lacking)!r}, which is not there")
+    if lacking := {name for name, sdtype in table.items() if sdtype in MODELLED} - known - made:
+        raise LieError(f"column {min(lacking)!r} is neither modelled nor made by a rule")
+    if (beside := known - {*table}) and not made:
+        raise LieError(f"column {min(beside)!r} is none of the table, and no rule makes one of it")
+    told = [e["mechanism"] for e in document["ledger"]["entries"] if e["name"] == "rules"]
+    named = [text.count("; ") + 1 for text in told if text.startswith("declared: ")]
+    if named and named[0] != len(rules) and "; " not in json.dumps(rules):
+        raise LieError(f"the ledger names {named[0]} rules, and the file has {len(rules)}")
+    return f"{len(rules)} rules, of columns that are there"
+
+
+def _columns(rule: Any) -> Iterator[str]:
+    for name in ("column", "other", "low", "high", "total", "by", "parts", "columns", "when", "then"):
+        told = rule.get(name, ())
+        yield from [told] if isinstance(told, str) else told
+
+
+def check_seeds(document: Any) -> str:
+    """Refuse released prefixes that no entry pays for, or that are smaller than the threshold."""
+    settings, unit, parts = document["settings"], Unit.of(document["ledger"]), document["seeds"]
+    cards = {column["name"]: codes_of(column) for column in document["domain"]}
+    omega, kept = settings["omega"], [len(part["columns"]) for part in parts]
+    low, high = omega if isinstance(omega, list) else (omega, omega)
+    wanted = [0] if omega in (None, "all") else [max(0, len(cards) - w) for w in range(low, high + 1)]
+    if sorted(kept) != sorted(wanted):
+        raise LieError(f"prefixes of {kept} columns were released, and omega leaves {wanted}")
+    if not any(kept):
+        return "no value of a record was released"
+    losses = [loss for loss in losses_of(charged(document, "seeds")) if loss["type"] == "ReleaseLoss"]
+    told = [(loss["epsilon0"], loss["l1"], loss["delta"]) for loss in losses]
+    if told != [(settings["epsilon0"], unit.l1, settings["delta"] - settings["delta"] * 0.5)]:
+        raise LieError("released sizes need one loss, of epsilon0, of the unit, and of half of delta")
+    least = (settings["k"] - 1) * unit.rows + 1 + margin(told[0][0], told[0][2], unit)
+    for part in (part for part in parts if part["columns"]):
+        codes, most = part["codes"], np.array([cards[name] for name in part["columns"]])
+        if codes.shape != (len(part["sizes"]), len(most)) or ((codes < 0) | (codes >= most)).any():
+            raise LieError("released prefixes must have codes of their columns, and a size each")
+        if (part["sizes"] < least).any():
+            raise LieError(f"a released size is {part['sizes'].min()}, below the threshold of {least}")
+    return f"every released size is at least {least}, as k and the failure probability demand"
+
+
+def margin(epsilon0: float, delta: float, unit: Unit) -> int:
+    """Smallest s >= 1 that noise reaches with probability delta at most, for whatever a unit brings."""
+    rate, sides = epsilon0 / unit.l1, 2 if unit.is_replaced else 1
+    at = [(math.log(n / delta) - math.log1p(math.exp(-rate))) / rate for n in (sides * unit.rows, sides)]
+    spread, alone = (max(1, math.ceil(steps - 1e-9)) for steps in at)
+    return max(spread, alone + unit.rows - 1)
+
+
+def check_model(document: Any) -> str:
+    """Refuse a model of other columns, of another kind than the settings say, or that nobody pays for."""
+    model, named = document["model"], document["settings"].get("model")
+    is_network, paying = model["type"] == NETWORK, charged(document, "structure", "parameters")
+    if named is not None and MODELS.get(named, NETWORK) != model["type"]:
+        raise LieError(f"the model is a {model['type']!r}, and the settings say {named!r}")
+    tables = model["tables"] if is_network else []
+    is_flat = all(table.get("parents") == [] and np.ptp(table["probabilities"]) == 0 for table in tables)
+    if not (is_network and is_flat) and (not paying or named in ("uniform", "random")):
+        raise LieError("the model says something of the rows, and no entry pays for it")
+    kinds = {loss["type"] for loss in losses_of(paying)}
+    if named == "latent" and not {"InfiniteLoss", "SampledGaussianLoss"} & kinds:
+        raise LieError("a model that is trained on noisy gradients has no entry for sums over samples")
+    cards, before = {column["name"]: codes_of(column) for column in document["domain"]}, set[str]()
+    for table in tables:
+        name, givens = table["column"], [table, *table.get("factors", ())]
+        if not {parent for given in givens for parent in given.get("parents", ())} <= before:
+            raise LieError(f"the table of {name!r} has a parent that does not come before it")
+        before.add(name)
+        rows, sides = table.get("probabilities"), [int(b.max()) + 1 for b in table.get("buckets", ())]
+        is_whole = rows is None or (rows.shape == (math.prod(sides), cards[name]) and (rows >= 0).all())
+        if not is_whole or (rows is not None and (np.abs(rows.sum(axis=1) - 1) > 1e-5).any()):
+            raise LieError(f"the table of {name!r} must have a distribution for every case")
+    if is_network and (before != {*cards} or len(tables) > len(cards)):
+        raise LieError("the model must have a table for each column of the domain")
+    return f"a {model['type']!r} over the columns of the domain"

@@ -1,0 +1,174 @@
+"""A ledger's total from its entries, and whether the file's words say what the entries say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from sdv_plausible.verifying.totals import FIELDS, Loss, Sorted, split_total, total
+from sdv_plausible.verifying.verdict import LieError, OpenError, Unit, rounded_up
+
+AGREES = 1e-4  # relative: two accounts of the same losses that are both right lie as close
+NUMERICAL = 2e-13  # of delta: what the program may charge for rounding in its transforms
+_ROUNDING = 1e-9
+WHOLE = ("count", "sensitivity", "l1")
+COVERS = "any number of rows, the release file and the saved synthesizer"
+PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
+NOT_COVERED = (
+    "how long the computation took and the memory it used",
+    "an attacker who controls the machine on which the data is held",
+    "facts about a person that can be learned from other people's rows",
+    "further fits to the same rows: their totals add up",
+)
+SEVERAL_ROWS = (
+    "several rows of the same person: their loss grows faster than their number (ten rows, each at epsilon 1 "
+    "and delta 1e-9, cost more than 12); name the column that says whose a row is with person=..."
+)
+
+
+def losses_of(entries: Sequence[Any]) -> list[Loss]:
+    """Losses of entries."""
+    return [loss for entry in entries for loss in entry["losses"]]
+
+
+def has_claim(entries: Sequence[Any]) -> bool:
+    """Whether no entry ends the claim."""
+    return all(loss["type"] != "InfiniteLoss" for loss in losses_of(entries))
+
+
+def _within(entries: Sequence[Any]) -> list[Any]:
+    """Entries that an envelope stands for: those after it that cost something, of its parts alone."""
+    at = next((i for i, entry in enumerate(entries) if entry.get("envelope")), len(entries))
+    later = [e for e in entries[at + 1 :] if e["losses"] and has_claim([e]) and e["parts"]]
+    return [entry for entry in later if {*entry["parts"]} <= {*entries[at]["parts"]}]
+
+
+def check_losses(document: Any) -> str:
+    """Refuse losses that there are none of, and an envelope that is smaller than what it stands for."""
+    entries = document["ledger"]["entries"]
+    for loss in losses_of(entries):
+        kind = loss["type"]
+        if kind not in FIELDS or {*loss} != {"type", *FIELDS[kind]}:
+            raise LieError(f"there is no loss {kind!r} with the parameters {sorted({*loss} - {'type'})}")
+        for name in FIELDS[kind]:
+            low = 0.0 if name in ("delta", "rho") or kind in ("PureDP", "ApproxDP") else 5e-324
+            high = 1 if name in ("delta", "rate") else math.inf
+            if not low <= loss[name] <= high or (name in WHOLE and loss[name] % 1):
+                raise LieError(f"{name} ({loss[name]!r}) of a {kind} is out of its range")
+    envelopes, inside = [entry for entry in entries if entry.get("envelope")], losses_of(_within(entries))
+    if len(envelopes) > 1 or (envelopes and inside and not _stands_for(envelopes[0]["losses"], inside)):
+        raise LieError(f"entry {envelopes[0]['name']!r} stands for those after it, which cost more than it")
+    return f"{len(entries)} entries, of known losses"
+
+
+def _stands_for(envelope: Sequence[Loss], inside: Sequence[Loss]) -> bool:
+    most, spent = Sorted.of(envelope), Sorted.of(inside)
+    if not (most.others or spent.others or most.zcdp or spent.zcdp):
+        both = ((getattr(one, name) for one in (spent, most)) for name in ("mu_squared", "delta", "rho"))
+        return all(cost <= limit * (1 + _ROUNDING) for cost, limit in both)
+    pair = envelope[0]
+    is_pair = len(envelope) == 1 and pair["type"] == "ApproxDP" and pair["count"] == 1
+    return is_pair and total(inside, pair["delta"]) <= pair["epsilon"] * (1 + AGREES)
+
+
+def check_total(document: Any) -> str:
+    """Refuse a total that the entries do not add up to."""
+    ledger, stated, delta = document["ledger"], document["ledger"]["epsilon"], document["ledger"]["delta"]
+    if (stated is None) == has_claim(ledger["entries"]):
+        raise LieError("a total must be stated where no entry ends the claim, and nowhere else")
+    if stated is None:
+        return "none is stated, as an entry ends the claim"
+    least = _total(document, delta)
+    most = _total(document, delta - NUMERICAL) if delta > 2 * NUMERICAL else math.inf
+    said = f"the entries add up to {least:.6g} at delta {delta:.3g}, and the file states {stated:.6g}"
+    if stated < least * (1 - AGREES) - _ROUNDING:
+        raise LieError(said)
+    if stated > most * (1 + AGREES) + _ROUNDING:
+        raise OpenError(f"{said}: an older version added up so, or an entry is missing")
+    return said
+
+
+def _total(document: Any, delta: float) -> float:
+    """Total of the entries but those within an envelope; by a secret split of the rows where that is less."""
+    ledger, settings = document["ledger"], document["settings"]
+    inside = _within(ledger["entries"])
+    entries = [entry for entry in ledger["entries"] if not any(entry is one for one in inside)]
+    found = total(losses_of(entries), delta)
+    if settings["split"] is None or math.isinf(found) or Unit.of(ledger) != Unit(1, False, None):
+        return found
+    structure, parameters, seeds = settings["split"]
+    homes = [(structure, {"structure"}), (parameters, {"parameters"}), (seeds, {"seeds"})]
+    is_network = settings.get("model") == "bayesian_network"
+    other = settings.get("structure") not in (None, "adaptive") or settings.get("noise") == "paper"
+    if not (settings.get("model") == "independent" or (is_network and other)):  # not the paper's network
+        homes[:2] = [(structure + parameters, {"structure", "parameters"})]
+    parts, common = [(p, list[Loss]()) for p, _ in homes], list[Loss]()
+    for entry in entries:
+        at = [i for i, (_, alone) in enumerate(homes) if entry["parts"] and {*entry["parts"]} <= alone]
+        (parts[at[0]][1] if at else common).extend(entry["losses"])
+    return min(found, split_total(parts, common, delta))
+
+
+def check_words(document: Any) -> str:
+    """Refuse a sentence that is not that of the entries, or that covers more."""
+    ledger, unit = document["ledger"], Unit.of(document["ledger"])
+    if ledger["covers"] != COVERS:
+        raise LieError(f"what the total is said to cover must be {COVERS!r}")
+    values = f"a person whose rows are under several values of {unit.person}"
+    if ledger["not_covered"] != [*NOT_COVERED, SEVERAL_ROWS if unit.person is None else values]:
+        raise LieError("what no total covers is not said as it is")
+    if ledger["sentence"] != (wanted := _sentence(ledger, unit)):
+        raise LieError(f"the sentence is not that of the entries: it must read {wanted!r}")
+    return "sentence, what it covers and what not are those of the entries"
+
+
+def _sentence(ledger: Any, unit: Unit) -> str:
+    """The guarantee in one sentence, as the format has it."""
+    if ends := [entry for entry in ledger["entries"] if not has_claim([entry])]:
+        reasons = "; ".join(entry["note"] or entry["mechanism"] for entry in ends)
+        return f"No differential-privacy claim is made for this release: {reasons}."
+    epsilon, delta, one, them, rows = ledger["epsilon"], rounded_up(ledger["delta"]), "one row", "it", ""
+    if unit.person is not None:
+        most = "1 is" if unit.rows == 1 else f"{unit.rows:,} are"
+        one, them = "one person", "them"
+        rows = f"all rows with one value of {unit.person}, of which at most {most} used"
+    relation = f"addition or removal of any {one}" + (rows and f" ({rows})")
+    compared = f"with any {one} in the data as without {them}"
+    if unit.is_replaced:
+        known = f"{rows}; the number of people" if rows else "the number of rows"
+        relation = f"replacement of any {one} by another one ({known} is public)"
+        compared = f"with any {one} as with any other one in its place"
+    factor = rounded_up(math.exp(epsilon)) if epsilon < 700 else f"exp({rounded_up(epsilon)})"
+    return (
+        f"Total epsilon {rounded_up(epsilon)} at delta {delta}, for the {relation}: every conclusion that "
+        f"anyone can draw from this release ({ledger['covers']}) is at most {factor} times as likely "
+        f"{compared}, or the reverse, apart from an additional probability of at most {delta}. {PUBLIC}"
+    )
+
+
+def check_settings(document: Any) -> str:
+    """Refuse settings of another guarantee than the ledger's, or without the entries that belong to them."""
+    settings, ledger = document["settings"], document["ledger"]
+    told, entries = ledger["neighbours"], {entry["name"]: entry for entry in ledger["entries"]}
+    ours = {name: settings[name] for name in ("person", "rows_per_person")}
+    is_same = {"relation": settings["neighbours"], **ours} == told and settings["delta"] == ledger["delta"]
+    if settings["privacy_test"] != "release" or not is_same:
+        raise LieError("test, unit or delta of the settings are not those that the ledger counts with")
+    if has_claim(ledger["entries"]):
+        if settings["types"] == "detected" or (settings["epsilon"] is None and losses_of(ledger["entries"])):
+            raise LieError("types detected in the rows, or no noise, and the ledger makes a claim")
+        if settings.get("voted") and not entries.get("types", {"losses": ()})["losses"]:
+            raise LieError("types were voted for, and no entry pays for the vote")
+    alone = [entry["name"] for entry in ledger["entries"] if {*entry["parts"]} & {"structure", "parameters"}]
+    for answer in document["answers"]["asked"]:
+        if (answer["rows"] == "all") == bool(settings["split"] and {*answer["paid_by"]} & {*alone}):
+            raise LieError("answers were asked of other rows than the settings' split says")
+    rows, person = settings.get("public_rows"), told["person"]
+    needed = {"persons": person is not None, "public table": rows is not None, "rules": document["rules"]}
+    for name, there in needed.items():
+        if (name in entries) != bool(there) and has_claim([entries.get(name, {"losses": ()})]):
+            raise LieError(f"the ledger must {'' if there else 'not '}have an entry {name!r}, as the file is")
+    if rows is not None and f"{rows:,} rows" not in entries["public table"]["mechanism"]:
+        raise LieError("the ledger names a published table of another number of rows than the settings")
+    return "unit, delta and test are those that the ledger counts with"

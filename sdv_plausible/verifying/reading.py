@@ -1,0 +1,164 @@
+"""A release file as its published format says: strict JSON, arrays, the schema, the digest.
+
+Written from docs/reference/release_file.md alone; nothing of the code that writes such files is used.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from sdv_plausible.verifying.verdict import LieError
+
+MAX_BYTES = 128 * 2**20
+WHOLE = {"uint8": (0, 255)} | {f"int{n}": (-(2 ** (n - 1)), 2 ** (n - 1) - 1) for n in (16, 32, 64)}
+LITTLE = {"uint8": "<u1", "int16": "<i2", "int32": "<i4", "int64": "<i8", "float64": "<f8"}
+TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,), "array": (list,), "string": (str,), "integer": (int,), "number": (int, float),
+    "boolean": (bool,), "null": (type(None),),
+}  # fmt: skip
+
+
+def read(data: bytes) -> Any:
+    """Document of a file: UTF-8, names of entries unique, numbers finite."""
+    if len(data) > MAX_BYTES:
+        raise LieError(f"the file has more than {MAX_BYTES:,} bytes")
+    strict: dict[str, Any] = {
+        "object_pairs_hook": _entries,
+        "parse_constant": _number,
+        "parse_float": _number,
+    }
+    try:
+        return json.loads(data.decode("utf-8"), **strict)
+    except UnicodeDecodeError as error:
+        raise LieError(f"the file is not UTF-8 text (byte {error.start})") from None
+    except json.JSONDecodeError as error:
+        raise LieError(f"the file is not JSON (line {error.lineno}, column {error.colno})") from None
+
+
+def _entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise LieError("an object has two entries of one name")
+    return found
+
+
+def _number(text: str) -> float:
+    if not math.isfinite(found := float(text)):
+        raise LieError("the file holds a number that is not finite")
+    return found
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is an array in either form."""
+    return isinstance(value, dict) and {"dtype", "shape"} < set(value) <= {"dtype", "shape", "data", "values"}
+
+
+def array_of(value: Any) -> np.ndarray:
+    """Array of a value: little-endian bytes in base64, row by row, or nested lists."""
+    try:
+        dtype, shape = value["dtype"], [int(side) for side in value["shape"]]
+        if "data" in value:
+            raw = base64.b64decode(value["data"], validate=True)
+            found = np.frombuffer(raw, dtype=LITTLE[dtype]).reshape(shape)
+        else:
+            found = np.array(value["values"], dtype=LITTLE[dtype]).reshape(shape)
+    except (ValueError, TypeError, LookupError, OverflowError):
+        raise LieError("an array does not hold numbers of its dtype and shape") from None
+    low, high = (found.min(), found.max()) if found.size else (0, 0)
+    fitting = [name for name, (least, most) in WHOLE.items() if least <= low and high <= most]
+    if dtype not in ("float64", *fitting[:1]) or not np.isfinite(found).all():
+        raise LieError(f"an array of {dtype} must be of the shortest type that holds it, and finite")
+    return found.astype(np.float64 if dtype == "float64" else np.int64)
+
+
+def with_arrays(value: Any, made: Callable[[Any], Any] = array_of) -> Any:
+    """The document with something in the places of its arrays: numpy's, if nothing else is said."""
+    if is_array(value):
+        return made(value)
+    if isinstance(value, dict):
+        return {name: with_arrays(inner, made) for name, inner in value.items()}
+    return [with_arrays(inner, made) for inner in value] if isinstance(value, list) else value
+
+
+def canonical(value: Any) -> bytes:
+    """Bytes of which the digest is: arrays as base64, entries sorted, no white space, a line feed."""
+    plain, form = with_arrays(value, _as_base64), {"separators": (",", ":"), "allow_nan": False}
+    return (json.dumps(plain, ensure_ascii=False, sort_keys=True, **form) + "\n").encode("utf-8")  # type: ignore[arg-type]
+
+
+def _as_base64(value: Any) -> Any:
+    data = base64.b64encode(array_of(value).astype(LITTLE[value["dtype"]]).tobytes()).decode("ascii")
+    return {"dtype": value["dtype"], "shape": value["shape"], "data": data}
+
+
+def schema() -> Any:
+    """The published JSON schema."""
+    return json.loads((files("sdv_plausible") / "release/file/release.schema.json").read_text("utf-8"))
+
+
+def breaches(value: Any, form: Any, root: Any, place: str = "file") -> Iterator[str]:
+    """Places where a value breaks a form of JSON Schema 2020-12, of the keywords that the schema uses."""
+    if "$ref" in form:
+        yield from breaches(value, root["$defs"][form["$ref"].rsplit("/", 1)[-1]], root, place)
+    for keyword, most in (("anyOf", math.inf), ("oneOf", 1)):
+        fitting = sum(not any(breaches(value, one, root, place)) for one in form.get(keyword, ()))
+        if keyword in form and not 1 <= fitting <= most:
+            yield f"{place} has none of its forms"
+    if "not" in form and not any(breaches(value, form["not"], root, place)):
+        yield f"{place} has a form that it must not have"
+    if value != form.get("const", value) or value not in form.get("enum", [value]):
+        yield f"{place} must be one of {form.get('enum', [form.get('const')])}"
+    if not _has_type(value, form.get("type")):
+        yield f"{place} must be of type {form['type']}"
+    elif not _within(value, form):
+        yield f"{place} is out of its range, of its length, or of its pattern"
+    else:
+        for inner, item, name in _inside(value, form):
+            if inner is False:
+                yield f"{place} has an entry or item that the format does not know"
+            yield from breaches(item, inner or {}, root, f"{place}{name[:40]}")
+
+
+def _inside(value: Any, form: Any) -> Iterator[tuple[Any, Any, str]]:
+    """Forms of what is inside a list or an object, and what that is."""
+    if isinstance(value, list):
+        first = form.get("prefixItems", [])
+        forms = [*first[: len(value)], *[form.get("items", {})] * (len(value) - len(first))]
+        yield from zip(forms, value, (f"[{i}]" for i in range(len(value))), strict=True)
+    elif isinstance(value, dict):
+        known, others = form.get("properties", {}), form.get("additionalProperties", {})
+        yield from ((known.get(name, others), item, f".{name}") for name, item in value.items())
+        yield from ((False, None, f".{name}") for name in form.get("required", ()) if name not in value)
+
+
+def _has_type(value: Any, wanted: Any) -> bool:
+    names = [wanted] if isinstance(wanted, str) else wanted
+    if names is None or isinstance(value, bool):
+        return names is None or "boolean" in names
+    if isinstance(value, float) and value.is_integer() and "integer" in names:
+        return True
+    return any(isinstance(value, TYPES[name]) for name in names)
+
+
+def _within(value: Any, form: Any) -> bool:
+    """Whether a number is in its range; whether a text, a list or an object is as long as it may be."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        low, high = form.get("minimum", -math.inf), form.get("maximum", math.inf)
+        return bool(low <= value <= high and value > form.get("exclusiveMinimum", -math.inf))
+    if not isinstance(value, (str, list, dict)):
+        return True
+    what = {str: "Length", list: "Items", dict: "Properties"}[type(value)]
+    if not form.get(f"min{what}", 0) <= len(value) <= form.get(f"max{what}", math.inf):
+        return False
+    if isinstance(value, str):
+        return re.search(form.get("pattern", ""), value) is not None
+    unique = isinstance(value, list) and form.get("uniqueItems")
+    return not unique or len({json.dumps(item, sort_keys=True) for item in value}) == len(value)

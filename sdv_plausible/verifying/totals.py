@@ -1,0 +1,244 @@
+"""The total of a ledger's losses, composed anew, by other means than the program's own.
+
+A use of the rows is as bad as one pair of distributions; what composes is the logarithm of their ratio, the
+*privacy loss*. Gaussian noise alone is composed by dp-accounting's distributions of it. Every other kind is
+atoms of its loss here, whose sums are taken next to the closed form of Gaussian noise (Balle and Wang,
+*Improving the Gaussian Mechanism*, ICML 2018, Theorem 8); zero-concentrated privacy is converted by
+dp-accounting. The program does each the other way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr, ndtri_exp
+
+from sdv_plausible.verifying.verdict import OpenError
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    "GaussianLoss": ("sensitivity_over_sigma", "count"), "BoundedRangeLoss": ("epsilon", "count"),
+    "SampledGaussianLoss": ("rate", "sensitivity_over_sigma", "count"), "PureDP": ("epsilon", "count"),
+    "ApproxDP": ("epsilon", "delta", "count"), "DiscreteLaplaceLoss": ("epsilon", "count", "sensitivity"),
+    "ReleaseLoss": ("epsilon0", "delta", "l1"), "ZCDP": ("rho",), "InfiniteLoss": (),
+}  # fmt: skip
+LARGE = 50.0  # epsilon of a pure or approximate loss from which on it is added, and not composed
+_FINE = 4000  # atoms of a loss that has a density, or a curve with a bend that is not known beforehand
+_STEPS, _MOST = 400, 1 << 21  # points of a grid of losses: for a standard deviation, and of all
+_REACH, _DUST = 40.0, 1e-18  # deviations beyond which a sum of losses has no mass, and what counts as none
+_ORDERS = 1 + np.geomspace(1.1e-2, 1e6, 6000)
+Loss = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Atoms:
+    """A privacy loss of finitely many values, for removing a unit; ``reverse`` is that for adding one."""
+
+    values: np.ndarray
+    masses: np.ndarray  # they sum to 1 less ``failure``
+    failure: float = 0.0  # mass of an infinite loss
+    symmetric: bool = True
+
+    def reverse(self) -> Atoms:
+        """The loss of the other direction: what the second distribution lacks is no loss."""
+        return self if self.symmetric else Atoms(-self.values, self.masses * np.exp(-self.values), 0.0, False)
+
+
+@dataclass
+class Sorted:
+    """Losses by how they compose."""
+
+    mu_squared: float = 0.0
+    rho: float = 0.0  # of zero-concentrated privacy
+    epsilon: float = 0.0  # everything added up; infinite where that is no pair
+    delta: float = 0.0  # that goes with both
+    log_kept: float = 0.0  # logarithm of the probability that no failure happens
+    others: list[tuple[Atoms, int]] = field(default_factory=list)
+    zcdp: float = 0.0  # rho of losses of which nothing else is known
+    endless: bool = False
+
+    @classmethod
+    def of(cls, losses: Sequence[Loss]) -> Sorted:
+        """Sort losses."""
+        found = cls()
+        for loss in losses:
+            found._add(loss["type"], loss, loss.get("count", 1))
+        return found
+
+    def _add(self, kind: str, loss: Loss, count: int) -> None:
+        epsilon, delta = loss.get("epsilon", loss.get("epsilon0", math.inf)), loss.get("delta", 0.0)
+        ratio, shrink = loss.get("sensitivity_over_sigma", 0.0), 8 if kind == "BoundedRangeLoss" else 2
+        self.endless |= kind == "InfiniteLoss"
+        self.zcdp += loss.get("rho", 0.0)
+        if kind == "GaussianLoss":
+            self.mu_squared += count * discrete_mu(1 / ratio) ** 2
+        elif kind == "SampledGaussianLoss":
+            self.others.append((sampled(loss["rate"], discrete_mu(1 / ratio)), count))
+        elif kind == "ReleaseLoss":
+            self.others.append((release(epsilon, delta, loss["l1"]), 1))
+        elif kind == "BoundedRangeLoss":
+            self.others.append((bounded_range(epsilon), count))
+        elif 0 < epsilon < math.inf:
+            self.others.append((laplace(epsilon, loss.get("sensitivity", 1)), count))
+        if kind == "ApproxDP":
+            self.log_kept += count * math.log1p(-delta) if delta < 1 else -math.inf
+        self.rho += (
+            loss["rho"] if kind == "ZCDP" else count * (ratio**2 / 2 if ratio else epsilon**2 / shrink)
+        )
+        self.epsilon, self.delta = self.epsilon + count * epsilon, self.delta + count * delta
+
+
+def discrete_mu(sigma: float) -> float:
+    """Largest step of ``Phi^-1(Pr[X <= m])`` from one whole number to the next, X discrete Gaussian."""
+    if sigma > 20_000:
+        return (1 + 8 / sigma**2) / sigma
+    reach = math.ceil(25 * sigma) + 20
+    below = np.logaddexp.accumulate(-(np.arange(-reach, 1.0) ** 2) / (2 * sigma**2))
+    log_cdf = below - np.logaddexp(below[-2], below[-1])  # as many are above zero as below
+    steps = np.diff(ndtri_exp(log_cdf[(log_cdf > log_ndtr(-12.0)) & (log_cdf < 0)]))
+    return float(max(steps.max(initial=0.0), -2 * ndtri_exp(log_cdf[-2])))
+
+
+def laplace(epsilon: float, sensitivity: int) -> Atoms:
+    """Discrete Laplace noise on a whole number that moves by this much; by 1, randomised response."""
+    rate = epsilon / sensitivity
+    at = np.arange(sensitivity + 1.0)
+    inside = np.exp(-rate * at) * -math.expm1(-rate)
+    inside[0], inside[-1] = 1.0, math.exp(-epsilon)
+    return Atoms(rate * (sensitivity - 2 * at), inside / (1 + math.exp(-rate)))
+
+
+def sampled(rate: float, mu: float) -> Atoms:
+    """Gaussian noise on a sum over a sample: ``ln(1 - q + q exp(mu x - mu^2/2))``, x of the mixture."""
+    ends = np.linspace(-12.0, 12.0 + mu, _FINE + 1)
+    masses = (1 - rate) * np.diff(ndtr(ends)) + rate * np.diff(ndtr(ends - mu))
+    middle = (ends[1:] + ends[:-1]) / 2
+    return Atoms(np.log1p(rate * np.expm1(mu * middle - mu * mu / 2)), masses, 0.0, False)
+
+
+def bounded_range(epsilon: float) -> Atoms:
+    """The loss of density ``exp((l - epsilon)/2) / (2 (1 - exp(-epsilon)))`` from -epsilon to epsilon."""
+    ends = np.linspace(-epsilon, epsilon, _FINE + 1)
+    masses = np.diff(np.expm1((ends - epsilon) / 2)) / -math.expm1(-epsilon)
+    return Atoms((ends[1:] + ends[:-1]) / 2, masses / masses.sum())
+
+
+def release(epsilon: float, delta: float, l1: int) -> Atoms:
+    """Noisy sizes, or a group that shows with probability delta: the larger of both at every epsilon."""
+    if l1 == 1:
+        last = math.exp(epsilon) - delta * (math.exp(epsilon) + 1)  # where the sizes' line falls to delta
+        masses = np.array([1.0, last]) / (1 + math.exp(epsilon))
+        return Atoms(np.array([-epsilon, math.log(last)]), masses, delta, False)
+    sizes, left = laplace(epsilon, l1), laplace(epsilon * (l1 - 1) / l1, l1 - 1)
+    at = np.union1d(np.linspace(0.0, epsilon, _FINE), np.abs([*sizes.values, *left.values]))
+    at = at[np.append(True, np.diff(at) > 1e-9 * epsilon)]
+    deltas = np.maximum(_curve(sizes, at), delta + (1 - delta) * _curve(left, at))
+    values = np.append(-at[:0:-1], at)
+    curve = np.append(1.0, np.append(1 - np.exp(-at[:0:-1]) * (1 - deltas[:0:-1]), deltas))
+    ratios = np.append(0.0, np.exp(values))
+    slopes = np.append(np.diff(curve) / np.diff(ratios), 0.0)
+    masses = np.maximum(ratios[1:] * np.diff(slopes), 0.0)
+    return Atoms(values, masses * (1 - delta) / masses.sum(), delta)
+
+
+def _curve(atoms: Atoms, epsilon: np.ndarray) -> np.ndarray:
+    """Delta of a loss at every epsilon >= 0."""
+    return np.asarray((1 - np.exp(np.minimum(epsilon[:, None] - atoms.values, 0.0))) @ atoms.masses)
+
+
+def total(losses: Sequence[Loss], delta: float) -> float:
+    """Epsilon at delta of all of them, used in turn; infinite where there is none."""
+    pairs = [one for one in losses if one["type"] in ("PureDP", "ApproxDP") and one["epsilon"] > LARGE]
+    large, found = Sorted.of(pairs), Sorted.of([one for one in losses if one not in pairs])
+    if found.endless or large.delta >= delta:
+        return math.inf
+    delta -= large.delta
+    best = found.epsilon if found.delta <= delta else math.inf
+    if found.rho and found.delta < delta:
+        rdp = found.rho * _ORDERS
+        best = min(best, float(compute_epsilon(_ORDERS.tolist(), rdp.tolist(), delta - found.delta)[0]))
+    if not found.zcdp:
+        best = min(best, _composed(found, delta))
+    elif found.mu_squared or found.others:
+        raise OpenError("there is no total here of losses of which rho alone is known, beside others")
+    return large.epsilon + best
+
+
+def split_total(parts: Sequence[tuple[float, Sequence[Loss]]], common: Sequence[Loss], delta: float) -> float:
+    """Epsilon where each row falls, secretly and by itself, into one part or into none.
+
+    ``ln(1 + sum of p (e^epsilon - 1))`` of what each part costs, at half of delta where all rows are used for
+    something besides (``common``), with which it is then composed.
+    """
+    share = delta / 2 if common else delta
+    costs = [(p, total(losses, share) if losses else 0.0) for p, losses in parts]
+    most = max(cost for _, cost in costs)
+    if math.isinf(most):
+        return math.inf
+    inside = math.fsum(p * (math.exp(cost - most) - math.exp(-most)) for p, cost in costs)
+    amplified = max(0.0, most + math.log(inside + math.exp(-most)))
+    if not common:
+        return amplified
+    return total([{"type": "ApproxDP", "epsilon": amplified, "delta": share}, *common], delta)
+
+
+def _composed(found: Sorted, delta: float) -> float:
+    """By distributions of the loss, in the worse of both directions."""
+    failure, mu = -math.expm1(found.log_kept), math.sqrt(found.mu_squared)
+    if failure >= delta:
+        return math.inf
+    left = (delta - failure) / (1 - failure)
+    if not found.others:
+        step = {"value_discretization_interval": mu / _STEPS}
+        return float(pld.from_gaussian_mechanism(1 / mu, **step).get_epsilon_for_delta(left)) if mu else 0.0
+    both = [found.others, [(atoms.reverse(), count) for atoms, count in found.others]]
+    both = both[: 1 if all(atoms.symmetric for atoms, _ in found.others) else 2]
+    return max(_smallest(_delta_beside(others, mu), left) for others in both)
+
+
+def _delta_beside(others: Sequence[tuple[Atoms, int]], mu: float) -> Callable[[float], float]:
+    """Delta at every epsilon of Gaussian noise next to losses of finitely many values."""
+    uses = sum(count for _, count in others)
+    mean = sum(count * float(atoms.masses @ atoms.values) for atoms, count in others)
+    deviation = math.sqrt(sum(count * float(atoms.masses @ atoms.values**2) for atoms, count in others))
+    largest = [float(np.abs(atoms.values).max()) for atoms, _ in others]
+    most = sum(count * end for (_, count), end in zip(others, largest, strict=True))
+    reach = min(most, abs(mean) + 2 * max(largest) + _REACH * deviation)  # what is beyond has no mass
+    step = max(math.hypot(deviation, mu) / _STEPS / math.sqrt(uses), 4 * reach / _MOST)
+    size = 1 << (2 * math.ceil(reach / step) + 4).bit_length()
+    spectrum, log_kept = np.ones(size // 2 + 1, dtype=complex), 0.0
+    for atoms, count in others:
+        spectrum *= np.fft.rfft(_on_grid(atoms, step, size)) ** count
+        log_kept += count * math.log1p(-atoms.failure)
+    masses, losses = np.fft.irfft(spectrum, size), step * np.fft.fftfreq(size, 1 / size)
+    masses, losses = masses[masses > _DUST], losses[masses > _DUST]
+    return lambda epsilon: -math.expm1(log_kept) + float(masses @ gaussian_delta(mu, epsilon - losses))
+
+
+def _on_grid(atoms: Atoms, step: float, size: int) -> np.ndarray:
+    """Masses at multiples of a step: each value is shared so that both distributions keep their mass."""
+    place = np.floor(atoms.values / step + 1e-9).astype(int)
+    up = atoms.masses * np.expm1(place * step - atoms.values) / math.expm1(-step)
+    return np.bincount(place % size, atoms.masses - up, size) + np.bincount((place + 1) % size, up, size)
+
+
+def gaussian_delta(mu: float, epsilon: np.ndarray) -> np.ndarray:
+    """``Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)`` at any epsilon, of either sign."""
+    if not mu:
+        return np.maximum(0.0, -np.expm1(np.minimum(epsilon, 0.0)))
+    keep, lose = log_ndtr(mu / 2 - epsilon / mu), epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+    return np.asarray(np.exp(keep) * -np.expm1(np.minimum(lose - keep, 0.0)))
+
+
+def _smallest(delta: Callable[[float], float], most: float) -> float:
+    """Smallest epsilon at which delta is this or less."""
+    high = next((end for end in 2.0 ** np.arange(-10, 18) if delta(end) <= most), math.inf)
+    if delta(0.0) <= most or math.isinf(high):
+        return 0.0 if delta(0.0) <= most else math.inf
+    return float(brentq(lambda e: math.log(max(delta(e), 1e-300) / most), 0.0, high, xtol=1e-12, rtol=1e-10))

@@ -1,0 +1,58 @@
+"""What is said of one claim of a release file, and of whom it protects."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One line: what was checked, whether it agrees, and why; what cannot be checked is never called ok."""
+
+    about: str
+    state: Literal["ok", "refused", "not checkable"]
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.state}: {self.why}"
+
+
+class LieError(ValueError):
+    """Something in a file is not as the rest of it says; the text is what a verdict quotes."""
+
+
+class OpenError(ValueError):
+    """Something that cannot be checked; the text says why."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Whom the total protects: all rows of one person, or one row."""
+
+    rows: int
+    is_replaced: bool
+    person: str | None
+
+    @classmethod
+    def of(cls, ledger: Any) -> Unit:
+        """Of a ledger."""
+        told = ledger["neighbours"]
+        return cls(int(told["rows_per_person"]), told["relation"] == "replace_one", told["person"])
+
+    @property
+    def l1(self) -> int:
+        """Most that counts change in which every row is in one cell, added up."""
+        return self.rows * (2 if self.is_replaced else 1)
+
+    @property
+    def l2(self) -> float:
+        """The same, as a Euclidean distance."""
+        return self.rows * math.sqrt(2 if self.is_replaced else 1)
+
+
+def rounded_up(figure: float) -> str:
+    """A figure with three digits, never below it, written as C's format ``%g`` writes it."""
+    return f"{float(Context(prec=3, rounding=ROUND_CEILING).create_decimal(f'{figure:.15g}')):.3g}"

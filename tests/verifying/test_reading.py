@@ -1,0 +1,112 @@
+"""The second reading reads what the program writes, and refuses what jsonschema refuses."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+from lying import honest
+
+from sdv_plausible import Release
+from sdv_plausible.release.file.arrays import encode
+from sdv_plausible.verifying.reading import array_of, breaches, canonical, read, schema
+from sdv_plausible.verifying.verdict import LieError
+from tests import ruled
+from tests.schemas import RELEASE_FILE
+
+ARRAYS = ([], [0, 255], [-1, 3], [[1, 70_000]], [[[2**40]]], [0.5, -1e300], [[1.0, 2.0]])
+
+
+@pytest.mark.parametrize("values", ARRAYS)
+@pytest.mark.parametrize("readable", [False, True])
+def test_arrays_come_back(values: Any, readable: bool) -> None:
+    told = np.array(values)
+    found = array_of(encode(told, readable=readable))
+    np.testing.assert_array_equal(found, told)
+    assert found.dtype == (np.float64 if told.dtype.kind == "f" else np.int64)
+
+
+@pytest.mark.parametrize(
+    "change", [{"dtype": "int16"}, {"shape": [3]}, {"data": "!"}, {"data": "AAAA"}, {"dtype": "float64"}]
+)
+def test_arrays_that_are_none_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(LieError, match="array"):
+        array_of({**encode(np.array([1, 2])), **change})
+
+
+@pytest.mark.parametrize("text", ['{"a":1,"a":1}', '{"a":NaN}', '{"a":-Infinity}', '{"a":1e999}', "{"])
+def test_what_is_no_strict_json_is_refused(text: str) -> None:
+    with pytest.raises(LieError):
+        read(text.encode())
+
+
+@pytest.mark.parametrize("case", ["adaptive, row", "learned, strong", "k"])
+def test_both_forms_have_the_bytes_of_which_the_digest_is(case: str) -> None:
+    release = Release.from_bytes(honest(case).encode())
+    for readable in (False, True):
+        assert canonical(read(release.to_bytes(readable=readable))) == release.to_bytes()
+
+
+def damaged(document: Any, rng: np.random.Generator) -> Any:
+    """The document with one value, somewhere, replaced, left out or added."""
+    document = copy.deepcopy(document)
+    holder = document
+    while True:
+        names = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
+        name = names[rng.integers(len(names))]
+        inner = holder[name]
+        if isinstance(inner, (dict, list)) and inner and rng.random() < 0.8:
+            holder = inner
+            continue
+        kind = rng.integers(4)
+        if kind == 0 and isinstance(holder, dict):
+            del holder[name]
+        elif kind == 1 and isinstance(holder, dict):
+            holder["strange"] = 1
+        else:
+            holder[name] = [None, -3, 0.5, "x", True, [], {}, "%d"][rng.integers(8)]
+        return document
+
+
+def keywords(form: Any) -> set[str]:
+    """Keywords of a schema, names of properties and definitions apart."""
+    if isinstance(form, list):
+        return {word for inner in form for word in keywords(inner)}
+    if not isinstance(form, dict):
+        return set()
+    named = [inner for name in ("properties", "$defs") for inner in form.get(name, {}).values()]
+    rest = [inner for name, inner in form.items() if name not in ("properties", "$defs", "enum", "const")]
+    return {*form} | keywords(named) | keywords([inner for inner in rest if isinstance(inner, (dict, list))])
+
+
+def test_every_keyword_of_the_schema_is_read() -> None:
+    """Control: words that say nothing of a value are told apart here, so that a new keyword is named."""
+    said = {"$schema", "$id", "$defs", "title", "description", "contentEncoding"}
+    known = {
+        "$ref", "anyOf", "oneOf", "not", "const", "enum", "type", "minimum", "maximum", "exclusiveMinimum",
+        "minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "prefixItems", "items",
+        "minProperties", "maxProperties", "properties", "required", "additionalProperties",
+    }  # fmt: skip
+    assert keywords(schema()) - said <= known
+    assert {"oneOf", "not", "prefixItems"} <= keywords(schema())
+
+
+@pytest.mark.parametrize(("case", "many"), [("learned, strong", 80), ("rules of all kinds", 8)])
+def test_files_are_refused_as_jsonschema_refuses_them(case: str, many: int) -> None:
+    """Of damaged files those and no others. Control: some of each."""
+    rng, validator, form = np.random.default_rng(1), Draft202012Validator(RELEASE_FILE), schema()
+    ruled_text = ruled.fitted().release().to_bytes()
+    whole = json.loads(ruled_text if case.startswith("rules") else honest(case))
+    assert form == RELEASE_FILE
+    assert not any(breaches(whole, form, form))
+    states = set()
+    for _ in range(many):
+        changed = damaged(whole, rng)
+        fits = validator.is_valid(changed)
+        assert any(breaches(changed, form, form)) != fits, next(breaches(changed, form, form), None)
+        states.add(fits)
+    assert states == {True, False} or many < 10

@@ -1,0 +1,141 @@
+"""The second reading's totals are those of the program, though no line of code and no method is shared."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu
+from sdv_plausible.privacy.accounting.release_loss import release_margin
+from sdv_plausible.privacy.accounting.split import RandomSplit
+from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.release.file.ledger import LOSSES
+from sdv_plausible.verifying import totals, verdict
+from sdv_plausible.verifying.contents import margin
+from sdv_plausible.verifying.ledger import AGREES, NUMERICAL
+
+
+def loss(kind: str, **numbers: float) -> dict[str, Any]:
+    return {"type": kind, **numbers}
+
+
+def gaussian(ratio: float, count: int = 1) -> dict[str, Any]:
+    return loss("GaussianLoss", sensitivity_over_sigma=ratio, count=count)
+
+
+FAILURES = loss("ApproxDP", epsilon=0.0, delta=5e-11, count=2)
+KINDS: dict[str, list[dict[str, Any]]] = {
+    "nothing": [],
+    "noise": [gaussian(0.18)],
+    "noise and failures": [gaussian(0.053, 9), gaussian(0.08), FAILURES],
+    "little noise": [gaussian(1.6, 4)],
+    "hardly any noise": [gaussian(5.0)],
+    "much noise": [gaussian(0.001, 1000)],
+    "pure": [loss("PureDP", epsilon=0.1, count=50)],
+    "as printed": [
+        loss("DiscreteLaplaceLoss", epsilon=0.05, count=1, sensitivity=1),
+        loss("PureDP", epsilon=0.003, count=90),
+        loss("DiscreteLaplaceLoss", epsilon=0.1, count=9, sensitivity=1),
+    ],
+    "several steps": [loss("DiscreteLaplaceLoss", epsilon=0.6, count=4, sensitivity=3)],
+    "choices": [loss("BoundedRangeLoss", epsilon=0.3, count=20)],
+    "choices and noise": [loss("BoundedRangeLoss", epsilon=0.1, count=8), gaussian(0.15), FAILURES],
+    "sizes": [loss("ReleaseLoss", epsilon0=1.0, delta=5e-10, l1=1)],
+    "sizes and noise": [loss("ReleaseLoss", epsilon0=2.0, delta=5e-10, l1=1), gaussian(0.18)],
+    "sizes of people": [loss("ReleaseLoss", epsilon0=1.0, delta=5e-10, l1=3), gaussian(0.18)],
+    "samples": [
+        gaussian(0.05, 9),
+        loss("SampledGaussianLoss", rate=0.5, sensitivity_over_sigma=0.3, count=3),
+    ],
+    "many samples": [loss("SampledGaussianLoss", rate=0.125, sensitivity_over_sigma=0.38, count=128)],
+    "samples and sizes": [
+        loss("SampledGaussianLoss", rate=0.5, sensitivity_over_sigma=0.3, count=3),
+        loss("ReleaseLoss", epsilon0=1.0, delta=5e-10, l1=1),
+    ],
+    "pairs": [loss("ApproxDP", epsilon=0.4, delta=1e-10, count=3), gaussian(0.1)],
+    "a large one": [loss("PureDP", epsilon=60.0, count=1), gaussian(0.1)],
+    "rho": [loss("ZCDP", rho=0.01)],
+    "no end": [gaussian(0.1), loss("InfiniteLoss")],
+}
+
+
+def of_program(losses: list[dict[str, Any]]) -> list[Any]:
+    return [LOSSES[one["type"]](**{name: n for name, n in one.items() if name != "type"}) for one in losses]
+
+
+def test_every_kind_of_loss_has_a_case() -> None:
+    """Control: the kinds that files may hold."""
+    assert {one["type"] for losses in KINDS.values() for one in losses} == {*LOSSES} == {*totals.FIELDS}
+
+
+@pytest.mark.parametrize("delta", [1e-9, 1e-5])
+@pytest.mark.parametrize("kind", KINDS)
+def test_totals_agree(kind: str, delta: float) -> None:
+    """Closer than a verdict asks for: it then never hangs on the machine."""
+    theirs, ours = compose(of_program(KINDS[kind]), delta), totals.total(KINDS[kind], delta)
+    assert ours == pytest.approx(theirs, rel=AGREES / 3, abs=1e-9)
+
+
+def test_what_the_program_charges_for_rounding_is_within_what_is_allowed() -> None:
+    """At a delta where it shows. Control: without the allowance the totals are apart."""
+    losses = KINDS["choices"]
+    theirs = compose(of_program(losses), 1e-12)
+    assert totals.total(losses, 1e-12) < theirs * (1 - AGREES)
+    assert theirs <= totals.total(losses, 1e-12 - NUMERICAL)
+
+
+@pytest.mark.parametrize("change", [{"count": 10}, {"sensitivity_over_sigma": 0.06}])
+def test_another_loss_has_another_total(change: dict[str, float]) -> None:
+    """The planted difference: one use more, or a tenth less noise."""
+    changed = [{**KINDS["noise and failures"][0], **change}, *KINDS["noise and failures"][1:]]
+    assert totals.total(changed, 1e-9) > totals.total(KINDS["noise and failures"], 1e-9) * (1 + 10 * AGREES)
+
+
+def test_a_split_is_amplified_alike() -> None:
+    parts = {"structure": [gaussian(0.1, 3)], "parameters": [gaussian(0.2)], "seeds": []}
+    for common in ([], [gaussian(0.05)]):
+        split = RandomSplit.of((0.25, 0.25, 0.5), apart=True)
+        told = [((name,), of_program(losses)) for name, losses in parts.items()]
+        theirs = split.total([*told, ((), of_program(common))], 1e-9)
+        ours = totals.split_total(
+            [(0.25, parts["structure"]), (0.25, parts["parameters"]), (0.5, [])], common, 1e-9
+        )
+        assert ours == pytest.approx(theirs, rel=AGREES / 3)
+
+
+def test_rho_beside_other_losses_has_no_total() -> None:
+    with pytest.raises(verdict.OpenError, match="no total here"):
+        totals.total([*KINDS["rho"], gaussian(0.1)], 1e-9)
+
+
+@pytest.mark.parametrize("sigma", [0.3, 0.9, 2.5, 6.0, 33.3, 800.0, 30_000.0])
+def test_the_dominating_noise_is_the_same(sigma: float) -> None:
+    assert totals.discrete_mu(sigma) == pytest.approx(discrete_gaussian_mu(sigma), rel=1e-7)
+
+
+def test_atoms_are_distributions_both_ways() -> None:
+    """Masses sum to what does not fail, and reversed to at most 1."""
+    for atoms in (
+        totals.laplace(0.7, 1), totals.laplace(2.0, 4), totals.bounded_range(0.8), totals.sampled(0.2, 0.5),
+        totals.release(1.0, 1e-3, 1), totals.release(1.0, 1e-3, 4),
+    ):  # fmt: skip
+        assert atoms.masses.sum() + atoms.failure == pytest.approx(1, abs=1e-12)
+        back = atoms.reverse()
+        assert (back.masses @ np.exp(-back.values)) <= 1 + 1e-9
+        assert (atoms.masses @ np.exp(-atoms.values)) <= 1 + 1e-6
+
+
+def test_units_margins_and_rounding_are_the_program_s() -> None:
+    for rows, replace in ((1, False), (3, False), (1, True), (4, True)):
+        theirs = Neighbours(rows=rows, replace=replace, person="p")
+        ours = verdict.Unit(rows, replace, "p")
+        assert (ours.l1, ours.l2) == (theirs.histogram_l1, theirs.histogram_l2)
+        for delta in (1e-12, 5e-10, 1e-3):
+            assert margin(0.7, delta, ours) == release_margin(0.7, delta, theirs)
+    for figure in (0.9994, 1.0, 1e-9, 2.718281828, 12345.0, math.pi * 1e-5):
+        assert verdict.rounded_up(figure) == rounded_up(figure)
