@@ -41,7 +41,7 @@ def models(arcs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     found = {
         "adaptive": "bayesian_network",
         "workload": AdaptiveNetwork(workload=[[child, *of] for child, of in arcs.items() if of]),
-        "cfs": PaperNetwork(),
+        "cfs": "paper",
         "given arcs": PaperNetwork(structure=arcs),
         "normal": PaperNetwork(parameters="posterior", conditionals="normal"),
         "as printed": PaperNetwork(noise="paper", accounting="paper"),

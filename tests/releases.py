@@ -46,6 +46,7 @@ CASES: dict[str, dict[str, Any]] = {
     "private": {"undeclared": "private", "epsilon": 4.0},
     "partly private": {"domain": {"city": DECLARED["city"], "age": DECLARED["age"]}, "undeclared": "private"},
     "paper's learner": {"domain": DECLARED, "structure": "cfs", "epsilon": 4.0},
+    "paper": {"domain": DECLARED, "model": "paper"},
     "independent, split": {"domain": DECLARED, "model": "independent", "split": (0.3, 0.3, 0.4)},
     "uniform": {"domain": DECLARED, "model": "uniform"},
     "seeds": {

@@ -17,6 +17,8 @@ def test_learners_by_name():
     assert isinstance(make_learner("bayesian_network"), AdaptiveNetwork)
     assert named_learner("bayesian_network", {"max_cost": 9}, structure="cfs") == PaperNetwork(max_cost=9)
     assert named_learner("bayesian_network", structure={"a": ["b"]}).structure == {"a": ["b"]}
+    assert make_learner("paper") == PaperNetwork()
+    assert named_learner("paper", {"max_cost": 9}, noise="paper") == PaperNetwork(max_cost=9, noise="paper")
     assert make_learner("independent").structure == "independent"
     assert make_learner("uniform") == Uniform()
     assert make_learner("random") == Uniform()
@@ -40,9 +42,9 @@ def test_learners_by_name():
 
 def test_options_of_the_papers_network_are_its_alone():
     for model in ("latent", "correlated", "uniform"):
-        with pytest.raises(ValueError, match=rf"structure \('cfs'\) .* plays no part in model '{model}'"):
+        with pytest.raises(ValueError, match=rf"structure \('cfs'\) .* plays no part in model \('{model}'\)"):
             named_learner(model, structure="cfs")
-    with pytest.raises(ValueError, match="plays no part in model 'independent'"):
+    with pytest.raises(ValueError, match=r"structure .* plays no part in model \('independent'\)"):
         named_learner("independent", structure="cfs")
     assert named_learner("independent", noise="paper") == PaperNetwork(structure="independent", noise="paper")
 
@@ -55,6 +57,7 @@ def test_options_of_the_papers_network_are_its_alone():
         AdaptiveNetwork(max_cost=7),
         PaperNetwork(noise="paper", accounting="paper", split=(0.2, 0.3, 0.5), max_parents=2),
         PaperNetwork(structure={"a": ["b"]}),
+        PaperNetwork(),
         GreedyBayes(max_parents=2),
         GaussianCopula(),
         Uniform(),
@@ -77,7 +80,7 @@ def test_a_learner_of_ones_own_has_no_words():
 
 
 def test_words_of_earlier_files_are_read():
-    """There a split and a structure could stand beside any model, and play no part, or none by this name."""
+    """There a split and a structure could stand beside any model, and play no part, and the paper's network had no name."""
     words = {
         "model": "bayesian_network",
         "structure": None,

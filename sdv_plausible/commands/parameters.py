@@ -67,13 +67,14 @@ def given(options: argparse.Namespace, **known: Any) -> dict[str, Any]:
     """Arguments of the constructor from the options that were given, and from them alone."""
     # ``known`` are options or arguments that the command knows itself: what was given comes first.
     found = {**known, **{name: getattr(options, name) for name in OPTIONS if hasattr(options, name)}}
-    test = found.get("test", default_of("test"))
-    if (odd := misplaced(test, found)) is not None:
-        tests = " or ".join(name for name, value in NAMED.items() if value in OPTIONS[odd].of)
-        raise UsageError(
-            f"{OPTIONS[odd].flag} ({found[odd]}) plays no part under --test {test}: leave it out, or take "
-            f"--test {tests}"
-        )
+    for argument, names in NAMED.items():
+        chosen = found.get(argument, default_of(argument))
+        if (odd := misplaced(argument, chosen, found)) is not None:
+            others = " or ".join(name for name, value in names.items() if value in OPTIONS[odd].of)
+            raise UsageError(
+                f"{OPTIONS[odd].flag} ({found[odd]}) plays no part under --{argument} {chosen}: leave it "
+                f"out, or take --{argument} {others}"
+            )
     if isinstance(found.get("structure"), str):
         found["structure"] = _structure(found["structure"])
     if "public" not in found and getattr(options, "public", None) is not None:

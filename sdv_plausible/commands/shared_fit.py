@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
 STATEMENT = ".intoto.jsonl"  # behind the release's name
-ROW_BY_ROW = tuple(name for name, value in NAMED.items() if value in OPTIONS["row_cap"].of)
+ROW_BY_ROW = tuple(name for name, value in NAMED["test"].items() if value in OPTIONS["row_cap"].of)
 
 
 def add_fitting(command: argparse.ArgumentParser) -> None:

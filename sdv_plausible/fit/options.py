@@ -13,6 +13,7 @@ from typing import Any
 
 MODELS = {
     "bayesian_network": "Bayesian network, adaptive (default)",
+    "paper": "Bayesian network of the paper on plausible deniability",
     "correlated": "correlated attributes (DataSynthesizer)",
     "independent": "independent attributes (DataSynthesizer)",
     "random": "random: declared values alone (DataSynthesizer)",
@@ -33,8 +34,12 @@ VALUES = {
     "Person": "person", "PublicTable": "public",
 }  # fmt: skip
 """Values, and the constructor's argument that takes them."""
-NAMED = {"release": "ReleaseTest", "randomized": "RandomizedTest", "deterministic": "DeterministicTest"}
-_TESTS = tuple(NAMED.values())
+NAMED = {
+    "test": {"release": "ReleaseTest", "randomized": "RandomizedTest", "deterministic": "DeterministicTest"},
+    "model": dict.fromkeys(("paper", "independent", "bayesian_network"), "PaperNetwork"),
+}
+"""Names of an argument, and the value that holds the options which stand beside each."""
+_TESTS = tuple(NAMED["test"].values())
 _BY_ROW = _TESTS[1:]
 
 
@@ -161,23 +166,38 @@ def moved_to(name: str, value: Any) -> str | None:
     return f"give {VALUES[of[0]]}={of[0]}({name}={shown})" if of else None
 
 
-def refuse_moved(where: str, given: Mapping[str, Any]) -> None:
+def refuse_moved(where: str, given: Mapping[str, Any], **beside: Any) -> None:
     """Refuse keyword arguments that are none, and say where those of 0.1 went.
+
+    Parameters
+    ----------
+    where : str
+        Who has no such argument.
+    given : mapping
+        The keyword arguments.
+    **beside : object
+        Arguments that take values, as they were given: the one that a way out would replace is named.
 
     Raises
     ------
     TypeError
         If there is one.
     """
+    from sdv_plausible.privacy.checks import shown
+
     for name, value in given.items():
-        way = moved_to(name, value)
-        raise TypeError(f"{where}() has no argument {name!r}" if way is None else f"{name}: {way}")
+        if (way := moved_to(name, value)) is None:
+            raise TypeError(f"{where}() has no argument {name!r}")
+        argument = _argument(name)
+        if argument in beside and beside[argument] is not default_of(argument):
+            way += f" in the place of {argument}={shown(beside[argument])}, or leave {name} out"
+        raise TypeError(f"{name}: {way}")
 
 
-def misplaced(test: str, given: Iterable[str]) -> str | None:
-    """The first of some flat options that plays no part in a test; None if there is none."""
-    tests = {name: OPTIONS[name].of for name in given if _argument(name) == "test"}
-    return next((name for name, of in tests.items() if name != "test" and NAMED[test] not in of), None)
+def misplaced(argument: str, chosen: str, given: Iterable[str]) -> str | None:
+    """The first of some flat options that plays no part beside a test or model; None if there is none."""
+    held = {name: OPTIONS[name].of for name in given if name != argument and _argument(name) == argument}
+    return next((name for name, of in held.items() if NAMED[argument].get(chosen) not in of), None)
 
 
 def arguments_of(flat: Mapping[str, Any]) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def fit_source(
     >>> release = fit_source("census/*.parquet", domain="census.domain.json")   # doctest: +SKIP
     >>> release.save("census.release")                                           # doctest: +SKIP
     """
-    refuse_moved("fit_source", moved)
+    refuse_moved("fit_source", moved, model=model, test=test)
     check.whole("rows", rows, 1, f"try {PART_ROWS}")
     check_table_name(table_name)
     Crew.of(workers)

@@ -11,6 +11,7 @@ from sdv_plausible.privacy.checks import Refused, one_of
 
 _HOMES: dict[str, tuple[str, str, dict[str, Any]]] = {  # module, class, options
     "bayesian_network": ("adaptive.adaptive_network", "AdaptiveNetwork", {}),
+    "paper": ("paper.paper_network", "PaperNetwork", {}),
     "independent": ("paper.paper_network", "PaperNetwork", {"structure": "independent"}),
     "correlated": ("datasynthesizer.greedy_bayes", "GreedyBayes", {}),
     "gaussian_copula": ("gaussian_copula.copula_learner", "GaussianCopula", {}),
@@ -25,9 +26,9 @@ OF_PAPER = ("structure", "split", "noise", "accounting")
 
 def make_learner(model: Any) -> Any:
     """Build the learner of a model from its name, or pass a learner through."""
-    # ``"bayesian_network"``, ``"independent"`` (the paper's marginals baseline), ``"correlated"``
-    # (DataSynthesizer's GreedyBayes), ``"gaussian_copula"``, ``"latent"`` (an autoencoder), ``"random"`` or
-    # ``"uniform"`` (nothing is learned), or a :class:`sdv_plausible.models.base.Learner`.
+    # ``"bayesian_network"``, ``"paper"`` (the learner of [PD]), ``"independent"`` (its marginals baseline),
+    # ``"correlated"`` (DataSynthesizer's GreedyBayes), ``"gaussian_copula"``, ``"latent"`` (an autoencoder),
+    # ``"random"`` or ``"uniform"`` (nothing is learned), or a :class:`sdv_plausible.models.base.Learner`.
     from sdv_plausible.models.base import Learner
 
     if not isinstance(model, Learner):
@@ -43,15 +44,12 @@ def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **of_
     """Build a learner from plain words, as the command line and files have them."""
     # ``of_paper`` holds ``OF_PAPER``: with one of them, ``"bayesian_network"`` is the paper's.
     one_of("model", model, NAMES, f", or a learner: derive your own from {__name__}.base.Learner")
-    made, usual = _made(model)
-    network = _made("independent")[0] if of_paper else made
-    if model == "bayesian_network":
-        made = network
-    name = next((name for name in of_paper if made is not network or name in usual), None)
-    if name is not None:
+    made, usual = _made("paper" if of_paper and model == "bayesian_network" else model)
+    of_others = of_paper and made is not _made("paper")[0]
+    if (name := next((name for name in of_paper if of_others or name in usual), None)) is not None:
         raise ValueError(
             f"{name} ({of_paper[name]!r}) is an option of the paper's network, and plays no part in model "
-            f"{model!r}: leave it out, or leave the model out"
+            f"({model!r}): leave {name} out, or take model 'paper'"
         )
     options = {**usual, **of_paper, **(parameters or {})}
     try:
@@ -77,7 +75,6 @@ def words_of(model: Any) -> dict[str, Any]:
     given = {f.name: getattr(model, f.name) for f in fields(model)}
     own = {name: given.pop(name) for name in OF_PAPER if name in given}
     changed = {f.name: given[f.name] for f in fields(model) if given.get(f.name, f.default) != f.default}
-    name = "bayesian_network" if own else name  # whose structure says that it is the paper's
     return {**words, **own, "model": name, "model_parameters": changed or None}
 
 
@@ -95,11 +92,12 @@ def _name_of(learner: Any) -> str | None:
 
 def learner_of(words: Mapping[str, Any]) -> Any:
     """The learner of :func:`words_of`, and of earlier files: they may hold options that played no part."""
+    # There the paper's network had no name: "bayesian_network" with a structure, or with its noise, was it.
     own = {name: words[name] for name in OF_PAPER if words.get(name) is not None}
     of_paper = own.get("structure", "adaptive") != "adaptive" or own.get("noise") == "paper"
     if words.get("model") == "independent":
         own.pop("structure", None)
-    elif words.get("model") != "bayesian_network" or not of_paper:
+    elif words.get("model") != "paper" and (words.get("model") != "bayesian_network" or not of_paper):
         own = {}
     if own.get("structure") == "adaptive":
         del own["structure"]

@@ -164,7 +164,8 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     given["person"] = person_of(settings["person"], settings["rows_per_person"])
     if "model" in settings:
         learner = learner_of(settings)
-        given["model"] = settings["model"] if learner == make_learner(settings["model"]) else learner
+        by_name = learner == make_learner(settings["model"]) and settings.get("structure") is None
+        given["model"] = settings["model"] if by_name else learner
     voted = settings.get("voted", ())
     if settings["types"] == "voted":
         if voted and parameters.get("types", "voted") != "voted":

@@ -50,9 +50,11 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         claim. With the default test it is the total of the whole release.
     delta : float
         Failure probability of the whole release, in (0, 1).
-    model : {"bayesian_network", "independent", "correlated", "gaussian_copula", "latent", "random"} or object
-        The generative model: the default, DataSynthesizer's modes (see docs/explanation/datasynthesizer.md;
-        "uniform" is "random"), a private Gaussian copula, an autoencoder ("latent"); or a value with options:
+    model : {"bayesian_network", "paper", "independent", "correlated", "gaussian_copula", ...} or object
+        The generative model: the default, the learner of the paper on plausible deniability ("paper", see
+        docs/how_to/paper_as_printed.md), DataSynthesizer's modes ("correlated", "independent" and "random",
+        see docs/explanation/datasynthesizer.md; "uniform" is "random"), a private Gaussian copula
+        ("gaussian_copula"), an autoencoder ("latent"); or a value with options:
         ``AdaptiveNetwork``, ``PaperNetwork``, ``GreedyBayes``, ``GaussianCopula``, ``Latent``, ``Uniform``
         (docs/explanation/models.md), ``SDVCopula`` (no claim, see docs/explanation/sdv_models.md), or a
         learner of your own (docs/how_to/own_model.md).
@@ -127,7 +129,7 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         if moved:
             from sdv_plausible.fit.options import refuse_moved  # which knows all options
 
-            refuse_moved(type(self).__name__, moved)
+            refuse_moved(type(self).__name__, moved, model=model, test=test)
         # SDV knows Python's truth values alone, and would show what was given instead
         enforce_min_max_values = truth("enforce_min_max_values", enforce_min_max_values)
         enforce_rounding = truth("enforce_rounding", enforce_rounding)

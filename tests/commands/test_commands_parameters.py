@@ -43,6 +43,10 @@ WRITTEN = {  # options -> what the constructor is to get
     ),
     "--model independent": ("model", "independent"),
     "--structure cfs": ("model", PaperNetwork()),
+    "--model paper": ("model", "paper"),
+    "--model paper --split 0.25,0.25,0.5 --noise paper": (
+        "model", PaperNetwork(split=(0.25, 0.25, 0.5), noise="paper"),
+    ),
     "--split 0.25,0.25,0.5": ("model", PaperNetwork(split=(0.25, 0.25, 0.5))),
     "--model independent --noise paper --accounting paper": (
         "model", PaperNetwork(structure="independent", noise="paper", accounting="paper"),
@@ -61,8 +65,9 @@ NO_PART = {  # options, of which one plays no part -> it
     "--test release --gamma 3": "--gamma",
     "--test deterministic --epsilon0 3": "--epsilon0",
     "--test deterministic --least-rows 3": "--least-rows",
-    "--model latent --structure cfs": "structure",
-    "--model correlated --split 0.2,0.3,0.5": "split",
+    "--model latent --structure cfs": "--structure (cfs) plays no part under --model latent",
+    "--model correlated --split 0.2,0.3,0.5": "--split",
+    "--model correlated --noise paper": "--noise (paper) plays no part under --model correlated",
     "--model independent --structure cfs": "structure",
     "--rows-per-person 3": "rows_per_person (3) needs person",
     "--public-source Office": "public_source ('Office') needs public",

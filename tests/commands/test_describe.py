@@ -78,6 +78,7 @@ def test_what_is_declared_is_not_voted_on(tmp_path, capsys):
     arguments = ["describe", table(tmp_path), "-o", str(tmp_path / "d.json"), "--domain", str(domain)]
     assert main(arguments) == 0
     assert "vote" not in capsys.readouterr().out
+    assert 0.09 < Release.load(tmp_path / "d.json").ledger.total() <= 0.1  # which is the default
     assert main(arguments) == 2  # it is there
     assert "exists" in capsys.readouterr().err
 

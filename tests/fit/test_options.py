@@ -8,6 +8,7 @@ import pickle
 import runpy
 import typing
 from dataclasses import MISSING, fields, replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -40,8 +41,8 @@ from sdv_plausible.fit.options import (
     moved_to,
 )
 from sdv_plausible.mechanism.privacy_tests.settings import TESTS_BY_NAME
-from sdv_plausible.models import NAMES, OF_PAPER
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.models import NAMES, OF_PAPER, make_learner
+from sdv_plausible.privacy.checks import Refused, shown
 
 MADE = {
     value.__name__: value
@@ -105,7 +106,7 @@ def test_doors_values_and_command_line_agree_with_the_list():
     assert disagreements(OPTIONS) == []
     assert tuple(arguments(PlausibleDeniabilitySynthesizer.__init__)) == ARGUMENTS
     assert (*MODELS,) == tuple(sorted(NAMES, key=[*MODELS].index))
-    assert {name: made.__name__ for name, made in TESTS_BY_NAME.items()} == NAMED
+    assert {name: made.__name__ for name, made in TESTS_BY_NAME.items()} == NAMED["test"]
     assert tuple(name for name, option in OPTIONS.items() if option.of == ("PaperNetwork",)) == OF_PAPER
 
 
@@ -133,9 +134,11 @@ def test_an_option_that_no_door_has_is_seen():
 
 def test_what_plays_no_part_is_no_argument_of_a_test():
     for name in OPTIONS:
-        for test, value in NAMED.items():
+        for test, value in NAMED["test"].items():
             if VALUES.get(next(iter(OPTIONS[name].of), "")) == "test":
-                assert (misplaced(test, {name: 1}) is None) == (value in OPTIONS[name].of)
+                assert (misplaced("test", test, {name: 1}) is None) == (value in OPTIONS[name].of)
+    papers = {name for name in NAMES if misplaced("model", name, OF_PAPER) is None}
+    assert papers == {"bayesian_network", *(n for n in NAMES if isinstance(make_learner(n), PaperNetwork))}
     with pytest.raises(TypeError):
         ReleaseTest(row_cap=5)
 
@@ -177,6 +180,17 @@ def test_an_argument_of_0_1_says_where_it_went(name):
             door()
         assert way in str(error.value)
         assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("model", ["correlated", AdaptiveNetwork(max_cost=9)], ids=str)
+def test_what_it_would_replace_is_named_too(model):
+    types = metadata_of({"age": {"sdtype": "numerical"}})
+    for door in (PlausibleDeniabilitySynthesizer, partial(fit_source, "none.csv")):
+        with pytest.raises(
+            TypeError, match=r"^noise: give model=PaperNetwork\(noise='paper'\) in the place of model="
+        ) as error:
+            door(types, model=model, noise="paper")
+        assert str(error.value).endswith(f"model={shown(model)}, or leave noise out")
 
 
 def test_what_never_was_an_argument_is_no_argument():

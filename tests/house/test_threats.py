@@ -1,15 +1,15 @@
-"""Every threat on docs/explanation/threat_model.md names at least one test that exists, and a defence."""
+"""Every threat, and every row of the paper map, names tests that exist; each test that is named is opened."""
 
 from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 
 import pytest
 from pages import ROOT
 
-NAME = "docs/explanation/threat_model.md"
-HEAD = ["threat", "what we do", "test"]
+NAME, MAP = "docs/explanation/threat_model.md", "docs/explanation/paper_map.md"
 TOPICS = (
     "damaged",
     "changed on purpose",
@@ -23,30 +23,59 @@ TOPICS = (
 )
 
 
-def rows(text: str) -> list[list[str]]:
-    """Cells of every row of every table."""
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    return [row for row in cells if row != HEAD and not set("".join(row)) <= set("-")]
+def rows(text: str) -> list[dict[str, str]]:
+    """Every row of every table, by the table's head."""
+    found: list[dict[str, str]] = []
+    head: list[str] = []
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        if cells and head and not set("".join(cells)) <= set("-"):
+            found.append(
+                dict(zip(head, cells, strict=False)) if len(cells) == len(head) else {head[0]: cells[0]}
+            )
+        head = (head or cells) if cells else []
+    return found
 
 
-def without_a_test(text: str, tests: dict[str, set[str]]) -> list[str]:
-    """Threats whose row has not three full cells, or names no test file, folder of tests or test function."""
-    wrong = []
-    for row in rows(text):
-        full = len(row) == len(HEAD) and all(row)
-        if not full or not any(exists(span, tests) for span in re.findall(r"`([^`]+)`", row[-1])):
-            wrong.append(row[0])
-    return wrong
+def wrong_rows(text: str, tests: dict[str, ast.Module]) -> list[str]:
+    """Rows that name no test, or one that is not there; of a map, that is of nothing which stands in the row."""
+    return [next(iter(row.values())) for row in rows(text) if not _is_tested(row, tests)]
 
 
-def exists(span: str, tests: dict[str, set[str]]) -> bool:
-    """Whether a span names a folder of tests, a test file, or a function in the file that it names."""
-    file, _, function = span.partition("::")
-    if file.endswith("/"):
-        return file.startswith("tests/") and any((ROOT / file).rglob("test_*.py"))
-    found = [known for known in tests if file and f"/{known}".endswith(f"/{file}")]
-    return any(not function or function in tests[known] for known in found)
+def _is_tested(row: dict[str, str], tests: dict[str, ast.Module]) -> bool:
+    if not all(cell for head, cell in row.items() if head != "remarks") or "test" not in row:
+        return False
+    if row.get("here") == row["test"] == "none":
+        return "remarks" in row and row["remarks"] != ""
+    opened, file = "", ""
+    for span in re.findall(r"`([^`]+)`", row["test"]):
+        path, _, function = span.partition("::")
+        file = path or file
+        if (text := _opened(file, function, tests)) is None:
+            return False
+        opened += text
+    words = {
+        word for span in re.findall(r"`([^`]+)`", row.get("here", "")) for word in re.findall(r"\w{3,}", span)
+    }
+    return opened != "" and (not words or any(re.search(rf"(?<![A-Za-z]){word}", opened) for word in words))
+
+
+def _opened(file: str, function: str, tests: dict[str, ast.Module]) -> str | None:
+    """Text of a test file and of its path, or of a folder's; None unless they are there, with the function."""
+    if file.endswith("/") and file.startswith("tests/") and not function:
+        return "".join(_text(known) for known in tests if known.startswith(file)) or None
+    for known in tests if file else ():
+        if f"/{known}".endswith(f"/{file}") and (
+            not function
+            or any(isinstance(n, ast.FunctionDef) and n.name == function for n in ast.walk(tests[known]))
+        ):
+            return known + _text(known)
+    return None
+
+
+@cache
+def _text(known: str) -> str:
+    return (ROOT / known).read_text()
 
 
 @pytest.fixture(scope="module")
@@ -55,50 +84,61 @@ def page() -> str:
 
 
 @pytest.fixture(scope="module")
-def functions() -> dict[str, set[str]]:
-    """The test functions of every test file."""
+def tests() -> dict[str, ast.Module]:
+    """Every test file, by its path."""
     return {
-        path.relative_to(ROOT).as_posix(): {
-            node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)
-        }
+        path.relative_to(ROOT).as_posix(): ast.parse(path.read_text())
         for path in (ROOT / "tests").rglob("test_*.py")
     }
 
 
-def test_every_threat_has_a_test(page, functions):
-    assert len(rows(page)) > 30
-    assert without_a_test(page, functions) == []
+@pytest.mark.parametrize(("name", "number"), [(NAME, 30), (MAP, 110)])
+def test_every_row_has_tests_that_are_there(name, number, tests):
+    text = (ROOT / name).read_text()
+    assert len(rows(text)) > number
+    assert wrong_rows(text, tests) == []
 
 
 def test_no_threat_is_listed_twice(page):
-    threats = [row[0] for row in rows(page)]
+    threats = [row["threat"] for row in rows(page)]
     assert len(threats) == len(set(threats))
 
 
 @pytest.mark.parametrize("topic", TOPICS)
 def test_what_was_once_found_is_among_them(topic, page):
-    assert any(topic in row[0] for row in rows(page))
+    assert any(topic in row["threat"] for row in rows(page))
 
 
+HEADS = "| threat | what we do | test |", "| in the paper | here | test | remarks |"
 PLANTED = [
     "| a | b | |",
     "| a | b | words alone |",
     "| a | | `test_threats.py` |",
     "| a | b | `test_gone.py` |",
+    "| a | b | `test_threats.py`, `test_gone.py` |",
     "| a | b | `test_threats.py::test_gone` |",
+    "| a | b | `test_threats.py`, `::test_gone` |",
+    "| a | b | `::test_every_row_has_tests_that_are_there` |",
     "| a | b | `tests/gone/` |",
     "| a | b | `sdv_plausible/privacy/` |",
     "| a | `test_threats.py` |",
+    "| a | `GreedyBayes` | the same | |",
+    "| a | `GreedyBayes` | | it is |",
+    "| a | `GreedyBayes` | `test_shares.py` | |",
+    "| a | `GreedyBayes` | none | |",
+    "| a | none | none | |",
+]
+SOUND = [
+    "| a | b | `test_threats.py` |",
+    "| a | b | `test_threats.py::test_every_row_has_tests_that_are_there` |",
+    "| a | b | `test_threats.py::test_what_was_once_found_is_among_them`, `::test_no_threat_is_listed_twice` |",
+    "| a | b | `tests/house/` |",
+    "| a | `GreedyBayes` | `test_greedy_bayes.py` | |",
+    "| a | none | none | for a reason |",
 ]
 
 
-@pytest.mark.parametrize("row", PLANTED)
-def test_a_planted_threat_without_a_test_is_caught(row, functions):
-    assert without_a_test(f"| threat | what we do | test |\n|---|---|---|\n{row}\n", functions) == ["a"]
-
-
-@pytest.mark.parametrize(
-    "named", ["test_threats.py", "test_threats.py::test_every_threat_has_a_test", "tests/house/"]
-)
-def test_a_threat_with_one_is_not(named, functions):
-    assert without_a_test(f"| a | b | `{named}` |\n", functions) == []
+@pytest.mark.parametrize("row", [*PLANTED, *SOUND])
+def test_a_planted_row_without_a_test_is_caught_and_no_other(row, tests):
+    head = HEADS[row.count("|") == 5]
+    assert wrong_rows(f"{head}\n|---|\n{row}\n", tests) == (["a"] if row in PLANTED else [])

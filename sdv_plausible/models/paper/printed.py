@@ -140,10 +140,12 @@ class PrintedCounts(CountTable):
 def check_printed(neighbours: Neighbours) -> None:
     """Raise ValueError unless single rows added or removed are protected."""
     if neighbours != ONE_ROW:
+        beside = [f"person ({neighbours.person!r})"] if neighbours.of_people else []
+        beside += ["neighbours ('replace_one')"] if neighbours.replace else []
         raise Refused.saying(
             "noise",
-            "noise ('paper') is for single rows added or removed: leave out person and neighbours, or "
-            "use noise='calibrated'",
+            f"noise ('paper') protects single rows added or removed, and not beside {' and '.join(beside)}: "
+            "leave that out, or use noise='calibrated'",
         )
 
 

@@ -118,7 +118,7 @@ class Order:
             raise Refused.saying("blank", "blank: every column is left out: say what at least one of them is")
         given: dict[str, Any] = {**self.numbers, **self.choices, "person": self.person}
         test, names = given["test"], (*_FIELDS, "row_cap", "person")
-        flat = {name: given[name] for name in names if misplaced(test, (name,)) is None}
+        flat = {name: given[name] for name in names if misplaced("test", test, (name,)) is None}
         if "row_cap" in flat:
             flat["row_cap"] = rows_to_pay(given["rows"], list(self.rules), flat["row_cap"])
         if self.in_parts:

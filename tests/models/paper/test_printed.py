@@ -133,10 +133,12 @@ def test_words_and_neighbours_are_checked() -> None:
     people = Neighbours(rows=2, person="home")
     PaperNetwork().check_neighbours(people)
     PaperNetwork(noise="paper").check_neighbours(ONE_ROW)
-    with pytest.raises(ValueError, match="noise .'paper'. is for single rows"):
+    with pytest.raises(
+        ValueError, match=r"noise \('paper'\) .* single rows .* beside person \('home'\): leave that out"
+    ):
         PaperNetwork(noise="paper").check_neighbours(people)
     replaced = ModelBudget(epsilon=1.0, delta=DELTA, neighbours=Neighbours.parse("replace_one", None))
-    with pytest.raises(ValueError, match="single rows"):
+    with pytest.raises(ValueError, match=r"single rows .* beside neighbours \('replace_one'\)"):
         PrintedPlan.make(3, replaced, learns_structure=True)
 
 
