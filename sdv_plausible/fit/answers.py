@@ -99,12 +99,11 @@ def fit_answers(
         found = replace(found, possible=possible_pairs(fit.rules, found))
     told, makers = _told(answers, found)
     ledger = settings.empty_ledger()
-    private = any(a.provenance == "private" for a in found)
     ledger.charge(
         *arguments.earlier.entries, *domain_entries(found, fit.declared), *rule_entries(fit.rules),
         LedgerEntry(
             name=PAID, mechanism="; ".join(makers), losses=(InfiniteLoss(),), scope="everything",
-            note=STATED, parts=("domain", *WHOLE_MODEL) if private else WHOLE_MODEL,
+            note=STATED, parts=WHOLE_MODEL,
         ),
     )  # fmt: skip
     fitted = fit.rules.fitted(found)
