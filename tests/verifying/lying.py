@@ -60,6 +60,27 @@ def restated(document: Document) -> bytes:
     return write(document)
 
 
+def damaged(document: Any, rng: np.random.Generator) -> Any:
+    """The document with one value, somewhere, replaced, left out or added."""
+    document = copy.deepcopy(document)
+    holder = document
+    while True:
+        names = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
+        name = names[rng.integers(len(names))]
+        inner = holder[name]
+        if isinstance(inner, (dict, list)) and inner and rng.random() < 0.8:
+            holder = inner
+            continue
+        kind = rng.integers(4)
+        if kind == 0 and isinstance(holder, dict):
+            del holder[name]
+        elif kind == 1 and isinstance(holder, dict):
+            holder["strange"] = 1
+        else:
+            holder[name] = [None, -3, 0.5, "x", True, [], {}, "%d"][rng.integers(8)]
+        return document
+
+
 # --- places in a file -----------------------------------------------------------------------------
 
 
@@ -179,6 +200,10 @@ LIES: dict[str, Lie] = {
     "the entry of the domain is missing": Lie(LEARNED, "domain", lambda d: drop(d, "domain"), False),
     "the entry of the seeds is missing": Lie(SEEDS, "seeds", lambda d: drop(d, "seeds"), False),
     "the entry that ends the claim is missing": Lie("undeclared", "domain", no_longer_inferred),
+    "the entry of the vote is missing": Lie("types", "settings", lambda d: drop(d, "types")),
+    "what stands for domain and model is less than they": Lie(
+        "types", "entries", lambda d: less(d, "learning", 0.5), False
+    ),
     "the entry of the persons is missing": Lie(
         "rows_per_person", "settings", lambda d: drop(d, "persons", charged=False)
     ),

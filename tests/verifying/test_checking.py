@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import agreeing
+import numpy as np
 import pytest
 from cases import fast_and_slow
-from lying import LIES, honest, told
+from lying import LIES, damaged, honest, told
 
 from sdv_plausible import Release
 from sdv_plausible.fit.verified import Verification, verify
@@ -114,6 +115,16 @@ def test_what_is_no_file_is_one_verdict(tmp_path: Path) -> None:
         (verdict,) = check(content)
         assert (verdict.about, verdict.state) == ("format", "refused")
     assert str(seen(b"{", tmp_path)).endswith("\n".join(CANNOT_SHOW))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_damaged_files_are_verdicts(seed: int, tmp_path: Path) -> None:
+    """Whatever is in a file: nothing is raised, and no value of it is quoted at length."""
+    rng, whole = np.random.default_rng(seed), json.loads(honest("learned, strong"))
+    for _ in range(25):
+        found = seen(json.dumps(damaged(whole, rng)).encode(), tmp_path)
+        assert found.verdicts[0].about == "format"
+        assert all(len(str(verdict)) < 1500 for verdict in found.verdicts)
 
 
 def test_a_total_above_the_entries_is_not_called_ok() -> None:

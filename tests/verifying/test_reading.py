@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from typing import Any
 
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
-from lying import honest
+from lying import damaged, honest
 
 from sdv_plausible import Release
 from sdv_plausible.release.file.arrays import encode
@@ -49,27 +48,6 @@ def test_both_forms_have_the_bytes_of_which_the_digest_is(case: str) -> None:
     release = Release.from_bytes(honest(case).encode())
     for readable in (False, True):
         assert canonical(read(release.to_bytes(readable=readable))) == release.to_bytes()
-
-
-def damaged(document: Any, rng: np.random.Generator) -> Any:
-    """The document with one value, somewhere, replaced, left out or added."""
-    document = copy.deepcopy(document)
-    holder = document
-    while True:
-        names = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
-        name = names[rng.integers(len(names))]
-        inner = holder[name]
-        if isinstance(inner, (dict, list)) and inner and rng.random() < 0.8:
-            holder = inner
-            continue
-        kind = rng.integers(4)
-        if kind == 0 and isinstance(holder, dict):
-            del holder[name]
-        elif kind == 1 and isinstance(holder, dict):
-            holder["strange"] = 1
-        else:
-            holder[name] = [None, -3, 0.5, "x", True, [], {}, "%d"][rng.integers(8)]
-        return document
 
 
 def keywords(form: Any) -> set[str]:
