@@ -31,12 +31,23 @@ TITLES = {
 
 
 def render(store: Store, data: str, sizes: Sizes) -> str:
-    """The whole page; what was not measured is left out."""
+    """The whole page; what was not measured is left out.
+
+    Raises
+    ------
+    MixedVersionsError
+        If different code or settings made what it would show.
+    """
+    store.check_one_version()
+    made = " and ".join(f"`{name}`" for name in store.commits())
     parts = [
         f"# Section 6 on {data} ({TITLES[data]})",
         f"Made by `python -m benchmarks.paper all --data {data}`. D_T {sizes.structure:,}, D_P {sizes.parameters:,}, D_S "
         f"{sizes.seeds:,}, unseen {sizes.unseen:,} rows; k = {K}, γ = {GAMMA:g}, ε0 = {EPSILON0:g}, δ = 2^{math.log2(DELTA):.0f}. "
         f"± is the standard deviation over repeats, each with a fresh split, model, release and classifiers; without it there was one.",
+        f"Made at {made}: {', '.join(store.versions())}."
+        if made
+        else "Measured before the code that makes a result was kept with it: lines may be of different versions.",
     ]
     sections: tuple[tuple[str, Callable[[Store, Sizes], list[str]]], ...] = (
         ("accuracy", _accuracy), ("distances", _distances), ("timing", _timing), ("passing", _passing),
@@ -58,7 +69,8 @@ def vectors(lines: list[Line], key: str = "values") -> np.ndarray:
     return np.array([line[key] for line in lines])
 
 
-def _percent(values: Sequence[float], digits: int = 1) -> str:
+def percent(values: Sequence[float], digits: int = 1) -> str:
+    """Mean of shares in per cent, with the standard deviation where there are several."""
     spread = f" ± {100 * np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
     return f"{100 * np.mean(values):.{digits}f}{spread}"
 
@@ -182,7 +194,7 @@ def _compared(store: Store, item: str, scores: Sequence[str], published: Publish
         for score in scores:
             printed = published.get(row, {}).get(score)
             found = [line[score] for line in store.of(item, row) if score in line]
-            cells += ["" if printed is None else f"{printed}", _percent(found) if found else ""]
+            cells += ["" if printed is None else f"{printed}", percent(found) if found else ""]
         body.append(cells)
     return table(["rows", *(name for score in scores for name in (f"{score}: paper", "here"))], body)
 
@@ -214,7 +226,7 @@ def printed_lambda(store: Store, score: str) -> int:
 def _table4(store: Store, sizes: Sizes) -> list[str]:
     def at_best(lines: list[Line], score: str) -> str:
         chosen, values = best_lambda(lines, score)
-        return f"{_percent(values)} (λ={chosen:g})"
+        return f"{percent(values)} (λ={chosen:g})"
 
     return [
         "## Table 4: linear classifiers, our rule, %",
@@ -228,7 +240,7 @@ def _table4_printed(store: Store, sizes: Sizes) -> list[str]:
     chosen = {score: printed_lambda(store, score) for score in ("LR", "SVM")}
 
     def at_chosen(lines: list[Line], score: str) -> str:
-        return _percent([line[score][chosen[score]] for line in lines])
+        return percent([line[score][chosen[score]] for line in lines])
 
     return [
         "## Table 4: linear classifiers, the paper's rule, %",
@@ -239,13 +251,13 @@ def _table4_printed(store: Store, sizes: Sizes) -> list[str]:
         "The same at the λ at which the paper's three numbers of each classifier come out: "
         + ", ".join(f"{value:g} ({score})" for score, value in FITTING_LAMBDAS.items())
         + ". In brackets: standard deviation over single draws of the noise.",
-        _linear_rows(store, "table4 printed", _at_fitting),
+        _linear_rows(store, "table4 printed", at_fitting),
     ]
 
 
-def _at_fitting(lines: list[Line], score: str) -> str:
+def at_fitting(lines: list[Line], score: str) -> str:
     position = LAMBDAS.index(FITTING_LAMBDAS[score])
-    found = _percent([line[score][position] for line in lines])
+    found = percent([line[score][position] for line in lines])
     spread = [line[f"{score} of one draw"][position] for line in lines if f"{score} of one draw" in line]
     return f"{found} ({100 * np.mean(spread):.1f})" if spread else found
 

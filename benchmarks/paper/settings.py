@@ -138,7 +138,7 @@ SIZES = {
     "simulated": Sizes(
         structure=280_000, parameters=280_000, seeds=735_000, unseen=100_000, synthetics=100_000, compared=100_000,
         train=100_000, linear=280_000, tested=30_000, game=50_000, predicted=280_000,
-        timed=(10_000, 100_000, 250_000, 500_000, 1_000_000), scanned=64,
+        timed=(10_000, 100_000, 250_000, 500_000, 1_000_000), scanned=64, repeats=2,
     ),
     "quick": Sizes(
         structure=3_000, parameters=3_000, seeds=6_000, unseen=2_000, synthetics=2_000, compared=2_000,
