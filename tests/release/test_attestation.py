@@ -187,7 +187,7 @@ def test_planted_tellings_are_caught(signed, tmp_path, monkeypatch, what):
 def test_options_that_holders_write_in_their_words_are_left_out(signed):
     """Control: the file has it."""
     assert Release.load(signed / "out.release").settings["public_source"] == str(signed / "old.csv")
-    assert set(attestation.TEXTS_OF_HOLDERS) < set(KNOWN)
+    assert set(attestation.LEFT_OUT) < set(KNOWN)
 
 
 # --- who believes what ------------------------------------------------------------------------------------------------
