@@ -17,6 +17,7 @@ import miss_rates
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import erfc
 from scipy.stats import binom
 
 from sdv_plausible import Release, StatedCounts, fit_answers
@@ -33,7 +34,7 @@ DOMAIN: dict[str, Any] = {
 TRUTH = pd.DataFrame([*product(range(SIDE), range(SIDE))], columns=["a", "b"]).assign(
     true=np.random.default_rng(1).integers(200, 400, CELLS)
 )
-SIGMA = 30.0
+SIGMA, WIDE, OWN = 30.0, 100.0, np.geomspace(40, 400, CELLS)
 
 
 def told(noise: str, scale: Any, seed: int, **more: Any) -> StatedCounts:
@@ -47,17 +48,15 @@ def told(noise: str, scale: Any, seed: int, **more: Any) -> StatedCounts:
 
 def three_ways() -> StatedCounts:
     """Counts over three columns, of which a margin is asked for that adds two up."""
-    halves = [
-        told("gaussian", SIGMA / math.sqrt(2), seed).table.assign(c=c) for seed, c in ((7, "x"), (8, "y"))
-    ]
+    halves = [told("gaussian", WIDE, seed).table.assign(c=c) for seed, c in ((7, "x"), (8, "y"))]
     halves[1]["count"] -= TRUTH["true"]
-    return StatedCounts(table=pd.concat(halves), scale=SIGMA / math.sqrt(2))
+    return StatedCounts(table=pd.concat(halves), scale=WIDE)
 
 
 CASES: dict[str, Callable[[], StatedCounts]] = {
     "gaussian": lambda: told("gaussian", SIGMA, 1),
     "laplace": lambda: told("laplace", SIGMA, 2),
-    "errors of their own": lambda: told("gaussian", np.geomspace(15, 150, CELLS), 3),
+    "errors of their own": lambda: told("gaussian", OWN, 3),
     "holders": lambda: told("gaussian", 0.6 * SIGMA, 4).added(told("gaussian", 0.8 * SIGMA, 5)),
     "added up": three_ways,
 }  # fmt: skip
@@ -80,16 +79,27 @@ def test_coverage(case: str) -> None:
     assert is_right(misses(case))
 
 
+def gaussian(sigma: Any, told: Any) -> float:
+    """Mean probability of a miss: of noise beyond the interval for what is told, rounded to whole counts."""
+    return float(
+        erfc((half_widths.half_widths("discrete gaussian", told, MISS) + 0.5) / sigma / 2**0.5).mean()
+    )
+
+
 def test_a_false_alarm_is_rare() -> None:
-    """A miss has a probability between that of the law beyond its quantile and that of half a count less."""
-    for law, far in (
-        ("gaussian", lambda x: math.erfc(x / SIGMA / math.sqrt(2))),
-        ("laplace", lambda x: math.exp(-x / SIGMA)),
-    ):
-        half = float(half_widths.half_widths(f"discrete {law}", SIGMA, MISS))  # type: ignore[arg-type]
-        rare = far(half + 0.5)
-        low, high = math.ceil((MISS - BAND) * CELLS), math.floor((MISS + BAND) * CELLS)
-        assert binom.cdf(low - 1, CELLS, rare) + binom.sf(high, CELLS, rare) < 1e-4
+    """Misses of unequal probabilities vary less than equal ones of their mean (Hoeffding 1956)."""
+    laplace = float(half_widths.half_widths("discrete laplace", SIGMA, MISS))
+    rare = {
+        "gaussian": gaussian(SIGMA, SIGMA),
+        "laplace": math.exp(-(laplace + 0.5) / SIGMA),
+        "errors of their own": gaussian(OWN, OWN),
+        "holders": gaussian(SIGMA, SIGMA),
+        "added up": gaussian(2**0.5 * WIDE, 2**0.5 * WIDE + 0.5),
+    }
+    low, high = math.ceil((MISS - BAND) * CELLS), math.floor((MISS + BAND) * CELLS)
+    assert {*rare} == {*CASES}
+    for chance in rare.values():
+        assert binom.cdf(low - 1, CELLS, chance) + binom.sf(high, CELLS, chance) < 1e-4
 
 
 @pytest.mark.parametrize("case", CASES)
