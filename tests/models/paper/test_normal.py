@@ -147,5 +147,7 @@ def test_normal_conditionals_take_no_further_answer(noise, monkeypatch):
 
 
 def test_other_conditionals_are_refused():
-    with pytest.raises(ValueError, match=r"conditionals \('regression'\) must be .* a mean for each configuration"):
+    with pytest.raises(
+        ValueError, match=r"conditionals \('regression'\) must be .* a mean for each configuration"
+    ):
         PaperNetwork(conditionals="regression")
