@@ -58,21 +58,21 @@ class ShortCTGAN(_Variant, CTGAN):
 
 
 class PlausibleEpsilonTenth(_Variant, Plausible):
-    """A small budget, the domain learned under it: a guarantee for tables of which nothing was declared."""
+    """A small budget, types and domain learned under it: a guarantee for tables of which nothing was declared."""
 
-    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"epsilon": 0.1, "undeclared": "private"}
+    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"epsilon": 0.1, "types": "voted"}
 
 
 class PlausibleEpsilonOne(_Variant, Plausible):
-    """The default budget, the domain learned under it."""
+    """The default budget, types and domain learned under it."""
 
-    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"epsilon": 1.0, "undeclared": "private"}
+    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"epsilon": 1.0, "types": "voted"}
 
 
 class PlausibleEpsilonEight(_Variant, Plausible):
-    """A large budget, the domain learned under it."""
+    """A large budget, types and domain learned under it."""
 
-    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"epsilon": 8.0, "undeclared": "private"}
+    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"epsilon": 8.0, "types": "voted"}
 
 
 class PlausibleNoNoise(_Variant, Plausible):
@@ -85,7 +85,7 @@ class _KeepsSeedValues(_Variant):
     """Keeps the values of a seed record in ``kept`` columns: a fixed omega would mean something else on each table."""
 
     kept, k = 1, 50
-    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"undeclared": "private"}
+    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"types": "detected"}  # which say what omega is: no claim
 
     def _fit(self, data: Any, metadata: Any) -> None:
         columns = next(iter(metadata.tables.values())).columns.values()
@@ -119,13 +119,13 @@ class PlausibleK50Keeps3(_KeepsSeedValues, Plausible):
 class PlausibleTest1(_Variant, Plausible):
     """The paper's deterministic test: plausible deniability of each row, no epsilon."""
 
-    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"test": "deterministic", "undeclared": "private"}
+    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"test": "deterministic", "types": "detected"}
 
 
 class PlausibleTest2(_Variant, Plausible):
     """The paper's randomised test: every row costs, so the rows are capped."""
 
-    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"test": RandomizedTest(row_cap=5_000), "undeclared": "private"}
+    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"test": RandomizedTest(row_cap=5_000), "types": "voted"}
 
 
 NOT_PRIVATE = [ShortTVAE]

@@ -1,7 +1,7 @@
 """Figures 1 to 6 and tables 3 to 5 of the paper.
 
 Run: python -m benchmarks.paper rerun [--minutes M]
-     python -m benchmarks.paper figure3|table4|all|report [--data acs|simulated] [--quick] [--fresh] [--repeats N] [--output FOLDER]
+     python -m benchmarks.paper figure3|table4|causes|all|report [--data acs|simulated] [--quick] [--fresh] [--repeats N] [--output FOLDER]
 
 Measures what is not yet in ``results_<data>.jsonl`` and writes ``results_<data>.md`` and the plots beside it. ``report``
 measures nothing. ``--fresh`` measures again. ``--quick`` takes small numbers of rows, to see that everything runs; give it
@@ -27,7 +27,7 @@ from pathlib import Path
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
 
-from benchmarks.paper import classifiers, generation, linear, page, plots, report, statistics
+from benchmarks.paper import causes, classifiers, generation, linear, page, plots, report, statistics
 from benchmarks.paper.data import MissingDataError
 from benchmarks.paper.settings import SIZES
 from benchmarks.paper.store import MixedVersionsError, Store
@@ -38,7 +38,7 @@ ASIDE = HERE.parent / "results/paper"
 DATA = ("acs", "simulated")
 COMMANDS = {
     "figure1": "accuracy", "figure2": "accuracy", "figure3": "distances", "figure4": "distances", "figure5": "timing",
-    "figure6": "passing", "table3": "table3", "table4": "table4", "table5": "table5",
+    "figure6": "passing", "table3": "table3", "table4": "table4", "table5": "table5", "causes": "causes",
 }  # fmt: skip
 
 
@@ -51,6 +51,7 @@ def measures(quick: bool) -> dict[str, Callable[[Study, Store], None]]:
         "passing": generation.pass_rates,
         "table3": classifiers.table3,
         "table5": classifiers.table5,
+        "causes": causes.causes,
         "table4": lambda study, store: linear.table4(study, store, with_peer=not quick),
     }
 

@@ -41,20 +41,25 @@ STRUCTURES: dict[str, Structure] = {
 Search = Callable[[np.ndarray, Sequence[np.ndarray], int], Parents]
 
 
-def child_after_child(correlation: np.ndarray, buckets: Sequence[np.ndarray], max_cost: int) -> Parents:
-    """All parents of one child before the next one's: the other reading of section 3.3, with a cost of its own."""
+def child_after_child(
+    correlation: np.ndarray,
+    buckets: Sequence[np.ndarray],
+    max_cost: int,
+    order: Sequence[int] = CHILDREN_ORDER,
+) -> Parents:
+    """All parents of one child before the next one's: the other reading of section 3.3."""
     found: dict[int, list[int]] = {}
-    ancestors = {j: {j} for j in CHILDREN_ORDER}
+    ancestors = {j: {j} for j in order}
 
     def merit(child: int, parent: int) -> float:
         return cfs_merit(correlation, child, [*found[child], parent])
 
-    for child in CHILDREN_ORDER:
+    for child in order:
         found[child] = []
         while True:
             fitting = [
                 p
-                for p in CHILDREN_ORDER
+                for p in order
                 if p not in found[child]
                 and child not in ancestors[p]
                 and num_configurations([buckets[i] for i in [*found[child], p]]) <= CHILDREN_COST

@@ -112,7 +112,7 @@ class PaperNetwork(Learner):
             check.whole("max_parents", self.max_parents, 0, "or None for no bound")
         check.positive("concentration", self.concentration, "try 1.0")
         check.one_of("parameters", self.parameters, ("mean", "posterior"))
-        why = "; a linear regression on parents is none: the paper names no statistics of it"
+        why = "; a linear regression on parents in buckets is a mean for each configuration, as in 'normal'"
         check.one_of("conditionals", self.conditionals, ("table", "normal"), why)
         check.one_of("noise", self.noise, ("calibrated", "paper"))
         check.one_of("accounting", self.accounting, ("proved", "paper"))

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from doors import learn
-from scipy.stats import norm
+from scipy.stats import gamma, norm
 
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.paper import paper_network as learning
-from sdv_plausible.models.paper.normal import normal_rows
+from sdv_plausible.models.paper.normal import _cells, normal_rows
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -30,7 +30,8 @@ def test_rows_are_normal_with_the_moments_they_had():
     row[0, [40, 60, 100]] = 0.45, 0.45, 0.1
     found = normal_rows(row, AGE)[0]
     edges = np.arange(101) - 0.5
-    assert found[:100] == pytest.approx(0.9 * np.diff(norm.cdf(edges, 50, 10)), abs=1e-6)
+    narrower = math.sqrt(100 - 1 / 12)  # bins of width 1 add a twelfth
+    assert found[:100] == pytest.approx(0.9 * np.diff(norm.cdf(edges, 50, narrower)), abs=1e-6)
     assert found[100] == pytest.approx(0.1)
     assert found.sum() == pytest.approx(1)
 
@@ -38,11 +39,44 @@ def test_rows_are_normal_with_the_moments_they_had():
 def test_bins_of_any_width_get_the_mass_between_their_ends():
     wide = Attribute(name="wage", kind="float", lower=(0.0, 10.0, 40.0), upper=(10.0, 40.0, 100.0))
     found = normal_rows(np.array([[0.2, 0.5, 0.3]]), wide)[0]
-    middle, shares = np.array([5.0, 25.0, 70.0]), np.array([0.2, 0.5, 0.3])
-    mean = middle @ shares
-    law = norm(mean, math.sqrt(shares @ (middle - mean) ** 2))
-    mass = np.diff(law.cdf([0.0, 10.0, 40.0, 100.0]))
-    assert found == pytest.approx(mass / mass.sum())
+    assert found == pytest.approx([0.2, 0.5, 0.3], abs=1e-3)  # three shares follow from two moments
+    ends = np.array([[0.0, 10.0, 40.0, 100.0]])
+    mass = np.diff(norm(30, 20).cdf(ends[0]))
+    assert _cells(np.array([30.0]), np.array([20.0]), ends)[0] == pytest.approx(mass / mass.sum())
+
+
+@pytest.mark.parametrize(("mean", "deviation"), [(40.7, 15.8), (28.0, 8.0), (84.0, 9.0), (56.5, 20.0)])
+@pytest.mark.parametrize("heaps", [False, True])
+def test_a_normal_that_is_cut_off_keeps_the_moments(mean, deviation, heaps):
+    """Of a Gamma-shaped row and of two heaps, with ages from 17 to 96: cut off as it is, the first would have 42.8 and 13.9."""
+    age = Attribute(name="age", kind="integer", lower=tuple(range(17, 97)), upper=tuple(range(17, 97)))
+    values = np.arange(17, 97)
+    row = np.zeros(80)
+    if heaps:
+        below, above = int(mean - 0.9 * deviation), int(mean + 1.1 * deviation)
+        row[[max(below, 17) - 17, min(above, 96) - 17]] = 0.55, 0.45
+    else:
+        row = gamma.pdf(values, (mean / deviation) ** 2, scale=deviation**2 / mean)
+        row /= row.sum()
+
+    def moments(shares: np.ndarray) -> tuple[float, float]:
+        centre = values @ shares
+        return centre, math.sqrt(shares @ (values - centre) ** 2)
+
+    found = normal_rows(row[None], age)[0]
+    assert moments(found) == pytest.approx(moments(row), rel=1e-3)
+    edges = np.arange(17, 98) - 0.5
+    planted = np.diff(norm.cdf(edges, *moments(row)))  # the Normal of these moments, cut off
+    if (mean, heaps) == (40.7, False):
+        assert moments(planted / planted.sum()) != pytest.approx(moments(row), rel=1e-2)
+
+
+def test_where_no_normal_has_the_moments_the_nearest_is_taken():
+    row = np.zeros((1, 101))
+    row[0, [0, 99]] = 0.5
+    found = normal_rows(row, AGE)[0, :100]
+    assert found @ np.arange(100) == pytest.approx(49.5)
+    assert found == pytest.approx(np.full(100, 0.01), abs=1e-3)  # nearly even
 
 
 def test_a_single_number_stays_and_categories_are_left_alone():
@@ -113,5 +147,7 @@ def test_normal_conditionals_take_no_further_answer(noise, monkeypatch):
 
 
 def test_other_conditionals_are_refused():
-    with pytest.raises(ValueError, match=r"conditionals \('regression'\) must be .* is none"):
+    with pytest.raises(
+        ValueError, match=r"conditionals \('regression'\) must be .* a mean for each configuration"
+    ):
         PaperNetwork(conditionals="regression")
