@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
+from sdv_plausible.verifying.ledger import losses_of, rows_of
 from sdv_plausible.verifying.verdict import LieError, OpenError, Unit
 
 FREQUENT = ("frequent values", "frequent points")
@@ -34,31 +35,55 @@ def check_answers(document: Any, names: Sequence[str]) -> str:
     asked = [(i, a) for i, a in enumerate(document["answers"]["asked"]) if {*a["paid_by"]} <= {*names}]
     if lacking := {*names} - {entry["name"] for entry in entries}:
         raise LieError(f"the ledger has no entry {min(lacking)!r}")
-    losses = [loss for entry in entries if entry["name"] in names for loss in entry["losses"]]
-    if not losses:
+    paying = [entry for entry in entries if entry["name"] in names]
+    if not losses_of(paying):
         raise LieError(f"answer {asked[0][0]} is paid by no entry that has a loss")
-    if any(loss["type"] == "InfiniteLoss" for loss in losses):
+    if any(loss["type"] == "InfiniteLoss" for loss in losses_of(paying)):
         return "the entries make no claim, which pays for anything"
+    settings, axes = document["settings"], document["answers"]["axes"]
+    for at in dict.fromkeys(rows_of(answer["rows"], settings) for _, answer in asked):
+        there = [(i, answer) for i, answer in asked if rows_of(answer["rows"], settings) == at]
+        losses = losses_of([entry for entry in paying if rows_of(entry["parts"], settings) == at])
+        _check_paid(there, losses, axes, unit)
+    return f"the entries allow the noise of all {len(asked)} at their sensitivities"
+
+
+def _check_paid(asked: Sequence[tuple[int, Any]], losses: Sequence[Any], axes: Any, unit: Unit) -> None:
+    """Refuse answers of some rows that losses of the same rows do not pay for."""
     noise = [loss for loss in losses if loss["type"] == "GaussianLoss"]
     squares = [(loss["sensitivity_over_sigma"] ** 2, loss["count"]) for loss in noise]
     pure = [o for o in losses if o["type"] in ("PureDP", "ApproxDP") or o.get("sensitivity") == 1]
     epsilons = [(loss["epsilon"], loss["count"]) for loss in pure]
     failures = [loss["delta"] for loss in losses if loss["type"] == "ApproxDP" for _ in range(loss["count"])]
-    gaussian, laplace = Pieces(), Pieces()
+    gaussian, laplace, failure = Pieces(), Pieces(), max(failures, default=0.0)
+    sizes = [answer for _, answer in asked if answer["kind"] == "number of rows"]
     for i, answer in asked:
-        parts = _check_shape(i, answer, document["answers"]["axes"])
+        parts = _check_shape(i, answer, axes)
         cost = _moved(i, answer, unit, parts) / answer["scale"]
         if answer["noise"] == "discrete laplace":
             laplace.append((cost / parts, parts))
         else:
             gaussian.append((cost**2 / parts, parts))
         if answer["kind"] in FREQUENT:
-            _check_threshold(i, answer, max(failures, default=0.0), unit)
-    if (many := sum(answer["kind"] in FREQUENT for _, answer in asked)) > len(failures):
-        raise LieError(f"{many} answers name values, and {len(failures)} failures of thresholds are charged")
+            _check_threshold(i, answer, failure, unit)
+        elif answer["kind"] == "entropies":
+            least = max((_least_rows(a, answer["noise"], failure, unit) for a in sizes), default=0)
+            if not 0 < answer["details"]["least_rows"] <= least:
+                raise LieError(f"answer {i}: least_rows may be {least} by the noisy number of rows")
+    if (many := sum(answer["kind"] in (*FREQUENT, "entropies") for _, answer in asked)) > len(failures):
+        raise LieError(f"{many} answers may fail, and {len(failures)} failures are charged")
     _compare("squares of sensitivity over sigma", gaussian, squares)
     _compare("epsilons of Laplace noise", laplace, epsilons)
-    return f"the entries allow the noise of all {len(asked)} at their sensitivities"
+
+
+def _least_rows(size: Any, noise: str, failure: float, unit: Unit) -> int:
+    """Rows that a noisy number of them says there are, but for a failure; 0 where it does not say."""
+    (noisy,), far = size["values"].tolist(), -math.log(failure) if failure else math.inf
+    if size["noise"] != noise or math.isinf(far):
+        return 0
+    if noise == "discrete laplace":  # the noisy number itself, once it is large
+        return int(noisy) if noisy >= 2 * math.ceil(far * size["scale"] / unit.rows - 1e-6) + 2 else 0
+    return max(1, int(noisy) - math.ceil(size["scale"] * math.sqrt(2 * far) - 1e-6) - unit.rows)
 
 
 def _compare(what: str, spent: Pieces, charged: Pieces) -> None:

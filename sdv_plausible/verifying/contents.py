@@ -115,6 +115,9 @@ def check_seeds(document: Any) -> str:
     wanted = [0] if omega in (None, "all") else [max(0, len(cards) - w) for w in range(low, high + 1)]
     if sorted(kept) != sorted(wanted):
         raise LieError(f"prefixes of {kept} columns were released, and omega leaves {wanted}")
+    for entry in charged(document, "seeds"):
+        if entry["parts"] != ["seeds"] or [loss["type"] for loss in entry["losses"]] != ["ReleaseLoss"]:
+            raise LieError(f"entry {entry['name']!r} pays for released sizes, and for something else")
     if not any(kept):
         return "no value of a record was released"
     losses = [loss for loss in losses_of(charged(document, "seeds")) if loss["type"] == "ReleaseLoss"]

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from sdv_plausible.verifying.totals import FIELDS, Loss, Sorted, split_total, total
+from sdv_plausible.verifying.totals import Loss, Sorted, split_total, total
 from sdv_plausible.verifying.verdict import LieError, OpenError, Unit, rounded_up
 
 AGREES = 1e-4  # relative: two accounts of the same losses that are both right lie as close
 NUMERICAL = 2e-13  # of delta: what the program may charge for rounding in its transforms
 _ROUNDING = 1e-9
-WHOLE = ("count", "sensitivity", "l1")
+_PARTS = {"all": ("structure", "parameters", "seeds"), "learning": ("structure", "parameters")}
 COVERS = "any number of rows, the release file and the saved synthesizer"
 PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
 NOT_COVERED = (
@@ -48,15 +48,13 @@ def check_losses(document: Any) -> str:
     """Refuse losses that there are none of, and an envelope that is smaller than what it stands for."""
     entries = document["ledger"]["entries"]
     for loss in losses_of(entries):
-        kind = loss["type"]
-        if kind not in FIELDS or {*loss} != {"type", *FIELDS[kind]}:
-            raise LieError(f"there is no loss {kind!r} with the parameters {sorted({*loss} - {'type'})}")
-        for name in FIELDS[kind]:
-            low = 0.0 if name in ("delta", "rho") or kind in ("PureDP", "ApproxDP") else 5e-324
-            high = 1 if name in ("delta", "rate") else math.inf
-            if not low <= loss[name] <= high or (name in WHOLE and loss[name] % 1):
-                raise LieError(f"{name} ({loss[name]!r}) of a {kind} is out of its range")
+        for name in {*loss} - {"type"}:  # names and types are in the schema
+            low = 0.0 if name in ("delta", "rho") or loss["type"] in ("PureDP", "ApproxDP") else 5e-324
+            if not low <= loss[name] <= (1 if name in ("delta", "rate") else math.inf):
+                raise LieError(f"{name} ({loss[name]!r}) of a {loss['type']} is out of its range")
     envelopes, inside = [entry for entry in entries if entry.get("envelope")], losses_of(_within(entries))
+    if envelopes and not any(entry["name"] == "types" and entry["losses"] for entry in entries):
+        raise LieError("an envelope stands for what a vote on types finds, and no entry pays for the vote")
     if len(envelopes) > 1 or (envelopes and inside and not _stands_for(envelopes[0]["losses"], inside)):
         raise LieError(f"entry {envelopes[0]['name']!r} stands for those after it, which cost more than it")
     return f"{len(entries)} entries, of known losses"
@@ -97,17 +95,28 @@ def _total(document: Any, delta: float) -> float:
     found = total(losses_of(entries), delta)
     if settings["split"] is None or math.isinf(found) or Unit.of(ledger) != Unit(1, False, None):
         return found
-    structure, parameters, seeds = settings["split"]
-    homes = [(structure, {"structure"}), (parameters, {"parameters"}), (seeds, {"seeds"})]
-    is_network = settings.get("model") == "bayesian_network"
-    other = settings.get("structure") not in (None, "adaptive") or settings.get("noise") == "paper"
-    if not (settings.get("model") == "independent" or (is_network and other)):  # not the paper's network
-        homes[:2] = [(structure + parameters, {"structure", "parameters"})]
-    parts, common = [(p, list[Loss]()) for p, _ in homes], list[Loss]()
+    parts, common = [(p, list[Loss]()) for p, _ in _split(settings)], list[Loss]()
     for entry in entries:
-        at = [i for i, (_, alone) in enumerate(homes) if entry["parts"] and {*entry["parts"]} <= alone]
-        (parts[at[0]][1] if at else common).extend(entry["losses"])
+        at = rows_of(entry["parts"], settings)
+        (common if at is None else parts[at][1]).extend(entry["losses"])
     return min(found, split_total(parts, common, delta))
+
+
+def _split(settings: Any) -> list[tuple[float, set[str]]]:
+    """Parts into which rows fall: with what chance, and what each alone is used for."""
+    if settings["split"] is None:
+        return []
+    (structure, parameters, seeds), model = settings["split"], settings.get("model")
+    other = settings.get("structure") not in (None, "adaptive") or settings.get("noise") == "paper"
+    if model in ("paper", "independent") or (model == "bayesian_network" and other):  # the paper's network
+        return [(structure, {"structure"}), (parameters, {"parameters"}), (seeds, {"seeds"})]
+    return [(structure + parameters, {"structure", "parameters"}), (seeds, {"seeds"})]
+
+
+def rows_of(use: str | Sequence[str], settings: Any) -> int | None:
+    """The part whose rows alone are used for something: parts of an entry, or rows of an answer."""
+    use = _PARTS.get(use, (use,)) if isinstance(use, str) else use
+    return next((i for i, (_, alone) in enumerate(_split(settings)) if use and {*use} <= alone), None)
 
 
 def check_words(document: Any) -> str:
@@ -160,10 +169,8 @@ def check_settings(document: Any) -> str:
             raise LieError("types detected in the rows, or no noise, and the ledger makes a claim")
         if settings.get("voted") and not entries.get("types", {"losses": ()})["losses"]:
             raise LieError("types were voted for, and no entry pays for the vote")
-    alone = [entry["name"] for entry in ledger["entries"] if {*entry["parts"]} & {"structure", "parameters"}]
-    for answer in document["answers"]["asked"]:
-        if (answer["rows"] == "all") == bool(settings["split"] and {*answer["paid_by"]} & {*alone}):
-            raise LieError("answers were asked of other rows than the settings' split says")
+    if settings["split"] is None and any(a["rows"] != "all" for a in document["answers"]["asked"]):
+        raise LieError("answers were asked of a part of the rows, and the settings have no split")
     rows, person = settings.get("public_rows"), told["person"]
     needed = {"persons": person is not None, "public table": rows is not None, "rules": document["rules"]}
     for name, there in needed.items():

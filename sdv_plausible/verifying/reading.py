@@ -30,13 +30,9 @@ def read(data: bytes) -> Any:
     """Document of a file: UTF-8, names of entries unique, numbers finite."""
     if len(data) > MAX_BYTES:
         raise LieError(f"the file has more than {MAX_BYTES:,} bytes")
-    strict: dict[str, Any] = {
-        "object_pairs_hook": _entries,
-        "parse_constant": _number,
-        "parse_float": _number,
-    }
+    strict: dict[str, Any] = {"object_pairs_hook": _entries, "parse_constant": _number}
     try:
-        return json.loads(data.decode("utf-8"), **strict)
+        return json.loads(data.decode("utf-8"), parse_float=_number, **strict)
     except UnicodeDecodeError as error:
         raise LieError(f"the file is not UTF-8 text (byte {error.start})") from None
     except json.JSONDecodeError as error:

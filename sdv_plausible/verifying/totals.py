@@ -22,12 +22,6 @@ from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from sdv_plausible.verifying.verdict import OpenError
 
-FIELDS: dict[str, tuple[str, ...]] = {
-    "GaussianLoss": ("sensitivity_over_sigma", "count"), "BoundedRangeLoss": ("epsilon", "count"),
-    "SampledGaussianLoss": ("rate", "sensitivity_over_sigma", "count"), "PureDP": ("epsilon", "count"),
-    "ApproxDP": ("epsilon", "delta", "count"), "DiscreteLaplaceLoss": ("epsilon", "count", "sensitivity"),
-    "ReleaseLoss": ("epsilon0", "delta", "l1"), "ZCDP": ("rho",), "InfiniteLoss": (),
-}  # fmt: skip
 LARGE = 50.0  # epsilon of a pure or approximate loss from which on it is added, and not composed
 _FINE = 4000  # atoms of a loss that has a density, or a curve with a bend that is not known beforehand
 _STEPS, _MOST = 400, 1 << 21  # points of a grid of losses: for a standard deviation, and of all

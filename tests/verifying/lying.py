@@ -157,6 +157,37 @@ def in_each(changed: Document, **change: Any) -> None:
         one.update(change)
 
 
+def of_parts(document: Document, name: str, *parts: str) -> None:
+    """An entry is said to pay for other parts."""
+    entry(document, name)["parts"] = list(parts)
+
+
+def a_split(document: Document, rows: str) -> None:
+    """All answers are said to be of one secret part of the rows."""
+    document["settings"]["split"] = [0.3, 0.3, 0.4]
+    in_each(document, rows=rows)
+
+
+def more_least_rows(document: Document, factor: int) -> None:
+    """Entropies are said to be of more rows than there are, and have as much less noise."""
+    (one,) = asked(document, "entropies")
+    one["details"]["least_rows"] *= factor
+    one["scale"] /= factor / 2
+
+
+def no_vote(document: Document) -> None:
+    """Types that were voted for are said to be declared, and nobody pays for the vote."""
+    drop(document, "types")
+    del document["settings"]["voted"]
+
+
+def more_entries(document: Document, **change: Any) -> None:
+    document["ledger"]["entries"].append(
+        {**document["ledger"]["entries"][-1], "name": "more", "note": "", **change}
+    )
+
+
+CFS, CFS_PAID = "cfs, row", "answers paid by margins, size, structure, tables"
 ROW, LEARNED, SEEDS, STAGES = "adaptive, row", "learned, strong", "k", "given arcs, row"
 LIES: dict[str, Lie] = {
     # sigma, and what pays for it
@@ -192,7 +223,38 @@ LIES: dict[str, Lie] = {
     "an unknown entry pays": Lie(
         ROW, "answers paid by model, nobody", lambda d: in_each(d, paid_by=["model", "nobody"])
     ),
+    "entropies of more rows than were counted": Lie(CFS, CFS_PAID, lambda d: more_least_rows(d, 1000)),
+    "the failure of the number of rows is not charged": Lie(
+        CFS, CFS_PAID, lambda d: entry(d, "size")["losses"].pop()
+    ),
+    # parts of the rows
+    "a split, all of one part": Lie(CFS, CFS_PAID, lambda d: a_split(d, "structure"), False),
+    "a split, all of the rows of the seeds": Lie(
+        ROW, "answers paid by model", lambda d: a_split(d, "seeds"), False
+    ),
+    "the tables are charged to the rows of the seeds": Lie(
+        "split", CFS_PAID, lambda d: of_parts(d, "tables", "seeds"), False
+    ),
+    "the tables are charged to the rows of the structure": Lie(
+        "split", CFS_PAID, lambda d: of_parts(d, "tables", "structure")
+    ),
+    "an entry of the seeds is for something else as well": Lie(
+        SEEDS, "seeds", lambda d: of_parts(d, "seeds", "seeds", "domain")
+    ),
+    "the tables are charged as seeds": Lie(
+        STAGES, "seeds", lambda d: of_parts(d, "tables", "seeds")
+    ),
     # entries that are missing
+    "the vote and its entry are missing": Lie("types", "entries", no_vote, False),
+    "an entry of no part is said to be within": Lie(
+        "types", "total", lambda d: of_parts(d, "model"), False
+    ),
+    "what ends the claim is said to be within": Lie(
+        "types", "total", lambda d: more_entries(d, parts=["domain"], losses=[{"type": "InfiniteLoss"}]), False
+    ),
+    "what ends the claim has no part": Lie(
+        "types", "total", lambda d: more_entries(d, parts=[], losses=[{"type": "InfiniteLoss"}]), False
+    ),
     "the entry of a stage is missing": Lie(
         STAGES, "answers paid by margins, structure", lambda d: drop(d, "tables")
     ),
@@ -200,7 +262,7 @@ LIES: dict[str, Lie] = {
     "the entry of the domain is missing": Lie(LEARNED, "domain", lambda d: drop(d, "domain"), False),
     "the entry of the seeds is missing": Lie(SEEDS, "seeds", lambda d: drop(d, "seeds"), False),
     "the entry that ends the claim is missing": Lie("undeclared", "domain", no_longer_inferred),
-    "the entry of the vote is missing": Lie("types", "settings", lambda d: drop(d, "types")),
+    "the entry of the vote is missing": Lie("types", "entries", lambda d: drop(d, "types"), False),
     "what stands for domain and model is less than they": Lie(
         "types", "entries", lambda d: less(d, "learning", 0.5), False
     ),
@@ -235,8 +297,10 @@ LIES: dict[str, Lie] = {
         "rows_per_person", "settings", lambda d: d["ledger"]["neighbours"].update(rows_per_person=1), False
     ),
     "a split that was not made": Lie(
-        STAGES, "settings", lambda d: d["settings"].update(split=[0.1, 0.1, 0.8])
+        STAGES, "answers paid by margins, tables, structure",
+        lambda d: d["settings"].update(split=[0.1, 0.1, 0.8]), False
     ),
+    "a part of the rows without a split": Lie(ROW, "settings", lambda d: in_each(d, rows="learning")),
     # the domain
     "a learned column is said to be declared": Lie(
         LEARNED, "domain", lambda d: column(d, "ward").update(provenance="declared")
@@ -299,6 +363,6 @@ LIES: dict[str, Lie] = {
     # the format
     "types that were detected": Lie(ROW, "settings", lambda d: d["settings"].update(types="detected")),
     "a loss that cannot be": Lie(ROW, "entries", lambda d: loss(d, "model", sensitivity_over_sigma=0), False),
-    "a loss of another kind": Lie(ROW, "entries", lambda d: loss(d, "model", type="PureDP"), False),
+    "a loss of another kind": Lie(ROW, "format", lambda d: loss(d, "model", type="PureDP"), False),
     "an entry that the format does not know": Lie(ROW, "format", lambda d: d.update(proof="trust me"), False),
 }  # fmt: skip

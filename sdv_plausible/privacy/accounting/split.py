@@ -54,13 +54,17 @@ class RandomSplit:
             )  # fmt: skip
         return cls((*learned, (seeds, frozenset({"seeds"}))))
 
+    def part_of(self, uses: Sequence[str]) -> int | None:
+        """Number of the part whose rows alone are used for these; None for all rows."""
+        return next((i for i, (_, alone) in enumerate(self.parts) if uses and set(uses) <= alone), None)
+
     def total(self, entries: Iterable[tuple[Sequence[str], Sequence[Loss]]], delta: float) -> float:
         """Epsilon at delta of entries, each what it is used for, and its losses; others are of all rows."""
         of_parts: list[list[Loss]] = [[] for _ in self.parts]
         common: list[Loss] = []
         for uses, losses in entries:
-            homes = [i for i, (_, alone) in enumerate(self.parts) if uses and set(uses) <= alone]
-            (of_parts[homes[0]] if homes else common).extend(losses)
+            home = self.part_of(uses)
+            (common if home is None else of_parts[home]).extend(losses)
         return split_total(
             [(p, losses) for (p, _), losses in zip(self.parts, of_parts, strict=True)], common, delta
         )

@@ -7,7 +7,7 @@ release was made, which is checked and shown to nobody.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -19,10 +19,12 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting import losses as known_losses
 from sdv_plausible.privacy.accounting import sampled_gaussian
 from sdv_plausible.privacy.accounting.losses import Loss
-from sdv_plausible.privacy.entries import TOLERANCE, LedgerEntry, Part
+from sdv_plausible.privacy.accounting.split import RandomSplit
+from sdv_plausible.privacy.entries import TOLERANCE, WHOLE_MODEL, LedgerEntry, Part
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours, person_of
+from sdv_plausible.questions.transcript import ALL_ROWS
 from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.release.file.settings import privacy_of, splits_of
 from sdv_plausible.table.cells.forms import LONGEST_NAME
@@ -38,6 +40,7 @@ LOSSES: dict[str, type[Loss]] = {
     for name, made in {**vars(known_losses), **vars(sampled_gaussian)}.items()
     if isinstance(made, type) and issubclass(made, Loss) and dataclasses.is_dataclass(made)
 }
+USES = {ALL_ROWS: ("domain", "structure", "parameters", "seeds"), "learning": WHOLE_MODEL}
 _ENTRY = ("name", "mechanism", "losses", "scope", "note", "parts")
 _FIELDS = ("sentence", "epsilon", "delta", "neighbours", "covers", "limit", "entries", "not_covered")
 
@@ -166,6 +169,10 @@ def check_ledger(
     names, parts = {entry.name for entry in charged}, {part for entry in charged for part in entry.parts}
     if any(names.isdisjoint(answer.paid_by) for answer in answers):
         raise ValueError("answers: each must be paid by an entry of the ledger that has a loss")
+    if ledger.envelope is not None and "types" not in names:
+        raise ValueError("ledger: an entry with a loss must pay for the vote that its envelope stands for")
+    if ledger.split is not None and ledger.claims_privacy:
+        _check_parts(ledger.split, charged, answers)
     origins = {attribute.provenance for attribute in domain}
     if ledger.claims_privacy and origins & {"inferred", "edited"}:
         raise ValueError("ledger: must make no claim, as values of the domain were read off the rows")
@@ -175,6 +182,17 @@ def check_ledger(
         raise ValueError("ledger: an entry with a loss must pay for the model that was learned")
     if any(part.kept for part in seeds.parts) and "seeds" not in parts:
         raise ValueError("ledger: an entry with a loss must pay for the seeds that are released")
+
+
+def _check_parts(split: RandomSplit, charged: Sequence[LedgerEntry], answers: Answers) -> None:
+    """Refuse answers of other rows than those that the entries that pay for them are charged for."""
+    for names in {answer.paid_by for answer in answers}:
+        paying = {split.part_of(entry.parts) for entry in charged if entry.name in names}
+        if paying != {split.part_of(USES.get(a.rows, (a.rows,))) for a in answers if a.paid_by == names}:
+            raise ValueError(
+                f"answers: those that {', '.join(names)} pay for must be of the parts of the rows that these "
+                "entries are charged for, and of each of them"
+            )
 
 
 def _is_uniform(model: Any) -> bool:
