@@ -115,6 +115,20 @@ def test_weights_are_those_of_the_noise(monkeypatch: pytest.MonkeyPatch) -> None
     assert far(fit_answers(given, DOMAIN), "job") > 0.02
 
 
+def test_an_answer_given_twice_counts_once(fitted: Release) -> None:
+    """Also one of a release. Control: another draw of the same noise is another answer."""
+    wrong = stated("job").table.assign(count=lambda t: np.roll(t["count"], 1))
+    twice = [StatedCounts(table=wrong, scale=10.0) for _ in range(4)]
+    given = [stated("sex"), stated("age"), stated("job", scale=10.0)]
+    once = fit_answers([*given, twice[0]], DOMAIN).model
+    rows = once.sample(50, Coins.from_seed(1))
+    again = fit_answers([*given, *twice], DOMAIN).model
+    np.testing.assert_allclose(again.log_suffix(rows), once.log_suffix(rows))
+    both = fit_answers([fitted, fitted], DOMAIN)
+    assert len([*both.answers]) == len([*fit_answers(fitted, DOMAIN).answers])
+    assert len([*fit_answers([*given, stated("job", scale=10.0, seed=9)], DOMAIN).answers]) == 4
+
+
 def test_totals_that_contradict_are_told_and_scaled() -> None:
     half = stated("job").table.assign(count=lambda t: t["count"] / 2)
     given = [StatedCounts(table=half, scale=5.0), stated("sex", "age"), stated("age", "job")]
