@@ -47,8 +47,9 @@ def fit_answers(
     ----------
     answers : StatedCounts, Release, or sequence of these
         Counts over one or more columns. They may overlap and contradict one another: tables over the same
-        columns are averaged by inverse variance (one given twice counts once), and all are made consistent by the default learner. Each
-        column is in one of them, at least. Of a :class:`~sdv_plausible.Release` its own answers are used.
+        columns are averaged by inverse variance, one given twice counts once, and all are made consistent by
+        the default learner. Each column is in one of them, at least. Of a :class:`~sdv_plausible.Release` its
+        own answers are used.
     domain : path, mapping or Domain
         What each column may hold, as for :func:`~sdv_plausible.fit_source`; every value set is declared.
     rules : sequence of rules or path
