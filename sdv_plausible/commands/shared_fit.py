@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from sdv_plausible.sdv.synthesizer import PlausibleDeniabilitySynthesizer
 
-STATEMENT = ".intoto.jsonl"  # behind the release's name
 ROW_BY_ROW = tuple(name for name, value in NAMED["test"].items() if value in OPTIONS["row_cap"].of)
 
 
@@ -81,13 +80,14 @@ def add_signing(command: argparse.ArgumentParser) -> None:
     """The option by which a release gets a signed statement beside it."""
     command.add_argument(
         "--sign", type=Path, metavar="KEY",
-        help=f"also write a signed statement beside the release ({STATEMENT}): with which code and options "
+        help="also write a signed statement beside the release (.intoto.jsonl): with which code and options "
         "it was made, and what was drawn; KEY is a file that the command key made",
     )  # fmt: skip
 
 
 def _check_signing(options: argparse.Namespace) -> None:
     """Refuse a key that cannot sign, and a statement that cannot be written, before anything is read."""
+    from sdv_plausible.release.attestation import BESIDE
     from sdv_plausible.release.signing import secret_key
 
     options.statement = None
@@ -95,7 +95,7 @@ def _check_signing(options: argparse.Namespace) -> None:
         return
     on_disk.check_there(options, "sign")
     secret_key(options.sign)
-    options.statement = options.output.with_name(f"{options.output.name}{STATEMENT}")
+    options.statement = options.output.with_name(f"{options.output.name}{BESIDE}")
     options.outputs = (*options.outputs, "statement")
     on_disk.check_output(options, "statement", (".jsonl",))
     on_disk.check_nothing_read_is_written(options)

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from sdv_plausible.commands.on_disk import add_spelling, check_there, files_of
+from sdv_plausible.commands.on_disk import UsageError, add_spelling, check_there, files_of
 from sdv_plausible.commands.speaking import say
 
 REFUSED = 1
@@ -18,6 +18,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("release", type=Path, help="the release file")
     add("--expect-sha256", metavar="DIGEST", help="the digest that the file must have")
     add("--public", type=Path, help="the published table that the model started from, CSV or Parquet")
+    add("--key", type=Path, help="the public key with which the file's statement must be signed")
+    add("--statement", type=Path, help="the signed statement; it stands beside the file by default")
     add_spelling(command, "public")
 
 
@@ -26,9 +28,14 @@ def run(options: argparse.Namespace) -> int:
     from sdv_plausible.fit.verified import verify
     from sdv_plausible.verifying.checking import CANNOT_SHOW
 
-    check_there(options, "release", "public")
+    check_there(options, "release", "public", "key", "statement")
+    if options.statement is not None and options.key is None:
+        raise UsageError("--statement needs --key, the public key of whoever signed it")
     public = None if options.public is None else files_of(options, options.public)
-    found = verify(options.release, public=public, expect_sha256=options.expect_sha256)
+    found = verify(
+        options.release, public=public, expect_sha256=options.expect_sha256, key=options.key,
+        statement=options.statement,
+    )  # fmt: skip
     verdicts = [asdict(verdict) for verdict in found.verdicts]
     say(
         options, str(found), {"refused": len(found.refused), "verdicts": verdicts, "cannot_show": CANNOT_SHOW}

@@ -25,6 +25,7 @@ from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.counts import CountTable, numbers_apart
 from sdv_plausible.questions.door import Answer
 from sdv_plausible.questions.transcript import NoisyAnswer, describe
+from sdv_plausible.release.attestation import BESIDE, check_attestation
 from sdv_plausible.release.file.documents import MAX_BYTES
 from sdv_plausible.release.file.models import write_model
 from sdv_plausible.release.file.release import Release
@@ -64,7 +65,14 @@ class Verification:
     __repr__ = __str__
 
 
-def verify(path: str | Path, *, public: Any = None, expect_sha256: str | None = None) -> Verification:
+def verify(
+    path: str | Path,
+    *,
+    public: Any = None,
+    expect_sha256: str | None = None,
+    key: str | Path | None = None,
+    statement: str | Path | None = None,
+) -> Verification:
     """Check a release file that somebody else made: claim by claim, without the rows.
 
     Parameters
@@ -75,6 +83,10 @@ def verify(path: str | Path, *, public: Any = None, expect_sha256: str | None = 
         The published table that the model started from, where the file says that it did.
     expect_sha256 : str, optional
         The digest that the file must have.
+    key : str or Path, optional
+        File of the public key with which its statement must be signed, from somebody whom you trust.
+    statement : str or Path, optional
+        The signed statement; by default it stands beside the file, as ``fit --sign`` writes it.
 
     Returns
     -------
@@ -94,12 +106,27 @@ def verify(path: str | Path, *, public: Any = None, expect_sha256: str | None = 
         release = Release.from_bytes(data)
     except ValueError as error:
         return Verification((*found, Verdict("program", "refused", f"it does not take the file: {error}")))
+    if key is not None:
+        said = statement or f"{path}{BESIDE}"
+        found.append(verdict_of("statement", partial(_check_statement, said, path, key), release))
     known: dict[str, Any] = {}
     if "public_rows" in release.settings:
         found.append(verdict_of("published table", partial(_check_public, public, known), release))
     for about, judge in (("charges of the model", check_charges), ("model from its answers", check_again)):
         found.append(verdict_of(about, partial(judge, learner=known.get("learner")), release))
     return Verification(tuple(found))
+
+
+def _check_statement(statement: str | Path, path: str | Path, key: str | Path, release: Release) -> str:
+    """Refuse a statement that the key's holder did not sign for this file, or that tells otherwise of it."""
+    try:
+        said = check_attestation(statement, path, key)
+    except (ValueError, OSError) as error:
+        raise LieError(str(error)) from None
+    ledger = release.ledger.to_dict()
+    if any(said["total"].get(name) != ledger[name] for name in ("epsilon", "delta")):
+        raise LieError("it states another total than the file")
+    return f"signed with this key on {said['time']}, of code {said['code']['sha256'][:16]}..."
 
 
 # --- the published table --------------------------------------------------------------------------

@@ -21,11 +21,12 @@ from sdv_plausible.utils.strict_json import strict_json
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 PAYLOAD = "application/vnd.in-toto+json"
+BESIDE = ".intoto.jsonl"  # behind the release's name
 PREDICATE = "https://sdv-plausible/attestation/fit/1"
 SAID = ("code", "versions", "options", "total", "draw", "time")
 """What a statement says beside the release's digest."""
-TEXTS_OF_HOLDERS = ("public_source",)
-"""Settings in which a holder may have written anything, such as a path: no statement has them."""
+LEFT_OUT = ("public_source", "public_sha256")
+"""Settings that no statement has: a text in which a holder may have written a path, a table's digest."""
 
 
 def code_digest() -> str:
@@ -72,7 +73,7 @@ def _statement(release: Any, draw: Mapping[str, float] | None, readable: bool) -
     said = {
         "code": {"sha256": code_digest()},
         "versions": dict(release.versions),
-        "options": {name: value for name, value in options.items() if name not in TEXTS_OF_HOLDERS},
+        "options": {name: value for name, value in options.items() if name not in LEFT_OUT},
         "total": {name: ledger[name] for name in ("epsilon", "delta")},
         "draw": None if draw is None else dict(draw),
         "time": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -10,8 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, PublicTable, metadata_of
+from sdv_plausible import PlausibleDeniabilitySynthesizer, PublicTable, Release, metadata_of
 from sdv_plausible.commands.cli import main
+from sdv_plausible.release import attestation
+from sdv_plausible.release.attestation import attest
+from sdv_plausible.release.signing import new_key
 from sdv_plausible.verifying.checking import CANNOT_SHOW
 
 DOMAIN: dict[str, Any] = {
@@ -21,6 +24,9 @@ DOMAIN: dict[str, Any] = {
     },
     "days": {"sdtype": "numerical"},
 }  # fmt: skip
+
+
+HONEST = attestation._statement
 
 
 def people(n: int, seed: int) -> pd.DataFrame:
@@ -83,3 +89,47 @@ def test_words_are_a_line_per_verdict_and_what_is_open(
 def test_a_file_that_is_not_there_is_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(tmp_path / "no.release")]) == 2
     assert "there is no file" in capsys.readouterr().err
+
+
+def test_a_signed_statement_is_of_this_file_by_this_key(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Controls: another key, none that is there, another file's statement, another total."""
+    first, other = tmp_path / "first.pem", tmp_path / "other.pem"
+    for key in (first, other):
+        new_key(key)
+    release, path = Release.load(files / "x.release"), tmp_path / "x.release"
+    release.save(path)
+
+    def state(*more: str, key: Path = first) -> str:
+        main(["verify", str(path), "--key", f"{key}.pub", *more, "--json"])
+        return verdicts(capsys)["statement"]
+
+    assert state() == "refused"
+    beside = path.with_name("x.release.intoto.jsonl")
+    beside.write_text(attest(release, first))
+    assert state() == "ok"
+    assert state(key=other) == "refused"
+    elsewhere = tmp_path / "elsewhere.jsonl"
+    beside.rename(elsewhere)
+    assert state("--statement", str(elsewhere)) == "ok"
+    monkeypatch.setattr(attestation, "_statement", lying)
+    for what in ("total", "digest"):
+        beside.write_text(attest(release, first, draw={what: 1.0}))
+        assert state() == "refused"
+
+
+def lying(release: Release, draw: Any, readable: bool) -> Any:
+    """A statement of another total, or of another file."""
+    told = HONEST(release, None, readable)
+    if "total" in draw:
+        told["predicate"]["total"]["epsilon"] /= 2
+    else:
+        told["subject"][0]["digest"]["sha256"] = "0" * 64
+    return told
+
+
+def test_a_statement_needs_a_key(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    release = str(files / "x.release")
+    assert main(["verify", release, "--statement", release]) == 2
+    assert "--key" in capsys.readouterr().err

@@ -69,7 +69,7 @@ def test_a_statement_read_by_hand(signed):
     assert said["draw"] == Budget(1, 1e-8, signed / "b").charged()
     assert said["options"]["epsilon"] == 0.5
     assert said["versions"] == release.versions
-    assert set(said["options"]) == set(release.settings) - {"public_source"}
+    assert set(said["options"]) == set(release.settings) - {*attestation.LEFT_OUT}
     assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", said["time"])
 
 
@@ -187,7 +187,7 @@ def test_planted_tellings_are_caught(signed, tmp_path, monkeypatch, what):
 def test_options_that_holders_write_in_their_words_are_left_out(signed):
     """Control: the file has it."""
     assert Release.load(signed / "out.release").settings["public_source"] == str(signed / "old.csv")
-    assert set(attestation.TEXTS_OF_HOLDERS) < set(KNOWN)
+    assert set(attestation.LEFT_OUT) < set(KNOWN)
 
 
 # --- who believes what ------------------------------------------------------------------------------------------------

@@ -61,7 +61,8 @@ SHAPES = {
     "dpv-2.3.ttl": "97bc7ce1a4544d39b9e480eeb7990693bee1155fb094f3dd50b9eb1d0c0d578f",
 }
 """Of SEMICeu/DCAT-AP at 7c531da7 releases/3.0.1/html/shacl/shapes.ttl and range.ttl (CC BY 4.0); HealthDCAT-AP's shapes
-for data that are not public, as DG SANTE published them with release 5; of w3c/dpv at f01a55c3 2.3/dpv/dpv.ttl."""
+for data that are not public, of which only a copy could be had: ma3u/MinimumViableDataspace at 573aba3d
+resources/shacl/healthdcatap-shacl.ttl, there called release 5 of DG SANTE; of w3c/dpv at f01a55c3 2.3/dpv/dpv.ttl."""
 
 
 @pytest.fixture(
