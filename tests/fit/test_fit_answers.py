@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from sentences import NO_CLAIM
 
-from sdv_plausible import AdaptiveNetwork, Release, StatedCounts, Uniform, fit_answers, fit_source
+from sdv_plausible import AdaptiveNetwork, Release, StatedCounts, Uniform, fit_answers, fit_source, verify
 from sdv_plausible.models.adaptive import reconciling
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.papers.registry import to_registry
@@ -151,6 +151,15 @@ def test_exact_counts_are_in_intervals_and_yield_no_claim() -> None:
     assert "Office states no privacy for counts over sex (published as exact)" in str(release.ledger)
     with pytest.raises(ValueError, match="claim"):
         to_registry(release.ledger, name="x")
+
+
+def test_verify_refuses_nothing_of_answers_of_others(fitted: Release, tmp_path: Path) -> None:
+    """And calls nothing ok that no fit of ours charged."""
+    fit_answers([fitted, stated("sex"), stated("age", "job", noise="exact")], DOMAIN).save(tmp_path / "x")
+    found = {one.about: one for one in verify(tmp_path / "x").verdicts}
+    assert [one for one in found.values() if one.state == "refused"] == []
+    for about in ("charges of the model", "model from its answers"):
+        assert found[about].state == "not checkable"
 
 
 def test_even_gaussian_answers_with_a_statement_yield_none() -> None:
