@@ -13,6 +13,14 @@ from sdv_plausible.table.declared.domain_file import read_json
 from sdv_plausible.table.declared.words import check_names
 
 _READ = {"required", "enum", "minimum", "maximum"}
+_SPELLINGS = (
+    "decimalChar",
+    "groupChar",
+    "bareNumber",
+    "missingValues",
+    "trueValues",
+    "falseValues",
+)  # of a field
 _WORDLESS = {"pattern", "minLength", "maxLength", "jsonSchema"}  # of no value set, or of ids
 _DATES = {"date": "%Y-%m-%d", "datetime": "%Y-%m-%dT%H:%M:%SZ", "yearmonth": "%Y-%m", "time": "%H:%M:%S"}
 
@@ -34,19 +42,27 @@ def read_table_schema(path: Path) -> Codebook:
     check_names([field["name"] for field in fields], str(path))
     columns: dict[str, dict[str, Any]] = {}
     messages: list[Message] = []
-    missing = [one["value"] if isinstance(one, dict) else one for one in schema.get("missingValues") or ()]
+    try:
+        missing = _values(schema.get("missingValues") or [""])
+        keys = schema.get("primaryKey") or []
+        keys = [keys] if isinstance(keys, str) else list(keys)
+    except (TypeError, KeyError):
+        raise ValueError(f"{path}: missingValues and primaryKey must be lists of texts") from None
     if set(missing) - {"", "NA", "NaN", "null"}:
         messages.append((None, f"missingValues {missing!r}: give them as na_values when the table is read"))
-    keys = schema.get("primaryKey") or ()
-    keys = [keys] if isinstance(keys, str) else keys
     for field in fields:
         name = field["name"]
         if name in columns:
             raise ValueError(f"{path}: {name!r} has two fields; leave one out")
-        if name in keys or (field.get("constraints") or {}).get("unique") is True:
-            columns[name] = {"sdtype": "id"}
-            continue
-        columns[name], said = _column(name, field)
+        try:
+            if _is_id(field, keys):
+                columns[name] = {"sdtype": "id"}
+                continue
+            columns[name], said = _column(name, field, missing)
+        except (TypeError, KeyError, AttributeError):
+            raise ValueError(
+                f"{path}: field {name!r} has not the form that a Table Schema gives it"
+            ) from None
         messages += said
     return Codebook(columns=columns, messages=tuple(messages))
 
@@ -61,13 +77,33 @@ def _schema(document: Any) -> dict[str, Any] | None:
     return document if fits else None
 
 
-def _column(name: str, field: dict[str, Any]) -> tuple[dict[str, Any], list[Message]]:
+def _values(listed: Any) -> list[Any]:
+    """Values of a list, some of which may have labels."""
+    if not isinstance(listed, list):
+        raise TypeError("no list")
+    found = [one["value"] if isinstance(one, dict) else one for one in listed]
+    return list(dict.fromkeys(found))  # which lists are no values of
+
+
+def _is_id(field: dict[str, Any], keys: list[str]) -> bool:
+    """Whether a field tells rows apart: alone, or as a part of a key of which nothing else is told."""
+    limits = field.get("constraints") or {}
+    is_told = "categories" in field or bool({"enum", "minimum", "maximum"} & {*limits})
+    return limits.get("unique") is True or (field["name"] in keys and (len(keys) == 1 or not is_told))
+
+
+def _column(name: str, field: dict[str, Any], missing: list[Any]) -> tuple[dict[str, Any], list[Message]]:
     limits, kind = field.get("constraints") or {}, field.get("type", "string")
     values = limits.get("enum", field.get("categories"))
+    if kind == "boolean" and {"trueValues", "falseValues"} <= {*field}:
+        values = [*field["falseValues"], *field["trueValues"]]  # as the cells are written
     strange = sorted(set(limits) - _READ - _WORDLESS)
+    strange += [word for word in _SPELLINGS if word in field and not (values and word.endswith("eValues"))]
     messages: list[Message] = [(name, f"not understood: {', '.join(strange)}")] if strange else []
     if values:
-        listed = [one["value"] if isinstance(one, dict) else one for one in values]
+        listed = [value for value in _values(values) if value is not None and value not in missing]
+        if kind in ("integer", "number", "year"):
+            listed = [value if (found := number(value)) is None else found for value in listed]
         words = categories(listed)
         if field.get("categoriesOrdered") is True:
             words["sdtype"] = "ordinal"

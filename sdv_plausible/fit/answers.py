@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from sdv_plausible.fit.arguments import Arguments
 from sdv_plausible.fit.source import schema_of
 from sdv_plausible.fit.stated_counts import PAID, StatedCounts
@@ -45,8 +47,9 @@ def fit_answers(
     ----------
     answers : StatedCounts, Release, or sequence of these
         Counts over one or more columns. They may overlap and contradict one another: tables over the same
-        columns are averaged by inverse variance, and all are made consistent by the default learner. Each
-        column is in one of them, at least. Of a :class:`~sdv_plausible.Release` its own answers are used.
+        columns are averaged by inverse variance, one given twice counts once, and all are made consistent by
+        the default learner. Each column is in one of them, at least. Of a :class:`~sdv_plausible.Release` its
+        own answers are used.
     domain : path, mapping or Domain
         What each column may hold, as for :func:`~sdv_plausible.fit_source`; every value set is declared.
     rules : sequence of rules or path
@@ -144,15 +147,29 @@ def _told(answers: Any, domain: Domain) -> tuple[list[NoisyAnswer], list[str]]:
         raise Refused("answers", type(given), "must be StatedCounts, a Release, or a list of them")
     for one in given:
         if isinstance(one, StatedCounts):
-            told.append(one.answer(domain))
+            found = [one.answer(domain)]
             makers[one.words] = None
         elif isinstance(one, Release):
-            told += _of_release(one, domain)
+            found = _of_release(one, domain)
             total = one.ledger.words.total or "states no privacy"
             makers[f"release of table {one.schema.table!r}: {total.rstrip('.')}"] = None
         else:
             raise Refused("answers", type(one), "must hold StatedCounts and Releases alone")
+        told += [answer for answer in found if not any(_is_same(answer, other) for other in told)]
     return told, [*makers]
+
+
+def _is_same(one: NoisyAnswer, other: NoisyAnswer) -> bool:
+    """Whether two are one answer, given twice: the second says nothing new, and would halve the variance."""
+    tables = [
+        [[(x.column, x.buckets.tolist()) for x in axes] for axes in a.asked.tables] for a in (one, other)
+    ]
+    return (
+        (one.asked.kind, one.noise) == (other.asked.kind, other.noise)
+        and np.array_equal(one.values, other.values)
+        and np.array_equal(one.scales, other.scales)
+        and tables[0] == tables[1]
+    )
 
 
 def _values(attribute: Attribute) -> tuple[object, ...]:

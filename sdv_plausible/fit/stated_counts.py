@@ -93,8 +93,9 @@ class StatedCounts:
         if not isinstance(scale, str):
             scale = check.positive("scale", scale, "it is the standard deviation, b, or the name of a column")
         for name, text in (("source", self.source), ("privacy", self.privacy)):
-            if text is not None and (not isinstance(text, str) or not text.strip()):
-                raise Refused(name, text, "must be a text, or left out")
+            # of one line: no ledger that prints it shows a line that looks like a claim of its own
+            if text is not None and not (isinstance(text, str) and text.strip() and text.isprintable()):
+                raise Refused(name, text, "must be a text of one line, or left out")
         if self.noise == "exact" and self.source is None:
             raise Refused.saying(
                 "source",
@@ -115,8 +116,7 @@ class StatedCounts:
             raise Refused("columns", columns, rule)
         object.__setattr__(self, "scale", scale)
         object.__setattr__(self, "columns", tuple(columns))
-        if twice := int(self._cells.duplicated().sum()):
-            raise self._refuse(f"have {twice} cells twice: add them up, or choose one year, region or unit")
+        self._check_once(self._cells)
 
     @property
     def words(self) -> str:
@@ -199,6 +199,10 @@ class StatedCounts:
         read = pd.to_numeric(self.table[name], errors="coerce")
         return read.to_numpy(dtype=float, copy=True, na_value=np.nan)
 
+    def _check_once(self, cells: pd.DataFrame) -> None:
+        if twice := int(cells.duplicated().sum()):
+            raise self._refuse(f"have {twice} cells twice: add them up, or choose one year, region or unit")
+
     def _refuse(self, rule: str) -> Refused:
         return Refused.saying("answers", f"counts over {listed([*map(str, self.columns)])} {rule}")
 
@@ -262,6 +266,7 @@ class StatedCounts:
         given, codec, codes = self._cells, Codec(domain), []
         types = {name: one for name, one in column_types(domain).items() if name in self.columns}
         table = read_again(given, types, PLAIN)
+        self._check_once(table)  # "1" and 1 are one cell, and so are all that are missing
         for name in self.columns:
             cells = table[name]
             for place in np.flatnonzero(~cells.duplicated()):

@@ -172,6 +172,8 @@ def _known(release: Release, learner: Any) -> tuple[Any, Domain, Any, list[Ledge
     """Learner, domain, budget and planned entries of the fit that a release tells of."""
     if "model" not in release.settings:
         raise OpenError("it was learned by a learner of somebody's own, which is in no file")
+    if not any(entry.parts == ("seeds",) for entry in release.ledger.entries):
+        raise OpenError("no fit charged it: it has no entry of seeds, as where others made the answers")
     learner = learner_of(release.settings) if learner is None else learner
     domain = replace(release.domain, possible={})
     if release.rules.rule_set:

@@ -114,7 +114,7 @@ def check_attestation(attestation: str | Path, release: str | Path, key: str | P
         statement = strict_json(body.decode("utf-8"))
         said, kinds = statement["predicate"], (statement["_type"], statement["predicateType"])
         digests = [subject["digest"]["sha256"] for subject in statement["subject"]]
-        is_ours = kinds == (STATEMENT, PREDICATE) and sorted(said) == sorted(SAID)
+        is_ours = kinds == (STATEMENT, PREDICATE) and sorted(said) == sorted(SAID) and len(digests) > 0
     except (ValueError, KeyError, TypeError):
         is_ours = False
     if not is_ours:

@@ -60,6 +60,23 @@ def test_every_field(tmp_path, document):
     assert read_codebook(tmp_path / "s.json").columns["age"]["source"] == "s.json"  # found by its keys
 
 
+def test_cells_as_they_are_written_and_keys_of_several_fields(tmp_path):
+    """Values for missing cells are none; parts of a key that say more than a key does are columns."""
+    fields = [
+        {"name": "sex", "constraints": {"enum": ["f", "m", "", None, "-99"]}},
+        {"name": "grade", "type": "integer", "constraints": {"enum": ["1", "2"]}},
+        {"name": "member", "type": "boolean", "trueValues": ["yes"], "falseValues": ["no"]},
+        {"name": "pay", "type": "number", "decimalChar": ",", "missingValues": ["-1"]},
+        {"name": "year", "type": "year", "constraints": {"minimum": 2000, "maximum": 2010}},
+        {"name": "case", "type": "integer"},
+    ]
+    document = {"fields": fields, "primaryKey": ["year", "case"], "missingValues": ["", "-99"]}
+    found = read_table_schema(written(tmp_path, document))
+    assert [found.columns[name].get("range_values") for name in ("sex", "grade", "member")] == [["f", "m"], [1, 2], ["no", "yes"]]  # fmt: skip
+    assert [found.columns[name]["sdtype"] for name in ("member", "year", "case")] == ["categorical", "numerical", "id"]  # fmt: skip
+    assert "pay: not understood: decimalChar, missingValues" in found.lines
+
+
 @pytest.mark.parametrize(
     ("document", "words"),
     [
@@ -67,6 +84,13 @@ def test_every_field(tmp_path, document):
         ({"fields": [{"type": "string"}]}, "no Table Schema"),
         ({"resources": [{"schema": SCHEMA}, {"schema": SCHEMA}]}, "no Table Schema"),
         ([], "no Table Schema"),
+        ({"fields": [{"name": "a", "constraints": ["required"]}]}, "field 'a' has not the form"),
+        ({"fields": [{"name": "a", "constraints": {"enum": "abc"}}]}, "field 'a' has not the form"),
+        ({"fields": [{"name": "a", "constraints": {"enum": [["b"]]}}]}, "field 'a' has not the form"),
+        ({"fields": [{"name": "a", "categories": [{"label": "b"}]}]}, "field 'a' has not the form"),
+        ({"fields": [{"name": "a", "type": ["string"]}]}, "field 'a' has not the form"),
+        ({"fields": [{"name": "a"}], "missingValues": "NA"}, "must be lists of texts"),
+        ({"fields": [{"name": "a"}], "primaryKey": 5}, "must be lists of texts"),
         ({"fields": [{"name": "a"}, {"name": "a"}]}, "'a' has two fields"),
         ({"fields": [{"name": 5}]}, "must be text"),
         ({"fields": [{"name": "a", "type": "integer", "constraints": {"minimum": "x"}}]}, "must be a number"),

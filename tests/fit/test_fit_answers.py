@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from sentences import NO_CLAIM
 
-from sdv_plausible import AdaptiveNetwork, Release, StatedCounts, Uniform, fit_answers, fit_source
+from sdv_plausible import AdaptiveNetwork, Release, StatedCounts, Uniform, fit_answers, fit_source, verify
 from sdv_plausible.models.adaptive import reconciling
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.papers.registry import to_registry
@@ -115,6 +115,20 @@ def test_weights_are_those_of_the_noise(monkeypatch: pytest.MonkeyPatch) -> None
     assert far(fit_answers(given, DOMAIN), "job") > 0.02
 
 
+def test_an_answer_given_twice_counts_once(fitted: Release) -> None:
+    """Also one of a release. Control: another draw of the same noise is another answer."""
+    wrong = stated("job").table.assign(count=lambda t: np.roll(t["count"], 1))
+    twice = [StatedCounts(table=wrong, scale=10.0) for _ in range(4)]
+    given = [stated("sex"), stated("age"), stated("job", scale=10.0)]
+    once = fit_answers([*given, twice[0]], DOMAIN).model
+    rows = once.sample(50, Coins.from_seed(1))
+    again = fit_answers([*given, *twice], DOMAIN).model
+    np.testing.assert_allclose(again.log_suffix(rows), once.log_suffix(rows))
+    both = fit_answers([fitted, fitted], DOMAIN)
+    assert len([*both.answers]) == len([*fit_answers(fitted, DOMAIN).answers])
+    assert len([*fit_answers([*given, stated("job", scale=10.0, seed=9)], DOMAIN).answers]) == 4
+
+
 def test_totals_that_contradict_are_told_and_scaled() -> None:
     half = stated("job").table.assign(count=lambda t: t["count"] / 2)
     given = [StatedCounts(table=half, scale=5.0), stated("sex", "age"), stated("age", "job")]
@@ -137,6 +151,15 @@ def test_exact_counts_are_in_intervals_and_yield_no_claim() -> None:
     assert "Office states no privacy for counts over sex (published as exact)" in str(release.ledger)
     with pytest.raises(ValueError, match="claim"):
         to_registry(release.ledger, name="x")
+
+
+def test_verify_refuses_nothing_of_answers_of_others(fitted: Release, tmp_path: Path) -> None:
+    """And calls nothing ok that no fit of ours charged."""
+    fit_answers([fitted, stated("sex"), stated("age", "job", noise="exact")], DOMAIN).save(tmp_path / "x")
+    found = {one.about: one for one in verify(tmp_path / "x").verdicts}
+    assert [one for one in found.values() if one.state == "refused"] == []
+    for about in ("charges of the model", "model from its answers"):
+        assert found[about].state == "not checkable"
 
 
 def test_even_gaussian_answers_with_a_statement_yield_none() -> None:

@@ -225,6 +225,9 @@ LIES = {
     "a payload that is no base64": (lambda line, key: json.dumps(json.loads(line) | {"payload": "é"}), "no signed statement"),
     "signed, of another kind": (lambda line, key: sealed(attestation.PAYLOAD, b'{"_type": 1}', key), "no statement of a fit"),
     "signed, no object": (lambda line, key: sealed(attestation.PAYLOAD, b"[1]", key), "no statement of a fit"),
+    "signed, of no file": (
+        lambda line, key: sealed(attestation.PAYLOAD, json.dumps(json.loads(base64.b64decode(json.loads(line)["payload"])) | {"subject": []}).encode(), key),
+        "no statement of a fit"),
     "signed, of another predicate": (
         lambda line, key: sealed(attestation.PAYLOAD, base64.b64decode(json.loads(line)["payload"]).replace(PREDICATE.encode(), b"x"), key),
         "no statement of a fit"),
