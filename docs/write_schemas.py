@@ -11,6 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
+from sdv_plausible.privacy.accounting.losses import ApproxDP, PureDP
 from sdv_plausible.privacy.entries import Part
 from sdv_plausible.privacy.neighbours import RELATIONS
 from sdv_plausible.questions.transcript import Noise
@@ -36,6 +37,7 @@ _FLAG: Form = {"type": "boolean"}
 _WHOLE: Form = {"type": "integer", "minimum": 0}
 _COUNT: Form = {"type": "integer", "minimum": 1}
 _SHARE: Form = {"type": "number", "minimum": 0}
+_POSITIVE: Form = {"type": "number", "exclusiveMinimum": 0}
 _DTYPE: Form = {"enum": ["uint8", "int16", "int32", "int64", "float64"]}
 _SHAPE = list_of(_WHOLE, maxItems=8)
 _RELATION: Form = {"enum": list(RELATIONS)}
@@ -51,14 +53,18 @@ def _shared(forms: Shared) -> dict[str, Form]:
 
 
 def _losses() -> list[Form]:
-    """One form for each kind of loss, of its fields."""
-    uses = {**_COUNT, "maximum": MOST_USES}
+    """One form for each kind of loss, of its fields, in the ranges that they check."""
+    known: dict[str, Form] = {
+        "count": {**_COUNT, "maximum": MOST_USES}, "delta": {**_SHARE, "maximum": 1},
+        "rate": {**_POSITIVE, "maximum": 1}, "rho": _SHARE,
+    }  # fmt: skip
+    others = {PureDP: _SHARE, ApproxDP: _SHARE}
     return [
         object_of(
             {
                 "type": {"const": name},
                 **{
-                    f.name: _SHARE if f.type != "int" else uses if f.name == "count" else _COUNT
+                    f.name: known.get(f.name, _COUNT if f.type == "int" else others.get(made, _POSITIVE))
                     for f in fields(made)
                 },
             }

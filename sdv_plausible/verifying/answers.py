@@ -50,8 +50,7 @@ def check_answers(document: Any, names: Sequence[str]) -> str:
 
 def _check_paid(asked: Sequence[tuple[int, Any]], losses: Sequence[Any], axes: Any, unit: Unit) -> None:
     """Refuse answers of some rows that losses of the same rows do not pay for."""
-    noise = [loss for loss in losses if loss["type"] == "GaussianLoss"]
-    squares = [(loss["sensitivity_over_sigma"] ** 2, loss["count"]) for loss in noise]
+    squares = [(o["sensitivity_over_sigma"] ** 2, o["count"]) for o in losses if o["type"] == "GaussianLoss"]
     pure = [o for o in losses if o["type"] in ("PureDP", "ApproxDP") or o.get("sensitivity") == 1]
     epsilons = [(loss["epsilon"], loss["count"]) for loss in pure]
     failures = [loss["delta"] for loss in losses if loss["type"] == "ApproxDP" for _ in range(loss["count"])]

@@ -120,8 +120,7 @@ def check_seeds(document: Any) -> str:
             raise LieError(f"entry {entry['name']!r} pays for released sizes, and for something else")
     if not any(kept):
         return "no value of a record was released"
-    losses = [loss for loss in losses_of(charged(document, "seeds")) if loss["type"] == "ReleaseLoss"]
-    told = [(loss["epsilon0"], loss["l1"], loss["delta"]) for loss in losses]
+    told = [(loss["epsilon0"], loss["l1"], loss["delta"]) for loss in losses_of(charged(document, "seeds"))]
     if told != [(settings["epsilon0"], unit.l1, settings["delta"] - settings["delta"] * 0.5)]:
         raise LieError("released sizes need one loss, of epsilon0, of the unit, and of half of delta")
     least = (settings["k"] - 1) * unit.rows + 1 + margin(told[0][0], told[0][2], unit)

@@ -2,9 +2,8 @@
 
 A use of the rows is as bad as one pair of distributions; what composes is the logarithm of their ratio, the
 *privacy loss*. Gaussian noise alone is composed by dp-accounting's distributions of it. Every other kind is
-atoms of its loss here, whose sums are taken next to the closed form of Gaussian noise (Balle and Wang,
-*Improving the Gaussian Mechanism*, ICML 2018, Theorem 8); zero-concentrated privacy is converted by
-dp-accounting. The program does each the other way.
+atoms of its loss here, whose sums are taken next to the closed form of Gaussian noise (Balle and Wang, ICML
+2018, Theorem 8); zero-concentrated privacy is converted by dp-accounting. The program does the reverse.
 """
 
 from __future__ import annotations
@@ -55,7 +54,6 @@ class Sorted:
     log_kept: float = 0.0  # logarithm of the probability that no failure happens
     others: list[tuple[Atoms, int]] = field(default_factory=list)
     zcdp: float = 0.0  # rho of losses of which nothing else is known
-    endless: bool = False
 
     @classmethod
     def of(cls, losses: Sequence[Loss]) -> Sorted:
@@ -68,7 +66,6 @@ class Sorted:
     def _add(self, kind: str, loss: Loss, count: int) -> None:
         epsilon, delta = loss.get("epsilon", loss.get("epsilon0", math.inf)), loss.get("delta", 0.0)
         ratio, shrink = loss.get("sensitivity_over_sigma", 0.0), 8 if kind == "BoundedRangeLoss" else 2
-        self.endless |= kind == "InfiniteLoss"
         self.zcdp += loss.get("rho", 0.0)
         if kind == "GaussianLoss":
             self.mu_squared += count * discrete_mu(1 / ratio) ** 2
@@ -82,9 +79,7 @@ class Sorted:
             self.others.append((laplace(epsilon, loss.get("sensitivity", 1)), count))
         if kind == "ApproxDP":
             self.log_kept += count * math.log1p(-delta) if delta < 1 else -math.inf
-        self.rho += (
-            loss["rho"] if kind == "ZCDP" else count * (ratio**2 / 2 if ratio else epsilon**2 / shrink)
-        )
+        self.rho += loss.get("rho", count * (ratio**2 / 2 if ratio else epsilon**2 / shrink))
         self.epsilon, self.delta = self.epsilon + count * epsilon, self.delta + count * delta
 
 
@@ -150,7 +145,7 @@ def total(losses: Sequence[Loss], delta: float) -> float:
     """Epsilon at delta of all of them, used in turn; infinite where there is none."""
     pairs = [one for one in losses if one["type"] in ("PureDP", "ApproxDP") and one["epsilon"] > LARGE]
     large, found = Sorted.of(pairs), Sorted.of([one for one in losses if one not in pairs])
-    if found.endless or large.delta >= delta:
+    if large.delta >= delta or any(one["type"] == "InfiniteLoss" for one in losses):
         return math.inf
     delta -= large.delta
     best = found.epsilon if found.delta <= delta else math.inf
@@ -165,11 +160,7 @@ def total(losses: Sequence[Loss], delta: float) -> float:
 
 
 def split_total(parts: Sequence[tuple[float, Sequence[Loss]]], common: Sequence[Loss], delta: float) -> float:
-    """Epsilon where each row falls, secretly and by itself, into one part or into none.
-
-    ``ln(1 + sum of p (e^epsilon - 1))`` of what each part costs, at half of delta where all rows are used for
-    something besides (``common``), with which it is then composed.
-    """
+    """Epsilon where each row falls, secretly and by itself, into one part or into none: of all of them."""
     share = delta / 2 if common else delta
     costs = [(p, total(losses, share) if losses else 0.0) for p, losses in parts]
     most = max(cost for _, cost in costs)

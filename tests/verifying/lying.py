@@ -362,7 +362,7 @@ LIES: dict[str, Lie] = {
     ),
     # the format
     "types that were detected": Lie(ROW, "settings", lambda d: d["settings"].update(types="detected")),
-    "a loss that cannot be": Lie(ROW, "entries", lambda d: loss(d, "model", sensitivity_over_sigma=0), False),
+    "a loss that cannot be": Lie(ROW, "format", lambda d: loss(d, "model", sensitivity_over_sigma=0), False),
     "a loss of another kind": Lie(ROW, "format", lambda d: loss(d, "model", type="PureDP"), False),
     "an entry that the format does not know": Lie(ROW, "format", lambda d: d.update(proof="trust me"), False),
 }  # fmt: skip

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID, Entropies
-from sdv_plausible.models.paper.printed import PrintedCounts, PrintedEntropies, PrintedSize
+from sdv_plausible.models.paper.paper_network import least_rows
+from sdv_plausible.models.paper.printed import PrintedCounts, PrintedEntropies, PrintedPlan, PrintedSize
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Axis, CountTable, Distances, NumberOfRows
+from sdv_plausible.questions.door import Answer
 from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
 from sdv_plausible.verifying import answers
 from sdv_plausible.verifying.verdict import LieError, OpenError, Unit
@@ -96,3 +100,29 @@ def test_a_question_of_one_s_own_is_open() -> None:
     with pytest.raises(OpenError, match="its own"):
         answers._moved(0, answer, Unit(1, False, None), 1)
     assert math.isfinite(answers._moved(0, {**answer, "kind": "runs"}, Unit(1, False, None), 1))
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_least_rows_are_the_learner_s(unit: tuple[int, bool]) -> None:
+    """Of either noise. Control: nothing is allowed without a failure, or by a size of another noise."""
+    for noisy, failure in ((400, 1e-11), (70, 1e-3), (5_000_000, 1e-12)):
+        size = {"values": np.array([noisy]), "scale": 38.9, "noise": "discrete gaussian"}
+        asked = SimpleNamespace(
+            neighbours=UNITS[unit],
+            ask=lambda *_, noisy=noisy: Answer(values=np.array([float(noisy)]), sigma=38.9),
+        )
+        theirs = least_rows(asked, SimpleNamespace(shares={"size": 0.1}, size_failure=failure))  # type: ignore[arg-type]
+        assert answers._least_rows(size, "discrete gaussian", failure, Unit(*unit, "p")) == theirs
+        assert answers._least_rows(size, "discrete laplace", failure, Unit(*unit, "p")) == 0
+        assert answers._least_rows(size, "discrete gaussian", 0.0, Unit(*unit, "p")) == 0
+
+
+def test_least_rows_as_printed_are_the_noisy_number_once_it_is_large() -> None:
+    """From the learner's own limit on. Control: one below it."""
+    plan = PrintedPlan.make(4, ModelBudget(epsilon=1.0, delta=1e-9), learns_structure=True)
+    assert plan.shares is not None
+    size = {"scale": 1 / plan.shares.size, "noise": "discrete laplace"}
+    for noisy in (plan.least_noisy_rows - 1, plan.least_noisy_rows, 10**6):
+        told = {**size, "values": np.array([noisy])}
+        allowed = answers._least_rows(told, "discrete laplace", plan.size_failure, Unit(1, False, None))
+        assert allowed == (noisy if noisy >= plan.least_noisy_rows else 0)

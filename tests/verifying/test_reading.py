@@ -39,7 +39,7 @@ def test_arrays_that_are_none_are_refused(change: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("text", ['{"a":1,"a":1}', '{"a":NaN}', '{"a":-Infinity}', '{"a":1e999}', "{"])
 def test_what_is_no_strict_json_is_refused(text: str) -> None:
-    with pytest.raises(LieError):
+    with pytest.raises(ValueError, match=r"."):
         read(text.encode())
 
 
