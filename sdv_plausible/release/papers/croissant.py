@@ -5,6 +5,7 @@ Sources: Croissant Format Specification 1.1, Croissant RAI Specification 1.0 (do
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from sdv_plausible.release.papers.described import Described, each
@@ -95,5 +96,14 @@ def _field(found: Described, name: str) -> dict[str, Any]:
     kind, form = found.kinds[name], found.columns[name].get("datetime_format")
     if kind in ("date", "datetime") and form is not None:
         source["format"] = form
-    return {"@type": "cr:Field", "@id": f"rows/{name}", "name": name, "description": found.said[name],
-            "dataType": _TYPES.get(kind, "sc:Text"), "source": source}  # fmt: skip
+    return {"@type": "cr:Field", "@id": f"rows/{_id(found, name)}", "name": name,
+            "description": found.said[name], "dataType": _TYPES.get(kind, "sc:Text"),
+            "source": source}  # fmt: skip
+
+
+def _id(found: Described, name: str) -> str:
+    """A column as part of an address: tools refuse white space in one, escaped too."""
+    if re.fullmatch(r"[\w.@-]+", name):
+        return name
+    tame = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)
+    return f"{[*found.columns].index(name)}/{tame}"  # no name above has a slash

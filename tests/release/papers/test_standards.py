@@ -14,10 +14,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import releases
 
-from sdv_plausible import to_standard
+from sdv_plausible import fit_source, to_standard
 from sdv_plausible.declaring.table_schema import read_table_schema
 from sdv_plausible.privacy.ledger_record import LedgerRecord
 from sdv_plausible.release.papers import croissant, dcat, sdv_metadata, table_schema
@@ -167,6 +168,19 @@ def test_croissant_by_its_own_tool(case, tmp_path):
     assert len(records) == 400
     (tmp_path / "bare.json").write_text(to_standard(release, "croissant"), encoding="utf-8")
     mlc.Dataset(tmp_path / "bare.json")
+
+
+def test_croissant_addresses_of_columns_with_any_name(tmp_path):
+    """None has white space, which ``mlcroissant`` refuses, and no two are one; the names stay as they are."""
+    names = ['a/b c#"<', "a/b_c", "@id", "x y", "x\ty", "3", "1/x_y"]
+    table = pd.DataFrame({name: ["u", "v"] * 100 for name in names})
+    release = fit_source(table, domain={name: {"range_values": ["u", "v"]} for name in names}, epsilon=1.0)
+    write_table(release.sample(20), tmp_path / "rows.csv")
+    text = to_standard(release, "croissant", rows=tmp_path / "rows.csv")
+    fields = json.loads(text)["recordSet"][0]["field"]
+    assert [field["name"] for field in fields] == names
+    assert len({field["@id"] for field in fields}) == len(names)
+    assert all(re.fullmatch(r"rows/[\w.@/-]+", field["@id"]) for field in fields)
 
 
 @pytest.mark.parametrize(
