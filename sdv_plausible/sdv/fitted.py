@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 from sdv.errors import SamplingError
 
+from sdv_plausible.fit.budget import Budget
 from sdv_plausible.fit.earlier import with_charges, with_looks
 from sdv_plausible.fit.run import Found
 from sdv_plausible.models.bayesian_network import named_structure
@@ -40,6 +41,12 @@ class FittedSynthesizer(SamplingSynthesizer):
     _looked = DomainFile(columns={})  # what was compared with rows, and not what came out: saved, too
     _charge: Mapping[str, str] | None = None  # in the budget, that paid for the fit
     _said: Mapping[str, Any] | None = None  # settings of a release that this object's own ones do not say
+    budget: Budget | None = None
+
+    @property
+    def drawn(self) -> dict[str, float] | None:
+        """What the fit drew from its budget, in the units of the filter; None where it drew from none."""
+        return None if self.budget is None or self._charge is None else self.budget.cost_of(**self._charge)
 
     def privacy_ledger(self) -> PrivacyLedger:
         """Return the ledger of the fit: total first, then what it is made of."""

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 import sdv_plausible.rules as kinds
-from sdv_plausible.fit.budget import Budget, check_budget
+from sdv_plausible.fit.budget import check_budget
 from sdv_plausible.fit.public_table import PublicTable, check_there, public_entries
 from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.run import Fit, Found, Opened
@@ -52,7 +52,6 @@ from sdv_plausible.table.persons import person_entry, unknown_persons
 class FittingSynthesizer(FittedSynthesizer):
     """Checks and fits rows as they were declared: it needs what the constructor was told of the columns."""
 
-    budget: Budget | None = None
     watch: Callable[[PrivacyLedger], object] | None = None
     """Told the ledger after each charge of a fit, before the rows are asked: for its holder; never saved."""
     watch_passes: Callable[[str], object] | None = None
@@ -68,11 +67,6 @@ class FittingSynthesizer(FittedSynthesizer):
     random_state: int | None
     _lost_budget = False  # saved files hold no budget
     _public_given: pd.DataFrame | None = None  # only to be told from the rows; saved files hold none
-
-    @property
-    def drawn(self) -> dict[str, float] | None:
-        """What the fit drew from its budget, in the units of the filter; None where it drew from none."""
-        return None if self.budget is None or self._charge is None else self.budget.cost_of(**self._charge)
 
     def check(self, data: Any, show: Callable[[str], object] = print) -> Check:
         """Compare a table with the declarations. NOT private: for the holder of the data alone.
