@@ -306,7 +306,7 @@ TOLD = {  # what each command is told besides, in a folder with people.csv, doma
     "describe": "people.csv -o d.json --domain domain.json", "generate": "people.release -o r.csv -n 9",
     "inspect": "people.csv people.csv -o i.html --domain domain.json", "card": "people.release -o c.html",
     "audit": "people.csv -o audit --domain domain.json --seconds 0", "registry": "people.release -o r.yaml",
-    "types": "people.release", "key": "-o k.pem", "completion": "bash", "demo": "--rows 20 --table-rows 400 -o demo",
+    "types": "people.release", "key": "-o k.pem", "verify": "people.release", "completion": "bash", "demo": "--rows 20 --table-rows 400 -o demo",
 }  # fmt: skip
 FOLDERS = {("demo", "output"), ("audit", "output")}
 """Outputs that are folders, and are made where they are not there."""

@@ -191,7 +191,8 @@ def check_nothing_real(synth):
     assert not any(
         isinstance(dtype, pd.CategoricalDtype) for name, dtype in rows.dtypes.items() if name != "city"
     )
-    assert rows.notna().to_numpy().all()
+    invented = rows.columns.drop("city", errors="ignore")  # noise may say that a modelled column misses some
+    assert rows[invented].notna().to_numpy().all()
     assert synth.privacy_ledger().claims_privacy
 
 
