@@ -60,7 +60,7 @@ def counts_of_opendp(released: Any, summary: Any, count: str = "len", **stated: 
     ValueError
         If the summary says no noise of that column.
     """
-    table, told = _pandas(released), _pandas(summary)
+    table, told = _pandas("released", released), _pandas("summary", summary)
     check.all_there("summary", ["column", "distribution", "scale"], [*told])
     lines = told[told["column"] == count]
     law = str(lines["distribution"].iloc[0]).split()[-1].lower() if len(lines) == 1 else ""
@@ -104,7 +104,7 @@ def counts_of_tumult(
     is_gaussian = name.endswith("GAUSSIAN")
     law, scale = ("gaussian", scale**0.5) if is_gaussian else ("laplace", scale)
     known = {"source": "Tumult Analytics", **stated}
-    return StatedCounts(table=_pandas(released), count=count, noise=law, scale=scale, **known)
+    return StatedCounts(table=_pandas("released", released), count=count, noise=law, scale=scale, **known)
 
 
 def read_sdmx(
@@ -190,9 +190,13 @@ def _texts(path: str | Path, separator: str) -> pd.DataFrame:
     return pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig")
 
 
-def _pandas(frame: Any) -> pd.DataFrame:
+def _pandas(name: str, frame: Any) -> pd.DataFrame:
     """A frame of another library as one of pandas."""
     for way in ("to_pandas", "toPandas"):
         if hasattr(frame, way):
             return getattr(frame, way)()
+    if not isinstance(frame, pd.DataFrame):
+        raise Refused.saying(
+            name, f"{name} ({type(frame).__name__}) must be a DataFrame, with a line for each group or column"
+        )
     return frame

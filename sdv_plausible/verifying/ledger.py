@@ -74,7 +74,7 @@ def check_total(document: Any) -> str:
         return "none is stated, as an entry ends the claim"
     least = _total(document, delta)
     most = _total(document, delta - NUMERICAL) if delta > 2 * NUMERICAL else math.inf
-    said = f"the entries add up to {least:.6g} at delta {delta:.3g}, and the file states {stated:.6g}"
+    said = f"the entries add up to {least:.6g} at delta {rounded_up(delta)}, and the file states {stated:.6g}"
     if stated < least * (1 - AGREES) - _ROUNDING:
         raise LieError(said)
     if stated > most * (1 + AGREES) + _ROUNDING:

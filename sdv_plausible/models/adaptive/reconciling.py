@@ -171,11 +171,11 @@ def _scaled(tables: Sequence[Counts], domain: Domain, *, tell: bool) -> list[Cou
     weights = 1 / np.array([t.variances.sum() for t in tables])
     mean, odd = float(weights @ totals / weights.sum()), []
     found = list(tables)
-    for i, (table, total) in enumerate(zip(tables, totals, strict=True)):
-        if mean > 0 < total and abs(total - mean) > FAR / math.sqrt(weights[i]):
-            to = mean / total
+    for i, (table, counted) in enumerate(zip(tables, totals, strict=True)):
+        if mean > 0 < counted and abs(counted - mean) > FAR / math.sqrt(weights[i]):
+            to = mean / counted
             found[i] = replace(table, counts=to * table.counts, variances=to**2 * table.variances)
-            odd.append(f"{total:,.0f} over {', '.join(domain.names[j] for j in table.columns)}")
+            odd.append(f"{counted:,.0f} over {', '.join(domain.names[j] for j in table.columns)}")
     if tell and odd:
         warnings.warn(
             f"answers: totals contradict one another by more than their noise ({'; '.join(odd[:4])}; "
