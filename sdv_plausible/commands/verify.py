@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from sdv_plausible.commands.on_disk import UsageError, add_spelling, check_there, files_of
+from sdv_plausible.commands.on_disk import add_spelling, check_there, files_of
 from sdv_plausible.commands.speaking import say
 
 REFUSED = 1
@@ -29,8 +29,6 @@ def run(options: argparse.Namespace) -> int:
     from sdv_plausible.verifying.checking import CANNOT_SHOW
 
     check_there(options, "release", "public", "key", "statement")
-    if options.statement is not None and options.key is None:
-        raise UsageError("--statement needs --key, the public key of whoever signed it")
     public = None if options.public is None else files_of(options, options.public)
     found = verify(
         options.release, public=public, expect_sha256=options.expect_sha256, key=options.key,

@@ -19,6 +19,7 @@ import pandas as pd
 from sdv_plausible.fit.public_table import codes_digest, with_public
 from sdv_plausible.models import learner_of
 from sdv_plausible.models.learners import planned_entries
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.questions.budget import Allowance
@@ -93,10 +94,17 @@ def verify(
     Verification
         Nothing is raised for what is in the file: it is a verdict. Its text ends with what no file can show.
 
+    Raises
+    ------
+    ValueError
+        If a statement is given and no key.
+
     Examples
     --------
     >>> print(verify("census.release"))                             # doctest: +SKIP
     """
+    if statement is not None and key is None:
+        raise Refused.saying("statement", "statement needs key (--key), the public key of whoever signed it")
     with Path(path).open("rb") as file:
         data = file.read(MAX_BYTES + 1)
     found = check(data, expect_sha256)

@@ -16,6 +16,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from sdv_plausible.release.file.settings import write_settings
 from sdv_plausible.release.signing import opened, sealed, secret_key
 from sdv_plausible.utils.strict_json import strict_json
 
@@ -69,7 +70,7 @@ def _statement(release: Any, draw: Mapping[str, float] | None, readable: bool) -
     if readable:
         digests.append(hashlib.sha256(release.to_bytes(readable=True)).hexdigest())
     names = ("release", "release, readable")
-    ledger, options = release.ledger.to_dict(), strict_json(release.to_bytes().decode())["settings"]
+    ledger, options = release.ledger.to_dict(), write_settings(release.settings)
     said = {
         "code": {"sha256": code_digest()},
         "versions": dict(release.versions),

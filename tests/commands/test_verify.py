@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, PublicTable, Release, metadata_of
+from sdv_plausible import PlausibleDeniabilitySynthesizer, PublicTable, Release, metadata_of, verify
 from sdv_plausible.commands.cli import main
 from sdv_plausible.release import attestation
 from sdv_plausible.release.attestation import attest
@@ -133,3 +133,5 @@ def test_a_statement_needs_a_key(files: Path, capsys: pytest.CaptureFixture[str]
     release = str(files / "x.release")
     assert main(["verify", release, "--statement", release]) == 2
     assert "--key" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="statement needs key"):
+        verify(release, statement=release)
