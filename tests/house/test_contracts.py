@@ -56,7 +56,9 @@ NOISE = "Noise is added at the door to the rows and in the privacy tests"
 ANSWERS = "Intervals know no model, and nothing of files"
 AS_THEY_ARE = "Intervals and release files take answers as they are"
 TABLES = "Tables: from cells to columns, to what is learned and declared of them, to files and codes"
-RELEASES = "Releases: from intervals and signatures to papers and what is drawn anew, to the file"
+RELEASES = (
+    "Releases: from intervals and signatures to papers and what is drawn anew, to the file, to its statement"
+)
 MECHANISM = "Mechanism: privacy tests over who draws the rows"
 CREW = "Processes that count parts are the crew's"
 CIRCLES = "No circles within a room"
@@ -95,6 +97,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
         TYPES,
         "from sdv_plausible.mechanism.privacy_tests import settings",
     ),
+    (RELEASES, "release/file/planted.py", LAZY, "from sdv_plausible.release import attestation"),
     (RELEASES, "release/papers/planted.py", LAZY, "from sdv_plausible.release.file import release"),
     (MECHANISM, "mechanism/planted.py", PLAIN, '"""A module without a floor of its own."""'),
     (ROAD, "mechanism/planted.py", LAZY, "from sdv_plausible.release.file import release"),
