@@ -5,6 +5,7 @@ from __future__ import annotations
 from multiprocessing import Pipe
 from pathlib import Path
 from threading import Event
+from time import monotonic, sleep
 
 import pytest
 from sentences import total
@@ -67,6 +68,9 @@ def test_told_to_the_end():
 def test_cancelled_after_charges():
     played = Played()
     fit = played.fit(("stage", 1), CHARGED, ("pass", "pass 1, 300 rows"))
+    late = monotonic() + 60
+    while not fit.at and monotonic() < late:  # it is heard by a thread of its own
+        sleep(0.01)
     assert fit.at == "pass 1, 300 rows"
     fit.cancel()
     assert played.ended == ["terminated"]
