@@ -24,6 +24,10 @@ from .models.uniform import Uniform as Uniform
 from .privacy.checks import Refused as Refused
 from .privacy.ledger import PrivacyLedger as PrivacyLedger
 from .privacy.neighbours import Person as Person
+from .related.release import FamilyRelease as FamilyRelease
+from .related.synthesizer import (
+    PlausibleDeniabilityMultiTableSynthesizer as PlausibleDeniabilityMultiTableSynthesizer,
+)
 from .release.attestation import attest as attest
 from .release.attestation import check_attestation as check_attestation
 from .release.file.release import Release as Release

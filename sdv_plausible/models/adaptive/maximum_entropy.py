@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,21 +22,30 @@ from sdv_plausible.privacy.noise.coins import Coins
 MOST_CELLS = 20_000_000  # of all conditional tables together: most of what a wide fit keeps in memory
 MOST_SIMULATED = 6_000_000  # simulated rows times columns: beyond a hundred columns there are fewer rows
 CELLS_AT_ONCE = 1 << 17  # combinations of parents times buckets of the child: they fit the cache
+_NOTHING: Mapping[int, np.ndarray] = MappingProxyType({})
 LOSS_STEP = 0.1  # L1 distance up to which losses count as equal
 
 
 def fit_network(
-    estimates: Estimates, max_cost: int, num_simulated: int, coins: Coins, *, is_last: bool = False
+    estimates: Estimates,
+    max_cost: int,
+    num_simulated: int,
+    coins: Coins,
+    *,
+    is_last: bool = False,
+    given: Mapping[int, np.ndarray] = _NOTHING,
 ) -> tuple[BayesianNetwork, np.ndarray]:
     """Network whose (child, parent) margins are the measured ones, and bucketed rows simulated from it."""
     # Columns come in an order that loses little dependence; a column's parents are its measured neighbours
     # that come before it. The rows simulated so far give the parents' joint law, under which the conditional
     # is fitted. It is kept as factors, or as a table where that has at most ``max_cost`` cells
     # (``MOST_CELLS`` all tables together). Simulated rows (num_simulated, m) are buckets; nobody asks for the
-    # last ones: columns on which no other depends are then left out.
-    order = elimination_order(estimates)
+    # last ones: columns on which no other depends are then left out. ``given`` codes (num_simulated,) are of
+    # columns whose joint law is known otherwise: they come first, and the network has their margins alone.
+    order = elimination_order(estimates, given)
     max_cost = min(max_cost, MOST_CELLS // len(order))
     num_simulated = max(min(num_simulated, MOST_SIMULATED // len(order)), 1)
+    num_simulated = min([num_simulated, *map(len, given.values())])
     largest = max(len(p) for p in estimates.margins)
     codes = np.zeros((num_simulated, len(order)), dtype=np.min_scalar_type(-largest), order="F")
     rows = np.zeros_like(codes)
@@ -44,7 +54,11 @@ def fit_network(
         conditional = _conditional(estimates, child, order[:position], rows, max_cost)
         conditionals.append(conditional)
         if not is_last or not estimates.neighbours[child].isdisjoint(order[position + 1 :]):
-            codes[:, child] = conditional.draw(codes, coins, systematic=True)
+            codes[:, child] = (
+                given[child][:num_simulated]
+                if child in given
+                else conditional.draw(codes, coins, systematic=True)
+            )
             rows[:, child] = estimates.buckets[child][codes[:, child]]
     return BayesianNetwork(conditionals), rows
 
@@ -126,8 +140,11 @@ def _known_of(estimates: Estimates, child: int, before: Sequence[int]) -> list[K
     return sorted(found, key=lambda k: (-k.strength, k.parents))
 
 
-def elimination_order(estimates: Estimates) -> list[int]:
-    """Last comes the column by which the others lose least; before it the same among the rest, and so on."""
+def elimination_order(estimates: Estimates, first: Collection[int] = ()) -> list[int]:
+    """Last comes the column by which the others lose least; before it the same among the rest, and so on.
+
+    But for columns that come ``first``, whatever is lost.
+    """
     # A column's neighbours are drawn before it, without what they have to do with each other through it
     # alone: with report - disease - sign measured and disease last, report and sign would be independent, and
     # no table of disease could mend that. Among columns that cost about the same, that with the smallest
@@ -145,9 +162,9 @@ def elimination_order(estimates: Estimates) -> list[int]:
     log_sizes = [float(np.log(len(p))) for p in estimates.coarse]
     rest, order = set(columns), []
 
-    def price(j: int) -> tuple[int, float, int, int]:
+    def price(j: int) -> tuple[bool, int, float, int, int]:
         size = sum(log_sizes[i] for i in near[j] if i in rest) + float(np.log(cards[j]))
-        return int(total[j] / LOSS_STEP), size, -cards[j], j
+        return j in first, int(total[j] / LOSS_STEP), size, -cards[j], j
 
     prices = {j: price(j) for j in columns}
     while rest:

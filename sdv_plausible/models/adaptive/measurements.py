@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from sdv_plausible.models.adaptive.beside import Beside
 from sdv_plausible.models.adaptive.denoising import (
     denoise_pair,
     haar_denoise,
@@ -26,7 +27,6 @@ from sdv_plausible.models.adaptive.schedule import (
     Round,
     Schedule,
     SetRound,
-    margin_shares,
     pair_noise,
     worth_measuring,
 )
@@ -38,6 +38,7 @@ from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.counting import of_one_shape, pair_counts
 
 Pair = tuple[int, int]
+_NONE = Beside()
 CHECKED = 3  # published pairs that are measured, at least
 BEFORE, SCORED = 4, 3  # rounds of raking a model's table to the margins, before cleaning and before scoring
 
@@ -55,8 +56,9 @@ class Measurements:
         schedule: Schedule,
         public: PublicCodes | None = None,
         wanted: Collection[Pair] = (),
+        beside: Beside = _NONE,
     ) -> None:
-        self._rows, self._public = rows, public
+        self._rows, self._public, self._beside = rows, public, beside
         self._wanted = np.zeros((len(domain),) * 2, dtype=bool)
         self._wanted[tuple(np.array(list(wanted), dtype=int).reshape(-1, 2).T)] = True
         self._pair_sigma, self._worth = schedule.pair_sigma, schedule.worth
@@ -64,16 +66,7 @@ class Measurements:
         self._places = [a.places for a in domain]
         self._declared = [a.provenance == "declared" for a in domain]
         cards = domain.cardinalities
-        shares = margin_shares(cards, schedule.margin_share).tolist()
-        margins = rows.ask_tables([[Axis.of_codes(j, c)] for j, c in enumerate(cards)], shares)
-        self._counts, self._sigmas = [a.values for a in margins], [a.sigma for a in margins]
-        variance = np.array([c * max(s, 1e-9) ** 2 for c, s in zip(cards, self._sigmas, strict=True)])
-        self.total = max(
-            float(
-                sum(t.sum() / v for t, v in zip(self._counts, variance, strict=True)) / (1 / variance).sum()
-            ),
-            1.0,
-        )
+        self._counts, self._sigmas, self.total = beside.ask(rows, cards, schedule.margin_share)
         if public is not None:
             self._counts, self._sigmas, self._fits = public.margins(self._counts, self._sigmas, self.total)
         self.margins = [self._clean(j, counts) for j, counts in enumerate(self._counts)]
@@ -157,7 +150,7 @@ class Measurements:
         for j, level in enumerate(self._levels):
             rows[:, j] = level[self.simulated[:, j]]
         self._sets = SetTables(self._rows, axes, rows, self.total)
-        usable = [axis.column for axis in axes if axis.size > 1]
+        usable = [a.column for a in axes if a.size > 1 and a.column not in self._beside.columns]
         return self._sets.measure(candidates(usable, this.most, self.estimates().dependence), this)
 
     def measure_pairs(self, this: Round) -> bool:
@@ -185,7 +178,7 @@ class Measurements:
     def _unmeasured(self) -> np.ndarray:
         """Pairs that could pay, (k, 2); no others, since the noise of scores grows with their number."""
         pairs = np.stack(np.triu_indices(len(self.margins), 1), axis=1)
-        done = np.zeros((len(self.margins),) * 2, dtype=bool)
+        done = self._beside.is_pair(len(self.margins))
         done[tuple(np.array(list(self._raw), dtype=int).reshape(-1, 2).T)] = True
         return pairs[~done[tuple(pairs.T)] & (self._could_pay(pairs) | self._asked_for(pairs))]
 
@@ -211,7 +204,7 @@ class Measurements:
             most=min(len(pairs), len(self.margins) - 1) if this.forest else len(pairs),
             keep=(lambda ranked: _forest(ranked, pairs, len(self.margins))) if this.forest else np.asarray,
         )
-        return chosen, shares.tolist()
+        return chosen, self._beside.weighed(shares, pairs[chosen]).tolist()
 
     def _farthest(self, pairs: np.ndarray) -> np.ndarray:
         """Bound on the L1 distance of two count tables of a pair with the same margins."""

@@ -1,0 +1,1 @@
+"""Two tables, one person, one ledger: rows with the rows that hang on them."""

@@ -1,0 +1,219 @@
+"""The fit of two related tables: two fits under one total, the children's after the parents'."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.fit.arguments import Arguments
+from sdv_plausible.fit.rows import TableRows
+from sdv_plausible.fit.run import Fit
+from sdv_plausible.fit.side_entries import side_entries
+from sdv_plausible.fit.source import schema_of
+from sdv_plausible.fit.telling import Teller
+from sdv_plausible.mechanism.drawing.sampler import PrefixSampler
+from sdv_plausible.models.adaptive.adaptive_network import NUM_SIMULATED
+from sdv_plausible.models.adaptive.child_network import ChildNetwork
+from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
+from sdv_plausible.privacy.accounting.losses import GaussianLoss
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.neighbours import Person
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.related.families import Families, FamilyRows
+from sdv_plausible.related.links import Link, Specs
+from sdv_plausible.related.release import FamilyRelease, joint_ledger
+from sdv_plausible.release.file.answers import Answers
+from sdv_plausible.release.file.release import Release
+from sdv_plausible.release.file.settings import said, versions_of
+from sdv_plausible.table.columns.domain import MAX_BINS, Attribute, Domain
+from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.declared.declarations import Types, given_file
+from sdv_plausible.table.declared.domain_file import DomainFile
+from sdv_plausible.table.declared.words import sdtype_of
+from sdv_plausible.table.persons import person_entry
+
+PARENT_SHARE = 0.15  # of the squared noise parameter, for the parents' table
+SIMULATION_SEED = 2017
+LESS = 1 - 1e-6  # of the noise parameter: so that a total that is computed otherwise stays within epsilon
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ChildFit(Fit):
+    """A fit of children beside their parents: value sets of siblings are those of the children."""
+
+    siblings: Mapping[str, str] = field(default_factory=dict)
+
+    def _beside(self, domain: Domain) -> Domain:
+        copies = (replace(domain[own], name=name) for name, own in self.siblings.items())
+        return replace(domain, attributes=(*domain.attributes, *map(_with_missing, copies)))
+
+
+def _with_missing(attribute: Attribute) -> Attribute:
+    """The column of a sibling: missing where there is none."""
+    buckets = attribute.buckets
+    if buckets is not None and not attribute.nullable:
+        buckets = (*buckets, max(buckets) + 1)
+    return replace(attribute, nullable=True, buckets=buckets)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What the fit of both tables is told, but for the rows."""
+
+    link: Link
+    parents: Specs
+    children: Specs
+    epsilon: float
+    delta: float
+    domain: Mapping[str, Any]
+    types: Types
+    max_bins: int = MAX_BINS
+    locales: Any = ("en_US",)
+    random_state: int | None = None
+
+    def shares(self) -> tuple[float, float]:
+        """Epsilons of parents and children whose total is that of both."""
+        if math.isinf(self.epsilon):
+            return math.inf, math.inf
+        mu = calibrate_gaussian(self.epsilon, self.delta, ()) * LESS
+        first, second = (
+            compose([GaussianLoss(sensitivity_over_sigma=mu * math.sqrt(share))], self.delta)
+            for share in (PARENT_SHARE, 1 - PARENT_SHARE)
+        )
+        return first, second
+
+    def of_parents(self) -> TableFit:
+        """The fit of the parents, each with its number of children."""
+        link, most = self.link, self.link.most
+        count = Attribute(
+            name=link.count, kind="integer", lower=tuple(range(most + 1)), upper=tuple(range(most + 1))
+        )
+        return TableFit.of(
+            self, link.parent, {**self.parents, link.count: {"sdtype": "numerical"}}, {link.count: count},
+            epsilon=self.shares()[0], model="bayesian_network", person=None, kind=Fit,
+        )  # fmt: skip
+
+    def of_children(self, parents: Domain | None, simulated: pd.DataFrame | None = None) -> TableFit:
+        """The fit of the children beside their parents; None: of those nothing is known yet."""
+        link = self.link
+        shown = {} if parents is None else {a.name: a for a in parents}
+        if parents is None:
+            planned = [n for n in [*self.parents, link.count] if n != link.primary_key]
+            shown = {n: Attribute.unknown(n) for n in planned}
+        beside = {
+            link.of_parent(n): replace(a, name=link.of_parent(n), provenance="declared")
+            for n, a in shown.items()
+        }
+        types = {name: {"sdtype": sdtype_of(a)} for name, a in beside.items()}
+        own = self.of_children_alone()
+        siblings = {link.of_sibling(name): name for name in own}
+        frame = pd.DataFrame(columns=list(beside)) if simulated is None else simulated
+        alone = (
+            np.zeros(0, dtype=bool)
+            if simulated is None
+            else frame[link.of_parent(link.count)].to_numpy() == 1
+        )
+        return TableFit.of(
+            self, link.child, {**self.children, **types}, beside, epsilon=self.shares()[1],
+            model=ChildNetwork(parents=frame, siblings=siblings, alone=alone),
+            person=Person(link.foreign_key, link.most), kind=ChildFit, siblings=siblings,
+        )  # fmt: skip
+
+    def of_children_alone(self) -> list[str]:
+        """The children's columns that are modelled."""
+        types = column_types(
+            self.domain.get(self.link.child), {"columns": self.children}, self.link.foreign_key
+        )
+        return [name for name, kind in types.items() if kind.is_modelled]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableFit:
+    """One table's fit, with what its release says beside."""
+
+    fit: Fit
+    name: str
+    columns: Mapping[str, Any]  # types by name
+    random_state: int | None
+
+    @classmethod
+    def of(
+        cls, told: Told, name: str, specs: Specs, more: Mapping[str, Attribute], *, epsilon: float,
+        model: Any, person: Person | None, kind: type[Fit], **options: Any,
+    ) -> TableFit:  # fmt: skip
+        """Read what is told of a table, with ``more`` columns whose value sets are known."""
+        file = given_file(told.domain.get(name)) or DomainFile(columns={})
+        file = replace(file, columns={**file.columns, **more})
+        arguments = Arguments.of(
+            {"columns": specs}, file, epsilon=epsilon, delta=told.delta, model=model, test="release",
+            types=told.types, person=person, neighbours="add_remove", budget=None, locales=told.locales,
+            random_state=told.random_state,
+        )  # fmt: skip
+        columns = column_types(file, {"columns": specs}, None if person is None else person.column)
+        read = arguments.read(
+            {name: kind.words for name, kind in columns.items()}, rules=(), max_bins=told.max_bins, name=name
+        )
+        settings = said(
+            arguments.settings, model, read.told.open, max_bins=told.max_bins, types=told.types,
+            locales=arguments.locales, enforce_min_max_values=True, enforce_rounding=True,
+            undeclared="private", returns_tables=False,
+        )  # fmt: skip
+        side = side_entries(told.random_state, has_constraints=False, types=told.types)
+        fields = {f: getattr(read, f) for f in read.__dataclass_fields__}
+        fields |= {"said": settings, "side": (*person_entry(arguments.settings.neighbours), *side)}
+        return cls(
+            fit=kind(**fields, **options), name=name, columns=read.told.types, random_state=told.random_state
+        )
+
+    def planned(self) -> PrivacyLedger:
+        """What it costs, before a row is looked at."""
+        return self.fit.plan().ledger
+
+    def run(
+        self, table: pd.DataFrame, coins: Coins, teller: Teller, beside: np.ndarray | None = None
+    ) -> Release:
+        """Fit rows of which each unit has no more than it may."""
+        modelled = [name for name, kind in self.columns.items() if kind.is_modelled]
+        copies: Mapping[str, str] = getattr(self.fit, "siblings", {})
+        rows = TableRows(table[modelled], self.fit.rules)
+        if beside is not None:
+            rows = FamilyRows(table[modelled], self.fit.rules, beside=beside, copies=copies)
+        found = self.fit.run(rows, self.fit.opened(None), coins, teller)
+        sampler = found.sampler
+        assert isinstance(sampler, PrefixSampler)
+        types = {**self.columns, **{n: replace(self.columns[own], name=n) for n, own in copies.items()}}
+        return Release(
+            schema=schema_of(types, found.rules.whole(found.domain), self.name),
+            domain=found.domain, rules=found.rules, model=sampler.model, seeds=sampler.seeds,
+            answers=Answers(sampler.answers, found.domain.names), ledger=found.ledger,
+            settings=dict(self.fit.said), versions=versions_of(),
+        )  # fmt: skip
+
+
+def planned_ledger(told: Told) -> PrivacyLedger:
+    """What both fits cost together, before a row is looked at."""
+    parents, children = told.of_parents(), told.of_children(None)
+    return joint_ledger(told.link, parents.planned(), children.planned())
+
+
+def fit_families(told: Told, families: Families, coins: Coins, teller: Teller) -> FamilyRelease:
+    """Fit parents, then children beside parents that are simulated from what was released of them."""
+    link = told.link
+    parents = told.of_parents().run(families.parents, coins.spawn("parents"), teller)
+    of_children = told.of_children(parents.domain, simulated_parents(link, parents))
+    children = of_children.run(families.children, coins.spawn("children"), teller, families.siblings)
+    return FamilyRelease(link=link, parents=parents, children=children)
+
+
+def simulated_parents(link: Link, parents: Release) -> pd.DataFrame:
+    """Parents drawn from their release with a public seed, each as often as it has children."""
+    names = list(parents.domain.names)
+    drawn = parents.sample(NUM_SIMULATED, random_state=SIMULATION_SEED)[names]
+    often = drawn.loc[drawn.index.repeat(drawn[link.count].to_numpy(dtype=int))]
+    shuffled = Coins.from_seed(SIMULATION_SEED).spawn("order").uniform(len(often)).argsort()
+    return often.iloc[shuffled[:NUM_SIMULATED]].reset_index(drop=True).rename(columns=link.of_parent)

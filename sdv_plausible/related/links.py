@@ -1,0 +1,178 @@
+"""How two tables hang together, read from metadata alone, and names of columns beside a child's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sdv_plausible.privacy.checks import Refused, listed, whole
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.table.declared.words import check_names, check_table_name
+
+Specs = dict[str, dict[str, Any]]
+MOST_CHILDREN = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneFamily(Neighbours):
+    """The unit of related tables: a parent's row with the children's rows that hang on it."""
+
+    parent: str = ""
+    child: str = ""
+
+    @property
+    def unit(self) -> str:
+        """What is protected."""
+        return f"one family ({self._rows})"
+
+    @property
+    def relation(self) -> str:
+        """Which change of the tables the guarantee is for."""
+        return f"addition or removal of any one family ({self._rows})"
+
+    def several(self, units: int) -> str:
+        """So many units, in words."""
+        return f"{units} families"
+
+    @property
+    def _any_one(self) -> str:
+        return "one family"
+
+    @property
+    def _rows(self) -> str:
+        return (
+            f"a row of {self.parent} with all rows of {self.child} that name it in {self.person}, of which "
+            f"at most {self.rows:,} {'is' if self.rows == 1 else 'are'} used"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """One parent table, and one child table whose rows hang on its rows.
+
+    Parameters
+    ----------
+    parent, child : str
+        Names of the tables.
+    primary_key, foreign_key : str
+        Column of the parent that names its rows, and that of the child that says on which row it hangs.
+    most : int
+        Children of one parent that are used, at most; a public number, >= 1.
+    """
+
+    parent: str
+    child: str
+    primary_key: str
+    foreign_key: str
+    most: int
+
+    @property
+    def count(self) -> str:
+        """Column, beside the parent's own, of how many children are used."""
+        return f"number of {self.child}"
+
+    def of_parent(self, column: str) -> str:
+        """What a parent's column is called beside a child's."""
+        return f"{self.parent}.{column}"
+
+    def of_sibling(self, column: str) -> str:
+        """What a sibling's column is called beside a child's."""
+        return f"sibling.{column}"
+
+    @property
+    def family(self) -> OneFamily:
+        """Whom the whole release protects."""
+        return OneFamily(rows=self.most, person=self.foreign_key, parent=self.parent, child=self.child)
+
+
+def read_link(metadata: Any, most: int) -> tuple[Link, Specs, Specs]:
+    """How the tables of metadata hang together, and the columns of parent and child.
+
+    Raises
+    ------
+    ValueError
+        If they are not one parent and one child with a key of one column, in words that name what is there.
+    """
+    most = whole("max_children", most, 1, "it bounds the rows of one family; try 8", most=MOST_CHILDREN)
+    document = metadata.to_dict() if hasattr(metadata, "to_dict") else metadata
+    tables, relations = _parts(document)
+    if len(tables) != 2 or len(relations) != 1:
+        way_out = (
+            "take tables in pairs, or PlausibleDeniabilitySynthesizer for one table"
+            if len(tables) != 1
+            else "PlausibleDeniabilitySynthesizer fits one table"
+        )
+        raise Refused.saying(
+            "metadata",
+            f"metadata ({listed(sorted(tables))}, {len(relations)} relationships) must have two tables and "
+            f"the one relationship between them: {way_out}",
+        )
+    said = relations[0]
+    link = Link(
+        parent=said["parent_table_name"],
+        child=said["child_table_name"],
+        primary_key=_one_column("parent_primary_key", said),
+        foreign_key=_one_column("child_foreign_key", said),
+        most=most,
+    )
+    if {link.parent, link.child} != set(tables):
+        raise Refused.saying(
+            "metadata",
+            f"metadata: the relationship is between {link.parent!r} and {link.child!r}, and the tables are "
+            f"{listed(sorted(tables))}: a table that hangs on itself is not taken",
+        )
+    parents, children = (_columns(tables, name) for name in (link.parent, link.child))
+    _check_key(link.parent, link.primary_key, parents)
+    _check_key(link.child, link.foreign_key, children)
+    if tables[link.parent].get("primary_key") != link.primary_key:
+        raise Refused.saying(
+            "metadata",
+            f"metadata: the relationship names {link.primary_key!r} of {link.parent!r}, which must be its "
+            f"primary key ({tables[link.parent].get('primary_key')!r}): metadata.set_primary_key(...)",
+        )
+    made = {link.count, *map(link.of_parent, [*parents, link.count]), *map(link.of_sibling, children)}
+    if taken := sorted(made & {*parents, *children}):
+        raise Refused.saying(
+            "metadata", f"metadata: the names {listed(taken)} stand for what is put beside a row: rename them"
+        )
+    return link, parents, children
+
+
+def _parts(document: Any) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
+    tables = document.get("tables") if isinstance(document, Mapping) else None
+    relations = document.get("relationships") if isinstance(document, Mapping) else None
+    if not isinstance(tables, Mapping) or not isinstance(relations, list):
+        raise Refused(
+            "metadata", type(document), "must be SDV's Metadata of two tables with their relationship"
+        )
+    return tables, relations
+
+
+def _columns(tables: Mapping[str, Any], name: str) -> Specs:
+    check_table_name(name)
+    columns = tables[name].get("columns") or {}
+    check_names(columns, f"metadata of table {name!r}")
+    return {column: dict(spec) for column, spec in columns.items()}
+
+
+def _one_column(word: str, said: Mapping[str, Any]) -> str:
+    key = said.get(word)
+    if isinstance(key, (list, tuple)) and len(key) == 1:
+        (key,) = key
+    if not isinstance(key, str):
+        raise Refused.saying(
+            "metadata", f"metadata: {word} ({key!r}) must be one column: put the columns of a key into one"
+        )
+    return key
+
+
+def _check_key(table: str, key: str, columns: Specs) -> None:
+    if key not in columns:
+        raise Refused.saying("metadata", f"metadata: table {table!r} has no column {key!r}, which is its key")
+    if columns[key].get("sdtype") != "id":
+        raise Refused.saying(
+            "metadata",
+            f"metadata: the key {key!r} of table {table!r} has sdtype {columns[key].get('sdtype')!r} and "
+            "must have 'id': metadata.update_column(...)",
+        )

@@ -1,0 +1,303 @@
+"""The release of two related tables: one object and one file, sampled without SDV and without any row."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.related.links import Link
+from sdv_plausible.release.file import documents
+from sdv_plausible.release.file.invented import invent
+from sdv_plausible.release.file.parts import Placed
+from sdv_plausible.release.file.release import Release
+from sdv_plausible.release.file.schema import as_stored
+from sdv_plausible.table.cells.forms import LONGEST_NAME
+from sdv_plausible.table.codec import Codec
+from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.columns.output_types import usual_types
+from sdv_plausible.utils.whole_files import write_whole
+
+FORMAT = "sdv-plausible-families/1"
+SWEEPS = 5  # in which the first two children of a family are drawn in turn, each given the other
+COVERS = "both tables and what links them, any number of rows, and the saved release"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FamilyRelease:
+    """What a fit of two related tables releases: it makes families, and is written to one file.
+
+    Attributes
+    ----------
+    link : Link
+        How the tables hang together.
+    parents : Release
+        Of the parents' table, with how many children each has.
+    children : Release
+        Of a table with a line for each child: its columns, its parent's, and those of a sibling. Its model
+        draws a child's columns when the others are there; on its own it makes no table.
+    """
+
+    link: Link
+    parents: Release
+    children: Release
+
+    def __post_init__(self) -> None:
+        link, names = self.link, self.children.domain.names
+        lacking = {link.of_parent(name) for name in self.parents.domain.names} - {*names}
+        if link.count not in self.parents.domain or lacking:
+            raise ValueError("parents and children must be of one fit: columns of the parents are not beside")
+        if not isinstance(self.children.model, BayesianNetwork) or {*self._order[: self._kept]} != {
+            *self._context
+        }:
+            raise ValueError("the children's model must draw their columns after those of parent and sibling")
+
+    # --- what it cost -----------------------------------------------------------------------------
+
+    @property
+    def ledger(self) -> PrivacyLedger:
+        """What both tables cost together: the one total of this release."""
+        return joint_ledger(self.link, self.parents.ledger, self.children.ledger)
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    @property
+    def _context(self) -> list[int]:
+        """Columns beside a child's own, by number."""
+        own = {*self._own}
+        return [j for j in range(len(self.children.domain)) if j not in own]
+
+    @property
+    def _own(self) -> list[int]:
+        """A child's own columns, by number."""
+        beside = {self.link.of_parent(column.name) for column in self.parents.schema.columns}
+        beside |= {self.link.of_sibling(column.name) for column in self.children.schema.columns}
+        return [j for j, name in enumerate(self.children.domain.names) if name not in beside]
+
+    @property
+    def _order(self) -> Sequence[int]:
+        return self.children.model.order
+
+    @property
+    def _kept(self) -> int:
+        return len(self._context)
+
+    def number_of_parents(self) -> int:
+        """Noisy number of the parents' rows, which was paid for."""
+        return self.parents.answers.number_of_rows()
+
+    def children_each(self) -> float:
+        """Children of a parent on average, of the noisy counts."""
+        counted = self.parents.margins(self.link.count)
+        weight = counted["estimate"].clip(lower=0).to_numpy(dtype=float)
+        return float((counted[self.link.count].to_numpy(dtype=float) * weight).sum() / max(weight.sum(), 1.0))
+
+    def sample(
+        self, num_parents: int | None = None, *, random_state: int | None = None
+    ) -> dict[str, pd.DataFrame]:
+        """Draw families, as many and as often as you like: the ledger's total covers all of them.
+
+        Parameters
+        ----------
+        num_parents : int, optional
+            Rows of the parents' table, >= 0; by default their noisy number.
+        random_state : int, optional
+            The same families again; by default fresh ones.
+
+        Returns
+        -------
+        dict of DataFrame
+            Both tables by name: every key is invented, and every child has its parent.
+        """
+        number = self.number_of_parents() if num_parents is None else num_parents
+        check.whole("num_parents", number, 0, "try 1000")
+        coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
+        drawn = self.parents.sample(
+            int(number), random_state=int(coins.spawn("parents").integers(2**31, 1)[0])
+        )
+        drawn[self.link.primary_key] = _distinct(drawn[self.link.primary_key])
+        sizes = drawn[self.link.count].to_numpy(dtype=np.int64)
+        codes = self._children(drawn, sizes, coins.spawn("children"))
+        whose = np.repeat(np.arange(len(drawn)), sizes)
+        keys = drawn[self.link.primary_key].iloc[whose].reset_index(drop=True)
+        children = self._decoded(codes, keys, coins.spawn("cells"))
+        return {self.link.parent: drawn.drop(columns=self.link.count), self.link.child: children}
+
+    def _children(self, parents: pd.DataFrame, sizes: np.ndarray, coins: Coins) -> np.ndarray:
+        """Codes of all children with what is beside them, family by family."""
+        domain, link = self.children.domain, self.link
+        names = list(self.parents.domain.names)
+        sub = Domain(tuple(replace(domain[link.of_parent(name)], name=name) for name in names))
+        of_parents = Codec(sub).encode(parents, coins.spawn("parents"))
+        starts = np.cumsum(sizes) - sizes
+        whose = np.repeat(np.arange(len(sizes)), sizes)
+        codes = np.zeros((len(whose), len(domain)), dtype=np.int32, order="F")
+        for place, name in enumerate(names):
+            codes[:, domain.names.index(link.of_parent(name))] = of_parents[whose, place]
+        alone, several = starts[sizes == 1], starts[sizes > 1]
+        self._draw(codes, alone, None, coins.spawn("alone"))
+        if len(several):
+            codes[several + 1] = codes[several]
+            self._start(codes, several + 1, coins.spawn("start"))
+            self._draw(codes, several, several + 1, coins.spawn("first"))
+            for sweep in range(SWEEPS):
+                self._draw(codes, several + 1, several, coins.spawn("second", sweep))
+                self._draw(codes, several, several + 1, coins.spawn("again", sweep))
+        for number in range(2, int(sizes.max(initial=0))):
+            at = starts[sizes > number]
+            drawn = coins.spawn("sibling", number)
+            other = at + np.minimum((drawn.uniform(len(at)) * number).astype(int), number - 1)
+            self._draw(codes, at + number, other, drawn)
+        return codes
+
+    def _start(self, codes: np.ndarray, at: np.ndarray, coins: Coins) -> None:
+        """Put columns of a child where one is needed to begin with: each by itself, as siblings' are."""
+        assert isinstance(self.children.model, BayesianNetwork)
+        rows, names = codes[at], self.children.domain.names
+        for table in self.children.model.tables[: self._kept]:
+            own = names[table.child].removeprefix(self.link.of_sibling(""))
+            if names[table.child] == self.link.of_sibling(own):
+                drawn = table.draw(rows, coins)
+                codes[at, names.index(own)] = np.minimum(drawn, self.children.domain[own].cardinality - 1)
+
+    def _draw(self, codes: np.ndarray, at: np.ndarray, other: np.ndarray | None, coins: Coins) -> None:
+        """Draw children's own columns given their parents' and another child's; None: they are alone."""
+        domain = self.children.domain
+        rows = np.asfortranarray(codes[at])
+        for j, name in enumerate(domain.names):
+            own = name.removeprefix(self.link.of_sibling(""))
+            if name == self.link.of_sibling(own):
+                missing = domain[name].missing_code
+                rows[:, j] = missing if other is None else codes[other, domain.names.index(own)]
+        codes[at] = self.children.model.complete(rows, self._kept, coins)
+
+    def _decoded(self, codes: np.ndarray, keys: pd.Series, coins: Coins) -> pd.DataFrame:
+        own = Domain(tuple(attribute for j, attribute in enumerate(self.children.domain) if j in self._own))
+        table = Codec(own).decode(codes[:, self._own], coins.spawn("inside the bins"))
+        columns, schema = {}, self.children.schema
+        beside = {self.link.of_parent(column.name) for column in self.parents.schema.columns}
+        beside |= {self.link.of_sibling(column.name) for column in schema.columns}
+        for column in schema.columns:
+            if column.name in own:
+                columns[column.name] = as_stored(table[column.name], column.dtype)
+            elif column.name == self.link.foreign_key:
+                columns[column.name] = keys
+            elif column.name not in beside:
+                columns[column.name] = invent(
+                    column, len(codes), coins.spawn("invented", column.name),
+                    is_key=column.name in schema.keys, locales=self.children.settings["locales"],
+                )  # fmt: skip
+        return usual_types(pd.DataFrame(columns), own)
+
+    # --- as a file --------------------------------------------------------------------------------
+
+    def to_bytes(self, *, readable: bool = False) -> bytes:
+        """Content of the file; equal releases give equal bytes."""
+        link = {name: getattr(self.link, name) for name in _LINK}
+        document = {
+            "format": FORMAT,
+            "link": link,
+            "parents": self.parents._document(),
+            "children": self.children._document(),
+        }
+        return documents.write(document, readable=readable)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the file that :meth:`save` writes."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
+
+    def save(self, path: str | Path, *, readable: bool = False) -> str:
+        """Write the release, whole or not at all, and return its digest."""
+        write_whole(path, self.to_bytes(readable=readable))
+        return self.digest
+
+    @classmethod
+    def load(
+        cls, path: str | Path, expect_sha256: str | None = None, *, max_bytes: int = 2 * documents.MAX_BYTES
+    ) -> FamilyRelease:
+        """Read a release. Nothing in the file is run, whoever wrote it.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, is none, is too large, or is another one than ``expect_sha256`` says.
+        """
+        check.whole("max_bytes", max_bytes, 1, f"try {2 * documents.MAX_BYTES}")
+        with Path(path).open("rb") as file:
+            data = file.read(max_bytes + 1)
+        try:
+            found = cls._read(data, max_bytes)
+        except ValueError as error:
+            raise ValueError(
+                f"{str(path)!r} is not a release of two tables, or is damaged: {error}"
+            ) from None
+        if expect_sha256 is not None and str(expect_sha256).lower() not in (
+            found.digest,
+            hashlib.sha256(data).hexdigest(),
+        ):
+            raise ValueError(
+                f"{str(path)!r} is not the release that was expected: its sha256 is {found.digest}, and "
+                f"expect_sha256 is {expect_sha256!r:.99}. Ask for the file again, or for the digest"
+            )
+        return found
+
+    @classmethod
+    def _read(cls, data: bytes, max_bytes: int) -> FamilyRelease:
+        top = Placed(documents.read(data, max_bytes), "")
+        if not isinstance(top.value, dict) or top.value.get("format") != FORMAT:
+            raise ValueError(f"the entry 'format' must be {FORMAT!r}")
+        f = top.fields(("format", "link", "parents", "children"))
+        said = f["link"].fields(_LINK)
+        link = Link(
+            **{name: said[name].text(LONGEST_NAME) for name in _LINK if name != "most"},
+            most=said["most"].whole(1),
+        )
+        parents, children = (
+            Release.from_bytes(documents.write(f[name].value), max_bytes=max_bytes)
+            for name in ("parents", "children")
+        )
+        return cls(link=link, parents=parents, children=children)
+
+    def __str__(self) -> str:
+        return (
+            f"FamilyRelease of {self.link.parent!r} and {self.link.child!r}, sha256 {self.digest}\n"
+            f"{self.ledger.words.first}"
+        )
+
+    __repr__ = __str__
+
+
+_LINK = ("parent", "child", "primary_key", "foreign_key", "most")
+
+
+def joint_ledger(link: Link, parents: PrivacyLedger, children: PrivacyLedger) -> PrivacyLedger:
+    """One ledger of both tables: every loss is of the same family, so that they compose."""
+    joint = PrivacyLedger(delta=parents.delta, covers=COVERS, neighbours=link.family)
+    for table, ledger in ((link.parent, parents), (link.child, children)):
+        joint.charge(
+            *(
+                replace(
+                    entry,
+                    name=f"{table}: {entry.name}",
+                    scope=entry.scope if entry.scope == "everything" else f"{table}: {entry.scope}",
+                )
+                for entry in ledger.entries
+                if entry.losses or entry.name not in SAID
+            )
+        )
+    return joint
+
+
+def _distinct(keys: pd.Series) -> pd.Series:
+    """The keys; numbered where they are not distinct, as an id without a format may be."""
+    return keys if keys.is_unique else pd.Series(range(len(keys)), index=keys.index)

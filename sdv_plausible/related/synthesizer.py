@@ -1,0 +1,205 @@
+"""SDV's multi-table face: a parent's table and the table that hangs on it, under one total."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sdv_plausible.fit.budget import Budget, check_budget
+from sdv_plausible.fit.telling import Teller
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.related.families import brought_together
+from sdv_plausible.related.fitting import Told, fit_families, planned_ledger
+from sdv_plausible.related.links import read_link
+from sdv_plausible.related.release import FamilyRelease
+from sdv_plausible.table.columns.domain import MAX_BINS
+from sdv_plausible.table.declared.declarations import Types
+
+Tables = dict[str, pd.DataFrame]
+
+
+class PlausibleDeniabilityMultiTableSynthesizer:
+    """Families: rows of one table with the rows of another that hang on them, with SDV's fit and sample.
+
+    Parameters
+    ----------
+    metadata : sdv.metadata.Metadata
+        Two tables, and the relationship between them.
+    epsilon, delta : float
+        The total of the whole release: both tables, and what links them.
+    max_children : int
+        Children of one parent that are used, at most: a public number, >= 1. A parent with more counts as
+        if it had so many, chosen secretly; noise grows with it.
+    domain : mapping, optional
+        For each table what :class:`~sdv_plausible.PlausibleDeniabilitySynthesizer` takes as ``domain``. Value
+        sets that are not declared are learned under the budget.
+    types : {"declared", "detected"}
+        As there.
+    max_bins : int
+        As there.
+    locales : list of str
+        As there.
+    budget : Budget, optional
+        A total over several releases, from which every fit draws before it looks at a row.
+    random_state : int, optional
+        Reproducible runs for tests; the ledger then makes no privacy claim.
+
+    Notes
+    -----
+    One family is protected: a parent's row with all children's rows that name it. Of parents' rows with one
+    key one is used, chosen secretly; rows without a key, and children whose parent is not there, are not
+    used (docs/explanation/proofs/related_tables.md).
+
+    Examples
+    --------
+    >>> synth = PlausibleDeniabilityMultiTableSynthesizer(metadata, domain=domain)  # doctest: +SKIP
+    >>> synth.fit({"households": households, "persons": persons})                    # doctest: +SKIP
+    >>> synth.sample_scale(1.0)["persons"]                                           # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        metadata: Any,
+        locales: list[str] | str = ["en_US"],  # noqa: B006  SDV's own default, never changed
+        epsilon: float = 1.0,
+        delta: float = 1e-9,
+        max_children: int = 8,
+        domain: Mapping[str, Any] | None = None,
+        types: Types = "declared",
+        max_bins: int = MAX_BINS,
+        budget: Budget | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        link, parents, specs = read_link(metadata, max_children)
+        check_budget(budget)
+        if not isinstance(domain, (Mapping, type(None))) or (
+            domain and {*domain} - {link.parent, link.child}
+        ):
+            raise check.Refused(
+                "domain", domain, f"must be a mapping of {link.parent!r} and {link.child!r} to declarations"
+            )
+        if types == "voted":
+            raise check.Refused.saying(
+                "types", 'types ("voted"): related tables take types that are declared in the metadata alone'
+            )
+        self.metadata, self.budget = metadata, budget
+        self._told = Told(
+            link=link, parents=parents, children=specs, epsilon=epsilon, delta=delta,
+            domain=dict(domain or {}), types=types, max_bins=max_bins, locales=locales,
+            random_state=random_state,
+        )  # fmt: skip
+        self._release: FamilyRelease | None = None
+        self.plan()  # complains now rather than at fit
+
+    def plan(self) -> PrivacyLedger:
+        """Say what a release would cost, before any row is looked at."""
+        return planned_ledger(self._told)
+
+    def fit(self, data: Mapping[str, pd.DataFrame]) -> None:
+        """Fit both tables; if it fails, an earlier fit stays as it was.
+
+        Parameters
+        ----------
+        data : {table: DataFrame}
+            The real rows.
+
+        Raises
+        ------
+        ValueError
+            If a table or a column of the metadata is not there.
+        """
+        told, link = self._told, self._told.link
+        parents, children = self._tables(data)
+        planned = self.plan()
+        if self.budget is not None:
+            what = f"{link.parent} and {link.child}, epsilon {rounded_up(told.epsilon)}"
+            self.budget.draw(planned, what)
+        seed = told.random_state
+        coins = Coins.from_os_entropy() if seed is None else Coins.from_seed(seed)
+        families = brought_together(parents, children, link, coins.spawn("families"))
+        teller = Teller(lambda *_: [])
+        release = fit_families(told, families, coins, teller)
+        self._release = release
+        teller.warn()
+
+    def _tables(self, data: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Both tables with the metadata's columns: refused by names alone."""
+        told = self._told
+        wanted = {told.link.parent: told.parents, told.link.child: told.children}
+        if not isinstance(data, Mapping) or {*data} != {*wanted}:
+            names = sorted(map(str, data)) if isinstance(data, Mapping) else type(data).__name__
+            raise check.Refused.saying(
+                "data", f"data ({names}) must be a dict of the tables {sorted(wanted)}"
+            )
+        found = []
+        for name, columns in wanted.items():
+            if not isinstance(data[name], pd.DataFrame):
+                raise check.Refused.saying("data", f"data: table {name!r} must be a DataFrame")
+            if {*map(str, data[name].columns)} != {*columns} or data[name].columns.has_duplicates:
+                raise check.Refused.saying(
+                    "data",
+                    f"data: columns of table {name!r} ({sorted(map(str, data[name].columns))}) must be the "
+                    f"metadata's ({sorted(columns)}), each once",
+                )
+            found.append(data[name].set_axis(data[name].columns.astype(str), axis=1)[list(columns)])
+        return found[0], found[1]
+
+    def sample(
+        self, num_rows: int, main_table_name: str | None = None, *, random_state: int | None = None
+    ) -> Tables:
+        """Draw families.
+
+        Parameters
+        ----------
+        num_rows : int
+            Rows of ``main_table_name``: of the parents' table exactly, of the children's about.
+        main_table_name : str, optional
+            By default the parents' table.
+        random_state : int, optional
+            The same families again; by default fresh ones.
+        """
+        release, link = self.release(), self._told.link
+        named = link.parent if main_table_name is None else main_table_name
+        check.one_of("main_table_name", named, (link.parent, link.child))
+        number = check.whole("num_rows", num_rows, 0, "try 1000")
+        if named == link.child:
+            number = round(number / max(release.children_each(), 1e-3))
+        return release.sample(number, random_state=random_state)
+
+    def sample_scale(self, scale: float = 1.0, *, random_state: int | None = None) -> Tables:
+        """Draw ``scale`` times as many families as the noisy number of parents, which was paid for."""
+        check.positive("scale", scale, "try 1.0")
+        release = self.release()
+        return release.sample(round(scale * release.number_of_parents()), random_state=random_state)
+
+    def privacy_ledger(self) -> PrivacyLedger:
+        """What the release cost; before a fit, that nothing was charged."""
+        if self._release is None:
+            return PrivacyLedger(delta=self._told.delta, neighbours=self._told.link.family)
+        return self._release.ledger
+
+    def release(self) -> FamilyRelease:
+        """What the fit releases: it samples and is saved without SDV, and holds no row.
+
+        Raises
+        ------
+        ValueError
+            If nothing was fitted.
+        """
+        if self._release is None:
+            raise ValueError("there is nothing to release yet: fit first")
+        return self._release
+
+    def save(self, filepath: str | Path) -> str:
+        """Write the release and return its digest; :meth:`FamilyRelease.load` reads it."""
+        return self.release().save(filepath)
+
+    def get_metadata(self) -> Any:
+        """The metadata as given."""
+        return self.metadata
