@@ -27,6 +27,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.related.families import Families, FamilyRows
 from sdv_plausible.related.links import Link, Specs
 from sdv_plausible.related.release import FamilyRelease, joint_ledger
+from sdv_plausible.related.roles import Role
 from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.settings import said, versions_of
@@ -75,6 +76,7 @@ class Told:
     max_bins: int = MAX_BINS
     locales: Any = ("en_US",)
     random_state: int | None = None
+    roles: tuple[Role, ...] = ()
 
     def shares(self) -> tuple[float, float]:
         """Epsilons of parents and children whose total is that of both."""
@@ -207,7 +209,7 @@ def fit_families(told: Told, families: Families, coins: Coins, teller: Teller) -
     parents = told.of_parents().run(families.parents, coins.spawn("parents"), teller)
     of_children = told.of_children(parents.domain, simulated_parents(link, parents))
     children = of_children.run(families.children, coins.spawn("children"), teller, families.siblings)
-    return FamilyRelease(link=link, parents=parents, children=children)
+    return FamilyRelease(link=link, parents=parents, children=children, roles=told.roles)
 
 
 def simulated_parents(link: Link, parents: Release) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.related.links import Link
+from sdv_plausible.related.roles import OFTEN, Role, Roles
 from sdv_plausible.release.file import documents
 from sdv_plausible.release.file.invented import invent
 from sdv_plausible.release.file.parts import Placed
@@ -28,6 +29,8 @@ from sdv_plausible.table.columns.output_types import usual_types
 from sdv_plausible.utils.whole_files import write_whole
 
 FORMAT = "sdv-plausible-families/1"
+ATTEMPTS = 30  # to draw a child that has no role of another one
+MOST_ROLES = 1000
 SWEEPS = 5  # in which the first two children of a family are drawn in turn, each given the other
 COVERS = "both tables and what links them, any number of rows, and the saved release"
 
@@ -45,11 +48,14 @@ class FamilyRelease:
     children : Release
         Of a table with a line for each child: its columns, its parent's, and those of a sibling. Its model
         draws a child's columns when the others are there; on its own it makes no table.
+    roles : tuple of Role
+        What only one child of a family is.
     """
 
     link: Link
     parents: Release
     children: Release
+    roles: tuple[Role, ...] = ()
 
     def __post_init__(self) -> None:
         link, names = self.link, self.children.domain.names
@@ -143,20 +149,20 @@ class FamilyRelease:
         codes = np.zeros((len(whose), len(domain)), dtype=np.int32, order="F")
         for place, name in enumerate(names):
             codes[:, domain.names.index(link.of_parent(name))] = of_parents[whose, place]
+        roles = Roles(self.roles, domain)
         alone, several = starts[sizes == 1], starts[sizes > 1]
-        self._draw(codes, alone, None, coins.spawn("alone"))
+        self._draw(codes, alone, None, roles, coins.spawn("alone"), first=True)
         if len(several):
-            codes[several + 1] = codes[several]
             self._start(codes, several + 1, coins.spawn("start"))
-            self._draw(codes, several, several + 1, coins.spawn("first"))
+            self._draw(codes, several, several + 1, roles, coins.spawn("first"), first=True)
             for sweep in range(SWEEPS):
-                self._draw(codes, several + 1, several, coins.spawn("second", sweep))
-                self._draw(codes, several, several + 1, coins.spawn("again", sweep))
+                self._draw(codes, several + 1, several, roles, coins.spawn("second", sweep))
+                self._draw(codes, several, several + 1, roles, coins.spawn("again", sweep), first=True)
         for number in range(2, int(sizes.max(initial=0))):
             at = starts[sizes > number]
             drawn = coins.spawn("sibling", number)
             other = at + np.minimum((drawn.uniform(len(at)) * number).astype(int), number - 1)
-            self._draw(codes, at + number, other, drawn)
+            self._draw(codes, at + number, other, roles, drawn, before=number)
         return codes
 
     def _start(self, codes: np.ndarray, at: np.ndarray, coins: Coins) -> None:
@@ -169,8 +175,14 @@ class FamilyRelease:
                 drawn = table.draw(rows, coins)
                 codes[at, names.index(own)] = np.minimum(drawn, self.children.domain[own].cardinality - 1)
 
-    def _draw(self, codes: np.ndarray, at: np.ndarray, other: np.ndarray | None, coins: Coins) -> None:
-        """Draw children's own columns given their parents' and another child's; None: they are alone."""
+    def _draw(
+        self, codes: np.ndarray, at: np.ndarray, other: np.ndarray | None, roles: Roles, coins: Coins,
+        *, first: bool = False, before: int = 1,
+    ) -> None:  # fmt: skip
+        """Draw children's own columns given their parents' and another child's; None: they are alone.
+
+        Of roles those are taken that the other one has, or the ``before`` children before each.
+        """
         domain = self.children.domain
         rows = np.asfortranarray(codes[at])
         for j, name in enumerate(domain.names):
@@ -178,7 +190,24 @@ class FamilyRelease:
             if name == self.link.of_sibling(own):
                 missing = domain[name].missing_code
                 rows[:, j] = missing if other is None else codes[other, domain.names.index(own)]
-        codes[at] = self.children.model.complete(rows, self._kept, coins)
+        drawn = self.children.model.complete(rows, self._kept, coins)
+        if roles:
+            taken = np.zeros((len(at), len(self.roles)), dtype=bool)
+            for one in (
+                [] if other is None else [other] if before == 1 else [at - i for i in range(1, before + 1)]
+            ):
+                taken |= roles.held(codes[one])
+            for attempt in range(ATTEMPTS):
+                wrong = np.flatnonzero(roles.wrong(drawn, taken, first=first))
+                if not len(wrong):
+                    break
+                again = np.asfortranarray(drawn[wrong])
+                drawn[wrong] = self.children.model.complete(again, self._kept, coins.spawn("again", attempt))
+            wrong = np.flatnonzero(roles.wrong(drawn, taken, first=first))
+            rest = drawn[wrong]
+            roles.forced(rest, taken[wrong], coins.spawn("forced").uniform(len(wrong)), first=first)
+            drawn[wrong] = rest
+        codes[at] = drawn
 
     def _decoded(self, codes: np.ndarray, keys: pd.Series, coins: Coins) -> pd.DataFrame:
         own = Domain(tuple(attribute for j, attribute in enumerate(self.children.domain) if j in self._own))
@@ -208,6 +237,7 @@ class FamilyRelease:
             "link": link,
             "parents": self.parents._document(),
             "children": self.children._document(),
+            "roles": [{"column": r.column, "code": r.code, "often": r.often} for r in self.roles],
         }
         return documents.write(document, readable=readable)
 
@@ -256,7 +286,7 @@ class FamilyRelease:
         top = Placed(documents.read(data, max_bytes), "")
         if not isinstance(top.value, dict) or top.value.get("format") != FORMAT:
             raise ValueError(f"the entry 'format' must be {FORMAT!r}")
-        f = top.fields(("format", "link", "parents", "children"))
+        f = top.fields(("format", "link", "parents", "children", "roles"))
         said = f["link"].fields(_LINK)
         link = Link(
             **{name: said[name].text(LONGEST_NAME) for name in _LINK if name != "most"},
@@ -266,7 +296,9 @@ class FamilyRelease:
             Release.from_bytes(documents.write(f[name].value), max_bytes=max_bytes)
             for name in ("parents", "children")
         )
-        return cls(link=link, parents=parents, children=children)
+        return cls(
+            link=link, parents=parents, children=children, roles=_read_roles(f["roles"], children.domain)
+        )
 
     def __str__(self) -> str:
         return (
@@ -278,6 +310,16 @@ class FamilyRelease:
 
 
 _LINK = ("parent", "child", "primary_key", "foreign_key", "most")
+
+
+def _read_roles(part: Placed, domain: Domain) -> tuple[Role, ...]:
+    found = []
+    for item in part.items(MOST_ROLES):
+        said = item.fields(("column", "code", "often"))
+        column = said["column"].choice(domain.names)
+        code = said["code"].whole(0, domain[column].cardinality - 1)
+        found.append(Role(column=column, code=code, often=said["often"].choice(OFTEN)))
+    return tuple(found)
 
 
 def joint_ledger(link: Link, parents: PrivacyLedger, children: PrivacyLedger) -> PrivacyLedger:
