@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,23 +15,21 @@ from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.related.drawing import Drawing
 from sdv_plausible.related.links import Link
-from sdv_plausible.related.roles import OFTEN, Role, Roles
+from sdv_plausible.related.roles import OFTEN, Role
 from sdv_plausible.release.file import documents
 from sdv_plausible.release.file.invented import invent
 from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.schema import as_stored
 from sdv_plausible.table.cells.forms import LONGEST_NAME
-from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.columns.output_types import usual_types
 from sdv_plausible.utils.whole_files import write_whole
 
 FORMAT = "sdv-plausible-families/1"
-ATTEMPTS = 30  # to draw a child that has no role of another one
 MOST_ROLES = 1000
-SWEEPS = 5  # in which the first two children of a family are drawn in turn, each given the other
 COVERS = "both tables and what links them, any number of rows, and the saved release"
 
 
@@ -58,14 +56,16 @@ class FamilyRelease:
     roles: tuple[Role, ...] = ()
 
     def __post_init__(self) -> None:
-        link, names = self.link, self.children.domain.names
-        lacking = {link.of_parent(name) for name in self.parents.domain.names} - {*names}
-        if link.count not in self.parents.domain or lacking:
-            raise ValueError("parents and children must be of one fit: columns of the parents are not beside")
-        if not isinstance(self.children.model, BayesianNetwork) or {*self._order[: self._kept]} != {
-            *self._context
-        }:
-            raise ValueError("the children's model must draw their columns after those of parent and sibling")
+        if self.link.count not in self.parents.domain:
+            raise ValueError(f"parents must have the column {self.link.count!r}: give the release of one fit")
+        assert self._drawing is not None  # it complains of what is not of one fit
+
+    @cached_property
+    def _drawing(self) -> Drawing:
+        model, domain, names = self.children.model, self.children.domain, self.parents.domain.names
+        if not isinstance(model, BayesianNetwork):
+            raise ValueError("the children's model must be a Bayesian network, which draws them given others")
+        return Drawing(model=model, domain=domain, parents=names, link=self.link, roles=self.roles)
 
     # --- what it cost -----------------------------------------------------------------------------
 
@@ -76,27 +76,6 @@ class FamilyRelease:
 
     # --- rows -------------------------------------------------------------------------------------
 
-    @property
-    def _context(self) -> list[int]:
-        """Columns beside a child's own, by number."""
-        own = {*self._own}
-        return [j for j in range(len(self.children.domain)) if j not in own]
-
-    @property
-    def _own(self) -> list[int]:
-        """A child's own columns, by number."""
-        beside = {self.link.of_parent(column.name) for column in self.parents.schema.columns}
-        beside |= {self.link.of_sibling(column.name) for column in self.children.schema.columns}
-        return [j for j, name in enumerate(self.children.domain.names) if name not in beside]
-
-    @property
-    def _order(self) -> Sequence[int]:
-        return self.children.model.order
-
-    @property
-    def _kept(self) -> int:
-        return len(self._context)
-
     def number_of_parents(self) -> int:
         """Noisy number of the parents' rows, which was paid for."""
         return self.parents.answers.number_of_rows()
@@ -105,7 +84,8 @@ class FamilyRelease:
         """Children of a parent on average, of the noisy counts."""
         counted = self.parents.margins(self.link.count)
         weight = counted["estimate"].clip(lower=0).to_numpy(dtype=float)
-        return float((counted[self.link.count].to_numpy(dtype=float) * weight).sum() / max(weight.sum(), 1.0))
+        children = counted.index.to_numpy(dtype=float)
+        return float((children * weight).sum() / max(weight.sum(), 1.0))
 
     def sample(
         self, num_parents: int | None = None, *, random_state: int | None = None
@@ -132,99 +112,28 @@ class FamilyRelease:
         )
         drawn[self.link.primary_key] = _distinct(drawn[self.link.primary_key])
         sizes = drawn[self.link.count].to_numpy(dtype=np.int64)
-        codes = self._children(drawn, sizes, coins.spawn("children"))
-        whose = np.repeat(np.arange(len(drawn)), sizes)
-        keys = drawn[self.link.primary_key].iloc[whose].reset_index(drop=True)
-        children = self._decoded(codes, keys, coins.spawn("cells"))
+        table = self._drawing.children(drawn, sizes, coins.spawn("children"))
+        keys = (
+            drawn[self.link.primary_key].iloc[np.repeat(np.arange(len(drawn)), sizes)].reset_index(drop=True)
+        )
+        children = self._whole(table, keys, coins.spawn("invented"))
         return {self.link.parent: drawn.drop(columns=self.link.count), self.link.child: children}
 
-    def _children(self, parents: pd.DataFrame, sizes: np.ndarray, coins: Coins) -> np.ndarray:
-        """Codes of all children with what is beside them, family by family."""
-        domain, link = self.children.domain, self.link
-        names = list(self.parents.domain.names)
-        sub = Domain(tuple(replace(domain[link.of_parent(name)], name=name) for name in names))
-        of_parents = Codec(sub).encode(parents, coins.spawn("parents"))
-        starts = np.cumsum(sizes) - sizes
-        whose = np.repeat(np.arange(len(sizes)), sizes)
-        codes = np.zeros((len(whose), len(domain)), dtype=np.int32, order="F")
-        for place, name in enumerate(names):
-            codes[:, domain.names.index(link.of_parent(name))] = of_parents[whose, place]
-        roles = Roles(self.roles, domain)
-        alone, several = starts[sizes == 1], starts[sizes > 1]
-        self._draw(codes, alone, None, roles, coins.spawn("alone"), first=True)
-        if len(several):
-            self._start(codes, several + 1, coins.spawn("start"))
-            self._draw(codes, several, several + 1, roles, coins.spawn("first"), first=True)
-            for sweep in range(SWEEPS):
-                self._draw(codes, several + 1, several, roles, coins.spawn("second", sweep))
-                self._draw(codes, several, several + 1, roles, coins.spawn("again", sweep), first=True)
-        for number in range(2, int(sizes.max(initial=0))):
-            at = starts[sizes > number]
-            drawn = coins.spawn("sibling", number)
-            other = at + np.minimum((drawn.uniform(len(at)) * number).astype(int), number - 1)
-            self._draw(codes, at + number, other, roles, drawn, before=number)
-        return codes
-
-    def _start(self, codes: np.ndarray, at: np.ndarray, coins: Coins) -> None:
-        """Put columns of a child where one is needed to begin with: each by itself, as siblings' are."""
-        assert isinstance(self.children.model, BayesianNetwork)
-        rows, names = codes[at], self.children.domain.names
-        for table in self.children.model.tables[: self._kept]:
-            own = names[table.child].removeprefix(self.link.of_sibling(""))
-            if names[table.child] == self.link.of_sibling(own):
-                drawn = table.draw(rows, coins)
-                codes[at, names.index(own)] = np.minimum(drawn, self.children.domain[own].cardinality - 1)
-
-    def _draw(
-        self, codes: np.ndarray, at: np.ndarray, other: np.ndarray | None, roles: Roles, coins: Coins,
-        *, first: bool = False, before: int = 1,
-    ) -> None:  # fmt: skip
-        """Draw children's own columns given their parents' and another child's; None: they are alone.
-
-        Of roles those are taken that the other one has, or the ``before`` children before each.
-        """
-        domain = self.children.domain
-        rows = np.asfortranarray(codes[at])
-        for j, name in enumerate(domain.names):
-            own = name.removeprefix(self.link.of_sibling(""))
-            if name == self.link.of_sibling(own):
-                missing = domain[name].missing_code
-                rows[:, j] = missing if other is None else codes[other, domain.names.index(own)]
-        drawn = self.children.model.complete(rows, self._kept, coins)
-        if roles:
-            taken = np.zeros((len(at), len(self.roles)), dtype=bool)
-            for one in (
-                [] if other is None else [other] if before == 1 else [at - i for i in range(1, before + 1)]
-            ):
-                taken |= roles.held(codes[one])
-            for attempt in range(ATTEMPTS):
-                wrong = np.flatnonzero(roles.wrong(drawn, taken, first=first))
-                if not len(wrong):
-                    break
-                again = np.asfortranarray(drawn[wrong])
-                drawn[wrong] = self.children.model.complete(again, self._kept, coins.spawn("again", attempt))
-            wrong = np.flatnonzero(roles.wrong(drawn, taken, first=first))
-            rest = drawn[wrong]
-            roles.forced(rest, taken[wrong], coins.spawn("forced").uniform(len(wrong)), first=first)
-            drawn[wrong] = rest
-        codes[at] = drawn
-
-    def _decoded(self, codes: np.ndarray, keys: pd.Series, coins: Coins) -> pd.DataFrame:
-        own = Domain(tuple(attribute for j, attribute in enumerate(self.children.domain) if j in self._own))
-        table = Codec(own).decode(codes[:, self._own], coins.spawn("inside the bins"))
+    def _whole(self, table: pd.DataFrame, keys: pd.Series[Any], coins: Coins) -> pd.DataFrame:
+        """The children's table: modelled columns, their parents' keys, and what is made up."""
         columns, schema = {}, self.children.schema
-        beside = {self.link.of_parent(column.name) for column in self.parents.schema.columns}
-        beside |= {self.link.of_sibling(column.name) for column in schema.columns}
+        beside = {*self.children.domain.names} - {*table}
         for column in schema.columns:
-            if column.name in own:
+            if column.name in table:
                 columns[column.name] = as_stored(table[column.name], column.dtype)
             elif column.name == self.link.foreign_key:
                 columns[column.name] = keys
             elif column.name not in beside:
                 columns[column.name] = invent(
-                    column, len(codes), coins.spawn("invented", column.name),
-                    is_key=column.name in schema.keys, locales=self.children.settings["locales"],
+                    column, len(table), coins.spawn(column.name), is_key=column.name in schema.keys,
+                    locales=self.children.settings["locales"],
                 )  # fmt: skip
+        own = Domain(tuple(self.children.domain[str(name)] for name in table))
         return usual_types(pd.DataFrame(columns), own)
 
     # --- as a file --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What only one child of a family is, such as its head: declared, known without the rows, and exact in samples."""
+"""What only one child of a family is, such as its head: declared without the rows, exact in samples."""
 
 from __future__ import annotations
 
