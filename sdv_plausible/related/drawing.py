@@ -68,6 +68,11 @@ class Drawing:
         return [j for j in range(len(self.domain)) if j not in beside]
 
     @property
+    def columns(self) -> list[str]:
+        """A child's own columns."""
+        return [self.domain.names[j] for j in self.own]
+
+    @property
     def _kept(self) -> int:
         return len(self.domain) - len(self.own)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,14 +20,19 @@ from sdv_plausible.related.drawing import Drawing
 from sdv_plausible.related.links import Link
 from sdv_plausible.related.roles import OFTEN, Role
 from sdv_plausible.release.file import documents
+from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.invented import invent
 from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.release.file.schema import as_stored
+from sdv_plausible.release.file.schema import TableSchema, as_stored
+from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.columns.output_types import usual_types
 from sdv_plausible.utils.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from sdv_plausible.release.papers.privacy_card import PrivacyCard
 
 FORMAT = "sdv-plausible-families/1"
 MOST_ROLES = 1000
@@ -113,9 +119,7 @@ class FamilyRelease:
         drawn[self.link.primary_key] = _distinct(drawn[self.link.primary_key])
         sizes = drawn[self.link.count].to_numpy(dtype=np.int64)
         table = self._drawing.children(drawn, sizes, coins.spawn("children"))
-        keys = (
-            drawn[self.link.primary_key].iloc[np.repeat(np.arange(len(drawn)), sizes)].reset_index(drop=True)
-        )
+        keys = drawn[self.link.primary_key].loc[drawn.index.repeat(sizes)].reset_index(drop=True)
         children = self._whole(table, keys, coins.spawn("invented"))
         return {self.link.parent: drawn.drop(columns=self.link.count), self.link.child: children}
 
@@ -135,6 +139,20 @@ class FamilyRelease:
                 )  # fmt: skip
         own = Domain(tuple(self.children.domain[str(name)] for name in table))
         return usual_types(pd.DataFrame(columns), own)
+
+    def card(self, *, budget: Any = None, **known: str) -> PrivacyCard:
+        """Make the page on this release that a data-protection officer files: of both tables, one total.
+
+        Parameters
+        ----------
+        budget : Budget, optional
+            What the fit drew from: its sentence covers all releases of these people.
+        **known
+            What only a person knows, as for :meth:`~sdv_plausible.Release.card`.
+        """
+        from sdv_plausible.release.papers.card_lines import card_of
+
+        return card_of(_Described.of(self), budget=budget, known=known)
 
     # --- as a file --------------------------------------------------------------------------------
 
@@ -216,6 +234,42 @@ class FamilyRelease:
         )
 
     __repr__ = __str__
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Described:
+    """Both tables as a card reads one."""
+
+    ledger: PrivacyLedger
+    schema: TableSchema
+    domain: Domain
+    settings: Mapping[str, Any]
+    answers: Answers
+    versions: Mapping[str, str]
+    digest: str
+    rules: FittedRules
+
+    @classmethod
+    def of(cls, release: FamilyRelease) -> _Described:
+        parents, children = release.parents, release.children
+        beside = {*children.domain.names} - {*release._drawing.columns}
+        tables = (
+            (
+                release.link.parent,
+                parents,
+                [c for c in parents.schema.columns if c.name != release.link.count],
+            ),
+            (release.link.child, children, [c for c in children.schema.columns if c.name not in beside]),
+        )
+        columns = [replace(c, name=f"{name}.{c.name}") for name, _, of in tables for c in of]
+        domain = {f"{name}.{a.name}": a for name, one, _ in tables for a in one.domain}
+        return cls(
+            ledger=release.ledger,
+            schema=TableSchema(table=" and ".join(name for name, _, _ in tables), columns=tuple(columns)),
+            domain=Domain(tuple(replace(domain[c.name], name=c.name) for c in columns if c.name in domain)),
+            settings=parents.settings, answers=parents.answers, versions=parents.versions,
+            digest=release.digest, rules=FittedRules(),
+        )  # fmt: skip
 
 
 _LINK = ("parent", "child", "primary_key", "foreign_key", "most")
