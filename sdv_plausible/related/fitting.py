@@ -31,6 +31,7 @@ from sdv_plausible.related.roles import Role
 from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.settings import said, versions_of
+from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute, Domain
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import Types, given_file
@@ -114,11 +115,19 @@ class Told:
             person=Person(link.foreign_key, link.most), kind=ChildFit, parents=beside, siblings=siblings,
         )  # fmt: skip
 
+    def column_types(self) -> dict[str, dict[str, ColumnType]]:
+        """What each column is, of the parents' table and of the children's."""
+        tables = (
+            (self.link.parent, self.parents, None),
+            (self.link.child, self.children, self.link.foreign_key),
+        )
+        return {
+            name: column_types(self.domain.get(name), {"columns": specs}, key) for name, specs, key in tables
+        }
+
     def of_children_alone(self) -> list[str]:
         """The children's columns that are modelled."""
-        types = column_types(
-            self.domain.get(self.link.child), {"columns": self.children}, self.link.foreign_key
-        )
+        types = self.column_types()[self.link.child]
         return [name for name, kind in types.items() if kind.is_modelled]
 
 

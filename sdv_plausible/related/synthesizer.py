@@ -20,6 +20,7 @@ from sdv_plausible.related.fitting import Told, fit_families, planned_ledger
 from sdv_plausible.related.links import read_link
 from sdv_plausible.related.release import FamilyRelease
 from sdv_plausible.related.roles import Often, read_roles
+from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.declarations import Types
 
@@ -105,6 +106,10 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         known = {name: specified.known(name) for name in self._told.of_children_alone()}
         self._told = replace(self._told, roles=read_roles(roles, known))
         self.plan()  # complains now rather than at fit
+
+    def column_types(self) -> dict[str, dict[str, ColumnType]]:
+        """What each column is, of the parents' table and of the children's: how files are read."""
+        return self._told.column_types()
 
     def plan(self) -> PrivacyLedger:
         """Say what a release would cost, before any row is looked at."""

@@ -302,7 +302,7 @@ def opened(path: Path, document: Any) -> object:
 TOLD = {  # what each command is told besides, in a folder with people.csv, domain.json and people.release
     "declare": "people.csv -o d.json", "check": "people.csv --domain domain.json", "plan": "--domain domain.json",
     "synthesize": "people.csv -o s.csv --domain domain.json", "fit": "people.csv -o f.release --domain domain.json",
-    "sample": "people.release -o r.csv -n 9", "report": "people.csv people.csv -o r.html --domain domain.json",
+    "families": "homes.csv people.csv --metadata both.json -o f.release", "sample": "people.release -o r.csv -n 9", "report": "people.csv people.csv -o r.html --domain domain.json",
     "describe": "people.csv -o d.json --domain domain.json", "generate": "people.release -o r.csv -n 9",
     "inspect": "people.csv people.csv -o i.html --domain domain.json", "card": "people.release -o c.html",
     "audit": "people.csv -o audit --domain domain.json --seconds 0", "registry": "people.release -o r.yaml",
