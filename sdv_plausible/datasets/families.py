@@ -56,8 +56,8 @@ def families_like(num_households: int = 5_000, random_state: int | None = 0) -> 
     -----
     Links within a household: couples are of about one age, mostly of two sexes, and often of one education; a
     second child is about three years younger than the first; people who share are of one age. Between a
-    household and its people: owners are older, families have more rooms, income grows with the head's education
-    and with the people who work, and the north has more degrees and fewer owners.
+    household and its people: owners are older, families have more rooms, income grows with the head's
+    education and with the people who work, and the north has more degrees and fewer owners.
 
     Examples
     --------
