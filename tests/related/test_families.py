@@ -75,7 +75,7 @@ def complaints(parents: tuple[Any, ...], children: tuple[Any, ...], most: int, f
         told.append("the row of the parent that is used")
     of, other = people["of"].to_numpy(), found.siblings
     own = np.arange(len(people))
-    has = np.array([sizes[key] > 1 for key in of], dtype=bool)
+    has = np.array([sizes.get(key, 0) > 1 for key in of], dtype=bool)
     if (has != (other >= 0)).any() or (other[has] == own[has]).any() or (of[other[has]] != of[has]).any():
         told.append("one other child of the same parent")
     return told
