@@ -105,8 +105,7 @@ class Fit:
     said: Mapping[str, Any] = field(default_factory=dict)  # settings, as a release file will have them
     earlier: Earlier = field(default_factory=Earlier)  # what the domain cost when it was learned
     name: str = "table"  # the table in words, for a budget
-    # Whether the columns are those declared; SDV's constraints and transformers change them first
-    as_declared: bool = True
+    as_declared: bool = True  # whether columns are those declared: constraints and transformers change them
     rounding: bool = True  # whether numbers keep to the digits of the domain
     public: pd.DataFrame | None = None  # a published table that the model starts from
     envelope: LedgerEntry | None = None  # after a vote: what stood for every outcome of it
@@ -257,8 +256,7 @@ class Fit:
                     raise Refused.saying("types", f"types: the vote may end the claim. {outcome.sentence()}")
         what = f"{self.name}, epsilon {rounded_up(self.settings.epsilon)}"
         charge = draw_all(ledger, planned, budget, what, self.earlier.not_in)
-        if watch is not None:
-            ledger.after_charge = watch
+        ledger.after_charge = watch
         return Opened(ledger=ledger, charge=charge)
 
     @np.errstate(over="ignore")  # one number beyond all doubles is no matter of a warning
@@ -312,27 +310,26 @@ class Fit:
         return (found := told.found(asked, self.settings)), of_vote(found, answers.answers, told.spelling)
 
     def _beside(self, domain: Domain) -> Domain:
-        """The domain with columns whose value sets are those of others: ``related/fitting.py`` has some."""
+        """The domain with columns that cost nothing more: ``related/fitting.py`` has some."""
         return domain
 
     def _learned(self, rows: Rows, opened: Opened, coins: Coins, teller: Teller) -> Found:
         """Learn domain and model, of columns whose types are known, and put the test in front."""
-        ledger, transcript = opened.ledger, Transcript()
-        folded = rows.folded(list(self.specs))
+        ledger, transcript, folded = opened.ledger, Transcript(), rows.folded(list(self.specs))
         private = self._private(self.settings, self._envelope(self.settings))
         domain = build_domain(
             folded, self.declared, self.specs, self.told.max_bins, private, ledger, coins.spawn("domain"),
             transcript, rows.columns(list(self.specs)),
         )  # fmt: skip
-        if not self.rounding:
-            domain = domain.without_rounding()
+        domain = domain if self.rounding else domain.without_rounding()
         rules = self.rules.fitted(domain, rows.schema())
-        domain = self._beside(replace(domain, possible={}))
+        domain = replace(domain, possible={})
         if self.rules:
             from sdv_plausible.rules.zeros import possible_pairs  # which knows every kind of rule
 
             domain = replace(domain, possible=possible_pairs(self.rules, domain))
         ledger.charge(*domain_entries(domain, self.declared), *rule_entries(self.rules), *self.side)
+        domain = self._beside(domain)
         codes = rows.coded(domain, coins.spawn("cells outside the domain"))
         if (learner := self.learner) and self.public is not None:
             learner = with_public(learner, self.public, domain, self.rules)

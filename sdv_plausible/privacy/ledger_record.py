@@ -159,8 +159,8 @@ class LedgerRecord:
 
     @property
     def of_people(self) -> bool:
-        """Whether the unit is a person rather than a row."""
-        return self.unit.startswith("one person")
+        """Whether the unit is a person, or a family, rather than a row."""
+        return not self.unit.startswith("one row")
 
 
 def _agrees(record: LedgerRecord) -> bool:

@@ -107,6 +107,13 @@ class Neighbours:
         return f"one person ({self._rows})" if self.of_people else "one row"
 
     @property
+    def protected(self) -> str:
+        """What is protected, in a card's words."""
+        if self.person is None:
+            return f"any {self.unit}"
+        return f"all rows of any one person, as {self.person} tells them apart; at most {self.rows} are used"
+
+    @property
     def question(self) -> str:
         """What an attacker may want to know, after "whether"."""
         return f"{self.unit} is this one or another" if self.replace else f"{self.unit} is in the data"

@@ -85,7 +85,7 @@ class FamilyRows(TableRows):
     def coded(self, domain: Domain, coins: Coins) -> CodeArray:
         """Codes of all rows."""
         own = Domain(tuple(attribute for attribute in domain if attribute.name not in self._copies))
-        codes = Codec(own).encode(self.folded(own.names), coins)
+        codes = Codec(own).encode(self._table[list(own.names)], coins)
         found = np.empty((len(codes), len(domain)), dtype=codes.dtype, order="F")
         alone = self._beside < 0
         for j, attribute in enumerate(domain):

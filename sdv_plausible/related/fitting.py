@@ -27,6 +27,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.related.families import Families, FamilyRows
 from sdv_plausible.related.links import Link, Specs
 from sdv_plausible.related.release import FamilyRelease, joint_ledger
+from sdv_plausible.related.roles import Role
 from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.settings import said, versions_of
@@ -34,7 +35,6 @@ from sdv_plausible.table.columns.domain import MAX_BINS, Attribute, Domain
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import Types, given_file
 from sdv_plausible.table.declared.domain_file import DomainFile
-from sdv_plausible.table.declared.words import sdtype_of
 from sdv_plausible.table.persons import person_entry
 
 PARENT_SHARE = 0.15  # of the squared noise parameter, for the parents' table
@@ -44,13 +44,14 @@ LESS = 1 - 1e-6  # of the noise parameter: so that a total that is computed othe
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChildFit(Fit):
-    """A fit of children beside their parents: value sets of siblings are those of the children."""
+    """A fit of children, beside which columns of parents and siblings stand: known, and paid for."""
 
+    parents: tuple[Attribute, ...] = ()
     siblings: Mapping[str, str] = field(default_factory=dict)
 
     def _beside(self, domain: Domain) -> Domain:
-        copies = (replace(domain[own], name=name) for name, own in self.siblings.items())
-        return replace(domain, attributes=(*domain.attributes, *map(_with_missing, copies)))
+        copies = (_with_missing(replace(domain[own], name=name)) for name, own in self.siblings.items())
+        return replace(domain, attributes=(*domain.attributes, *self.parents, *copies))
 
 
 def _with_missing(attribute: Attribute) -> Attribute:
@@ -75,6 +76,7 @@ class Told:
     max_bins: int = MAX_BINS
     locales: Any = ("en_US",)
     random_state: int | None = None
+    roles: tuple[Role, ...] = ()
 
     def shares(self) -> tuple[float, float]:
         """Epsilons of parents and children whose total is that of both."""
@@ -101,27 +103,15 @@ class Told:
     def of_children(self, parents: Domain | None, simulated: pd.DataFrame | None = None) -> TableFit:
         """The fit of the children beside their parents; None: of those nothing is known yet."""
         link = self.link
-        shown = {} if parents is None else {a.name: a for a in parents}
-        if parents is None:
-            planned = [n for n in [*self.parents, link.count] if n != link.primary_key]
-            shown = {n: Attribute.unknown(n) for n in planned}
-        beside = {
-            link.of_parent(n): replace(a, name=link.of_parent(n), provenance="declared")
-            for n, a in shown.items()
-        }
-        types = {name: {"sdtype": sdtype_of(a)} for name, a in beside.items()}
-        own = self.of_children_alone()
-        siblings = {link.of_sibling(name): name for name in own}
-        frame = pd.DataFrame(columns=list(beside)) if simulated is None else simulated
-        alone = (
-            np.zeros(0, dtype=bool)
-            if simulated is None
-            else frame[link.of_parent(link.count)].to_numpy() == 1
-        )
+        beside = tuple(replace(a, name=link.of_parent(a.name), provenance="declared") for a in parents or ())
+        siblings = {link.of_sibling(name): name for name in self.of_children_alone()}
+        frame, alone = pd.DataFrame(), np.zeros(0, dtype=bool)
+        if simulated is not None:
+            frame, alone = simulated, simulated[link.of_parent(link.count)].to_numpy() == 1
         return TableFit.of(
-            self, link.child, {**self.children, **types}, beside, epsilon=self.shares()[1],
+            self, link.child, self.children, {}, epsilon=self.shares()[1],
             model=ChildNetwork(parents=frame, siblings=siblings, alone=alone),
-            person=Person(link.foreign_key, link.most), kind=ChildFit, siblings=siblings,
+            person=Person(link.foreign_key, link.most), kind=ChildFit, parents=beside, siblings=siblings,
         )  # fmt: skip
 
     def of_children_alone(self) -> list[str]:
@@ -179,14 +169,15 @@ class TableFit:
     ) -> Release:
         """Fit rows of which each unit has no more than it may."""
         modelled = [name for name, kind in self.columns.items() if kind.is_modelled]
-        copies: Mapping[str, str] = getattr(self.fit, "siblings", {})
-        rows = TableRows(table[modelled], self.fit.rules)
-        if beside is not None:
-            rows = FamilyRows(table[modelled], self.fit.rules, beside=beside, copies=copies)
-        found = self.fit.run(rows, self.fit.opened(None), coins, teller)
+        types, fit, rows = dict(self.columns), self.fit, TableRows(table[modelled], self.fit.rules)
+        if isinstance(fit, ChildFit) and beside is not None:
+            table = table[[*modelled, *(a.name for a in fit.parents)]]
+            rows = FamilyRows(table, fit.rules, beside=beside, copies=fit.siblings)
+            types |= column_types({a.name: a for a in fit.parents})
+            types |= {name: replace(types[own], name=name) for name, own in fit.siblings.items()}
+        found = fit.run(rows, fit.opened(None), coins, teller)
         sampler = found.sampler
         assert isinstance(sampler, PrefixSampler)
-        types = {**self.columns, **{n: replace(self.columns[own], name=n) for n, own in copies.items()}}
         return Release(
             schema=schema_of(types, found.rules.whole(found.domain), self.name),
             domain=found.domain, rules=found.rules, model=sampler.model, seeds=sampler.seeds,
@@ -207,7 +198,7 @@ def fit_families(told: Told, families: Families, coins: Coins, teller: Teller) -
     parents = told.of_parents().run(families.parents, coins.spawn("parents"), teller)
     of_children = told.of_children(parents.domain, simulated_parents(link, parents))
     children = of_children.run(families.children, coins.spawn("children"), teller, families.siblings)
-    return FamilyRelease(link=link, parents=parents, children=children)
+    return FamilyRelease(link=link, parents=parents, children=children, roles=told.roles)
 
 
 def simulated_parents(link: Link, parents: Release) -> pd.DataFrame:

@@ -27,6 +27,11 @@ class OneFamily(Neighbours):
         return f"one family ({self._rows})"
 
     @property
+    def protected(self) -> str:
+        """What is protected, in a card's words."""
+        return f"any {self.unit}"
+
+    @property
     def relation(self) -> str:
         """Which change of the tables the guarantee is for."""
         return f"addition or removal of any one family ({self._rows})"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,20 +16,26 @@ from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.related.drawing import Drawing
 from sdv_plausible.related.links import Link
+from sdv_plausible.related.roles import OFTEN, Role
 from sdv_plausible.release.file import documents
+from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.invented import invent
 from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.release.file.schema import as_stored
+from sdv_plausible.release.file.schema import TableSchema, as_stored
+from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.cells.forms import LONGEST_NAME
-from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.columns.output_types import usual_types
 from sdv_plausible.utils.whole_files import write_whole
 
+if TYPE_CHECKING:
+    from sdv_plausible.release.papers.privacy_card import PrivacyCard
+
 FORMAT = "sdv-plausible-families/1"
-SWEEPS = 5  # in which the first two children of a family are drawn in turn, each given the other
+MOST_ROLES = 1000
 COVERS = "both tables and what links them, any number of rows, and the saved release"
 
 
@@ -45,21 +52,26 @@ class FamilyRelease:
     children : Release
         Of a table with a line for each child: its columns, its parent's, and those of a sibling. Its model
         draws a child's columns when the others are there; on its own it makes no table.
+    roles : tuple of Role
+        What only one child of a family is.
     """
 
     link: Link
     parents: Release
     children: Release
+    roles: tuple[Role, ...] = ()
 
     def __post_init__(self) -> None:
-        link, names = self.link, self.children.domain.names
-        lacking = {link.of_parent(name) for name in self.parents.domain.names} - {*names}
-        if link.count not in self.parents.domain or lacking:
-            raise ValueError("parents and children must be of one fit: columns of the parents are not beside")
-        if not isinstance(self.children.model, BayesianNetwork) or {*self._order[: self._kept]} != {
-            *self._context
-        }:
-            raise ValueError("the children's model must draw their columns after those of parent and sibling")
+        if self.link.count not in self.parents.domain:
+            raise ValueError(f"parents must have the column {self.link.count!r}: give the release of one fit")
+        assert self._drawing is not None  # it complains of what is not of one fit
+
+    @cached_property
+    def _drawing(self) -> Drawing:
+        model, domain, names = self.children.model, self.children.domain, self.parents.domain.names
+        if not isinstance(model, BayesianNetwork):
+            raise ValueError("the children's model must be a Bayesian network, which draws them given others")
+        return Drawing(model=model, domain=domain, parents=names, link=self.link, roles=self.roles)
 
     # --- what it cost -----------------------------------------------------------------------------
 
@@ -70,27 +82,6 @@ class FamilyRelease:
 
     # --- rows -------------------------------------------------------------------------------------
 
-    @property
-    def _context(self) -> list[int]:
-        """Columns beside a child's own, by number."""
-        own = {*self._own}
-        return [j for j in range(len(self.children.domain)) if j not in own]
-
-    @property
-    def _own(self) -> list[int]:
-        """A child's own columns, by number."""
-        beside = {self.link.of_parent(column.name) for column in self.parents.schema.columns}
-        beside |= {self.link.of_sibling(column.name) for column in self.children.schema.columns}
-        return [j for j, name in enumerate(self.children.domain.names) if name not in beside]
-
-    @property
-    def _order(self) -> Sequence[int]:
-        return self.children.model.order
-
-    @property
-    def _kept(self) -> int:
-        return len(self._context)
-
     def number_of_parents(self) -> int:
         """Noisy number of the parents' rows, which was paid for."""
         return self.parents.answers.number_of_rows()
@@ -99,7 +90,8 @@ class FamilyRelease:
         """Children of a parent on average, of the noisy counts."""
         counted = self.parents.margins(self.link.count)
         weight = counted["estimate"].clip(lower=0).to_numpy(dtype=float)
-        return float((counted[self.link.count].to_numpy(dtype=float) * weight).sum() / max(weight.sum(), 1.0))
+        children = counted.index.to_numpy(dtype=float)
+        return float((children * weight).sum() / max(weight.sum(), 1.0))
 
     def sample(
         self, num_parents: int | None = None, *, random_state: int | None = None
@@ -126,77 +118,41 @@ class FamilyRelease:
         )
         drawn[self.link.primary_key] = _distinct(drawn[self.link.primary_key])
         sizes = drawn[self.link.count].to_numpy(dtype=np.int64)
-        codes = self._children(drawn, sizes, coins.spawn("children"))
-        whose = np.repeat(np.arange(len(drawn)), sizes)
-        keys = drawn[self.link.primary_key].iloc[whose].reset_index(drop=True)
-        children = self._decoded(codes, keys, coins.spawn("cells"))
+        table = self._drawing.children(drawn, sizes, coins.spawn("children"))
+        keys = drawn[self.link.primary_key].loc[drawn.index.repeat(sizes)].reset_index(drop=True)
+        children = self._whole(table, keys, coins.spawn("invented"))
         return {self.link.parent: drawn.drop(columns=self.link.count), self.link.child: children}
 
-    def _children(self, parents: pd.DataFrame, sizes: np.ndarray, coins: Coins) -> np.ndarray:
-        """Codes of all children with what is beside them, family by family."""
-        domain, link = self.children.domain, self.link
-        names = list(self.parents.domain.names)
-        sub = Domain(tuple(replace(domain[link.of_parent(name)], name=name) for name in names))
-        of_parents = Codec(sub).encode(parents, coins.spawn("parents"))
-        starts = np.cumsum(sizes) - sizes
-        whose = np.repeat(np.arange(len(sizes)), sizes)
-        codes = np.zeros((len(whose), len(domain)), dtype=np.int32, order="F")
-        for place, name in enumerate(names):
-            codes[:, domain.names.index(link.of_parent(name))] = of_parents[whose, place]
-        alone, several = starts[sizes == 1], starts[sizes > 1]
-        self._draw(codes, alone, None, coins.spawn("alone"))
-        if len(several):
-            codes[several + 1] = codes[several]
-            self._start(codes, several + 1, coins.spawn("start"))
-            self._draw(codes, several, several + 1, coins.spawn("first"))
-            for sweep in range(SWEEPS):
-                self._draw(codes, several + 1, several, coins.spawn("second", sweep))
-                self._draw(codes, several, several + 1, coins.spawn("again", sweep))
-        for number in range(2, int(sizes.max(initial=0))):
-            at = starts[sizes > number]
-            drawn = coins.spawn("sibling", number)
-            other = at + np.minimum((drawn.uniform(len(at)) * number).astype(int), number - 1)
-            self._draw(codes, at + number, other, drawn)
-        return codes
-
-    def _start(self, codes: np.ndarray, at: np.ndarray, coins: Coins) -> None:
-        """Put columns of a child where one is needed to begin with: each by itself, as siblings' are."""
-        assert isinstance(self.children.model, BayesianNetwork)
-        rows, names = codes[at], self.children.domain.names
-        for table in self.children.model.tables[: self._kept]:
-            own = names[table.child].removeprefix(self.link.of_sibling(""))
-            if names[table.child] == self.link.of_sibling(own):
-                drawn = table.draw(rows, coins)
-                codes[at, names.index(own)] = np.minimum(drawn, self.children.domain[own].cardinality - 1)
-
-    def _draw(self, codes: np.ndarray, at: np.ndarray, other: np.ndarray | None, coins: Coins) -> None:
-        """Draw children's own columns given their parents' and another child's; None: they are alone."""
-        domain = self.children.domain
-        rows = np.asfortranarray(codes[at])
-        for j, name in enumerate(domain.names):
-            own = name.removeprefix(self.link.of_sibling(""))
-            if name == self.link.of_sibling(own):
-                missing = domain[name].missing_code
-                rows[:, j] = missing if other is None else codes[other, domain.names.index(own)]
-        codes[at] = self.children.model.complete(rows, self._kept, coins)
-
-    def _decoded(self, codes: np.ndarray, keys: pd.Series, coins: Coins) -> pd.DataFrame:
-        own = Domain(tuple(attribute for j, attribute in enumerate(self.children.domain) if j in self._own))
-        table = Codec(own).decode(codes[:, self._own], coins.spawn("inside the bins"))
+    def _whole(self, table: pd.DataFrame, keys: pd.Series[Any], coins: Coins) -> pd.DataFrame:
+        """The children's table: modelled columns, their parents' keys, and what is made up."""
         columns, schema = {}, self.children.schema
-        beside = {self.link.of_parent(column.name) for column in self.parents.schema.columns}
-        beside |= {self.link.of_sibling(column.name) for column in schema.columns}
+        beside = {*self.children.domain.names} - {*table}
         for column in schema.columns:
-            if column.name in own:
+            if column.name in table:
                 columns[column.name] = as_stored(table[column.name], column.dtype)
             elif column.name == self.link.foreign_key:
                 columns[column.name] = keys
             elif column.name not in beside:
                 columns[column.name] = invent(
-                    column, len(codes), coins.spawn("invented", column.name),
-                    is_key=column.name in schema.keys, locales=self.children.settings["locales"],
+                    column, len(table), coins.spawn(column.name), is_key=column.name in schema.keys,
+                    locales=self.children.settings["locales"],
                 )  # fmt: skip
+        own = Domain(tuple(self.children.domain[str(name)] for name in table))
         return usual_types(pd.DataFrame(columns), own)
+
+    def card(self, *, budget: Any = None, **known: str) -> PrivacyCard:
+        """Make the page on this release that a data-protection officer files: of both tables, one total.
+
+        Parameters
+        ----------
+        budget : Budget, optional
+            What the fit drew from: its sentence covers all releases of these people.
+        **known
+            What only a person knows, as for :meth:`~sdv_plausible.Release.card`.
+        """
+        from sdv_plausible.release.papers.card_lines import card_of
+
+        return card_of(_Described.of(self), budget=budget, known=known)
 
     # --- as a file --------------------------------------------------------------------------------
 
@@ -208,6 +164,7 @@ class FamilyRelease:
             "link": link,
             "parents": self.parents._document(),
             "children": self.children._document(),
+            "roles": [{"column": r.column, "code": r.code, "often": r.often} for r in self.roles],
         }
         return documents.write(document, readable=readable)
 
@@ -256,7 +213,7 @@ class FamilyRelease:
         top = Placed(documents.read(data, max_bytes), "")
         if not isinstance(top.value, dict) or top.value.get("format") != FORMAT:
             raise ValueError(f"the entry 'format' must be {FORMAT!r}")
-        f = top.fields(("format", "link", "parents", "children"))
+        f = top.fields(("format", "link", "parents", "children", "roles"))
         said = f["link"].fields(_LINK)
         link = Link(
             **{name: said[name].text(LONGEST_NAME) for name in _LINK if name != "most"},
@@ -266,7 +223,9 @@ class FamilyRelease:
             Release.from_bytes(documents.write(f[name].value), max_bytes=max_bytes)
             for name in ("parents", "children")
         )
-        return cls(link=link, parents=parents, children=children)
+        return cls(
+            link=link, parents=parents, children=children, roles=_read_roles(f["roles"], children.domain)
+        )
 
     def __str__(self) -> str:
         return (
@@ -277,7 +236,53 @@ class FamilyRelease:
     __repr__ = __str__
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Described:
+    """Both tables as a card reads one."""
+
+    ledger: PrivacyLedger
+    schema: TableSchema
+    domain: Domain
+    settings: Mapping[str, Any]
+    answers: Answers
+    versions: Mapping[str, str]
+    digest: str
+    rules: FittedRules
+
+    @classmethod
+    def of(cls, release: FamilyRelease) -> _Described:
+        parents, children = release.parents, release.children
+        beside = {*children.domain.names} - {*release._drawing.columns}
+        tables = (
+            (
+                release.link.parent,
+                parents,
+                [c for c in parents.schema.columns if c.name != release.link.count],
+            ),
+            (release.link.child, children, [c for c in children.schema.columns if c.name not in beside]),
+        )
+        columns = [replace(c, name=f"{name}.{c.name}") for name, _, of in tables for c in of]
+        domain = {f"{name}.{a.name}": a for name, one, _ in tables for a in one.domain}
+        return cls(
+            ledger=release.ledger,
+            schema=TableSchema(table=" and ".join(name for name, _, _ in tables), columns=tuple(columns)),
+            domain=Domain(tuple(replace(domain[c.name], name=c.name) for c in columns if c.name in domain)),
+            settings=parents.settings, answers=parents.answers, versions=parents.versions,
+            digest=release.digest, rules=FittedRules(),
+        )  # fmt: skip
+
+
 _LINK = ("parent", "child", "primary_key", "foreign_key", "most")
+
+
+def _read_roles(part: Placed, domain: Domain) -> tuple[Role, ...]:
+    found = []
+    for item in part.items(MOST_ROLES):
+        said = item.fields(("column", "code", "often"))
+        column = said["column"].choice(domain.names)
+        code = said["code"].whole(0, domain[column].cardinality - 1)
+        found.append(Role(column=column, code=code, often=said["often"].choice(OFTEN)))
+    return tuple(found)
 
 
 def joint_ledger(link: Link, parents: PrivacyLedger, children: PrivacyLedger) -> PrivacyLedger:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from sdv_plausible.related.families import brought_together
 from sdv_plausible.related.fitting import Told, fit_families, planned_ledger
 from sdv_plausible.related.links import read_link
 from sdv_plausible.related.release import FamilyRelease
+from sdv_plausible.related.roles import Often, read_roles
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.declarations import Types
 
@@ -39,6 +41,9 @@ class PlausibleDeniabilityMultiTableSynthesizer:
     domain : mapping, optional
         For each table what :class:`~sdv_plausible.PlausibleDeniabilitySynthesizer` takes as ``domain``. Value
         sets that are not declared are learned under the budget.
+    roles : mapping, optional
+        Values that one child of a family has, known without the rows: ``{"relation": {"head": "exactly one",
+        "spouse": "at most one"}}``. They hold in every sample, and cost nothing.
     types : {"declared", "detected"}
         As there.
     max_bins : int
@@ -71,6 +76,7 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         delta: float = 1e-9,
         max_children: int = 8,
         domain: Mapping[str, Any] | None = None,
+        roles: Mapping[str, Mapping[Any, Often]] = {},
         types: Types = "declared",
         max_bins: int = MAX_BINS,
         budget: Budget | None = None,
@@ -95,6 +101,9 @@ class PlausibleDeniabilityMultiTableSynthesizer:
             random_state=random_state,
         )  # fmt: skip
         self._release: FamilyRelease | None = None
+        specified = self._told.of_children(None).fit.declared
+        known = {name: specified.known(name) for name in self._told.of_children_alone()}
+        self._told = replace(self._told, roles=read_roles(roles, known))
         self.plan()  # complains now rather than at fit
 
     def plan(self) -> PrivacyLedger:

@@ -9,7 +9,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-STATED = re.compile(r"^from \.(\S*) import \(?\s*(\w+) as \2,?\s*\)?$", re.MULTILINE)  # on a line, or on three
+STATED = re.compile(
+    r"^from \.(\S*) import \(?\s*(\w+) as \2,?\s*\)?$", re.MULTILINE
+)  # on a line, or on three
 
 
 def late_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:

@@ -81,11 +81,10 @@ def _sentence(text: str) -> str:
 
 def _facts(release: Any, ledger: Mapping[str, Any]) -> dict[str, str]:
     unit, settings = release.ledger.neighbours, release.settings
-    who = f"all rows of any one person, as {unit.person} tells them apart; at most {unit.rows} are used"
     return {
         "table": release.schema.table,
         "total": _total(ledger),
-        "protected": f"any {ledger['unit']}" if unit.person is None else who,
+        "protected": unit.protected,
         "compared with": ledger["neighbours"],
         "covers": release.ledger.covers or "what the entries below name",
         "privacy test": str(settings.get("privacy_test", "")),
