@@ -53,8 +53,8 @@ def run(options: argparse.Namespace) -> None:
     """Fit both tables, write the release, and draw from it."""
     check_there(options, "data", "children", "metadata", "domain", "roles")
     check_output(options, "output", (".release", ".json"))
-    if options.sampled is not None and options.sampled.exists():
-        raise UsageError(f"--sampled: {options.sampled} exists; name a new folder")
+    if (folder := options.sampled) is not None and (folder.exists() or not folder.resolve().parent.is_dir()):
+        raise UsageError(f"--sampled: {folder} must be a new folder, in one that is there")
     synth = _synthesizer(options)
     planned = synth.plan()
     if not planned.claims_privacy and not options.allow_no_claim:

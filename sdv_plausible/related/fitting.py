@@ -21,6 +21,7 @@ from sdv_plausible.models.adaptive.adaptive_network import NUM_SIMULATED
 from sdv_plausible.models.adaptive.child_network import ChildNetwork
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Person
 from sdv_plausible.privacy.noise.coins import Coins
@@ -40,7 +41,8 @@ from sdv_plausible.table.persons import person_entry
 
 PARENT_SHARE = 0.15  # of the squared noise parameter, for the parents' table
 SIMULATION_SEED = 2017
-LESS = 1 - 1e-6  # of the noise parameter: so that a total that is computed otherwise stays within epsilon
+STEPS, CLOSE = 20, 0.999  # towards the total, and what of it is spent at least
+LESS = 1 - 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,12 +80,29 @@ class Told:
     locales: Any = ("en_US",)
     random_state: int | None = None
     roles: tuple[Role, ...] = ()
+    scale: float = 1.0  # of the noise parameter: other losses than Gaussian ones need some of the total, too
+
+    def within(self) -> Told:
+        """The same with as little noise as the total allows, found from the plan alone."""
+        if math.isinf(self.epsilon):
+            return self
+        found = self
+        for _ in range(STEPS):
+            total = planned_ledger(found).total()
+            if math.isinf(total) or self.epsilon * CLOSE <= total <= self.epsilon:
+                return found
+            found = replace(found, scale=found.scale * LESS * (1 + CLOSE) / 2 * self.epsilon / total)
+        raise Refused.saying(
+            "epsilon",
+            f"epsilon ({self.epsilon:g}) at delta ({self.delta:g}) must leave something for both tables, and "
+            "their plan needs more: raise epsilon or delta, or declare more columns",
+        )
 
     def shares(self) -> tuple[float, float]:
         """Epsilons of parents and children whose total is that of both."""
         if math.isinf(self.epsilon):
             return math.inf, math.inf
-        mu = calibrate_gaussian(self.epsilon, self.delta, ()) * LESS
+        mu = calibrate_gaussian(self.epsilon, self.delta, ()) * self.scale
         first, second = (
             compose([GaussianLoss(sensitivity_over_sigma=mu * math.sqrt(share))], self.delta)
             for share in (PARENT_SHARE, 1 - PARENT_SHARE)

@@ -104,8 +104,7 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         self._release: FamilyRelease | None = None
         specified = self._told.of_children(None).fit.declared
         known = {name: specified.known(name) for name in self._told.of_children_alone()}
-        self._told = replace(self._told, roles=read_roles(roles, known))
-        self.plan()  # complains now rather than at fit
+        self._told = replace(self._told, roles=read_roles(roles, known)).within()
 
     def column_types(self) -> dict[str, dict[str, ColumnType]]:
         """What each column is, of the parents' table and of the children's: how files are read."""
