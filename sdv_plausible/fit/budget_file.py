@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, PrivacyFilter
-from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.neighbours import Neighbours, neighbours_of
 from sdv_plausible.utils.strict_json import strict_json
 from sdv_plausible.utils.whole_files import write_whole
 
@@ -89,7 +89,7 @@ def _state(content: Any) -> BudgetState:
     of_whom = content["neighbours"]
     state = BudgetState(
         filter=FILTERS[content["filter"]](content["epsilon"], content["delta"]),
-        neighbours=None if of_whom is None else Neighbours(**of_whom),
+        neighbours=None if of_whom is None else neighbours_of(of_whom),
         fits=tuple(Charge(when=f["when"], what=f["what"], cost=dict(f["cost"])) for f in content["fits"]),
     )
     units = set(state.filter.limits)

@@ -6,8 +6,9 @@ Proofs: ``docs/explanation/proofs/persons.md``.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from sdv_plausible.privacy import checks as check
 
@@ -161,6 +162,52 @@ class Neighbours:
 
 def _count(rows: int) -> str:
     return "1 row" if rows == 1 else f"{rows:,} rows"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneFamily(Neighbours):
+    """The unit of related tables: a parent's row with the children's rows that hang on it.
+
+    Proof: ``docs/explanation/proofs/related_tables.md``.
+    """
+
+    parent: str = ""
+    child: str = ""
+
+    @property
+    def unit(self) -> str:
+        """What is protected."""
+        return f"one family ({self._rows})"
+
+    @property
+    def protected(self) -> str:
+        """What is protected, in a card's words."""
+        return f"any {self.unit}"
+
+    @property
+    def relation(self) -> str:
+        """Which change of the tables the guarantee is for."""
+        return f"addition or removal of any one family ({self._rows})"
+
+    def several(self, units: int) -> str:
+        """So many units, in words."""
+        return f"{units} families"
+
+    @property
+    def _any_one(self) -> str:
+        return "one family"
+
+    @property
+    def _rows(self) -> str:
+        return (
+            f"a row of {self.parent} with all rows of {self.child} that name it in {self.person}, of which "
+            f"at most {self.rows:,} {'is' if self.rows == 1 else 'are'} used"
+        )
+
+
+def neighbours_of(words: Mapping[str, Any]) -> Neighbours:
+    """The relation of these fields, as a file has them."""
+    return OneFamily(**words) if "parent" in words else Neighbours(**words)
 
 
 ONE_ROW = Neighbours()

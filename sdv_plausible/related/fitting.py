@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.fit.arguments import Arguments
+from sdv_plausible.fit.budget import only_planned
 from sdv_plausible.fit.rows import TableRows
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.side_entries import side_entries
@@ -21,7 +22,7 @@ from sdv_plausible.models.adaptive.adaptive_network import NUM_SIMULATED
 from sdv_plausible.models.adaptive.child_network import ChildNetwork
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
-from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.checks import Refused, listed
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Person
 from sdv_plausible.privacy.noise.coins import Coins
@@ -35,14 +36,13 @@ from sdv_plausible.release.file.settings import said, versions_of
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute, Domain
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.declared.declarations import Types, given_file
+from sdv_plausible.table.declared.declarations import Types
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.persons import person_entry
 
 PARENT_SHARE = 0.15  # of the squared noise parameter, for the parents' table
 SIMULATION_SEED = 2017
-STEPS, CLOSE = 20, 0.999  # towards the total, and what of it is spent at least
-LESS = 1 - 1e-6
+NEAR = 2e-3  # of epsilon, at most, that is left over: totals are found by trying
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,35 +74,19 @@ class Told:
     children: Specs
     epsilon: float
     delta: float
-    domain: Mapping[str, Any]
+    domain: Mapping[str, DomainFile]
     types: Types
     max_bins: int = MAX_BINS
     locales: Any = ("en_US",)
     random_state: int | None = None
     roles: tuple[Role, ...] = ()
-    scale: float = 1.0  # of the noise parameter: other losses than Gaussian ones need some of the total, too
-
-    def within(self) -> Told:
-        """The same with as little noise as the total allows, found from the plan alone."""
-        if math.isinf(self.epsilon):
-            return self
-        found = self
-        for _ in range(STEPS):
-            total = planned_ledger(found).total()
-            if math.isinf(total) or self.epsilon * CLOSE <= total <= self.epsilon:
-                return found
-            found = replace(found, scale=found.scale * LESS * (1 + CLOSE) / 2 * self.epsilon / total)
-        raise Refused.saying(
-            "epsilon",
-            f"epsilon ({self.epsilon:g}) at delta ({self.delta:g}) must leave something for both tables, and "
-            "their plan needs more: raise epsilon or delta, or declare more columns",
-        )
+    power: float = 1.0  # of the noise parameter that one Gaussian mechanism would have
 
     def shares(self) -> tuple[float, float]:
         """Epsilons of parents and children whose total is that of both."""
         if math.isinf(self.epsilon):
             return math.inf, math.inf
-        mu = calibrate_gaussian(self.epsilon, self.delta, ()) * self.scale
+        mu = calibrate_gaussian(self.epsilon, self.delta, ()) * self.power
         first, second = (
             compose([GaussianLoss(sensitivity_over_sigma=mu * math.sqrt(share))], self.delta)
             for share in (PARENT_SHARE, 1 - PARENT_SHARE)
@@ -147,7 +131,12 @@ class Told:
     def of_children_alone(self) -> list[str]:
         """The children's columns that are modelled."""
         types = self.column_types()[self.link.child]
-        return [name for name, kind in types.items() if kind.is_modelled]
+        if names := [name for name, kind in types.items() if kind.is_modelled]:
+            return names
+        raise Refused.saying(
+            "metadata",
+            f"metadata: table {self.link.child!r} must have a column that is modelled beside its keys",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +154,13 @@ class TableFit:
         model: Any, person: Person | None, kind: type[Fit], **options: Any,
     ) -> TableFit:  # fmt: skip
         """Read what is told of a table, with ``more`` columns whose value sets are known."""
-        file = given_file(told.domain.get(name)) or DomainFile(columns={})
+        file = told.domain.get(name, DomainFile(columns={}))
+        if strange := [column for column in file.columns if column not in specs or column in more]:
+            raise Refused.saying(
+                "domain",
+                f"domain: the metadata of table {name!r} has no columns {listed([*map(str, strange)])}: "
+                "leave them out",
+            )
         file = replace(file, columns={**file.columns, **more})
         arguments = Arguments.of(
             {"columns": specs}, file, epsilon=epsilon, delta=told.delta, model=model, test="release",
@@ -214,6 +209,22 @@ class TableFit:
         )  # fmt: skip
 
 
+def calibrated(told: Told) -> Told:
+    """The same with shares of which both fits together cost epsilon, and not more."""
+    # Each fit keeps a part of delta back for what may fail, and rounds for itself: so shares of mu^2 alone
+    # would cost a little more or less (docs/explanation/proofs/related_tables.md, Theorem 1).
+    if math.isinf(told.epsilon):
+        return told
+    for _ in range(20):
+        ledger = planned_ledger(told)
+        if not ledger.claims_privacy or 1 - NEAR <= (spent := ledger.total() / told.epsilon) <= 1:
+            return told
+        told = replace(told, power=told.power * ((1 - NEAR / 2) / spent) ** 0.6)
+    raise Refused(
+        "epsilon", told.epsilon, f"cannot be shared by two tables at delta {told.delta}", "try 1.0, 1e-9"
+    )
+
+
 def planned_ledger(told: Told) -> PrivacyLedger:
     """What both fits cost together, before a row is looked at."""
     parents, children = told.of_parents(), told.of_children(None)
@@ -225,6 +236,7 @@ def fit_families(told: Told, families: Families, coins: Coins, teller: Teller) -
     link = told.link
     parents = told.of_parents().run(families.parents, coins.spawn("parents"), teller)
     of_children = told.of_children(parents.domain, simulated_parents(link, parents))
+    only_planned(told.of_children(None).planned())(of_children.planned().losses)
     children = of_children.run(families.children, coins.spawn("children"), teller, families.siblings)
     return FamilyRelease(link=link, parents=parents, children=children, roles=told.roles)
 

@@ -2,54 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sdv_plausible.privacy.checks import Refused, listed, whole
-from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.neighbours import OneFamily
 from sdv_plausible.table.declared.words import check_names, check_table_name
 
 Specs = dict[str, dict[str, Any]]
 MOST_CHILDREN = 1000
-
-
-@dataclass(frozen=True, kw_only=True)
-class OneFamily(Neighbours):
-    """The unit of related tables: a parent's row with the children's rows that hang on it."""
-
-    parent: str = ""
-    child: str = ""
-
-    @property
-    def unit(self) -> str:
-        """What is protected."""
-        return f"one family ({self._rows})"
-
-    @property
-    def protected(self) -> str:
-        """What is protected, in a card's words."""
-        return f"any {self.unit}"
-
-    @property
-    def relation(self) -> str:
-        """Which change of the tables the guarantee is for."""
-        return f"addition or removal of any one family ({self._rows})"
-
-    def several(self, units: int) -> str:
-        """So many units, in words."""
-        return f"{units} families"
-
-    @property
-    def _any_one(self) -> str:
-        return "one family"
-
-    @property
-    def _rows(self) -> str:
-        return (
-            f"a row of {self.parent} with all rows of {self.child} that name it in {self.person}, of which "
-            f"at most {self.rows:,} {'is' if self.rows == 1 else 'are'} used"
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,10 +99,19 @@ def read_link(metadata: Any, most: int) -> tuple[Link, Specs, Specs]:
             f"metadata: the relationship names {link.primary_key!r} of {link.parent!r}, which must be its "
             f"primary key ({tables[link.parent].get('primary_key')!r}): metadata.set_primary_key(...)",
         )
-    made = {link.count, *map(link.of_parent, [*parents, link.count]), *map(link.of_sibling, children)}
-    if taken := sorted(made & {*parents, *children}):
+    if tables[link.child].get("primary_key") == link.foreign_key and most > 1:
         raise Refused.saying(
-            "metadata", f"metadata: the names {listed(taken)} stand for what is put beside a row: rename them"
+            "metadata",
+            f"metadata: {link.foreign_key!r} is the primary key of {link.child!r}, so that a parent has one "
+            "child: say max_children=1, or name another primary key",
+        )
+    made = [link.count, *map(link.of_parent, [*parents, link.count]), *map(link.of_sibling, children)]
+    names = Counter([*made, *parents, *(name for name in children if name not in parents)])
+    marked = [name for name in (link.parent, *children) if f"{name}.".startswith(link.of_sibling(""))]
+    if taken := [*(name for name, often in names.items() if often > 1), *marked]:
+        raise Refused.saying(
+            "metadata",
+            f"metadata: the names {listed(sorted(taken))} stand for what is put beside a row: rename them",
         )
     return link, parents, children
 
