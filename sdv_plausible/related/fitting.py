@@ -39,6 +39,7 @@ from sdv_plausible.table.persons import person_entry
 
 PARENT_SHARE = 0.15  # of the squared noise parameter, for the parents' table
 SIMULATION_SEED = 2017
+NEARLY = 0.999  # of epsilon: more need not be looked for
 LESS = 1 - 1e-6  # of the noise parameter: so that a total that is computed otherwise stays within epsilon
 
 
@@ -77,12 +78,13 @@ class Told:
     locales: Any = ("en_US",)
     random_state: int | None = None
     roles: tuple[Role, ...] = ()
+    aim: float = 1.0  # times epsilon, see :func:`within_epsilon`
 
     def shares(self) -> tuple[float, float]:
         """Epsilons of parents and children whose total is that of both."""
         if math.isinf(self.epsilon):
             return math.inf, math.inf
-        mu = calibrate_gaussian(self.epsilon, self.delta, ()) * LESS
+        mu = calibrate_gaussian(self.epsilon * self.aim, self.delta, ()) * LESS
         first, second = (
             compose([GaussianLoss(sensitivity_over_sigma=mu * math.sqrt(share))], self.delta)
             for share in (PARENT_SHARE, 1 - PARENT_SHARE)
@@ -184,6 +186,20 @@ class TableFit:
             answers=Answers(sampler.answers, found.domain.names), ledger=found.ledger,
             settings=dict(self.fit.said), versions=versions_of(),
         )  # fmt: skip
+
+
+def within_epsilon(told: Told) -> Told:
+    """The same, aimed so that the joint total is at most epsilon, and nearly that.
+
+    A fit that learns a value set loses no Gaussian's amount: two that were each given their share of a Gaussian's
+    come together to a little more or less than epsilon.
+    """
+    while math.isfinite(total := planned_ledger(told).total()):
+        share = total / told.epsilon
+        if share <= 1 and (share > NEARLY or told.aim != 1):
+            break
+        told = replace(told, aim=told.aim / share * (1 - (1 - NEARLY) / 8))
+    return told
 
 
 def planned_ledger(told: Told) -> PrivacyLedger:
