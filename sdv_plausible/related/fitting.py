@@ -21,6 +21,7 @@ from sdv_plausible.models.adaptive.adaptive_network import NUM_SIMULATED
 from sdv_plausible.models.adaptive.child_network import ChildNetwork
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Person
 from sdv_plausible.privacy.noise.coins import Coins
@@ -31,6 +32,7 @@ from sdv_plausible.related.roles import Role
 from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.settings import said, versions_of
+from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute, Domain
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import Types, given_file
@@ -39,8 +41,8 @@ from sdv_plausible.table.persons import person_entry
 
 PARENT_SHARE = 0.15  # of the squared noise parameter, for the parents' table
 SIMULATION_SEED = 2017
-NEARLY = 0.999  # of epsilon: more need not be looked for
-LESS = 1 - 1e-6  # of the noise parameter: so that a total that is computed otherwise stays within epsilon
+STEPS, CLOSE = 20, 0.999  # towards the total, and what of it is spent at least
+LESS = 1 - 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,13 +80,29 @@ class Told:
     locales: Any = ("en_US",)
     random_state: int | None = None
     roles: tuple[Role, ...] = ()
-    aim: float = 1.0  # times epsilon, see :func:`within_epsilon`
+    scale: float = 1.0  # of the noise parameter: other losses than Gaussian ones need some of the total, too
+
+    def within(self) -> Told:
+        """The same with as little noise as the total allows, found from the plan alone."""
+        if math.isinf(self.epsilon):
+            return self
+        found = self
+        for _ in range(STEPS):
+            total = planned_ledger(found).total()
+            if math.isinf(total) or self.epsilon * CLOSE <= total <= self.epsilon:
+                return found
+            found = replace(found, scale=found.scale * LESS * (1 + CLOSE) / 2 * self.epsilon / total)
+        raise Refused.saying(
+            "epsilon",
+            f"epsilon ({self.epsilon:g}) at delta ({self.delta:g}) must leave something for both tables, and "
+            "their plan needs more: raise epsilon or delta, or declare more columns",
+        )
 
     def shares(self) -> tuple[float, float]:
         """Epsilons of parents and children whose total is that of both."""
         if math.isinf(self.epsilon):
             return math.inf, math.inf
-        mu = calibrate_gaussian(self.epsilon * self.aim, self.delta, ()) * LESS
+        mu = calibrate_gaussian(self.epsilon, self.delta, ()) * self.scale
         first, second = (
             compose([GaussianLoss(sensitivity_over_sigma=mu * math.sqrt(share))], self.delta)
             for share in (PARENT_SHARE, 1 - PARENT_SHARE)
@@ -116,11 +134,19 @@ class Told:
             person=Person(link.foreign_key, link.most), kind=ChildFit, parents=beside, siblings=siblings,
         )  # fmt: skip
 
+    def column_types(self) -> dict[str, dict[str, ColumnType]]:
+        """What each column is, of the parents' table and of the children's."""
+        tables = (
+            (self.link.parent, self.parents, None),
+            (self.link.child, self.children, self.link.foreign_key),
+        )
+        return {
+            name: column_types(self.domain.get(name), {"columns": specs}, key) for name, specs, key in tables
+        }
+
     def of_children_alone(self) -> list[str]:
         """The children's columns that are modelled."""
-        types = column_types(
-            self.domain.get(self.link.child), {"columns": self.children}, self.link.foreign_key
-        )
+        types = self.column_types()[self.link.child]
         return [name for name, kind in types.items() if kind.is_modelled]
 
 
@@ -186,20 +212,6 @@ class TableFit:
             answers=Answers(sampler.answers, found.domain.names), ledger=found.ledger,
             settings=dict(self.fit.said), versions=versions_of(),
         )  # fmt: skip
-
-
-def within_epsilon(told: Told) -> Told:
-    """The same, aimed so that the joint total is at most epsilon, and nearly that.
-
-    A fit that learns a value set loses no Gaussian's amount: two that were each given their share of a Gaussian's
-    come together to a little more or less than epsilon.
-    """
-    while math.isfinite(total := planned_ledger(told).total()):
-        share = total / told.epsilon
-        if share <= 1 and (share > NEARLY or told.aim != 1):
-            break
-        told = replace(told, aim=told.aim / share * (1 - (1 - NEARLY) / 8))
-    return told
 
 
 def planned_ledger(told: Told) -> PrivacyLedger:
