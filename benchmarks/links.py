@@ -18,7 +18,9 @@ import argparse
 import itertools
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,12 +32,13 @@ from sdv_plausible.evaluation.distances import pair_distances, total_variation
 KEPT = Path(__file__).parent / "results_links.jsonl"
 BINS, FITS, STRONGEST = 16, 6, 10
 Codes = tuple[np.ndarray, list[int]]
+Declared = Mapping[str, Mapping[str, Any]]
 
 
-def coded(table: DeclaredTable, real: pd.DataFrame, rows: pd.DataFrame) -> Codes:
+def coded(declared: Declared, real: pd.DataFrame, rows: pd.DataFrame) -> Codes:
     """Codes of ``rows``, whose bins of numbers hold equal shares of ``real``, and the number of codes of every column."""
     codes, sizes = [], []
-    for name, spec in table.declared.items():
+    for name, spec in declared.items():
         if spec["sdtype"] == "numerical":
             values = rows[name].to_numpy(float)
             edges = np.unique(np.nanquantile(real[name].to_numpy(float), np.linspace(0, 1, BINS + 1)[1:-1]))
@@ -54,15 +57,15 @@ def pairs(
 ) -> dict[str, float]:
     """Distance of every pair of ``rows`` to the unseen ones, in bins of all real rows."""
     real = pd.concat([train, unseen])
-    made, sizes = coded(table, real, rows)
-    target, _ = coded(table, real, unseen)
+    made, sizes = coded(table.declared, real, rows)
+    target, _ = coded(table.declared, real, unseen)
     names = list(table.declared)
     return {f"{names[i]} x {names[j]}": d for (i, j), d in pair_distances(made, target, sizes).items()}
 
 
 def strongest(table: DeclaredTable, train: pd.DataFrame) -> list[str]:
     """The pairs that are farthest from independence, by total variation distance in the training rows."""
-    codes, sizes = coded(table, train, train)
+    codes, sizes = coded(table.declared, train, train)
     names, found = list(table.declared), {}
     for i, j in itertools.combinations(range(len(names)), 2):
         cells = np.ravel_multi_index((codes[:, i], codes[:, j]), (sizes[i], sizes[j]))

@@ -83,7 +83,7 @@ def flag(name: str) -> str:
     """What an option is called on the command line; the table has no flag."""
     return (
         name
-        if name in ("data", "real", "synthetic", "release", "statement")
+        if name in ("data", "children", "real", "synthetic", "release", "statement")
         else f"--{name.replace('_', '-')}"
     )
 

@@ -161,11 +161,11 @@ def census_like_codes(
     TypeError, ValueError
         If an argument is not an integer, or is negative.
     """
-    size = _whole_number("num_rows", num_rows, "0 gives an empty table")
+    size = whole_number("num_rows", num_rows, "0 gives an empty table")
     seed = (
         None
         if random_state is None
-        else _whole_number("random_state", random_state, "None gives a fresh seed")
+        else whole_number("random_state", random_state, "None gives a fresh seed")
     )
     rng = np.random.default_rng(seed)
     codes = np.zeros((size, len(COLUMNS)), np.int16, order="F")
@@ -268,7 +268,7 @@ def _decoded(
     return labels
 
 
-def _whole_number(name: str, value: int, way_out: str) -> int:
+def whole_number(name: str, value: int, way_out: str) -> int:
     """Check an integer argument of at least 0 (NumPy's integers count, booleans do not)."""
     try:
         number = operator.index(value)

@@ -16,10 +16,11 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.related.families import brought_together
-from sdv_plausible.related.fitting import Told, calibrated, fit_families, planned_ledger
+from sdv_plausible.related.fitting import Told, fit_families, planned_ledger
 from sdv_plausible.related.links import read_link
 from sdv_plausible.related.release import FamilyRelease
 from sdv_plausible.related.roles import Often, read_roles
+from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.declarations import Types, domain_document
 
@@ -104,7 +105,11 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         self._release: FamilyRelease | None = None
         specified = self._told.of_children(None).fit.declared
         known = {name: specified.known(name) for name in self._told.of_children_alone()}
-        self._told = calibrated(replace(self._told, roles=read_roles(roles, known)))  # complains now
+        self._told = replace(self._told, roles=read_roles(roles, known)).within()
+
+    def column_types(self) -> dict[str, dict[str, ColumnType]]:
+        """What each column is, of the parents' table and of the children's: how files are read."""
+        return self._told.column_types()
 
     def plan(self) -> PrivacyLedger:
         """Say what a release would cost, before any row is looked at."""

@@ -38,7 +38,7 @@ def test_a_split_has_no_row_twice(rows):
 
 
 def test_missing_cells_are_a_value_of_their_own_and_bins_have_equal_shares(rows):
-    codes, sizes = links.coded(declare(rows, 200), rows, rows)
+    codes, sizes = links.coded(declare(rows, 200).declared, rows, rows)
     missing = rows["delay"].isna().to_numpy()
     assert set(codes[missing, 0]) == {sizes[0] - 1}
     assert sizes[0] - 1 not in codes[~missing, 0]

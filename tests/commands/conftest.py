@@ -10,6 +10,7 @@ import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, evaluation, metadata_of
 from sdv_plausible.datasets import census_like, census_like_metadata
+from tests.families import write_families
 
 NAMES = ("age", "sex", "race", "hours_per_week")
 
@@ -21,7 +22,7 @@ def declared() -> dict[str, dict[str, object]]:
 
 @pytest.fixture(scope="session")
 def holder(tmp_path_factory, declared) -> Path:
-    """A folder with people.csv, domain.json and people.release."""
+    """A folder with people.csv, domain.json and people.release, and two related tables."""
     folder = tmp_path_factory.mktemp("holder")
     table = census_like(2_000)[list(declared)]
     table.to_csv(folder / "people.csv", index=False)
@@ -29,6 +30,7 @@ def holder(tmp_path_factory, declared) -> Path:
     synth = PlausibleDeniabilitySynthesizer(metadata_of(declared), domain=declared)
     synth.fit(table)
     synth.release().save(folder / "people.release")
+    write_families(folder)
     return folder
 
 

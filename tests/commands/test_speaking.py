@@ -136,6 +136,10 @@ ANSWERS = {  # what each command is told, in the folder of the fixture holder, a
     "plan": ("--domain domain.json", "warnings"),
     "synthesize": ("people.csv -o {new}/s.csv --domain domain.json -n 50", "rows"),
     "fit": ("people.csv -o {new}/f.release --domain domain.json", "sha256"),
+    "families": (
+        "households.csv persons.csv --metadata both.json --domain families.json -o {new}/f.release",
+        "sha256",
+    ),
     "sample": ("people.release -o {new}/r.csv -n 9", "rows"),
     "report": ("people.csv people.csv -o {new}/r.html --domain domain.json", "for_the_holder_alone"),
     "describe": ("people.csv -o {new}/d.json --domain domain.json --mode independent", "sha256"),

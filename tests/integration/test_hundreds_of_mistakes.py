@@ -45,6 +45,7 @@ from sdv_plausible.utils.json_forms import read
 from sdv_plausible.web.app import order
 from sdv_plausible.web.review.review import Table
 from tests import ruled
+from tests.families import write_families
 
 DECLARED: dict[str, dict[str, Any]] = {
     "age": {"sdtype": "numerical", "range_min": 0, "range_max": 9},
@@ -302,7 +303,7 @@ def opened(path: Path, document: Any) -> object:
 TOLD = {  # what each command is told besides, in a folder with people.csv, domain.json and people.release
     "declare": "people.csv -o d.json", "check": "people.csv --domain domain.json", "plan": "--domain domain.json",
     "synthesize": "people.csv -o s.csv --domain domain.json", "fit": "people.csv -o f.release --domain domain.json",
-    "sample": "people.release -o r.csv -n 9", "report": "people.csv people.csv -o r.html --domain domain.json",
+    "families": "households.csv persons.csv --metadata both.json -o f.release", "sample": "people.release -o r.csv -n 9", "report": "people.csv people.csv -o r.html --domain domain.json",
     "describe": "people.csv -o d.json --domain domain.json", "generate": "people.release -o r.csv -n 9",
     "inspect": "people.csv people.csv -o i.html --domain domain.json", "card": "people.release -o c.html",
     "audit": "people.csv -o audit --domain domain.json --seconds 0", "registry": "people.release -o r.yaml",
@@ -359,6 +360,7 @@ def test_options_of_commands(command: str, fitted: tuple[Release, Path], tmp_pat
     FRAME.to_csv(tmp_path / "people.csv", index=False)
     (tmp_path / "domain.json").write_text(json.dumps(DECLARED))
     fitted[0].save(tmp_path / "people.release")
+    write_families(tmp_path)
     monkeypatch.chdir(tmp_path)
     found = []
     for action in options_of(command):

@@ -1,0 +1,235 @@
+"""A simulator of households and their people, with links that are written down: :func:`families_like`.
+
+Nothing here was estimated: every number is the author's. What a synthesizer of related tables must keep is
+therefore known: what people share with their household, and with one another.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.datasets.census import whole_number
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from pandas.api.extensions import ExtensionArray
+
+REGIONS, TENURES = ("north", "south", "east", "west"), ("own", "rent")
+HEAD, SPOUSE, CHILD, OTHER = range(4)
+RELATIONS, SEXES = ("head", "spouse", "child", "other"), ("f", "m")
+EDUCATIONS, EMPLOYED = ("none", "school", "college", "degree"), ("yes", "no")
+SINGLE, COUPLE, FAMILY, SHARED = range(4)  # kinds of households, which no column shows
+MOST_INCOME, OLDEST, ADULT, GROWN, PENSION = 400_000, 95, 18, 16, 67
+MOST_HOUSEHOLDS = 10**7  # what the ids have digits for
+
+
+def families_like(num_households: int = 5_000, random_state: int | None = 0) -> dict[str, pd.DataFrame]:
+    """Simulate households and the people in them: two tables, a person's row naming its household's.
+
+    Every row is **invented**: the simulator's numbers were made up, and estimated from nobody.
+
+    Parameters
+    ----------
+    num_households : int
+        Number of households, 0 to 10,000,000; 20,000 of them, with 47,500 people, take less than a second.
+    random_state : int or None
+        Seed, at least 0, of the NumPy generator; None for a fresh one. Equal arguments give equal tables.
+
+    Returns
+    -------
+    dict of DataFrame
+        ``households``: ``household_id``, ``region`` (4 labels), ``tenure`` (own or rent), ``rooms`` (1..9),
+        ``income`` (a year's, in hundreds, 0..400,000). ``persons``, in a random order: ``person_id``,
+        ``household_id``, ``relation`` (head, spouse, child, other), ``age`` (years, 0..95), ``sex``,
+        ``education`` (4), ``employed``. No value is missing; a household has one to eleven people,
+        exactly one head and at most one spouse.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not an integer, is negative, or is too large.
+
+    Notes
+    -----
+    Links within a household: couples are of about one age, mostly of two sexes, and often of one education; a
+    second child is about three years younger than the first; people who share are of one age. Between a
+    household and its people: owners are older, families have more rooms, income grows with the head's
+    education and with the people who work, and the north has more degrees and fewer owners.
+
+    Examples
+    --------
+    >>> from sdv_plausible.datasets import families_like
+    >>> sorted(families_like(1_000))
+    ['households', 'persons']
+    """
+    n = whole_number("num_households", num_households, "0 gives empty tables")
+    if n > MOST_HOUSEHOLDS:
+        raise ValueError(f"num_households ({n:,}) must be at most {MOST_HOUSEHOLDS:,}; try 20000")
+    if random_state is not None:
+        random_state = whole_number("random_state", random_state, "None gives a fresh seed")
+    rng = np.random.default_rng(random_state)
+    region = rng.choice(4, n, p=[0.2, 0.35, 0.3, 0.15])
+    owned = rng.random(n) < np.where(region == 0, 0.4, 0.68)
+    kind = rng.choice(4, n, p=[0.3, 0.27, 0.35, 0.08])
+    people = _people(kind, owned, region == 0, rng)
+    home, adults_at_work = people["home"], np.zeros(n)
+    np.add.at(adults_at_work, home, people["employed"] == 0)
+    head = people["education"][:n]
+    log_income = 9.9 + 0.4 * owned + 0.2 * head + 0.3 * np.minimum(adults_at_work, 3) + rng.normal(0, 0.4, n)
+    income = np.clip(np.round(np.exp(log_income), -2), 0, MOST_INCOME).astype(np.int64)
+    rooms = 1.5 + 1.5 * owned + 0.4 * np.bincount(home, minlength=n) + rng.normal(0, 0.9, n)
+    ids = _ids("H", n, 8)
+    order = rng.permutation(len(home))
+    households = {
+        "household_id": ids,
+        "region": _labels(region, REGIONS),
+        "tenure": _labels(1 - owned, TENURES),
+        "rooms": np.clip(np.round(rooms), 1, 9).astype(np.int64),
+        "income": income,
+    }
+    persons = {
+        "person_id": _ids("P", len(order), 9),
+        "household_id": ids.take(home[order]),
+        "relation": _labels(people["relation"][order], RELATIONS),
+        "age": people["age"][order].astype(np.int64),
+        "sex": _labels(people["sex"][order], SEXES),
+        "education": _labels(people["education"][order], EDUCATIONS),
+        "employed": _labels(people["employed"][order], EMPLOYED),
+    }
+    return {"households": pd.DataFrame(households), "persons": pd.DataFrame(persons)}
+
+
+def _people(
+    kind: NDArray[np.int64], owned: NDArray[np.bool_], north: NDArray[np.bool_], rng: np.random.Generator
+) -> dict[str, NDArray[np.int64]]:
+    """Codes of all people and the number of each one's household: heads, spouses, children, others."""
+    n = len(kind)
+    middle = np.select([kind == COUPLE, kind == SINGLE], [55, 42], 39) + 10 * (owned & (kind == SINGLE))
+    age = np.clip(rng.normal(middle, 13), ADULT, OLDEST)
+    sex, education = rng.integers(0, 2, n), _educations(n, 0.12 * north - 0.003 * (age - 45), rng)
+
+    wed = np.flatnonzero((kind == COUPLE) | ((kind == FAMILY) & (rng.random(n) < 0.8)))
+    spouse_age = np.clip(age[wed] + rng.normal(-1, 3, len(wed)), ADULT, OLDEST)
+    spouse_sex = np.where(rng.random(len(wed)) < 0.96, 1 - sex[wed], sex[wed])
+    spouse_education = np.where(rng.random(len(wed)) < 0.6, education[wed], _educations(len(wed), 0, rng))
+
+    born = np.where(kind == FAMILY, np.minimum(1 + rng.poisson(0.9, n), 8), 0)
+    parent = np.repeat(np.arange(n), born)
+    number = np.arange(len(parent)) - np.repeat(np.cumsum(born) - born, born)
+    first = age - rng.integers(20, 39, n)
+    child_age = np.clip(first[parent] - 3 * number + rng.integers(-1, 2, len(parent)), 0, 50)
+    like = np.where(rng.random(len(parent)) < 0.4, education[parent], _educations(len(parent), 0, rng))
+    child_education = np.where(child_age < GROWN, 0, np.maximum(like, 1))
+
+    grandparent = (kind == FAMILY) & (rng.random(n) < 0.06)
+    sharing = np.where(kind == SHARED, np.minimum(1 + rng.poisson(0.8, n), 6), 1 * grandparent)
+    with_whom = np.repeat(np.arange(n), sharing)
+    shift = np.where(kind[with_whom] == FAMILY, 26, 0)
+    other_age = np.clip(age[with_whom] + shift + rng.normal(0, 5, len(with_whom)), ADULT, OLDEST)
+    alike = rng.random(len(with_whom)) < 0.5
+    other_education = np.where(alike, education[with_whom], _educations(len(with_whom), 0, rng))
+
+    found = {
+        "home": np.concatenate([np.arange(n), wed, parent, with_whom]),
+        "relation": np.repeat([HEAD, SPOUSE, CHILD, OTHER], [n, len(wed), len(parent), len(with_whom)]),
+        "age": np.concatenate([age, spouse_age, child_age, other_age]).astype(np.int64),
+        "sex": np.concatenate(
+            [sex, spouse_sex, rng.integers(0, 2, len(parent)), rng.integers(0, 2, len(with_whom))]
+        ),
+        "education": np.concatenate([education, spouse_education, child_education, other_education]),
+    }
+    may_work = (found["age"] >= ADULT) & (found["age"] < PENSION)
+    chance = 0.6 + 0.08 * found["education"] + 0.15 * (rng.random(n)[found["home"]] < 0.5)
+    found["employed"] = 1 - (may_work & (rng.random(len(may_work)) < chance - 0.1))
+    return found
+
+
+def _educations(n: int, up: float | NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Codes of educations, so much further up the scale of four."""
+    return np.searchsorted([0.15, 0.55, 0.82], np.clip(rng.random(n) + up, 0, 1)).astype(np.int64)
+
+
+def _labels(codes: NDArray[Any], values: tuple[str, ...]) -> ExtensionArray:
+    """Labels of codes, of the string dtype of the pandas at hand, for empty tables too."""
+    labels: ExtensionArray = pd.Series(list(values)).array.take(codes.astype(np.int64))
+    return labels
+
+
+def _ids(letter: str, n: int, digits: int) -> ExtensionArray:
+    """Ids in order: a letter, and so many digits."""
+    ids: ExtensionArray = pd.Series([f"{letter}{i:0{digits}d}" for i in range(n)], dtype=object).array
+    return ids
+
+
+def families_like_domain() -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the public domain of :func:`families_like`: for each table the declarations of its columns.
+
+    Returns
+    -------
+    dict
+        By table and column, in the words of :func:`~sdv_plausible.datasets.census_like_metadata`; keys are
+        not declared. A new dictionary on every call.
+    """
+
+    def number(least: int, most: int) -> dict[str, Any]:
+        bounds = {"range_min": least, "range_max": most, "decimal_places": 0}
+        return {"sdtype": "numerical", **bounds, "range_is_nullable": False}
+
+    def label(values: tuple[str, ...]) -> dict[str, Any]:
+        return {"sdtype": "categorical", "range_values": list(values), "range_is_nullable": False}
+
+    return {
+        "households": {
+            "region": label(REGIONS),
+            "tenure": label(TENURES),
+            "rooms": number(1, 9),
+            "income": number(0, MOST_INCOME),
+        },
+        "persons": {
+            "relation": label(RELATIONS),
+            "age": number(0, 99),
+            "sex": label(SEXES),
+            "education": label(EDUCATIONS),
+            "employed": label(EMPLOYED),
+        },
+    }
+
+
+def families_like_metadata() -> dict[str, Any]:
+    """Return SDV's metadata of both tables of :func:`families_like`, as a document.
+
+    Returns
+    -------
+    dict
+        What ``sdv.metadata.Metadata.load_from_dict`` reads: types of all columns, formats of the ids, and the
+        relationship between the tables. A new dictionary on every call.
+    """
+    household = {"sdtype": "id", "regex_format": "H[0-9]{8}"}
+    keys = {
+        "households": {"household_id": household},
+        "persons": {
+            "person_id": {"sdtype": "id", "regex_format": "P[0-9]{9}"},
+            "household_id": dict(household),
+        },
+    }
+    return {
+        "METADATA_SPEC_VERSION": "V1",
+        "tables": {
+            table: {
+                "primary_key": next(iter(keys[table])),
+                "columns": keys[table] | {name: {"sdtype": spec["sdtype"]} for name, spec in columns.items()},
+            }
+            for table, columns in families_like_domain().items()
+        },
+        "relationships": [
+            {
+                "parent_table_name": "households",
+                "parent_primary_key": "household_id",
+                "child_table_name": "persons",
+                "child_foreign_key": "household_id",
+            }
+        ],
+    }
