@@ -42,7 +42,8 @@ from sdv_plausible.table.persons import person_entry
 
 PARENT_SHARE = 0.15  # of the squared noise parameter, for the parents' table
 SIMULATION_SEED = 2017
-NEAR = 2e-3  # of epsilon, at most, that is left over: totals are found by trying
+STEPS, CLOSE = 20, 0.999  # towards the total, and what of it is spent at least
+POWER = 0.6  # epsilon grows as the noise parameter does at first, and as its square where it is large
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,13 +81,29 @@ class Told:
     locales: Any = ("en_US",)
     random_state: int | None = None
     roles: tuple[Role, ...] = ()
-    power: float = 1.0  # of the noise parameter that one Gaussian mechanism would have
+    scale: float = 1.0  # of the noise parameter: other losses than Gaussian ones need some of the total, too
+
+    def within(self) -> Told:
+        """The same with as little noise as the total allows, found from the plan alone."""
+        if math.isinf(self.epsilon):
+            return self
+        found = self
+        for _ in range(STEPS):
+            total = planned_ledger(found).total()
+            if math.isinf(total) or self.epsilon * CLOSE <= total <= self.epsilon:
+                return found
+            found = replace(found, scale=found.scale * ((1 + CLOSE) / 2 * self.epsilon / total) ** POWER)
+        raise Refused.saying(
+            "epsilon",
+            f"epsilon ({self.epsilon:g}) at delta ({self.delta:g}) must leave something for both tables, and "
+            "their plan needs more: raise epsilon or delta, or declare more columns",
+        )
 
     def shares(self) -> tuple[float, float]:
         """Epsilons of parents and children whose total is that of both."""
         if math.isinf(self.epsilon):
             return math.inf, math.inf
-        mu = calibrate_gaussian(self.epsilon, self.delta, ()) * self.power
+        mu = calibrate_gaussian(self.epsilon, self.delta, ()) * self.scale
         first, second = (
             compose([GaussianLoss(sensitivity_over_sigma=mu * math.sqrt(share))], self.delta)
             for share in (PARENT_SHARE, 1 - PARENT_SHARE)
@@ -207,22 +224,6 @@ class TableFit:
             answers=Answers(sampler.answers, found.domain.names), ledger=found.ledger,
             settings=dict(self.fit.said), versions=versions_of(),
         )  # fmt: skip
-
-
-def calibrated(told: Told) -> Told:
-    """The same with shares of which both fits together cost epsilon, and not more."""
-    # Each fit keeps a part of delta back for what may fail, and rounds for itself: so shares of mu^2 alone
-    # would cost a little more or less (docs/explanation/proofs/related_tables.md, Theorem 1).
-    if math.isinf(told.epsilon):
-        return told
-    for _ in range(20):
-        ledger = planned_ledger(told)
-        if not ledger.claims_privacy or 1 - NEAR <= (spent := ledger.total() / told.epsilon) <= 1:
-            return told
-        told = replace(told, power=told.power * ((1 - NEAR / 2) / spent) ** 0.6)
-    raise Refused(
-        "epsilon", told.epsilon, f"cannot be shared by two tables at delta {told.delta}", "try 1.0, 1e-9"
-    )
 
 
 def planned_ledger(told: Told) -> PrivacyLedger:

@@ -16,7 +16,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.related.families import brought_together
-from sdv_plausible.related.fitting import Told, calibrated, fit_families, planned_ledger
+from sdv_plausible.related.fitting import Told, fit_families, planned_ledger
 from sdv_plausible.related.links import read_link
 from sdv_plausible.related.release import FamilyRelease
 from sdv_plausible.related.roles import Often, read_roles
@@ -105,7 +105,7 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         self._release: FamilyRelease | None = None
         specified = self._told.of_children(None).fit.declared
         known = {name: specified.known(name) for name in self._told.of_children_alone()}
-        self._told = calibrated(replace(self._told, roles=read_roles(roles, known)))  # complains now
+        self._told = replace(self._told, roles=read_roles(roles, known)).within()
 
     def column_types(self) -> dict[str, dict[str, ColumnType]]:
         """What each column is, of the parents' table and of the children's: how files are read."""
