@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from sdv_plausible.related.roles import Role, Roles
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
 
-SWEEPS = 5  # in which the first two children of a family are drawn in turn, each given the other
+Draw = Callable[[np.ndarray, Coins], np.ndarray]
 ATTEMPTS = 30  # to draw a child that has no role of another one
 
 
@@ -100,64 +100,65 @@ class Drawing:
         return {self._place(name): codes[:, i] for i, name in enumerate(columns.names)}
 
     def _codes(self, parents: Mapping[int, np.ndarray], sizes: np.ndarray, coins: Coins) -> np.ndarray:
-        # The first two children of a family are drawn in turn, each given the other, until they have
-        # forgotten how they began: the law of a pair of siblings. Others are given one of those before them.
+        # The first child of several is drawn as a sibling is, given its parent alone; each other one is given
+        # one of those before it.
         starts = np.cumsum(sizes) - sizes
         whose = np.repeat(np.arange(len(sizes)), sizes)
         codes = np.zeros((len(whose), len(self.domain)), dtype=np.int32, order="F")
         for j, column in parents.items():
             codes[:, j] = column[whose]
-        first, several = starts[sizes == 1], starts[sizes > 1]
-        self._draw(codes, first, None, (), coins.spawn("alone"), is_first=True)
-        first, second = several, several + 1
-        self._begin(codes, second, coins.spawn("begin"))
-        self._draw(codes, first, second, (second,), coins.spawn("first"), is_first=True)
-        for sweep in range(SWEEPS):
-            self._draw(codes, second, first, (first,), coins.spawn("second", sweep))
-            self._draw(codes, first, second, (second,), coins.spawn("first again", sweep), is_first=True)
-        for number in range(2, int(sizes.max(initial=0))):
+        first = starts[sizes == 1]
+        self._put(codes, first, self._alone, (), coins.spawn("alone"))
+        first = starts[sizes > 1]
+        self._put(codes, first, self._first, (), coins.spawn("first"))
+        for number in range(1, int(sizes.max(initial=0))):
             first, this = starts[sizes > number], coins.spawn("child", number)
             beside = first + np.minimum((this.uniform(len(first)) * number).astype(int), number - 1)
-            self._draw(codes, first + number, beside, [first + i for i in range(number)], this)
+            others = [codes[first + i] for i in range(number)] if self.roles else ()
+            at = first + number
+            codes[np.ix_(at, [*self._siblings])] = codes[np.ix_(beside, [*self._siblings.values()])]
+            self._put(codes, at, self._given, others, this)
         return codes
 
-    def _begin(self, codes: np.ndarray, at: np.ndarray, coins: Coins) -> None:
-        """Put a child where one is needed to begin with: each column by itself, as siblings' are."""
-        rows = codes[at]
+    def _alone(self, rows: np.ndarray, coins: Coins) -> np.ndarray:
+        """Children (n, m) who have no sibling."""
+        for j in self._siblings:
+            rows[:, j] = list(self.domain)[j].missing_code
+        return self._given(rows, coins)
+
+    def _given(self, rows: np.ndarray, coins: Coins) -> np.ndarray:
+        """Children (n, m) of the parent and the sibling that their rows hold."""
+        return self.model.complete(rows, self._kept, coins)
+
+    def _first(self, rows: np.ndarray, coins: Coins) -> np.ndarray:
+        """Children (n, m) of the parent that their rows hold, as siblings are drawn."""
         for table in self.model.tables[: self._kept]:
-            if (own := self._siblings.get(table.child)) is not None:
-                codes[at, own] = np.minimum(table.draw(rows, coins), self.domain.cardinalities[own] - 1)
-
-    def _draw(
-        self, codes: np.ndarray, at: np.ndarray, beside: np.ndarray | None, others: Sequence[np.ndarray],
-        coins: Coins, *, is_first: bool = False,
-    ) -> None:  # fmt: skip
-        """Draw children's own columns, in place, given their parents' and the child beside; None: nobody is.
-
-        ``others`` are the children of the family, whose roles are taken.
-        """
-        rows = np.asfortranarray(codes[at])
+            if table.child in self._siblings:
+                rows[:, table.child] = table.draw(rows, coins)
         for j, own in self._siblings.items():
-            missing = list(self.domain)[j].missing_code
-            rows[:, j] = missing if beside is None else codes[beside, own]
-        drawn = self.model.complete(rows, self._kept, coins)
-        codes[at] = self._with_roles(drawn, codes, others, coins, is_first) if self.roles else drawn
+            rows[:, own] = np.minimum(rows[:, j], self.domain.cardinalities[own] - 1)
+        return rows
 
-    def _with_roles(
-        self, drawn: np.ndarray, codes: np.ndarray, others: Sequence[np.ndarray], coins: Coins, is_first: bool
-    ) -> np.ndarray:
-        """Children drawn again while they have a role that is taken, or lack the first one's."""
-        roles = Roles(self.roles, self.domain)
+    def _put(
+        self, codes: np.ndarray, at: np.ndarray, draw: Draw, others: Sequence[np.ndarray], coins: Coins
+    ) -> None:
+        """Draw children, in place; ``others`` come before them in their families: their roles are taken."""
+        drawn = draw(np.asfortranarray(codes[at]), coins)
+        if self.roles:
+            self._with_roles(drawn, draw, others, coins)
+        codes[at] = drawn
+
+    def _with_roles(self, drawn: np.ndarray, draw: Draw, others: Sequence[np.ndarray], coins: Coins) -> None:
+        """Draw children again, in place, while they have a role that is taken, or lack the first one's."""
+        roles, is_first = Roles(self.roles, self.domain), not others
         taken = np.zeros((len(drawn), len(self.roles)), dtype=bool)
         for one in others:
-            taken |= roles.held(codes[one])
+            taken |= roles.held(one)
         wrong = np.flatnonzero(roles.wrong(drawn, taken, first=is_first))
         for attempt in range(ATTEMPTS):
             if len(wrong):
-                again = np.asfortranarray(drawn[wrong])
-                drawn[wrong] = self.model.complete(again, self._kept, coins.spawn("again", attempt))
+                drawn[wrong] = draw(np.asfortranarray(drawn[wrong]), coins.spawn("again", attempt))
                 wrong = wrong[roles.wrong(drawn[wrong], taken[wrong], first=is_first)]
         rest = drawn[wrong]
         roles.forced(rest, taken[wrong], coins.spawn("forced").uniform(len(wrong)), first=is_first)
         drawn[wrong] = rest
-        return drawn

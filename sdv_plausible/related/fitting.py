@@ -245,7 +245,8 @@ def fit_families(told: Told, families: Families, coins: Coins, teller: Teller) -
 def simulated_parents(link: Link, parents: Release) -> pd.DataFrame:
     """Parents drawn from their release with a public seed, each as often as it has children."""
     names = list(parents.domain.names)
-    drawn = parents.sample(NUM_SIMULATED, random_state=SIMULATION_SEED)[names]
+    coins = Coins.from_seed(SIMULATION_SEED)
+    drawn = parents.drawn(NUM_SIMULATED, coins.spawn("parents"))[names]
     often = drawn.loc[drawn.index.repeat(drawn[link.count].to_numpy(dtype=int))]
-    shuffled = Coins.from_seed(SIMULATION_SEED).spawn("order").uniform(len(often)).argsort()
+    shuffled = coins.spawn("order").uniform(len(often)).argsort()
     return often.iloc[shuffled[:NUM_SIMULATED]].reset_index(drop=True).rename(columns=link.of_parent)

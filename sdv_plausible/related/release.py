@@ -112,10 +112,12 @@ class FamilyRelease:
         """
         number = self.number_of_parents() if num_parents is None else num_parents
         check.whole("num_parents", number, 0, "try 1000")
-        coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
-        drawn = self.parents.sample(
-            int(number), random_state=int(coins.spawn("parents").integers(2**31, 1)[0])
-        )
+        return self.drawn(int(number), coins_of(random_state))
+
+    def drawn(self, number: int, coins: Coins) -> dict[str, pd.DataFrame]:
+        """Draw so many parents with their children, from these coins."""
+        self.parents.check_memory(number)
+        drawn = self.parents.drawn(number, coins.spawn("parents"))
         drawn[self.link.primary_key] = _distinct(drawn[self.link.primary_key])
         sizes = drawn[self.link.count].to_numpy(dtype=np.int64)
         table = self._drawing.children(drawn, sizes, coins.spawn("children"))
@@ -301,6 +303,11 @@ def joint_ledger(link: Link, parents: PrivacyLedger, children: PrivacyLedger) ->
             )
         )
     return joint
+
+
+def coins_of(random_state: int | None) -> Coins:
+    """Fresh coins, or the same ones again."""
+    return Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
 
 
 def _distinct(keys: pd.Series) -> pd.Series:

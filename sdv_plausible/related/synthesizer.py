@@ -14,11 +14,10 @@ from sdv_plausible.fit.telling import Teller
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
-from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.related.families import brought_together
 from sdv_plausible.related.fitting import Told, fit_families, planned_ledger
 from sdv_plausible.related.links import read_link
-from sdv_plausible.related.release import FamilyRelease
+from sdv_plausible.related.release import FamilyRelease, coins_of
 from sdv_plausible.related.roles import Often, read_roles
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS
@@ -135,7 +134,7 @@ class PlausibleDeniabilityMultiTableSynthesizer:
             what = f"{link.parent} and {link.child}, epsilon {rounded_up(told.epsilon)}"
             self.budget.draw(planned, what)
         seed = told.random_state
-        coins = Coins.from_os_entropy() if seed is None else Coins.from_seed(seed)
+        coins = coins_of(seed)
         families = brought_together(parents, children, link, coins.spawn("families"))
         teller = Teller()  # which compares nothing with declarations: no domain file would know of the look
         release = fit_families(told, families, coins, teller)
@@ -185,13 +184,13 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         number = check.whole("num_rows", num_rows, 0, "try 1000")
         if named == link.child:
             number = round(number / max(release.children_each(), 1e-3))
-        return release.sample(number, random_state=random_state)
+        return release.drawn(number, coins_of(random_state))
 
     def sample_scale(self, scale: float = 1.0, *, random_state: int | None = None) -> Tables:
         """Draw ``scale`` times as many families as the noisy number of parents, which was paid for."""
         check.positive("scale", scale, "try 1.0")
         release = self.release()
-        return release.sample(round(scale * release.number_of_parents()), random_state=random_state)
+        return release.drawn(round(scale * release.number_of_parents()), coins_of(random_state))
 
     def privacy_ledger(self) -> PrivacyLedger:
         """What the release cost; before a fit, that nothing was charged."""

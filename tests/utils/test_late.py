@@ -31,8 +31,8 @@ def test_every_name_of_a_stub_loads(stub):
 
 def test_planted_a_name_in_another_spelling_is_seen(tmp_path):
     stub = tmp_path / "__init__.pyi"
-    stub.write_text("from .a import A as A\nfrom .b import (\n    B as B,\n)\n")
-    assert late_names("planted", str(tmp_path / "__init__.py"))[2] == ["A"] != stated(stub)
+    stub.write_text("from .a import A as A\nfrom .c import (\n    C as C,\n)\nfrom .b import B\n")
+    assert late_names("planted", str(tmp_path / "__init__.py"))[2] == ["A", "C"] != stated(stub)
 
 
 def test_names_load_on_first_use_and_modules_too(tmp_path, monkeypatch):

@@ -8,26 +8,27 @@ that were simulated (docs/explanation/proofs/related_tables.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
 from sdv_plausible.models.adaptive.adaptive_network import NUM_SIMULATED, AdaptiveNetwork
 from sdv_plausible.models.adaptive.beside import Beside
+from sdv_plausible.models.adaptive.estimates import Estimates
 from sdv_plausible.models.adaptive.maximum_entropy import fit_network
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.schedule import SIZE_SHARE, Schedule
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.bayesian_network import BayesianNetwork, Conditional
+from sdv_plausible.models.conditional_table import ConditionalTable, Configurations
+from sdv_plausible.models.log_linear import Factor, LogLinearConditional
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import NumberOfRows
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
-
-RENEWED = 2  # times that siblings are simulated anew by the network that they helped to fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +68,6 @@ class ChildNetwork(AdaptiveNetwork):
         measured = Measurements(rows, domain, schedule, wanted=self.wanted(domain), beside=beside)
         families = np.zeros((len(parents), len(domain)), dtype=np.int32, order="F")
         families[:, at] = parents
-        self._put_siblings(families, domain, measured, simulated.spawn("siblings"))
         network: BayesianNetwork | None = None
         for i, this in enumerate(schedule.rounds):
             if measured.measure_pairs(this) or network is None:
@@ -84,36 +84,60 @@ class ChildNetwork(AdaptiveNetwork):
         parents = self.parents.iloc[:NUM_SIMULATED].reset_index(drop=True)
         return codec.encode(parents, coins), [domain.names.index(name) for name in known]
 
-    def _put_siblings(self, codes: np.ndarray, domain: Domain, measured: Measurements, coins: Coins) -> None:
-        """Put siblings, in place, whose columns are independent so far."""
-        for name in self.siblings:
-            j = domain.names.index(name)
-            mass = measured.margins[j].copy()
-            if (none := domain[name].missing_code) is not None and mass.sum() > mass[none]:
-                mass[none] = 0.0
-            places = np.searchsorted(np.cumsum(mass) / mass.sum(), coins.uniform(len(codes)), side="right")
-            codes[:, j] = np.minimum(places, len(mass) - 1)
-        self._without_siblings(codes, domain)
-
-    def _without_siblings(self, codes: np.ndarray, domain: Domain) -> None:
-        """Children who are alone have nobody beside them."""
-        alone = self.alone[: len(codes)]
-        for name in self.siblings:
-            codes[alone, domain.names.index(name)] = domain[name].missing_code
-
     def _fitted(
         self, measured: Measurements, domain: Domain, families: np.ndarray, coins: Coins
     ) -> BayesianNetwork:
-        """The network of what was measured so far: children that it draws are the siblings of the next."""
+        """The network of what was measured so far; siblings are put into the simulated families (N, m)."""
+        # A sibling is a child whose own siblings nobody looks at: its conditionals are those of a child,
+        # given its parent alone. Children who are alone have nobody beside them.
+        places = {name: j for j, name in enumerate(domain.names)}
+        own_of = {places[name]: places[own] for name, own in self.siblings.items()}
         first, estimates = self.first(domain), measured.estimates()
-        for i in range(RENEWED + 1):
-            given = {j: families[:, j] for j in first}
-            network, _ = fit_network(
-                estimates, self.max_cost, len(families), coins.spawn("fit", i), is_last=True, given=given
+        pairs = {e: table for e, table in estimates.pairs.items() if own_of.keys().isdisjoint(e)}
+        by_itself, drawn = self._drawn(replace(estimates, pairs=pairs), families, first, coins.spawn("first"))
+        for j, own in own_of.items():
+            families[:, j] = np.where(
+                self.alone[: len(families)], list(domain)[j].missing_code, drawn[:, own]
             )
-            drawn = network.complete(families.copy(order="F"), len(first), coins.spawn("siblings", i))
-            for name, own in self.siblings.items():
-                families[:, domain.names.index(name)] = drawn[:, domain.names.index(own)]
-            self._without_siblings(families, domain)
+        network, drawn = self._drawn(estimates, families, first, coins.spawn("next"))
         measured.simulated = np.column_stack([b[drawn[:, j]] for j, b in enumerate(measured.buckets)])
-        return network
+        sibling_of = {own: j for j, own in own_of.items()}
+        parents = [table for table in network.tables[: len(first)] if table.child not in own_of]
+        copies = [
+            renamed(table, sibling_of, domain.cardinalities) for table in by_itself.tables[len(first) :]
+        ]
+        return BayesianNetwork([*parents, *copies, *network.tables[len(first) :]])
+
+    def _drawn(
+        self, estimates: Estimates, families: np.ndarray, first: Sequence[int], coins: Coins
+    ) -> tuple[BayesianNetwork, np.ndarray]:
+        """A network fitted under families, and children (N, m) that it draws for them."""
+        given = {j: families[:, j] for j in first}
+        network, _ = fit_network(
+            estimates, self.max_cost, len(families), coins.spawn("fit"), is_last=True, given=given
+        )
+        return network, network.complete(families.copy(order="F"), len(first), coins.spawn("children"))
+
+
+def renamed(table: Conditional, columns: Mapping[int, int], cardinalities: Sequence[int]) -> Conditional:
+    """A conditional of the columns that some are copied to; codes that only these have are never drawn."""
+
+    def longer(given: Configurations) -> Configurations:
+        parents = tuple(columns.get(j, j) for j in given.parents)
+        buckets = zip(parents, given.buckets, strict=True)
+        return Configurations(
+            parents=parents, buckets=tuple(np.pad(b, (0, cardinalities[j] - len(b))) for j, b in buckets)
+        )
+
+    child = columns.get(table.child, table.child)
+    more = (0, cardinalities[child] - table.cardinality)
+    if isinstance(table, ConditionalTable):
+        given, law = longer(table.given), np.pad(table.probabilities, ((0, 0), more))
+        return ConditionalTable(child=child, parents=given.parents, buckets=given.buckets, probabilities=law)
+    return LogLinearConditional(
+        child=child,
+        bucket=np.pad(table.bucket, more),
+        inside=np.pad(table.inside, more),
+        base=table.base,
+        factors=tuple(Factor(given=longer(f.given), weights=f.weights) for f in table.factors),
+    )

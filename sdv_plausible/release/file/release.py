@@ -149,6 +149,10 @@ class Release(ManyRows):
             **self._rows_from(),
         )
 
+    def drawn(self, num_rows: int, coins: Coins) -> pd.DataFrame:
+        """Rows from these coins: for what is made of several releases."""
+        return sample_table(num_rows, {}, coins=coins, **self._rows_from())
+
     def margins(self, columns: str | Sequence[str], level: float = 0.95) -> pd.DataFrame:
         """Counts with confidence intervals, from the noisy answers: at no further cost.
 

@@ -1,0 +1,101 @@
+"""Children beside their parents and a sibling: what is asked for, and how the budget is shared."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible.models.adaptive import beside as module
+from sdv_plausible.models.adaptive.beside import LIGHT, Beside
+from sdv_plausible.models.adaptive.child_network import ChildNetwork
+from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.questions.transcript import Transcript
+from sdv_plausible.table.columns.domain import Attribute, Domain
+
+VALUES = ("a", "b", "c")
+SIBLINGS = {f"sibling.{name}": name for name in ("x", "y")}
+DOMAIN = Domain(
+    (
+        *(Attribute(name=name, kind="categorical", values=VALUES) for name in ("x", "y", "home.p", "home.n")),
+        *(Attribute(name=name, kind="categorical", values=VALUES, nullable=True) for name in SIBLINGS),
+    )
+)
+BESIDE = {2, 3, 4, 5}
+
+
+def learned(epsilon: float = 3.0, rows: int = 3_000) -> tuple:
+    """A network, and what its rows were asked."""
+    rng = np.random.default_rng(0)
+    home = rng.integers(3, size=(rows, 2))
+    own = (home[:, [0, 0]] + rng.integers(2, size=(rows, 2))) % 3
+    codes = np.column_stack([own, home, np.roll(own, 1, axis=0)]).astype(np.int32)
+    parents = pd.DataFrame(home, columns=["home.p", "home.n"]).replace(dict(enumerate(VALUES)))
+    learner = ChildNetwork(parents=parents, siblings=SIBLINGS, alone=rng.random(rows) < 0.3)
+    budget, ledger, answers = (
+        ModelBudget(epsilon=epsilon, delta=1e-9),
+        PrivacyLedger(delta=1e-9),
+        Transcript(),
+    )
+    counts = CodeArray(np.asfortranarray(codes), DOMAIN.cardinalities)
+    plan = learner.plan(DOMAIN, budget)
+    asked = Queryable(counts, ledger, plan, Coins.from_seed(1), transcript=answers)
+    return learner.fit(asked, DOMAIN, budget, Coins.from_seed(2)), answers.answers
+
+
+def columns_of(answers) -> list[frozenset[int]]:
+    """Columns of every table that was asked for or compared."""
+    return [
+        frozenset(axis.column for axis in table) for a in answers for table in getattr(a.asked, "tables", ())
+    ]
+
+
+def asked_amiss(answers) -> list[frozenset[int]]:
+    """Tables in which no column of the child is."""
+    return [columns for columns in columns_of(answers) if len(columns) > 1 and columns <= BESIDE]
+
+
+def test_no_pair_beside_is_asked_for_and_children_come_last():
+    network, answers = learned()
+    assert any(len(columns) == 2 for columns in columns_of(answers))
+    assert asked_amiss(answers) == []
+    assert {*network.order[:4]} == BESIDE
+    singles = {next(iter(c)) for c in columns_of(answers) if len(c) == 1}
+    assert singles == {0, 1, 4, 5}  # the parents' are known
+
+
+def test_planted_pairs_beside_are_seen(monkeypatch):
+    monkeypatch.setattr(module.Beside, "is_pair", lambda self, m: np.zeros((m, m), dtype=bool))
+    assert asked_amiss(learned()[1])
+
+
+def test_shares_are_spent_whatever_stands_beside():
+    pairs, shares = np.array([[0, 1], [0, 4], [2, 5]]), np.array([0.2, 0.2, 0.1])
+    weighed = Beside(columns=frozenset({4, 5})).weighed(shares, pairs)
+    assert weighed.sum() == pytest.approx(shares.sum())
+    assert weighed[0] / weighed[1] == pytest.approx(1 / module.LIGHT_PAIR)
+    assert np.array_equal(Beside().weighed(shares, pairs), shares)
+
+
+def test_one_way_counts_share_what_they_are_given():
+    given = []
+
+    class Door:
+        def ask_tables(self, sets, shares):
+            given.append((sets, shares))
+            answer = type("Answer", (), {"values": np.full(3, 100.0), "sigma": 1.0})
+            return [answer() for _ in sets]
+
+    beside = Beside(columns=frozenset({1, 2}), margins={2: np.array([0.5, 0.5, 0.0])})
+    counts, sigmas, total = beside.ask(Door(), (3, 3, 3), 0.4)
+    ((sets, shares),) = given
+    assert [axes[0].column for axes in sets] == [0, 1]
+    assert sum(shares) == pytest.approx(0.4)
+    assert shares[1] / shares[0] == pytest.approx(LIGHT)
+    assert total == pytest.approx(300)
+    assert counts[2].tolist() == [150, 150, 0]
+    assert len(sigmas) == 3

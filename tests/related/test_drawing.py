@@ -1,0 +1,158 @@
+"""Children as they are drawn: the law of a pair of siblings, and roles."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.conditional_table import ConditionalTable
+from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.related import drawing
+from sdv_plausible.related.drawing import Drawing
+from sdv_plausible.related.links import Link
+from sdv_plausible.related.roles import Role, read_roles
+from sdv_plausible.table.columns.domain import Attribute, Domain
+
+LINK = Link(parent="home", child="person", primary_key="id", foreign_key="home_id", most=8)
+VALUES = ("head", "spouse", "child")
+FAMILIES, FALSE_ALARM = 20_000, 1e-9
+# Symmetric laws of a pair of siblings, by the parent's value.
+PAIRS = np.array(
+    [[[0.1, 0.2, 0.1], [0.2, 0.0, 0.1], [0.1, 0.1, 0.1]], [[0.3, 0.0, 0.1], [0.0, 0.2, 0.0], [0.1, 0.0, 0.3]]]
+)
+
+
+def attribute(name: str, values: tuple[str, ...], *, nullable: bool = False) -> Attribute:
+    return Attribute(name=name, kind="categorical", values=values, nullable=nullable)
+
+
+def made(roles: tuple[Role, ...] = ()) -> Drawing:
+    """A model that knows the laws: columns of the child, of its parent, of a sibling."""
+    domain = Domain(
+        (
+            attribute("role", VALUES),
+            attribute("home.p", ("u", "v")),
+            attribute("sibling.role", VALUES, nullable=True),
+        )
+    )
+    alone = PAIRS.sum(axis=2)  # of a child that has no sibling
+    given = np.concatenate([PAIRS / PAIRS.sum(axis=1, keepdims=True), alone[:, :, None]], axis=2)
+    table = np.moveaxis(given, 1, 2).reshape(-1, 3)  # lines: parent, then sibling
+
+    def margin(child: int, p: np.ndarray) -> ConditionalTable:
+        return ConditionalTable(child=child, parents=(), buckets=(), probabilities=p[None])
+
+    own = ConditionalTable(child=0, parents=(1, 2), buckets=(np.arange(2), np.arange(4)), probabilities=table)
+    network = BayesianNetwork(
+        [margin(1, np.array([0.5, 0.5])), margin(2, np.array([0.3, 0.3, 0.3, 0.1])), own]
+    )
+    return Drawing(model=network, domain=domain, parents=("p",), link=LINK, roles=roles)
+
+
+def drawn(sizes: np.ndarray, roles: tuple[Role, ...] = (), seed: int = 1) -> tuple[pd.Series, np.ndarray]:
+    """Children of families of these sizes, and the parents' values."""
+    home = np.arange(len(sizes)) % 2
+    parents = pd.DataFrame({"p": np.array(["u", "v"])[home]})
+    return made(roles).children(parents, sizes, Coins.from_seed(seed))["role"], home
+
+
+def farthest(found: pd.Series, home: np.ndarray) -> float:
+    """How far the counts of pairs in families of two are from their law, in multiples of what chance allows."""
+    codes = found.map(dict(zip(VALUES, range(3), strict=True))).to_numpy(dtype=int).reshape(-1, 2)
+    most = 0.0
+    for parent, law in enumerate(PAIRS):
+        pairs = codes[home == parent]
+        counts = np.bincount(pairs[:, 0] * 3 + pairs[:, 1], minlength=9).reshape(3, 3)
+        # Hoeffding's inequality for each of 18 cells
+        allowed = math.sqrt(len(pairs) / 2 * math.log(2 * 18 / FALSE_ALARM))
+        most = max(most, float(np.abs(counts - len(pairs) * law).max()) / allowed)
+    return most
+
+
+def test_two_children_have_the_law_of_a_pair_of_siblings():
+    """A false alarm has a chance of 1e-9 and what five sweeps have not forgotten, which is less than the slack."""
+    assert farthest(*drawn(np.full(FAMILIES, 2))) < 1
+
+
+@pytest.mark.parametrize("fault", ["no sibling", "no sweeps"])
+def test_planted_children_that_do_not_know_each_other_are_seen(fault, monkeypatch):
+    if fault == "no sweeps":
+        monkeypatch.setattr(drawing, "SWEEPS", 0)
+    else:
+        draw = Drawing._draw
+        monkeypatch.setattr(
+            Drawing, "_draw", lambda self, codes, at, beside, *a, **k: draw(self, codes, at, None, *a, **k)
+        )
+    assert farthest(*drawn(np.full(FAMILIES, 2))) > 1
+
+
+def test_every_family_has_as_many_children_as_it_should():
+    sizes = np.arange(60) % 7
+    found, _ = drawn(sizes)
+    assert len(found) == sizes.sum()
+    assert drawn(np.zeros(5, dtype=int))[0].empty
+    assert drawn(np.zeros(0, dtype=int))[0].empty
+
+
+ROLES = (Role(column="role", code=0, often="exactly one"), Role(column="role", code=1, often="at most one"))
+
+
+def held(roles: tuple[Role, ...], sizes: np.ndarray) -> np.ndarray:
+    """How many heads and spouses each family has."""
+    found, _ = drawn(sizes, roles)
+    whose = np.repeat(np.arange(len(sizes)), sizes)
+    return np.column_stack([np.bincount(whose, found == value, len(sizes)) for value in ("head", "spouse")])
+
+
+@pytest.mark.parametrize("attempts", [drawing.ATTEMPTS, 0])
+def test_roles_hold_in_every_family_whatever_the_model_says(attempts, monkeypatch):
+    monkeypatch.setattr(drawing, "ATTEMPTS", attempts)
+    sizes = np.arange(2_000) % 7
+    found = held(ROLES, sizes)
+    assert (found[:, 0] == (sizes > 0)).all()
+    assert (found[:, 1] <= 1).all()
+    plain = held((), sizes)
+    assert (plain[:, 0] > 1).any()  # the control: without roles they do not hold
+    assert (plain[:, 1] > 1).any()
+
+
+KNOWN = {"role": attribute("role", VALUES), "name": None}
+
+
+def test_roles_are_read_with_the_codes_of_their_values():
+    told = {"role": {"head": "exactly one", "spouse": "at most one"}}
+    assert read_roles(told, KNOWN) == ROLES
+    assert read_roles({}, KNOWN) == ()
+
+
+@pytest.mark.parametrize(
+    ("roles", "words"),
+    [
+        ([], "must be a mapping of columns"),
+        ({"role": "head"}, "must be a mapping of columns"),
+        ({"rule": {}}, "a modelled column of the children's table"),
+        ({"name": {"x": "at most one"}}, "must be declared"),
+        ({"role": {"head": "one"}}, "exactly one"),
+        ({"role": {"aunt": "at most one"}}, "no such value"),
+        ({"role": dict.fromkeys(VALUES, "at most one")}, "must be left"),
+        ({"role": {"head": "exactly one", "spouse": "exactly one"}}, "one value alone"),
+    ],
+)
+def test_roles_that_cannot_be_are_refused(roles, words):
+    with pytest.raises((Refused, ValueError), match=words):
+        read_roles(roles, KNOWN)
+
+
+def test_a_model_of_another_order_is_refused():
+    good = made()
+    tables = [good.model.tables[i] for i in (0, 1, 2)]
+    alone = ConditionalTable(child=0, parents=(), buckets=(), probabilities=np.full((1, 3), 1 / 3))
+    with pytest.raises(ValueError, match="after those of parent and sibling"):
+        Drawing(model=BayesianNetwork([alone, *tables[:2]]), domain=good.domain, parents=("p",), link=LINK)
+    with pytest.raises(ValueError, match="must be of one fit"):
+        Drawing(model=good.model, domain=good.domain, parents=("q",), link=LINK)
