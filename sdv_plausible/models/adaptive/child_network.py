@@ -95,10 +95,10 @@ class ChildNetwork(AdaptiveNetwork):
         first, estimates = self.first(domain), measured.estimates()
         pairs = {e: table for e, table in estimates.pairs.items() if own_of.keys().isdisjoint(e)}
         by_itself, drawn = self._drawn(replace(estimates, pairs=pairs), families, first, coins.spawn("first"))
+        alone, names = self.alone[: len(families)], list(domain)
         for j, own in own_of.items():
-            families[:, j] = np.where(
-                self.alone[: len(families)], list(domain)[j].missing_code, drawn[:, own]
-            )
+            families[:, j] = drawn[:, own]
+            families[alone, j] = names[j].missing_code
         network, drawn = self._drawn(estimates, families, first, coins.spawn("next"))
         measured.simulated = np.column_stack([b[drawn[:, j]] for j, b in enumerate(measured.buckets)])
         sibling_of = {own: j for j, own in own_of.items()}
