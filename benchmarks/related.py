@@ -53,6 +53,8 @@ SHARES = ("whole keys", "one head", "quality", "diagnostic")
 SECONDS = ("fit s", "sample s", "sample 4x s")
 Tables = dict[str, pd.DataFrame]
 Domain = dict[str, dict[str, dict[str, Any]]]
+Roles = dict[str, dict[str, str]]
+ROLES: Roles = {"relation": {"head": "exactly one", "spouse": "at most one"}}
 LINK = read_link(families_like_metadata(), MOST)[0]
 
 
@@ -172,8 +174,8 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
     return found, time.process_time() - start
 
 
-def ours(used: Tables, epsilon: float, limit: float) -> Made:
-    """Both tables under one total."""
+def ours(used: Tables, epsilon: float, limit: float, roles: Roles = ROLES) -> Made:
+    """Both tables under one total, who is what once in a household declared."""
     from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
 
     synth = PlausibleDeniabilityMultiTableSynthesizer(
@@ -182,6 +184,7 @@ def ours(used: Tables, epsilon: float, limit: float) -> Made:
         delta=DELTA,
         max_children=MOST,
         domain=families_like_domain(),
+        roles=roles,
     )
     _, fitted = timed(lambda: synth.fit(used))
     assert synth.privacy_ledger().total() <= epsilon
@@ -189,6 +192,11 @@ def ours(used: Tables, epsilon: float, limit: float) -> Made:
     made, once = timed(lambda: synth.sample(n))
     _, four = timed(lambda: synth.sample(4 * n))
     return made, dict(zip(SECONDS, (fitted, once, four), strict=True))
+
+
+def without_roles(used: Tables, epsilon: float, limit: float) -> Made:
+    """Both tables under one total."""
+    return ours(used, epsilon, limit, {})
 
 
 def single(used: Tables, epsilon: float, limit: float) -> Made:
@@ -247,6 +255,7 @@ def dpsynth(method: str) -> Callable[[Tables, float, float], Made]:
 
 METHODS: dict[str, Callable[[Tables, float, float], Made]] = {
     "ours": ours,
+    "no roles": without_roles,
     "single": single,
     "real": real,
     "hma": hma,
@@ -254,6 +263,7 @@ METHODS: dict[str, Callable[[Tables, float, float], Made]] = {
     "dpsynth-aim": dpsynth("dpsynth-aim"),
 }
 NAMES = {
+    "no roles": "ours, no roles declared",
     "single": "ours, persons alone",
     "real": "the rows used",
     "hma": f"HMA (SDV; not private; {HMA_HOUSEHOLDS:,} households)",

@@ -1,0 +1,254 @@
+"""Behaviours of SDV's multi-table synthesizers that ours has: the list is in docs/reference/sdv_multi_table.md."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from sdv.metadata import Metadata
+
+from sdv_plausible import FamilyRelease, PlausibleDeniabilityMultiTableSynthesizer
+from sdv_plausible.datasets import families_like, families_like_domain, families_like_metadata
+
+
+def synthesizer(metadata=None, **options):
+    document = families_like_metadata() if metadata is None else metadata
+    return PlausibleDeniabilityMultiTableSynthesizer(
+        document, **{"domain": families_like_domain(), "epsilon": 3.0, **options}
+    )
+
+
+@pytest.fixture(scope="module")
+def families():
+    return families_like(400, 1)
+
+
+@pytest.fixture(scope="module")
+def metadata():
+    return Metadata.load_from_dict(families_like_metadata())
+
+
+@pytest.fixture(scope="module")
+def fitted(families, metadata):
+    synth = synthesizer(metadata)
+    synth.fit(families)
+    return synth
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 10.0])
+def test_the_total_of_both_tables_is_epsilon_and_no_more(epsilon):
+    """A column whose values are learned, as ``income``'s, is why shares alone would not do: they gave 1.0009."""
+    assert 0.99 * epsilon < synthesizer(epsilon=epsilon).plan().total() <= epsilon
+    assert math.isinf(synthesizer(epsilon=epsilon, random_state=1).plan().total())
+
+
+# Constructor and metadata.
+
+
+def test_metadata_is_sdvs_object_or_its_document_and_is_given_back(metadata, fitted):
+    assert fitted.get_metadata().to_dict() == metadata.to_dict()
+    assert synthesizer().plan().total() == fitted.plan().total()
+
+
+def test_locales_come_second_as_in_sdv(metadata):
+    synth = PlausibleDeniabilityMultiTableSynthesizer(metadata, ["de_DE"], domain=families_like_domain())
+    assert synth.plan().total() <= 1
+
+
+def one_more(document, name):
+    """The document with one more table, a child of households, too."""
+    child = document["relationships"][0]
+    document["tables"][name] = document["tables"]["persons"]
+    document["relationships"].append({**child, "child_table_name": name})
+
+
+def without(document, *path):
+    for part in path[:-1]:
+        document = document[part]
+    del document[path[-1]]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda d: without(d, "tables", "persons"), "two tables"),
+        (lambda d: d["relationships"].clear(), "two tables"),
+        (lambda d: one_more(d, "pets"), "two tables"),
+        (lambda d: d["relationships"][0].update(child_table_name="households"), "hangs on itself"),
+        (lambda d: without(d, "tables", "persons", "columns", "household_id"), "no column 'household_id'"),
+        (lambda d: without(d, "tables", "households", "primary_key"), "primary key"),
+        (lambda d: d["tables"]["persons"]["columns"]["household_id"].update(sdtype="numerical"), "'id'"),
+    ],
+)
+def test_metadata_of_another_shape_is_refused_before_a_row_is_seen(change, words):
+    document = families_like_metadata()
+    change(document)
+    with pytest.raises(ValueError, match=words):
+        synthesizer(document)
+
+
+# Fit.
+
+
+def test_a_table_that_is_not_there_or_is_none_is_refused_and_nothing_is_fitted(families):
+    synth = synthesizer()
+    for data in (
+        {"households": families["households"]},
+        {**families, "pets": families["persons"]},
+        {**families, "persons": families["persons"].to_dict()},
+        families["persons"],
+    ):
+        with pytest.raises(ValueError, match="data"):
+            synth.fit(data)
+    assert synth.privacy_ledger().total() == 0
+
+
+def test_a_column_that_is_not_there_or_one_too_many_is_refused_by_name(families):
+    synth = synthesizer()
+    for persons in (families["persons"].drop(columns="age"), families["persons"].assign(shoe_size=40)):
+        with pytest.raises(ValueError, match="age|shoe_size"):
+            synth.fit({**families, "persons": persons})
+
+
+def test_what_rows_hold_stops_no_fit(families):
+    """Unlike SDV's, which refuses missing, repeated and unknown keys, and tables without rows: rows decide nothing."""
+    homes, persons = families["households"], families["persons"]
+    odd = persons.assign(household_id=persons["household_id"].where(persons.index > 20, None))
+    odd.loc[30:40, "household_id"] = "nobody's"
+    for data in (
+        {"households": pd.concat([homes, homes[:5]]), "persons": odd},
+        {"households": homes[:0], "persons": persons[:0]},
+    ):
+        synth = synthesizer()
+        synth.fit(data)
+        assert are_whole(synth.sample(5))
+
+
+# Sample.
+
+
+def are_whole(tables):
+    """Whether every key is there once, and every person's household."""
+    homes, persons = tables["households"], tables["persons"]
+    keys = homes["household_id"].is_unique and persons["person_id"].is_unique
+    return keys and persons["household_id"].isin(homes["household_id"]).all()
+
+
+@pytest.mark.parametrize("call", ["sample", "sample_scale", "save", "release"])
+def test_nothing_is_drawn_or_saved_before_a_fit(call, tmp_path):
+    arguments = {"sample": (5,), "sample_scale": (1.0,), "save": (tmp_path / "x",), "release": ()}[call]
+    with pytest.raises(ValueError, match="fit first"):
+        getattr(synthesizer(), call)(*arguments)
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_main_table_has_the_rows_asked_for(fitted):
+    assert len(fitted.sample(7, "households")["households"]) == 7
+    assert len(fitted.sample(num_rows=7, main_table_name="households")["households"]) == 7
+    # a household has 2.4 people with a standard deviation of 1.3: 1,000 are 10 standard deviations from the bounds
+    assert 700 < len(fitted.sample(1_000, "persons")["persons"]) < 1_300
+    assert [len(table) for table in fitted.sample(0).values()] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "arguments", [(5, "pets"), (-1, "households"), (1.5, "households"), ("5", "households")]
+)
+def test_odd_requests_are_refused(fitted, arguments):
+    with pytest.raises((TypeError, ValueError), match="num_rows|main_table_name"):
+        fitted.sample(*arguments)
+
+
+@pytest.mark.parametrize("scale", [0, -1.0, "1", math.nan])
+def test_odd_scales_are_refused(fitted, scale):
+    with pytest.raises((TypeError, ValueError), match="scale"):
+        fitted.sample_scale(scale)
+
+
+def test_a_scale_is_of_the_noisy_number_that_was_paid_for(fitted):
+    number = fitted.release().number_of_parents()
+    for scale in (0.5, 1.0, 2.5):
+        assert len(fitted.sample_scale(scale)["households"]) == round(scale * number)
+    assert len(fitted.sample_scale()["households"]) == number
+
+
+def test_each_sample_is_another_and_a_seed_repeats_it(fitted):
+    first, second = fitted.sample(100), fitted.sample(100)
+    again = [fitted.sample(100, random_state=3) for _ in range(2)]
+    for table in first:
+        assert not first[table].equals(second[table])  # 100 equal rows: no row has a tenth of the mass
+        pd.testing.assert_frame_equal(again[0][table], again[1][table])
+
+
+@pytest.mark.parametrize("number", [0, 1, 200])
+def test_tables_columns_and_dtypes_are_as_what_was_fitted(fitted, families, number):
+    made = fitted.sample(number)
+    assert list(made) == list(families)
+    for name, table in made.items():
+        pd.testing.assert_series_equal(table.dtypes, families[name].dtypes)
+        pd.testing.assert_index_equal(table.index, pd.RangeIndex(len(table)))
+
+
+def test_the_order_of_columns_is_the_metadatas_not_the_rows(families):
+    synth = synthesizer()
+    synth.fit({name: families[name][families[name].columns[::-1]] for name in reversed(families)})
+    made = synth.sample(5)
+    assert [list(made[name]) for name in ("households", "persons")] == [list(families[n]) for n in families]
+
+
+def test_keys_are_whole_and_have_their_format(fitted):
+    made = fitted.sample(300)
+    assert are_whole(made)
+    assert made["households"]["household_id"].str.fullmatch("H[0-9]{8}").all()
+    assert made["persons"]["person_id"].str.fullmatch("P[0-9]{9}").all()
+
+
+def test_keys_are_invented(families):
+    """Real keys are of another pattern, and none comes out."""
+    real = {
+        name: table.assign(
+            **{key: table[key].str.replace("[HP]", "X", regex=True) for key in table if "_id" in key}
+        )
+        for name, table in families.items()
+    }
+    synth = synthesizer()
+    synth.fit(real)
+    for name, table in synth.sample(300).items():
+        for key in [column for column in table if "_id" in column]:
+            assert not set(table[key]) & set(real[name][key])
+
+
+def test_drawn_tables_are_valid_to_sdvs_metadata(fitted, metadata):
+    metadata.validate_data(fitted.sample(200))
+
+
+# Save and load.
+
+
+def test_what_is_saved_draws_the_same_without_the_synthesizer(fitted, tmp_path):
+    digest = fitted.save(tmp_path / "families.release")
+    release = FamilyRelease.load(tmp_path / "families.release", digest)
+    for one, other in zip(
+        release.sample(50, random_state=2).values(), fitted.sample(50, random_state=2).values(), strict=True
+    ):
+        pd.testing.assert_frame_equal(one, other)
+    assert release.ledger.total() == fitted.privacy_ledger().total()
+
+
+def test_a_second_fit_replaces_the_first_and_one_that_fails_does_not(families):
+    synth = synthesizer()
+    synth.fit(families)
+    first = synth.release()
+    with pytest.raises(ValueError, match="data"):
+        synth.fit({})
+    assert synth.release() is first
+    synth.fit(families)
+    assert synth.release() is not first
+
+
+def test_global_seed_is_left_alone(fitted):
+    np.random.seed(11)  # noqa: NPY002
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    fitted.sample(20)
+    assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
