@@ -91,14 +91,20 @@ REFUSED: dict[str, tuple[Change, str]] = {
     "another primary key": (lambda said: said["tables"]["homes"].update(primary_key="tenure"), "must be its primary key ('tenure')"),
     "no primary key": (lambda said: said["tables"]["homes"].pop("primary_key"), "must be its primary key (None)"),
     "a child's key that is its parent's": (lambda said: said["tables"]["people"].update(primary_key="of"), "say max_children=1"),
-    "the count's name": (renamed("homes", "tenure", "number of people"), "the names number of people stand for"),
+    "the count's name": (renamed("homes", "tenure", "number of people"), "number of people stand for"),
     "a parent's name beside": (renamed("people", "age", "homes.tenure"), "the names homes.tenure stand for"),
     "a sibling's name": (renamed("people", "age", "sibling.of"), "the names sibling.of"),
     "a name as siblings have": (renamed("people", "age", "sibling.height"), "the names sibling.height stand for"),
     "a parent named sibling": (named("homes", "sibling"), "the names sibling stand for"),
     "no columns": (lambda said: said["tables"].update(people={}), "no column 'of'"),
 }  # fmt: skip
-NO_METADATA = [None, 3, "metadata", [], {}, {"tables": {}}, {"tables": [], "relationships": {}}]
+NO_METADATA: list[Any] = [
+    None, 3, "metadata", [], {}, {"tables": {}}, {"tables": [], "relationships": {}},
+    {"tables": {1: {}, "b": {}}, "relationships": []}, {"tables": {"a": 3, "b": {}}, "relationships": [{}]},
+    {"tables": {"a": {}, "b": {}}, "relationships": [3]}, {"tables": {"a": {}, "b": {}}, "relationships": [{}]},
+    {"tables": {"a": {"columns": 3}, "b": {}}, "relationships": [{"parent_table_name": "a", "child_table_name": "b"}]},
+    {"tables": {"a": {}, "b": {}}, "relationships": [{"parent_table_name": ["a"], "child_table_name": "b"}]},
+]  # fmt: skip
 
 
 def changed(change: Change) -> dict[str, Any]:
