@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +227,15 @@ def test_a_second_fit_leaves_nothing_of_the_first_and_a_failed_one_leaves_the_fi
     assert synth.release() is not first
     assert first.digest not in str(dict(leaves(synth)))
     assert before >= {place for place, _ in leaves(synth) if "synth" in place}
+
+
+def test_a_release_of_two_fits_that_protect_no_family_is_none() -> None:
+    release = fit(first_tables(), domain=DOMAIN).release()
+    with pytest.raises(ValueError, match="protect no one family"):
+        replace(release, link=replace(release.link, most=2))
+    other = fit(first_tables(), domain=DOMAIN, delta=1e-7).release()
+    with pytest.raises(ValueError, match="protect no one family"):
+        replace(release, parents=other.parents)
 
 
 def test_a_budget_is_drawn_once_and_before_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
