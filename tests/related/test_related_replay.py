@@ -107,7 +107,7 @@ def other_tables() -> Tables:
     people = pd.DataFrame(
         {
             "person": [f"{MARK}{i}" for i in range(m)],
-            "of": pd.Series(rng.integers(0, 60, m), dtype="Int64").mask(np.arange(m) % 7 == 0),
+            "of": pd.Series(rng.integers(0, 60, m), dtype="Int64").mask(np.arange(m) % 7 == 0).array,
             "email": None,
             "sex": rng.choice(["f", MARK], m),
             "age": rng.integers(-5, 500, m).astype(float),
