@@ -33,6 +33,7 @@ from sdv_plausible.related.roles import Role
 from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.settings import said, versions_of
+from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute, Domain
 from sdv_plausible.table.declared.column_types import column_types
@@ -126,12 +127,14 @@ class Told:
         link = self.link
         beside = tuple(replace(a, name=link.of_parent(a.name), provenance="declared") for a in parents or ())
         siblings = {link.of_sibling(name): name for name in self.of_children_alone()}
-        frame, alone = pd.DataFrame(), np.zeros(0, dtype=bool)
+        codes, alone = dict[str, np.ndarray](), np.zeros(0, dtype=bool)
         if simulated is not None:
-            frame, alone = simulated, simulated[link.of_parent(link.count)].to_numpy() == 1
+            drawn = Codec(Domain(beside)).encode(simulated, Coins.from_seed(SIMULATION_SEED).spawn("codes"))
+            codes = dict(zip([a.name for a in beside], drawn.T, strict=True))
+            alone = simulated[link.of_parent(link.count)].to_numpy() == 1
         return TableFit.of(
             self, link.child, self.children, {}, epsilon=self.shares()[1],
-            model=ChildNetwork(parents=frame, siblings=siblings, alone=alone),
+            model=ChildNetwork(parents=codes, siblings=siblings, alone=alone),
             person=Person(link.foreign_key, link.most), kind=ChildFit, parents=beside, siblings=siblings,
         )  # fmt: skip
 

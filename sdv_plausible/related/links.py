@@ -119,11 +119,22 @@ def read_link(metadata: Any, most: int) -> tuple[Link, Specs, Specs]:
 def _parts(document: Any) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
     tables = document.get("tables") if isinstance(document, Mapping) else None
     relations = document.get("relationships") if isinstance(document, Mapping) else None
-    if not isinstance(tables, Mapping) or not isinstance(relations, list):
+    names = ("parent_table_name", "child_table_name")
+    if (
+        not (isinstance(tables, Mapping) and isinstance(relations, list))
+        or not all(isinstance(name, str) and _has_columns(table) for name, table in tables.items())
+        or not all(isinstance(one, Mapping) for one in relations)
+        or not all(isinstance(one.get(name), str) for one in relations for name in names)
+    ):
         raise Refused(
             "metadata", type(document), "must be SDV's Metadata of two tables with their relationship"
         )
     return tables, relations
+
+
+def _has_columns(table: Any) -> bool:
+    columns = table.get("columns", {}) if isinstance(table, Mapping) else None
+    return isinstance(columns, Mapping) and all(isinstance(spec, Mapping) for spec in columns.values())
 
 
 def _columns(tables: Mapping[str, Any], name: str) -> Specs:

@@ -15,6 +15,7 @@ import pandas as pd
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.related.drawing import Drawing
 from sdv_plausible.related.links import Link
@@ -65,6 +66,10 @@ class FamilyRelease:
         if self.link.count not in self.parents.domain:
             raise ValueError(f"parents must have the column {self.link.count!r}: give the release of one fit")
         assert self._drawing is not None  # it complains of what is not of one fit
+        units = ONE_ROW, Neighbours(rows=self.link.most, person=self.link.foreign_key)
+        ledgers = self.parents.ledger, self.children.ledger
+        if tuple(one.neighbours for one in ledgers) != units or len({one.delta for one in ledgers}) != 1:
+            raise ValueError("parents and children must be of one fit: their ledgers protect no one family")
 
     @cached_property
     def _drawing(self) -> Drawing:

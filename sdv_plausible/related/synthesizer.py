@@ -130,6 +130,8 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         told, link = self._told, self._told.link
         parents, children = self._tables(data)
         planned = self.plan()
+        for table in (told.of_parents(), told.of_children(None)):
+            table.fit.opened()  # complains now of what no release file could hold
         if self.budget is not None:
             what = f"{link.parent} and {link.child}, epsilon {rounded_up(told.epsilon)}"
             self.budget.draw(planned, what)
@@ -161,7 +163,7 @@ class PlausibleDeniabilityMultiTableSynthesizer:
                     f"data: columns of table {name!r} ({sorted(given)}) must be the "
                     f"metadata's ({sorted(columns)}), each once",
                 )
-            found.append(data[name].set_axis(data[name].columns.astype(str), axis=1)[list(columns)])
+            found.append(data[name].set_axis(given, axis=1)[list(columns)])
         return found[0], found[1]
 
     def sample(

@@ -10,6 +10,7 @@ import datetime as dt
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -117,6 +118,13 @@ PLANTED = {
     "orphans are somebody's": _with("_same_names", _of_orphans),
     "missing keys are one key": _with("_same_names", _missing_too),
 }
+
+
+def test_planted_children_counted_before_the_cap_are_seen() -> None:
+    found = together(["a"], ["a"] * 3, 2)
+    assert complaints(("a",), ("a",) * 3, 2, found) == []
+    before = replace(found, parents=found.parents.assign(**{"number of people": 3}))
+    assert complaints(("a",), ("a",) * 3, 2, before) == ["as many children as are used"]
 
 
 @pytest.mark.parametrize("planted", PLANTED)
@@ -245,22 +253,19 @@ def test_who_has_no_key_is_nobodys(missing: Any) -> None:
     assert found.siblings.tolist() == [-1]
 
 
-STORED = ["int64", "Int64", "float64", "object", "category", "str", "string", "int64[pyarrow]", "uint16"]
+NUMBERS = ["int64", "Int64", "float64", "Float64", "object", "category", "int64[pyarrow]", "uint16"]
+TEXTS = ["object", "str", "string", "category", "string[pyarrow]"]
 
 
-@pytest.mark.parametrize(("of_parents", "of_children"), [*zip(STORED, STORED[::-1], strict=True)])
-def test_keys_of_every_storage_meet(of_parents: str, of_children: str) -> None:
-    text = {"str", "string"}
-    both = {of_parents, of_children}
-    as_text = both & text and str
-    parents, children = pd.DataFrame({"home": [3, 7, 11]}), pd.DataFrame({"of": [7, 7, 3, 5]})
-    if as_text:
-        parents["home"], children["of"] = parents["home"].astype(str), children["of"].astype(str)
-        of_parents, of_children = (kind if kind in text else "object" for kind in (of_parents, of_children))
-    found = brought_together(
-        parents.astype({"home": of_parents}), children.astype({"of": of_children}), link_of(8),
-        Coins.from_os_entropy(),
-    )  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "of_parents", "of_children"),
+    [(int, *both) for both in itertools.product(NUMBERS, NUMBERS)]
+    + [(str, *both) for both in itertools.product(TEXTS, TEXTS)],
+)
+def test_keys_of_every_storage_meet(kind: type, of_parents: str, of_children: str) -> None:
+    parents = pd.DataFrame({"home": pd.Series([3, 7, 11]).astype(kind).astype(of_parents)})
+    children = pd.DataFrame({"of": pd.Series([7, 7, 3, 5]).astype(kind).astype(of_children)})
+    found = brought_together(parents, children, link_of(8), Coins.from_os_entropy())
     assert found.parents["number of people"].tolist() == [1, 2, 0]
 
 

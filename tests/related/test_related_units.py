@@ -24,8 +24,9 @@ from sdv_plausible.fit.telling import Teller
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.neighbours import Person
+from sdv_plausible.privacy.neighbours import Neighbours, Person
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.counts import CountTable
 from sdv_plausible.related import families, fitting
 from sdv_plausible.related import release as releases
 from sdv_plausible.related.families import Families, brought_together
@@ -52,7 +53,7 @@ METADATA = {
 }  # fmt: skip
 DOMAIN = {
     "homes": {"tenure": {"range_values": ["own", "rent"]}},
-    "people": {"sex": {"range_values": ["f", "m"]}, "age": {"range_values": [1, 2, 3]}},
+    "people": {"sex": {"range_values": ["f", "m"]}, "age": {"range_min": 1, "range_max": 3}},
 }
 Rows = list[tuple[Any, ...]]
 
@@ -264,9 +265,9 @@ def test_no_family_moves_an_answer_further_and_all_cost_no_more_than_is_stated(
     assert complaints(told(domain=domain), *BASES[base], FAMILIES[more]) == []
 
 
-def _of_one_row(column: str, rows: int) -> Person:
-    """Planted: the children's noise is for one row."""
-    return Person(column, 1)
+def _of_one_row(question: CountTable, neighbours: Neighbours) -> float:
+    """Planted: tables of counts have the noise of one row."""
+    return 1.0
 
 
 def _of_one_fit(link: Any, parents: PrivacyLedger, children: PrivacyLedger) -> PrivacyLedger:
@@ -280,7 +281,7 @@ def _of_parents_alone(link: Any, parents: PrivacyLedger, children: PrivacyLedger
 
 joint_ledger = releases.joint_ledger
 STATED: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "children's noise for one row": lambda patch: patch.setattr(fitting, "Person", _of_one_row),
+    "a table with noise for one row": lambda patch: patch.setattr(CountTable, "sensitivity", _of_one_row),
     "the children's fit alone": lambda patch: _both(patch, _of_one_fit),
     "the parents' fit alone": lambda patch: _both(patch, _of_parents_alone),
 }
@@ -295,6 +296,12 @@ def _both(patch: pytest.MonkeyPatch, planted: Any) -> None:
 def test_planted_totals_and_noise_are_seen(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
     STATED[planted](monkeypatch)
     assert complaints(told(), *BASES[3], FAMILIES[0])
+
+
+def test_planted_a_fit_of_children_for_one_row_is_no_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "Person", lambda column, _: Person(column, 1))
+    with pytest.raises(ValueError, match="protect no one family"):
+        fit_families(told(), together(*BASES[3], told().link), Coins.from_seed(5), Teller())
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])

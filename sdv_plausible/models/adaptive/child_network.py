@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pandas as pd
 
 from sdv_plausible.models.adaptive.adaptive_network import NUM_SIMULATED, AdaptiveNetwork
 from sdv_plausible.models.adaptive.beside import Beside
@@ -27,7 +26,6 @@ from sdv_plausible.models.log_linear import Factor, LogLinearConditional
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import NumberOfRows
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
 
 
@@ -37,16 +35,16 @@ class ChildNetwork(AdaptiveNetwork):
 
     Parameters
     ----------
-    parents : DataFrame
-        Simulated: a row for each child, of the parent's columns as the table names them. No rows that are
-        to be protected: what they are made of was paid for.
+    parents : mapping of str to ndarray of int
+        Simulated codes: an entry for each child, of each of the parent's columns as the table names them. No
+        rows that are to be protected: what they are made of was paid for.
     siblings : mapping of str to str
         The column of the child that each column of a sibling is one of.
     alone : ndarray of bool
         Whether the child of each row of ``parents`` has no sibling.
     """
 
-    parents: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False, compare=False)
+    parents: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
     siblings: Mapping[str, str] = field(default_factory=dict)
     alone: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False, compare=False)
 
@@ -59,7 +57,7 @@ class ChildNetwork(AdaptiveNetwork):
         simulated = Coins.from_seed(self.simulation_seed)
         number = float(rows.ask(NumberOfRows(), SIZE_SHARE).values[0])
         schedule = Schedule.make(number, rows.allowance.for_counts(rows.neighbours), len(domain))
-        parents, at = self._parents(domain, simulated.spawn("parents"))
+        parents, at = self._parents(domain)
         margins = {
             j: np.bincount(parents[:, i], minlength=domain.cardinalities[j]) / max(len(parents), 1)
             for i, j in enumerate(at)
@@ -77,12 +75,11 @@ class ChildNetwork(AdaptiveNetwork):
             network = self._fitted(measured, domain, families, simulated.spawn("sets"))
         return network
 
-    def _parents(self, domain: Domain, coins: Coins) -> tuple[np.ndarray, list[int]]:
+    def _parents(self, domain: Domain) -> tuple[np.ndarray, list[int]]:
         """Codes (N, p) of the simulated parents, and the numbers of their columns."""
         known = [name for name in domain.names if name in self.parents]
-        codec = Codec(Domain(tuple(domain[name] for name in known)))
-        parents = self.parents.iloc[:NUM_SIMULATED].reset_index(drop=True)
-        return codec.encode(parents, coins), [domain.names.index(name) for name in known]
+        parents = np.column_stack([self.parents[name][:NUM_SIMULATED] for name in known])
+        return parents, [domain.names.index(name) for name in known]
 
     def _fitted(
         self, measured: Measurements, domain: Domain, families: np.ndarray, coins: Coins

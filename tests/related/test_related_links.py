@@ -1,0 +1,184 @@
+"""How two tables hang together: every metadata that cannot be is refused in one clear line, before any row."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.neighbours import Neighbours, OneFamily, neighbours_of
+from sdv_plausible.related.links import MOST_CHILDREN, read_link
+from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
+
+METADATA: dict[str, Any] = {
+    "tables": {
+        "homes": {
+            "primary_key": "home",
+            "columns": {"home": {"sdtype": "id"}, "tenure": {"sdtype": "categorical"}},
+        },
+        "people": {
+            "primary_key": "person",
+            "columns": {
+                "person": {"sdtype": "id"}, "of": {"sdtype": "id"}, "age": {"sdtype": "numerical"},
+            },
+        },
+    },
+    "relationships": [
+        {
+            "parent_table_name": "homes", "parent_primary_key": "home",
+            "child_table_name": "people", "child_foreign_key": "of",
+        }
+    ],
+}  # fmt: skip
+Change = Callable[[dict[str, Any]], Any]
+
+
+def renamed(table: str, old: str, new: str) -> Change:
+    def change(said: dict[str, Any]) -> None:
+        columns = said["tables"][table]["columns"]
+        columns[new] = columns.pop(old)
+
+    return change
+
+
+def named(old: str, new: str) -> Change:
+    def change(said: dict[str, Any]) -> None:
+        said["tables"][new] = said["tables"].pop(old)
+        for relation in said["relationships"]:
+            for word in ("parent_table_name", "child_table_name"):
+                relation[word] = new if relation[word] == old else relation[word]
+
+    return change
+
+
+def related(**words: Any) -> Change:
+    return lambda said: said["relationships"][0].update(words)
+
+
+def more(**words: Any) -> Change:
+    return lambda said: said["relationships"].append({**said["relationships"][0], **words})
+
+
+REFUSED: dict[str, tuple[Change, str]] = {
+    "a cycle": (
+        more(parent_table_name="people", parent_primary_key="person", child_table_name="homes", child_foreign_key="home"),
+        "2 relationships",
+    ),
+    "two relationships": (more(child_foreign_key="person"), "2 relationships"),
+    "no relationship": (lambda said: said["relationships"].clear(), "0 relationships"),
+    "one table": (lambda said: said["tables"].pop("homes"), "PlausibleDeniabilitySynthesizer fits one table"),
+    "three tables": (lambda said: said["tables"].update(pets={"columns": {}}), "take tables in pairs"),
+    "a table that hangs on itself": (
+        related(child_table_name="homes", child_foreign_key="tenure"), "a table that hangs on itself is not taken",
+    ),
+    "a table that is not there": (related(child_table_name="pets"), "'homes' and 'pets', and the tables are homes, people"),
+    "a key of two columns": (related(parent_primary_key=["home", "tenure"]), "must be one column"),
+    "a foreign key of two": (related(child_foreign_key=["of", "age"]), "must be one column"),
+    "a key that is no text": (related(child_foreign_key=3), "must be one column"),
+    "a foreign key that is not there": (related(child_foreign_key="lost"), "table 'people' has no column 'lost', which is its key"),
+    "a key that is not there": (related(parent_primary_key="lost"), "table 'homes' has no column 'lost', which is its key"),
+    "a key that is modelled": (
+        lambda said: said["tables"]["homes"]["columns"]["home"].update(sdtype="numerical"),
+        "key 'home' of table 'homes' has sdtype 'numerical' and must have 'id'",
+    ),
+    "a foreign key that is modelled": (
+        lambda said: said["tables"]["people"]["columns"]["of"].update(sdtype="categorical"),
+        "key 'of' of table 'people' has sdtype 'categorical' and must have 'id'",
+    ),
+    "another primary key": (lambda said: said["tables"]["homes"].update(primary_key="tenure"), "must be its primary key ('tenure')"),
+    "no primary key": (lambda said: said["tables"]["homes"].pop("primary_key"), "must be its primary key (None)"),
+    "a child's key that is its parent's": (lambda said: said["tables"]["people"].update(primary_key="of"), "say max_children=1"),
+    "the count's name": (renamed("homes", "tenure", "number of people"), "number of people stand for"),
+    "a parent's name beside": (renamed("people", "age", "homes.tenure"), "the names homes.tenure stand for"),
+    "a sibling's name": (renamed("people", "age", "sibling.of"), "the names sibling.of"),
+    "a name as siblings have": (renamed("people", "age", "sibling.height"), "the names sibling.height stand for"),
+    "a parent named sibling": (named("homes", "sibling"), "the names sibling stand for"),
+    "no columns": (lambda said: said["tables"].update(people={}), "no column 'of'"),
+}  # fmt: skip
+NO_METADATA: list[Any] = [
+    None, 3, "metadata", [], {}, {"tables": {}}, {"tables": [], "relationships": {}},
+    {"tables": {1: {}, "b": {}}, "relationships": []}, {"tables": {"a": 3, "b": {}}, "relationships": [{}]},
+    {"tables": {"a": {}, "b": {}}, "relationships": [3]}, {"tables": {"a": {}, "b": {}}, "relationships": [{}]},
+    {"tables": {"a": {"columns": 3}, "b": {}}, "relationships": [{"parent_table_name": "a", "child_table_name": "b"}]},
+    {"tables": {"a": {}, "b": {}}, "relationships": [{"parent_table_name": ["a"], "child_table_name": "b"}]},
+]  # fmt: skip
+
+
+def changed(change: Change) -> dict[str, Any]:
+    said = copy.deepcopy(METADATA)
+    change(said)
+    return said
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_is_refused_in_one_line(case: str) -> None:
+    change, words = REFUSED[case]
+    for door in (lambda m: read_link(m, 8), PlausibleDeniabilityMultiTableSynthesizer):
+        with pytest.raises(Refused) as told:
+            door(changed(change))
+        assert words in str(told.value)
+        assert "\n" not in str(told.value)
+        assert str(told.value).startswith("metadata")
+
+
+@pytest.mark.parametrize("metadata", NO_METADATA, ids=repr)
+def test_what_is_no_metadata_is_refused(metadata: Any) -> None:
+    with pytest.raises(Refused, match="metadata .* must"):
+        read_link(metadata, 8)
+
+
+@pytest.mark.parametrize("most", [0, -1, 1.5, "8", None, MOST_CHILDREN + 1, True])
+def test_the_bound_on_children_is_a_public_whole_number(most: Any) -> None:
+    with pytest.raises(Refused, match="max_children"):
+        read_link(METADATA, most)
+
+
+def test_the_link_that_is_there() -> None:
+    link, parents, children = read_link(METADATA, 8)
+    assert (link.parent, link.child, link.primary_key, link.foreign_key) == ("homes", "people", "home", "of")
+    assert (link.most, [*parents], [*children]) == (8, ["home", "tenure"], ["person", "of", "age"])
+    one = changed(lambda said: said["tables"]["people"].update(primary_key="of"))
+    assert read_link(one, 1)[0].most == 1
+    listed = changed(related(parent_primary_key=["home"], child_foreign_key=["of"]))
+    assert read_link(listed, 8)[0] == link
+
+
+def test_the_unit_is_the_same_after_a_file() -> None:
+    family = read_link(METADATA, 8)[0].family
+    words = {name: getattr(family, name) for name in ("rows", "replace", "person", "parent", "child")}
+    assert neighbours_of(words) == family != neighbours_of({"rows": 8, "person": "of"})
+    assert type(neighbours_of({"rows": 8})) is Neighbours
+    assert (
+        "one family (a row of homes with all rows of people that name it in of, of which at most 8 are used)"
+        in (family.unit)
+    )
+    assert isinstance(family, OneFamily)
+
+
+DECLARED = {
+    "a column that is not there": {"people": {"lost": {"range_min": 0, "range_max": 3}}},
+    "the count": {"homes": {"number of people": {"range_min": 0, "range_max": 3}}},
+    "a parent's column": {"people": {"homes.tenure": {"range_values": ["x"]}}},
+    "a sibling's column": {"people": {"sibling.age": {"range_min": 0, "range_max": 3}}},
+    "a key": {"homes": {"home": {"sdtype": "categorical", "range_values": ["a"]}}},
+    "a foreign key": {"people": {"of": {"sdtype": "categorical", "range_values": ["a"]}}},
+    "a table that is not there": {"pets": {}},
+    "no mapping": {"people": 5},
+}
+
+
+@pytest.mark.parametrize("case", DECLARED)
+def test_declarations_that_fit_no_column_are_refused_before_anything_is_paid(case: str) -> None:
+    with pytest.raises(Refused) as told:
+        PlausibleDeniabilityMultiTableSynthesizer(METADATA, domain=DECLARED[case])
+    assert "\n" not in str(told.value)
+
+
+def test_a_child_without_a_column_to_model_is_refused() -> None:
+    with pytest.raises(Refused, match="'people' must have a column that is modelled beside its keys"):
+        PlausibleDeniabilityMultiTableSynthesizer(
+            changed(lambda said: said["tables"]["people"]["columns"].pop("age"))
+        )

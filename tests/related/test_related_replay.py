@@ -1,0 +1,256 @@
+"""Replay: noisy answers of a fit of two tables, given over wholly different tables, give the same release and object.
+
+As tests/privacy/test_replay.py does for one table. The other tables have other keys, families, values, orders,
+storage, texts of invented columns, orphans, and rows without a key. The comparison is exact: it has no false
+alarm, and each planted side door is caught surely.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from replaying import check_same, leaves, recorded
+
+from sdv_plausible import Budget
+from sdv_plausible.related import fitting, synthesizer
+from sdv_plausible.related.families import Families
+from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
+
+MARK = "only-in-the-rows"
+METADATA = {
+    "METADATA_SPEC_VERSION": "V2",
+    "tables": {
+        "homes": {
+            "primary_key": "home",
+            "columns": {
+                "home": {"sdtype": "id"}, "tenure": {"sdtype": "categorical"}, "rooms": {"sdtype": "numerical"},
+            },
+        },
+        "people": {
+            "primary_key": "person",
+            "columns": {
+                "person": {"sdtype": "id"}, "of": {"sdtype": "id"}, "email": {"sdtype": "email", "pii": True},
+                "sex": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"},
+                "born": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+            },
+        },
+    },
+    "relationships": [
+        {
+            "parent_table_name": "homes", "parent_primary_key": "home",
+            "child_table_name": "people", "child_foreign_key": "of",
+        }
+    ],
+}  # fmt: skip
+DOMAIN = {
+    "homes": {
+        "tenure": {"range_values": ["own", "rent"], "range_is_nullable": True},
+        "rooms": {"range_min": 1, "range_max": 9, "range_is_nullable": True},
+    },
+    "people": {
+        "sex": {"range_values": ["f", "m"]},
+        "age": {"range_min": 0, "range_max": 99, "range_is_nullable": True},
+        "born": {"range_min": "1920-01-01", "range_max": "2025-12-31", "range_is_nullable": True},
+    },
+}
+CASES: dict[str, dict[str, Any]] = {
+    "declared": {"domain": DOMAIN},
+    "learned": {"epsilon": 12.0},
+    "one child": {"domain": DOMAIN, "max_children": 1},
+}
+Tables = dict[str, pd.DataFrame]
+
+
+def first_tables() -> Tables:
+    rng = np.random.default_rng(1)
+    n, m = 300, 700
+    homes = pd.DataFrame(
+        {
+            "home": [f"h{i}" for i in range(n)],
+            "tenure": rng.choice(["own", "rent"], n),
+            "rooms": rng.integers(1, 9, n),
+        }
+    )
+    of = rng.integers(0, n, m)
+    people = pd.DataFrame(
+        {
+            "person": range(m),
+            "of": [f"h{i}" for i in of],
+            "email": [f"{MARK}{i}@example.org" for i in range(m)],
+            "sex": np.where(rng.random(m) < 0.4, "f", "m"),
+            "age": rng.integers(0, 90, m),
+            "born": pd.Timestamp("1960-01-01") + pd.to_timedelta(rng.integers(0, 9000, m), unit="D"),
+        }
+    )
+    return {"homes": homes, "people": people}
+
+
+def other_tables() -> Tables:
+    """Other rows in every respect: doubles as keys, repeated and missing ones, orphans, cells outside."""
+    rng = np.random.default_rng(2)
+    n, m = 90, 400
+    homes = pd.DataFrame(
+        {
+            "home": np.where(np.arange(n) % 9 == 0, np.nan, np.arange(n) // 2),
+            "tenure": rng.choice(["own", None, MARK], n),
+            "rooms": rng.choice([2.5, np.nan, 400.0], n),
+        }
+    )
+    people = pd.DataFrame(
+        {
+            "person": [f"{MARK}{i}" for i in range(m)],
+            "of": pd.Series(rng.integers(0, 60, m), dtype="Int64").mask(np.arange(m) % 7 == 0).array,
+            "email": None,
+            "sex": rng.choice(["f", MARK], m),
+            "age": rng.integers(-5, 500, m).astype(float),
+            "born": pd.Timestamp("1999-01-01"),
+        },
+        index=np.zeros(m, dtype=int),
+    )
+    return {"homes": homes.iloc[::-1], "people": people.sample(frac=1, random_state=3)}
+
+
+def no_tables() -> Tables:
+    return {name: table.iloc[:0] for name, table in first_tables().items()}
+
+
+def fit(tables: Tables, **options: Any) -> PlausibleDeniabilityMultiTableSynthesizer:
+    synth = PlausibleDeniabilityMultiTableSynthesizer(
+        copy.deepcopy(METADATA), **{"epsilon": 6.0, "delta": 1e-6, "max_children": 3, **options}
+    )
+    synth.fit(tables)
+    return synth
+
+
+def seen(tables: Tables, **options: Any) -> dict[str, Any]:
+    """What leaves a fit."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        synth = fit(tables, **options)
+    release = synth.release()
+    state = {place: text for place, text in leaves(synth) if not place.startswith(".budget")}
+    return {
+        "warnings": [str(one.message) for one in said],
+        "release file": release.to_bytes(),
+        "readable release file": release.to_bytes(readable=True),
+        "words": str(release),
+        "ledger": synth.privacy_ledger().to_json(),
+        "scale": {name: table.to_csv() for name, table in synth.sample_scale(0.3).items()},
+        "children": {
+            name: (table.to_csv(), table.dtypes.astype(str).to_dict())
+            for name, table in synth.sample(40, "people").items()
+        },
+        "state": state,
+    }
+
+
+def check(case: str, *others: Tables) -> None:
+    answers: list[Any] = []
+    with recorded(answers, again=False):
+        one = seen(first_tables(), **CASES[case])
+    assert MARK not in repr(one)
+    for other in others:
+        with recorded(answers, again=True):
+            check_same(one, seen(other, **CASES[case]))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_leaves_depends_on_the_rows_through_noisy_answers_alone(case: str) -> None:
+    check(case, other_tables(), *([no_tables()] if case == "declared" else []))
+
+
+honest = fitting.fit_families
+
+
+def _key_kept(told: Any, families: Families, *others: Any) -> Any:
+    release = honest(told, families, *others)
+    object.__setattr__(release, "whose", families.children["of"].iloc[0])
+    return release
+
+
+def _parents_from_the_rows(told: Any, families: Families, *others: Any) -> Any:
+    def simulated(link: Any, parents: Any) -> pd.DataFrame:
+        rows = found(link, parents)
+        rows[link.of_parent("tenure")] = families.parents["tenure"].value_counts().index[0]
+        return rows.assign(**{link.of_parent("rooms"): len(families.parents) % 9 + 1})
+
+    found = fitting.simulated_parents
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "simulated_parents", simulated)
+        return honest(told, families, *others)
+
+
+def _orphans_told(told: Any, families: Families, *others: Any) -> Any:
+    warnings.warn(f"{len(families.children)} children are used", UserWarning, stacklevel=2)
+    return honest(told, families, *others)
+
+
+SIDE_DOORS: dict[str, Callable[..., Any]] = {
+    "a key kept": _key_kept,
+    "parents simulated from the rows": _parents_from_the_rows,
+    "a warning that counts": _orphans_told,
+}
+
+
+@pytest.mark.parametrize("planted", SIDE_DOORS)
+def test_planted_side_doors_are_seen(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(synthesizer, "fit_families", SIDE_DOORS[planted])
+    with pytest.raises(AssertionError, match=r"depend|asked of other rows|should be|differ"):
+        check("declared", other_tables())
+
+
+def test_a_second_fit_leaves_nothing_of_the_first_and_a_failed_one_leaves_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    synth = fit(first_tables(), domain=DOMAIN)
+    first = synth.release()
+    for wrong in ({}, {"homes": first_tables()["homes"]}, {**first_tables(), "people": pd.DataFrame()}):
+        with pytest.raises(ValueError, match="data"):
+            synth.fit(wrong)
+    assert synth.release() is first
+    with monkeypatch.context() as patch:
+        patch.setattr(synthesizer, "fit_families", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            synth.fit(other_tables())
+    assert synth.release() is first
+    assert synth.privacy_ledger().entries == first.ledger.entries
+    before = {place for place, _ in leaves(synth)}
+    synth.fit(other_tables())
+    assert synth.release() is not first
+    assert first.digest not in str(dict(leaves(synth)))
+    assert before >= {place for place, _ in leaves(synth) if "synth" in place}
+
+
+def test_a_release_of_two_fits_that_protect_no_family_is_none() -> None:
+    release = fit(first_tables(), domain=DOMAIN).release()
+    with pytest.raises(ValueError, match="protect no one family"):
+        replace(release, link=replace(release.link, most=2))
+    other = fit(first_tables(), domain=DOMAIN, delta=1e-7).release()
+    with pytest.raises(ValueError, match="protect no one family"):
+        replace(release, parents=other.parents)
+
+
+def test_a_budget_is_drawn_once_and_before_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the fit then fails; and it is read again afterwards, and refuses another unit."""
+    budget = Budget(2.5, 1e-5, tmp_path / "budget")
+    synth = fit(first_tables(), domain=DOMAIN, epsilon=1.0, budget=budget)
+    assert budget.charged()["epsilon"] == pytest.approx(synth.privacy_ledger().total())
+    assert budget.covers(synth.privacy_ledger())
+    assert "one family" in Budget(2.5, 1e-5, tmp_path / "budget").sentence()
+    with monkeypatch.context() as patch:
+        patch.setattr(synthesizer, "brought_together", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            synth.fit(first_tables())
+    assert 1.9 < budget.charged()["epsilon"] <= 2
+    with pytest.raises(ValueError, match=r"at most 2 are used.*earlier ones are for.*at most 3 are used"):
+        fit(first_tables(), domain=DOMAIN, epsilon=0.1, budget=budget, max_children=2)
+    with pytest.raises(ValueError, match="exceed"):
+        synth.fit(first_tables())
