@@ -153,7 +153,7 @@ def one_head(tables: Tables) -> float:
 
 def sdmetrics(used: Tables, made: Tables) -> dict[str, float]:
     """SDMetrics' scores of both tables and their relationship."""
-    from sdmetrics.reports.multi_table import DiagnosticReport, QualityReport
+    from sdmetrics.reports import DiagnosticReport, QualityReport
 
     found = {}
     for name, report_of in (("quality", QualityReport()), ("diagnostic", DiagnosticReport())):
