@@ -1,4 +1,4 @@
-"""Behaviours of SDV's multi-table synthesizers that ours has: the list is in docs/reference/sdv_multi_table.md."""
+"""Behaviours of SDV's multi-table synthesizers that ours has: the list is in docs/reference/related_tables.md."""
 
 from __future__ import annotations
 
