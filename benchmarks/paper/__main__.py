@@ -11,7 +11,7 @@ a folder of its own. Every result is kept with the code and the settings that ma
 cut off, or stopped after so many CPU minutes, goes on where it stopped while code and settings stay the same. When nothing is
 left it replaces the results, pages and plots here, and the tables of docs/explanation/paper_results.md.
 
-``page`` writes those tables from the results that are stored; a fast test compares them.
+``page`` writes those tables from the results that are stored, and names the sentences that no longer hold; a fast test asks both.
 """
 
 from __future__ import annotations
@@ -135,6 +135,8 @@ def renew_page() -> None:
     """Write the tables of the page from the stored results."""
     text = page.renewed(page.PAGE.read_text(encoding="utf-8"), page.stored())
     page.PAGE.write_text(text, encoding="utf-8")
+    for name in page.outlived(text, page.stored()):
+        print(f"{page.PAGE.name}: the sentence marked 'holds: {name}' no longer holds: write what does")
 
 
 if __name__ == "__main__":
