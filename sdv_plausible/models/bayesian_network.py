@@ -21,7 +21,7 @@ from sdv_plausible.privacy.plausible_seeds import partition_number
 
 NETWORK = "bayesian_network"  # what files call it
 MANY = 1 << 16  # records from which on it pays to make the tables by which many are drawn
-AT_ONCE = 1 << 15  # of them
+AT_ONCE = 1 << 16  # of them
 Parents = tuple[tuple[int, ...], ...]
 Conditional = ConditionalTable | LogLinearConditional
 
@@ -79,11 +79,12 @@ class BayesianNetwork(PrefixModel):
         for start in range(0, len(codes), AT_ONCE):
             here = slice(start, start + AT_ONCE)
             block = np.array(codes[here], dtype=np.intp, order="F")  # what tables are looked up by
+            least, most = kept[here].min(), kept[here].max()
             for position, table in enumerate(self.tables):
-                if (resample := position >= kept[here]).all():
+                if position >= most:
                     block[:, table.child] = table.draw_many(block, coins)
-                elif resample.any():
-                    rows = np.flatnonzero(resample)
+                elif position >= least:
+                    rows = np.flatnonzero(position >= kept[here])
                     block[rows, table.child] = table.draw_many(block[rows], coins)
             codes[here] = block
         return codes

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,8 @@ from sdv_plausible.models.conditional_table import ConditionalTable, Configurati
 from sdv_plausible.privacy.noise.coins import Coins
 
 FLOOR = 1e-6  # least weight in a factor, next to 1
-SMALLEST = 1e-35  # of weights multiplied: single precision ends a little below
+SMALLEST = 1e-35  # in a table, whose precision ends a little below
+LEAST = 1e-250  # of weights multiplied: so does theirs
 MOST_COMBINED = 1 << 18  # cells of several factors in one table: they stay in the cache
 MOST_PROPOSALS = 8  # to a record, before it is drawn by inversion
 MOST_PAIRS = 1 << 22  # of rows of two tables, whose largest products are kept
@@ -58,9 +59,9 @@ def bounded(weights: np.ndarray) -> np.ndarray:
 class LogLinearConditional:
     """``P(code | parents) = P(code | bucket) P(bucket | parents)``, the second a product of factors."""
 
-    # Weights are multiplied in single precision, record by record in one fixed order, and added up in double:
-    # what is drawn and the probability that is told of it come from the same numbers, whatever else is asked
-    # at the same time.
+    # Tables hold weights in single precision. They are multiplied, record by record in one fixed order, and
+    # added up in double: what is drawn and the probability that is told of it come from the same numbers,
+    # whatever else is asked at the same time.
     child: int  # column number of the attribute
     bucket: np.ndarray  # of every code of the child
     inside: np.ndarray  # P(code | its bucket)
@@ -97,8 +98,9 @@ class LogLinearConditional:
     @cached_property
     def _tables(self) -> list[tuple[Configurations, np.ndarray]]:
         """The factors, several multiplied in one table where it stays small; the base is in the first."""
+        # The first table proposes, the others turn away: it should hold the factors that say most.
         groups: list[list[Factor]] = []
-        for factor in self.factors:
+        for factor in sorted(self.factors, key=lambda factor: float(factor.weights.mean())):
             for group in groups:
                 if _joined([*group, factor]).number * len(self.base) <= MOST_COMBINED:
                     group.append(factor)
@@ -119,7 +121,7 @@ class LogLinearConditional:
         bound, found = 1.0, [False]
         for _, table in self._tables[1:]:
             least = float(table.min())
-            found.append(bound * least < SMALLEST)
+            found.append(bound * least < LEAST)
             bound = least if found[-1] else bound * least
         return found
 
@@ -134,9 +136,9 @@ class LogLinearConditional:
             found = table.take(row, axis=0)
             if weights is not None and divides:
                 weights /= weights.max(axis=1, keepdims=True)
-            weights = found if weights is None else np.multiply(weights, found, out=weights)
+            weights = found.astype(float) if weights is None else np.multiply(weights, found, out=weights)
         assert weights is not None
-        return np.cumsum(weights, axis=1, dtype=np.float64)
+        return np.cumsum(weights, axis=1)
 
     @cached_property
     def _codes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -191,19 +193,18 @@ class LogLinearConditional:
         each has the law of the product, whose weights are the numbers that :meth:`log_probability` tells.
         """
         # A proposal is off by 2^-53 for each bucket at most, and so, whatever is turned away, are all of a
-        # record's together by ``MOST_PROPOSALS`` times that.
+        # record's together by ``MOST_PROPOSALS`` times that; the product that turns away by 2^-53 of itself.
         if self._proposals is None:
             return self.draw(codes, coins)
         proposed, inside = self._proposals
-        width, tables = len(self.base), [table.ravel() for _, table in self._tables]
+        width, tables = len(self.base), [table.ravel() for _, table in self._tables[1:]]
         rows, left = self._rows(codes), np.arange(len(codes))
         bound = None if self._largest is None else self._largest[rows[1], rows[2]]
         drawn = bucket = proposed.draw(rows[0], coins.words(len(codes))).astype(np.intp)
-        for _ in range(MOST_PROPOSALS if len(tables) > 1 else 0):
-            weights = (table.take(row * width + bucket) for row, table in zip(rows, tables, strict=True))
-            first = next(weights)
-            u = coins.uniform(len(left)) * first
-            is_kept = (u if bound is None else u * bound) < reduce(np.multiply, weights, first)
+        for _ in range(MOST_PROPOSALS if tables else 0):
+            u = coins.uniform(len(left))
+            weights = (table.take(row * width + bucket) for row, table in zip(rows[1:], tables, strict=True))
+            is_kept = (u if bound is None else u * bound) < reduce(partial(np.multiply, dtype=float), weights)
             if bucket is not drawn:
                 drawn[left] = bucket
             again = np.flatnonzero(~is_kept)
@@ -213,7 +214,7 @@ class LogLinearConditional:
                 break
             bucket = proposed.draw(rows[0], coins.words(len(left))).astype(np.intp)
         found = self._codes[0].take(drawn) if inside is None else inside.draw(drawn, coins.words(len(drawn)))
-        if len(tables) > 1 and len(left):
+        if tables and len(left):
             found[left] = self._found(self._cumulative(rows), coins.uniform(len(left)))
         return found
 

@@ -7,6 +7,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice
+from queue import SimpleQueue
 from typing import Any, Protocol
 
 import pandas as pd
@@ -74,7 +75,8 @@ class Crew:
         work, shares
             What is counted, and where.
         processes_after : int, optional
-            Shares that are counted before a process has started, and more for none; threads by default.
+            Shares that are counted before a process has started, and more for none; threads by default. With
+            0 it costs nothing to make a share, and this process counts, too, as one of the workers.
 
         Raises
         ------
@@ -89,20 +91,30 @@ class Crew:
         if (share := next(shares, None)) is None:
             return
         self._has_started = True
-        with self._executor(in_processes=in_processes) as executor:
-            ahead, rest = self.workers + AHEAD, chain([share], shares)
-            yield from in_turn(executor, partial(_counted, work), rest, ahead)
-
-    @contextmanager
-    def _executor(self, *, in_processes: bool) -> Iterator[Executor]:
+        ahead, rest, count = self.workers + AHEAD, chain([share], shares), partial(_counted, work)
         if not in_processes:
             with ThreadPoolExecutor(self.workers) as threads:
-                yield threads
-            return
+                yield from in_turn(threads, count, rest, ahead)
+        elif processes_after:
+            with self._processes(self.workers) as processes:
+                yield from in_turn(processes, count, rest, ahead)
+        else:
+            with self._processes(self.workers - 1) as processes, ThreadPoolExecutor(self.workers) as threads:
+                yield from in_turn(threads, partial(_by_the_next, self._free(processes), count), rest, ahead)
+
+    def _free(self, processes: Executor) -> SimpleQueue[Executor | None]:
+        """Who may count: every process, which takes a moment to start, and this one."""
+        free = SimpleQueue[Executor | None]()
+        for who in [processes] * (self.workers - 1) + [None]:
+            free.put(who)
+        return free
+
+    @contextmanager
+    def _processes(self, number: int) -> Iterator[Executor]:
         from joblib.externals import loky  # which needs no "if __name__ == '__main__'" of its user
 
         try:
-            yield loky.get_reusable_executor(self.workers, timeout=IDLE)
+            yield loky.get_reusable_executor(number, timeout=IDLE)
         except loky.process_executor.TerminatedWorkerError:
             raise RuntimeError(
                 f"workers ({self.workers}): the machine ended one of these processes, as it does when its "
@@ -111,6 +123,15 @@ class Crew:
 
 
 ALONE = Crew()
+
+
+def _by_the_next(free: SimpleQueue[Executor | None], count: Any, share: Sequence[Piece]) -> Any:
+    """Have a share counted by whoever is free."""
+    who = free.get()
+    try:
+        return count(share) if who is None else who.submit(count, share).result()
+    finally:
+        free.put(who)
 
 
 def _counted(work: Any, share: Sequence[Piece]) -> tuple[Any, int]:

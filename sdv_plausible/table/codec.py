@@ -63,12 +63,10 @@ class Codec:
 
     def decode(self, codes: np.ndarray, coins: Coins) -> pd.DataFrame:
         """Table of n rows; a value inside a bin is drawn evenly, or as round as the domain says."""
-        return pd.DataFrame(
-            {
-                column.attribute.name: column.decode(codes[:, j], coins)
-                for j, column in enumerate(self._columns)
-            }
-        )
+        columns = {
+            column.attribute.name: column.decode(codes[:, j], coins) for j, column in enumerate(self._columns)
+        }
+        return pd.DataFrame(columns, copy=False)  # a block each: whoever gives it away puts them together
 
     def encode_value(self, name: str, value: Hashable) -> int:
         """Code of one value; a number outside the range counts as the nearest bin.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -27,7 +29,7 @@ from sdv_plausible.sources import source as source_module
 from sdv_plausible.sources.bounded import bounded
 from sdv_plausible.sources.coded import Coder, SourceCounts, Tables
 from sdv_plausible.sources.crew import Crew
-from sdv_plausible.sources.kept import keep_codes
+from sdv_plausible.sources.kept import Encode, Keep, keep_codes
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import FrameSource, LocalSource, Source
 from sdv_plausible.table.declared.column_types import column_types
@@ -127,7 +129,7 @@ def test_processes_that_count_never_run_the_users_program(kind: str, tmp_path: P
     )
     run = [sys.executable, "-W", "ignore", str(program)]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["once", "True", "2"], done.stderr
+    assert done.stdout.split() == ["once", "True", "1"], done.stderr  # who counts codes beside this process
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -149,6 +151,48 @@ def test_a_process_that_may_start_none_counts_by_itself(
     monkeypatch.setattr(Sizes, "count", lambda *given: seen.add(threading.get_ident()) or honest(*given))
     assert sum(source.total(Sizes(), ["age"])) == 900
     assert len(seen) > 1
+
+
+class Where:
+    """Work: the process that counts a part."""
+
+    def count(self, part: pd.DataFrame, number: int) -> set[int]:
+        return {os.getpid()} if len(part) else set()
+
+    def merge(self, one: set[int], other: set[int]) -> set[int]:
+        return one | other
+
+
+def test_this_process_counts_beside_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first share starts a process, the second is counted here."""
+    FRAME.to_parquet(tmp_path / "rows.parquet", row_group_size=100)
+    monkeypatch.setattr(source_module, "MANY", 2)
+    source = open_source(tmp_path / "rows.parquet", column_types(DECLARED, COLUMNS), 100)
+    source.crew = Crew(2)
+    found = source.total(Where(), ["age"])
+    assert len(found) == 2
+    assert os.getpid() in found
+
+
+@pytest.mark.parametrize("planted", ["", "import sdv_plausible.table.declared.declarations"])
+def test_a_process_that_counts_starts_without_what_it_does_not_need(planted: str, tmp_path: Path) -> None:
+    """Whoever reads a task has loaded neither accountant nor SDV: they would take longer than all else."""
+    FRAME.to_parquet(tmp_path / "rows.parquet")
+    source = open_source(tmp_path / "rows.parquet", column_types(DECLARED, COLUMNS), PIECES)
+    assert isinstance(source, LocalSource)
+    task = (
+        Keep(Encode(CODER), tmp_path),
+        Tables.of(CODER, SETS, 10**7, small=False),
+        list(source.pieces(NAMES)),
+    )
+    (tmp_path / "task").write_bytes(pickle.dumps(task))
+    script = (
+        f"import pickle, sys\n{planted}\npickle.load(open('task', 'rb'))\n"
+        "print(*sorted({'dp_accounting', 'sdv', 'scipy.stats', 'opendp'}.intersection(sys.modules)))"
+    )
+    run = [sys.executable, "-c", script]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == (["dp_accounting", "scipy.stats"] if planted else [])
 
 
 @pytest.mark.parametrize("workers", [1, 3])

@@ -95,9 +95,13 @@ def sample_table(
         return decoded(codes, given, codec, rules, own)
 
     table = rules.draw(num_rows, drawn, whole)
+    # Categories are objects as they were decoded, and missing ones NaN: none has to be looked at.
+    decoded_so = {a.name for a in domain if a.kind in ("categorical", "ordinal")} - set(given)
     columns = {}
     for column in schema.columns:
-        if column.name in whole:
+        if column.name in decoded_so and column.dtype == object:
+            columns[column.name] = table[column.name]
+        elif column.name in whole:
             columns[column.name] = as_stored(table[column.name], column.dtype)
         else:
             own = coins.spawn("invented", column.name)

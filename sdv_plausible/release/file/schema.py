@@ -256,4 +256,6 @@ def as_stored(column: pd.Series[Any], dtype: Any) -> pd.Series[Any]:
         column = column.round()
         if column.isna().any() and isinstance(dtype, np.dtype):
             return column
-    return column[column.notna()].reindex(column.index).astype(dtype)  # missing is NaN, whatever it was
+    if not (there := column.notna()).all():
+        column = column[there].reindex(column.index)  # missing is NaN, whatever it was
+    return column.astype(dtype)

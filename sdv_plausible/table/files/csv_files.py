@@ -26,7 +26,6 @@ from sdv_plausible.table.columns.cell_texts import (
     ColumnType,
     Spelling,
 )
-from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.files.header import begin, check_names, check_no_record
 from sdv_plausible.table.files.text_files import DAMAGED, MARKS, Files, csv_reader, open_text
 
@@ -88,6 +87,8 @@ def read_csv(
     -----
     Empty lines are skipped. :func:`count_unreadable` tells the data holder how many cells could not be read.
     """
+    from sdv_plausible.table.declared.column_types import column_types  # not where cells alone are read
+
     spelling = Spelling(
         decimal=decimal,
         thousands=thousands,
@@ -164,6 +165,8 @@ def count_unreadable(
         Number of present cells that :func:`read_csv` reads as missing, by column, of the columns that have
         any.
     """
+    from sdv_plausible.table.declared.column_types import column_types  # not where cells alone are read
+
     marks = {key: options.pop(key, getattr(Files, key)) for key in MARKS}
     readers, blocks = _read(path, column_types(domain, metadata), Spelling(**options), **marks)
     for block in blocks:

@@ -17,7 +17,6 @@ from sdv_plausible.table.cells.dates import of_arrow, within_years
 from sdv_plausible.table.cells.distinct import as_objects
 from sdv_plausible.table.cells.forms import canonical
 from sdv_plausible.table.columns.cell_texts import FALSE_VALUES, TRUE_VALUES, CellReader, ColumnType, Spelling
-from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.files.csv_files import PathLike
 from sdv_plausible.table.files.storage import refused_storage
 
@@ -55,6 +54,8 @@ def read_parquet(
         If a declaration or option cannot be, the file is no Parquet, lacks a declared column or names two the
         same, or a column is stored in a type that its declaration does not go with.
     """
+    from sdv_plausible.table.declared.column_types import column_types  # not where cells alone are read
+
     spelling = Spelling(
         decimal=decimal,
         thousands=thousands,
