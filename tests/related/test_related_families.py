@@ -245,7 +245,7 @@ def test_keys_that_differ_are_different_families(one: Any, other: Any) -> None:
     assert found.parents["number of people"].tolist() == [2, 1]
 
 
-@pytest.mark.parametrize("missing", [*MISSING, *NO_NAME], ids=repr)
+@pytest.mark.parametrize("missing", [*MISSING, *NO_NAME], ids=lambda cell: type(cell).__name__)
 def test_who_has_no_key_is_nobodys(missing: Any) -> None:
     found = together(["x", missing, missing], ["x", missing, missing], 5)
     assert found.parents["size"].tolist() == ["p0"]
