@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from sdv_plausible.models.adaptive import beside as module
@@ -34,7 +33,7 @@ def learned(epsilon: float = 3.0, rows: int = 3_000) -> tuple:
     home = rng.integers(3, size=(rows, 2))
     own = (home[:, [0, 0]] + rng.integers(2, size=(rows, 2))) % 3
     codes = np.column_stack([own, home, np.roll(own, 1, axis=0)]).astype(np.int32)
-    parents = pd.DataFrame(home, columns=["home.p", "home.n"]).replace(dict(enumerate(VALUES)))
+    parents = dict(zip(("home.p", "home.n"), home.T, strict=True))
     learner = ChildNetwork(parents=parents, siblings=SIBLINGS, alone=rng.random(rows) < 0.3)
     budget, ledger, answers = (
         ModelBudget(epsilon=epsilon, delta=1e-9),
