@@ -150,7 +150,10 @@ DOORS = {
     "commands/declare.py: _learned": "declare",
     "fit/learned_domain.py: learned_file": "declare",
     "web/app/order.py: Order.synthesizer": "app",
+    "related/fitting.py: TableFit.run": "families",
 }
+REPLAYED_ELSEWHERE = {"families": "tests/related/test_related_replay.py"}
+"""Doors of more than one table, and the test that replays them."""
 NO_DOORS = {
     "fit/parts.py: Parts.rows": "rows of a fit, which are asked later",
     "fit/rows.py: TableRows.of_persons": "fewer of the rows that a fit was given",
@@ -169,6 +172,7 @@ COMMANDS = {
     "describe": "describe",
     "declare": "declare",
     "app": "app",
+    "families": "families",
 }
 NO_COMMANDS = {
     "demo": "a simulated table", "plan": "no row is looked at", "completion": "words of options",

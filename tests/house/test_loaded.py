@@ -13,8 +13,8 @@ import pytest
 from pages import ROOT
 
 MODULES, LINES = (
-    160,
-    26_550,
+    162,
+    27_000,
 )  # of modules with code: rooms whose file holds a sentence come on top, 17 of them
 OTHERS = (
     "web",
