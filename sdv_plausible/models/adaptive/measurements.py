@@ -324,7 +324,7 @@ class Measurements:
                 rows, columns = self._coarse_counts(pairs[positions])
                 yield positions, rows[:, :, None] * columns[:, None, :] / self.total
             return
-        scale = self.total / len(self.simulated)
+        scale = self.total / max(len(self.simulated), 1)
         for positions, counts in pair_counts(list(self.simulated.T), self._sizes, pairs):
             rows, columns = self._coarse_counts(pairs[positions])
             yield positions, rake(counts * scale, rows, columns, SCORED)

@@ -82,7 +82,7 @@ class SetTables:
         """The current model's count table of a set."""
         sizes = [self._axes[j].size for j in columns]
         counts = joint_counts([self._simulated[:, j] for j in columns], sizes)
-        return counts * (self._total / len(self._simulated))
+        return counts * (self._total / max(len(self._simulated), 1))
 
     def _worth_measuring(
         self, sets: Sequence[Columns], estimates: Sequence[np.ndarray], answer: Answer, this: SetRound
@@ -90,7 +90,7 @@ class SetTables:
         """Positions of the sets to measure, and their shares."""
         # A score counts less what sampling, in the rows and in the simulation, makes of it; where it is no
         # larger than the largest noise on so many scores, nothing.
-        scatter = 0.8 * math.sqrt(1 + self._total / len(self._simulated))
+        scatter = 0.8 * math.sqrt(1 + self._total / max(len(self._simulated), 1))
         chance = [np.where(t < 0.5, t, scatter * np.sqrt(t)).sum() for t in estimates]
         score = np.minimum(answer.values - np.array(chance), 2 * self._total)
         least = max(math.sqrt(2 * math.log(len(sets) + 1)) * answer.sigma, LEAST * self._total)
