@@ -141,13 +141,8 @@ class Release(ManyRows):
             coins = recipient_coins(secret, recipient, self.digest)
         if not isinstance(given, (Mapping, type(None))):
             raise check.Refused("given", given, "must be a mapping", "such as {'sex': 'f'}")
-        return sample_table(
-            int(num_rows),
-            dict(given or {}),
-            coins=coins.spawn("sample"),
-            uniform=uniform,
-            **self._rows_from(),
-        )
+        known, own = dict(given or {}), coins.spawn("sample")
+        return sample_table(int(num_rows), known, coins=own, uniform=uniform, **self._rows_from())
 
     def drawn(self, num_rows: int, coins: Coins) -> pd.DataFrame:
         """Rows from these coins: for what is made of several releases."""
