@@ -265,7 +265,7 @@ def test_the_page_shows_the_floors_as_the_contract_has_them():
     shown = floors(page.split("as `pyproject.toml` has them:")[1].split("```")[1])
     assert shown == known
     assert (
-        floors(page.split("as `pyproject.toml` has them:")[1].split("```")[1].replace("sdv\n", "")) != known
+        floors(page.split("as `pyproject.toml` has them:")[1].split("```")[1].replace("fit\n", "")) != known
     )
     rooms = re.findall(
         r"^  (\w+)(?:/|\.py) ", page.split("```\nsdv_plausible/")[1].split("```")[0], re.MULTILINE
