@@ -153,10 +153,14 @@ def _figure5(stores: Stores) -> str:
 def _made(stores: Stores) -> str:
     told: dict[str, list[str]] = {}
     for data, store in zip(("acs", "simulated"), stores, strict=True):
-        number = sorted({len(store.of(line["item"], line["row"])) for line in store.lines})
-        repeats = " to ".join(f"{n}" for n in dict.fromkeys((number[0], number[-1])))
+        number = {
+            (line["item"], line["row"]): len(store.of(line["item"], line["row"])) for line in store.lines
+        }
+        most = max(number.values())
+        fewer = dict.fromkeys(item for (item, _), n in number.items() if n < most)
+        repeats = f"{most} repeats" + (f", fewer of lines of {', '.join(fewer)}" if fewer else "")
         at = " and ".join(f"commit `{name}`" for name in store.commits()) or f"no commit ({UNKNOWN})"
-        told.setdefault(at, []).append(f"{data} ({repeats} repeats)")
+        told.setdefault(at, []).append(f"{data} ({repeats})")
     places = [f"at {at}: {' and '.join(data)}" for at, data in told.items()]
     return f"Measured {'; '.join(places)}."
 
