@@ -65,6 +65,16 @@ def test_domains_may_be_files_of_the_same_folder(here, capsys):
     assert cli.main([*TOLD, "-o", "f.release"]) == 0
 
 
+def test_tables_are_read_as_they_are_said_to_be_written(here, capsys):
+    for name in NAMES:
+        table = pd.read_csv(here / f"{name}.csv", dtype=str)
+        table.to_csv(here / f"{name}.csv", index=False, sep="|", encoding="utf-16", quotechar="'")
+    told = ["--separator", "|", "--quote", "'"]
+    assert cli.main([*TOLD, "-o", "f.release", *told, "--encoding", "utf-16"]) == 0
+    assert cli.main([*TOLD, "-o", "g.release", *told]) == 2
+    assert not (here / "g.release").exists()
+
+
 def test_a_fit_that_cannot_be_written_is_kept(here, capsys, monkeypatch):
     """Its people are charged for it."""
 
