@@ -151,7 +151,7 @@ PARTS: dict[str, list[Part]] = {
     ],
     "no sets of three and four": [_schedule(_without_sets)],
     "columns in the table's order": [
-        _function(maximum_entropy, "elimination_order", lambda e, first=(): list(range(e.num_columns)))
+        _function(maximum_entropy, "elimination_order", lambda e, *_: list(range(e.num_columns)))
     ],
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,12 +12,9 @@ import pandas as pd
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.related.links import Link
-from sdv_plausible.related.roles import Role, Roles
+from sdv_plausible.related.roles import Role, Seats
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
-
-Draw = Callable[[np.ndarray, Coins], np.ndarray]
-ATTEMPTS = 30  # to draw a child that has no role of another one
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,8 +43,11 @@ class Drawing:
 
     def __post_init__(self) -> None:
         beside = {*self._siblings, *map(self._place, map(self.link.of_parent, self.parents))}
-        if {*self.model.order[: len(beside)]} != beside:
+        early, start = {self._place(role.column) for role in self.roles}, len(beside)
+        if {*self.model.order[:start]} != beside:
             raise ValueError("the children's model must draw their columns after those of parent and sibling")
+        if {*self.model.order[start : start + len(early)]} != early:
+            raise ValueError("the children's model must draw columns with roles before a child's others")
 
     def _place(self, name: str) -> int:
         if name not in self.domain.names:
@@ -107,58 +107,59 @@ class Drawing:
         codes = np.zeros((len(whose), len(self.domain)), dtype=np.int32, order="F")
         for j, column in parents.items():
             codes[:, j] = column[whose]
-        first = starts[sizes == 1]
-        self._put(codes, first, self._alone, (), coins.spawn("alone"))
-        first = starts[sizes > 1]
-        self._put(codes, first, self._first, (), coins.spawn("first"))
+        alone, first = starts[sizes == 1], starts[sizes > 1]
+        for j in self._siblings:  # the last code of a sibling's column is that nobody is there
+            codes[alone, j] = self.domain.cardinalities[j] - 1
+        codes[alone] = self._given(codes[alone], self._seats(codes, alone, 0), coins.spawn("alone"))
+        codes[first] = self._first(codes[first], self._seats(codes, first, 0), coins.spawn("first"))
         for number in range(1, int(sizes.max(initial=0))):
             first, this = starts[sizes > number], coins.spawn("child", number)
-            beside = first + np.minimum((this.uniform(len(first)) * number).astype(int), number - 1)
-            others = [codes[first + i] for i in range(number)] if self.roles else ()
+            other = np.minimum((this.uniform(len(first)) * number).astype(int), number - 1)
             at = first + number
-            codes[np.ix_(at, [*self._siblings])] = codes[np.ix_(beside, [*self._siblings.values()])]
-            self._put(codes, at, self._given, others, this)
+            codes[np.ix_(at, [*self._siblings])] = codes[np.ix_(first + other, [*self._siblings.values()])]
+            codes[at] = self._given(codes[at], self._seats(codes, at, number, other), this)
         return codes
 
-    def _alone(self, rows: np.ndarray, coins: Coins) -> np.ndarray:
-        """Children (n, m) who have no sibling."""
-        for j in self._siblings:
-            rows[:, j] = list(self.domain)[j].missing_code
-        return self._given(rows, coins)
+    def _seats(
+        self, codes: np.ndarray, at: np.ndarray, number: int, other: np.ndarray | None = None
+    ) -> Seats | None:
+        """Roles that are left for the next children, after ``number`` others; None where there are no roles.
 
-    def _given(self, rows: np.ndarray, coins: Coins) -> np.ndarray:
+        Each is drawn given its ``other``, counted from the first.
+        """
+        if not self.roles:
+            return None
+        roles = [(self._place(role.column), role.code, role.is_first) for role in self.roles]
+        taken, unseen = (np.zeros((len(at), len(roles)), dtype=kind) for kind in (bool, int))
+        with_first = {
+            j for j, _, is_first in roles if is_first
+        }  # columns in which the first child has a role
+        for r, (j, code, _) in enumerate(roles):
+            for earlier in range(1, number + 1):
+                taken[:, r] |= codes[at - earlier, j] == code
+            if other is not None:
+                unseen[:, r] = number - 1 - ((other > 0) if j in with_first else 0)
+        return Seats(roles=roles, taken=taken, unseen=unseen, is_first=number == 0)
+
+    def _given(self, rows: np.ndarray, seats: Seats | None, coins: Coins) -> np.ndarray:
         """Children (n, m) of the parent and the sibling that their rows hold."""
-        return self.model.complete(rows, self._kept, coins)
+        rows, kept = np.asfortranarray(rows), self._kept
+        if seats is not None:
+            tables = self.model.tables[kept : kept + len({j for j, _, _ in seats.roles})]
+            for table in tables:
+                rows[:, table.child] = seats.draw(table, rows, table.child, coins.spawn("role", table.child))
+            kept += len(tables)
+        return self.model.complete(rows, kept, coins)
 
-    def _first(self, rows: np.ndarray, coins: Coins) -> np.ndarray:
+    def _first(self, rows: np.ndarray, seats: Seats | None, coins: Coins) -> np.ndarray:
         """Children (n, m) of the parent that their rows hold, as siblings are drawn."""
+        rows, with_roles = np.asfortranarray(rows), {j for j, _, _ in seats.roles} if seats else set()
         for table in self.model.tables[: self._kept]:
-            if table.child in self._siblings:
+            own = self._siblings.get(table.child)
+            if seats is not None and own in with_roles:
+                rows[:, table.child] = seats.draw(table, rows, own, coins.spawn("role", own))
+            elif own is not None:
                 rows[:, table.child] = table.draw(rows, coins)
         for j, own in self._siblings.items():
             rows[:, own] = np.minimum(rows[:, j], self.domain.cardinalities[own] - 1)
         return rows
-
-    def _put(
-        self, codes: np.ndarray, at: np.ndarray, draw: Draw, others: Sequence[np.ndarray], coins: Coins
-    ) -> None:
-        """Draw children, in place; ``others`` come before them in their families: their roles are taken."""
-        drawn = draw(np.asfortranarray(codes[at]), coins)
-        if self.roles:
-            self._with_roles(drawn, draw, others, coins)
-        codes[at] = drawn
-
-    def _with_roles(self, drawn: np.ndarray, draw: Draw, others: Sequence[np.ndarray], coins: Coins) -> None:
-        """Draw children again, in place, while they have a role that is taken, or lack the first one's."""
-        roles, is_first = Roles(self.roles, self.domain), not others
-        taken = np.zeros((len(drawn), len(self.roles)), dtype=bool)
-        for one in others:
-            taken |= roles.held(one)
-        wrong = np.flatnonzero(roles.wrong(drawn, taken, first=is_first))
-        for attempt in range(ATTEMPTS):
-            if len(wrong):
-                drawn[wrong] = draw(np.asfortranarray(drawn[wrong]), coins.spawn("again", attempt))
-                wrong = wrong[roles.wrong(drawn[wrong], taken[wrong], first=is_first)]
-        rest = drawn[wrong]
-        roles.forced(rest, taken[wrong], coins.spawn("forced").uniform(len(wrong)), first=is_first)
-        drawn[wrong] = rest

@@ -132,9 +132,10 @@ class Told:
             drawn = Codec(Domain(beside)).encode(simulated, Coins.from_seed(SIMULATION_SEED).spawn("codes"))
             codes = dict(zip([a.name for a in beside], drawn.T, strict=True))
             alone = simulated[link.of_parent(link.count)].to_numpy() == 1
+        early = tuple(dict.fromkeys(role.column for role in self.roles))
         return TableFit.of(
             self, link.child, self.children, {}, epsilon=self.shares()[1],
-            model=ChildNetwork(parents=codes, siblings=siblings, alone=alone),
+            model=ChildNetwork(parents=codes, siblings=siblings, alone=alone, early=early),
             person=Person(link.foreign_key, link.most), kind=ChildFit, parents=beside, siblings=siblings,
         )  # fmt: skip
 

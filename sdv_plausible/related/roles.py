@@ -8,11 +8,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sdv_plausible.models.bayesian_network import Conditional
 from sdv_plausible.privacy.checks import Refused, one_of
+from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 Often = Literal["exactly one", "at most one"]
+ATTEMPTS = 30  # to draw a value that is no role
+TINY = 1e-12
 OFTEN: tuple[Often, ...] = ("exactly one", "at most one")
 
 
@@ -83,45 +87,69 @@ def read_roles(roles: Any, known: Mapping[str, Attribute | None]) -> tuple[Role,
     return tuple(found)
 
 
-class Roles:
-    """Roles as children are drawn.
+@dataclass(frozen=True, kw_only=True)
+class Seats:
+    """Which roles are left for children of so many families, (n,) of them.
 
     Parameters
     ----------
-    roles : sequence of Role
-        All of them.
-    domain : Domain
-        Of the children beside their parents.
+    roles : sequence of (int, int, bool)
+        Column by number, code, and whether the first child alone has it.
+    taken : ndarray of bool, (n, number of roles)
+        Whether a child before this one has it.
+    unseen : ndarray of int, (n, number of roles)
+        Children before this one that might have had it, beside the one that this one is drawn given.
+    is_first : bool
+        Whether they are the first children of their families.
     """
 
-    def __init__(self, roles: Sequence[Role], domain: Domain) -> None:
-        self._roles = [(domain.names.index(role.column), role.code, role.is_first) for role in roles]
-        self._free = {
-            j: np.setdiff1d(np.arange(domain.cardinalities[j]), [c for i, c, _ in self._roles if i == j])
-            for j, _, _ in self._roles
-        }
+    roles: Sequence[tuple[int, int, bool]]
+    taken: np.ndarray
+    unseen: np.ndarray
+    is_first: bool
 
-    def __bool__(self) -> bool:
-        return bool(self._roles)
+    def draw(self, table: Conditional, rows: np.ndarray, column: int, coins: Coins) -> np.ndarray:
+        """Codes (n,) of a column with roles, given what rows (n, m) hold: ``table`` is its conditional.
 
-    def held(self, codes: np.ndarray) -> np.ndarray:
-        """Which roles children (n, m) have, (n, number of roles)."""
-        return np.column_stack([codes[:, j] == code for j, code, _ in self._roles])
-
-    def wrong(self, codes: np.ndarray, taken: np.ndarray, *, first: bool) -> np.ndarray:
-        """Which children (n, m) may not be so, beside the roles that are taken (n, number of roles)."""
-        found = np.zeros(len(codes), dtype=bool)
-        for r, (j, code, is_first) in enumerate(self._roles):
-            has = codes[:, j] == code
-            found |= (has != first) if is_first else (has & taken[:, r])
+        A role that each of the k unseen children would have had with probability p, and that none has,
+        falls to this one with probability p / (1 - k p): so as many families have it as if nobody had to
+        give way.
+        """
+        here = [(r, code, first) for r, (j, code, first) in enumerate(self.roles) if j == column]
+        exact = next((code for _, code, first in here if first), None)
+        if self.is_first and exact is not None:
+            return np.full(len(rows), exact)
+        law = np.array([self._probability(table, rows, code) for _, code, _ in here]).T.reshape(len(rows), -1)
+        gone = np.array(
+            [np.ones(len(rows), dtype=bool) if first else self.taken[:, r] for r, _, first in here]
+        ).T
+        rest = np.maximum(1 - np.where(gone, law, 0).sum(axis=1, keepdims=True), TINY)
+        p = np.where(gone, 0, law / rest)
+        unseen = np.column_stack([self.unseen[:, r] for r, _, _ in here])
+        falls = np.minimum(p / np.maximum(1 - unseen * p, np.maximum(p, TINY)), 1)
+        falls /= np.maximum(falls.sum(axis=1, keepdims=True), 1)
+        which = (coins.spawn("roles").uniform(len(rows))[:, None] >= np.cumsum(falls, axis=1)).sum(axis=1)
+        codes = np.array([code for _, code, _ in here])
+        found = codes[np.minimum(which, len(here) - 1)]
+        others = np.flatnonzero(which == len(here))
+        found[others] = self._without(table, rows[others], codes, coins)
         return found
 
-    def forced(self, codes: np.ndarray, taken: np.ndarray, uniform: np.ndarray, *, first: bool) -> None:
-        """Put right, in place, children that no draw made so: each by a number (n,) in [0, 1)."""
-        for r, (j, code, is_first) in enumerate(self._roles):
-            may_not = (codes[:, j] == code) & (not first if is_first else taken[:, r])
-            free = self._free[j]
-            codes[may_not, j] = free[(uniform[may_not] * len(free)).astype(int)]
-        for j, code, is_first in self._roles:
-            if is_first and first:
-                codes[:, j] = code
+    @staticmethod
+    def _probability(table: Conditional, rows: np.ndarray, code: int) -> np.ndarray:
+        asked = np.asfortranarray(rows.copy())
+        asked[:, table.child] = code
+        return np.exp(table.log_probability(asked))
+
+    @staticmethod
+    def _without(table: Conditional, rows: np.ndarray, roles: np.ndarray, coins: Coins) -> np.ndarray:
+        """Codes that are no role: drawn until they are, and in the end any."""
+        found = np.full(len(rows), roles[0])
+        for attempt in range(ATTEMPTS):
+            again = np.flatnonzero(np.isin(found, roles))
+            if len(again):
+                found[again] = table.draw(rows[again], coins.spawn("again", attempt))
+        again = np.flatnonzero(np.isin(found, roles))
+        free = np.setdiff1d(np.arange(table.cardinality), roles)
+        found[again] = free[(coins.spawn("any").uniform(len(again)) * len(free)).astype(int)]
+        return found

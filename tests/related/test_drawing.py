@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.related import drawing
+from sdv_plausible.related import roles as roles_module
 from sdv_plausible.related.drawing import Drawing
 from sdv_plausible.related.links import Link
 from sdv_plausible.related.roles import Role, read_roles
@@ -108,9 +109,9 @@ def held(roles: tuple[Role, ...], sizes: np.ndarray) -> np.ndarray:
     return np.column_stack([np.bincount(whose, found == value, len(sizes)) for value in ("head", "spouse")])
 
 
-@pytest.mark.parametrize("attempts", [drawing.ATTEMPTS, 0])
+@pytest.mark.parametrize("attempts", [roles_module.ATTEMPTS, 0])
 def test_roles_hold_in_every_family_whatever_the_model_says(attempts, monkeypatch):
-    monkeypatch.setattr(drawing, "ATTEMPTS", attempts)
+    monkeypatch.setattr(roles_module, "ATTEMPTS", attempts)
     sizes = np.arange(2_000) % 7
     found = held(ROLES, sizes)
     assert (found[:, 0] == (sizes > 0)).all()
@@ -118,6 +119,32 @@ def test_roles_hold_in_every_family_whatever_the_model_says(attempts, monkeypatc
     plain = held((), sizes)
     assert (plain[:, 0] > 1).any()  # the control: without roles they do not hold
     assert (plain[:, 1] > 1).any()
+
+
+ALL_DIFFERENT = np.where(np.eye(3), 0, 1 / 6)[None].repeat(2, axis=0)
+
+
+def spouses_of_three(monkeypatch) -> float:
+    """Share of families of three with a spouse, by the law of a pair of head, spouse and child in any order."""
+    monkeypatch.setitem(globals(), "PAIRS", ALL_DIFFERENT)
+    return float(held(ROLES, np.full(500, 3))[:, 1].mean())
+
+
+def test_as_many_families_have_a_role_as_if_nobody_gave_way(monkeypatch):
+    """Whoever is drawn last is the spouse, if nobody is yet: surely, whatever was drawn before."""
+    assert spouses_of_three(monkeypatch) == 1
+
+
+def test_planted_roles_that_do_not_look_at_who_came_before_are_seen(monkeypatch):
+    """The chance that every one of 500 families has a spouse by chance is below 1e-40."""
+    seats = Drawing._seats
+
+    def blind(*given):
+        found = seats(*given)
+        return found and replace(found, unseen=0 * found.unseen)
+
+    monkeypatch.setattr(Drawing, "_seats", blind)
+    assert spouses_of_three(monkeypatch) < 1
 
 
 KNOWN = {"role": attribute("role", VALUES), "name": None}

@@ -40,12 +40,15 @@ class ChildNetwork(AdaptiveNetwork):
         rows that are to be protected: what they are made of was paid for.
     siblings : mapping of str to str
         The column of the child that each column of a sibling is one of.
+    early : tuple of str
+        The child's columns that come before its others in the network.
     alone : ndarray of bool
         Whether the child of each row of ``parents`` has no sibling.
     """
 
     parents: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
     siblings: Mapping[str, str] = field(default_factory=dict)
+    early: tuple[str, ...] = ()
     alone: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False, compare=False)
 
     def first(self, domain: Domain) -> list[int]:
@@ -91,12 +94,13 @@ class ChildNetwork(AdaptiveNetwork):
         own_of = {places[name]: places[own] for name, own in self.siblings.items()}
         first, estimates = self.first(domain), measured.estimates()
         pairs = {e: table for e, table in estimates.pairs.items() if own_of.keys().isdisjoint(e)}
-        by_itself, drawn = self._drawn(replace(estimates, pairs=pairs), families, first, coins.spawn("first"))
+        alone_law = replace(estimates, pairs=pairs)
+        by_itself, drawn = self._drawn(alone_law, domain, families, coins.spawn("first"))
         alone, names = self.alone[: len(families)], list(domain)
         for j, own in own_of.items():
             families[:, j] = drawn[:, own]
             families[alone, j] = names[j].missing_code
-        network, drawn = self._drawn(estimates, families, first, coins.spawn("next"))
+        network, drawn = self._drawn(estimates, domain, families, coins.spawn("next"))
         measured.simulated = np.column_stack([b[drawn[:, j]] for j, b in enumerate(measured.buckets)])
         sibling_of = {own: j for j, own in own_of.items()}
         parents = [table for table in network.tables[: len(first)] if table.child not in own_of]
@@ -106,13 +110,14 @@ class ChildNetwork(AdaptiveNetwork):
         return BayesianNetwork([*parents, *copies, *network.tables[len(first) :]])
 
     def _drawn(
-        self, estimates: Estimates, families: np.ndarray, first: Sequence[int], coins: Coins
+        self, estimates: Estimates, domain: Domain, families: np.ndarray, coins: Coins
     ) -> tuple[BayesianNetwork, np.ndarray]:
         """A network fitted under families, and children (N, m) that it draws for them."""
-        given = {j: families[:, j] for j in first}
+        first, early = self.first(domain), [domain.names.index(name) for name in self.early]
         network, _ = fit_network(
-            estimates, self.max_cost, len(families), coins.spawn("fit"), is_last=True, given=given
-        )
+            estimates, self.max_cost, len(families), coins.spawn("fit"), is_last=True,
+            given={j: families[:, j] for j in first}, early=early,
+        )  # fmt: skip
         return network, network.complete(families.copy(order="F"), len(first), coins.spawn("children"))
 
 

@@ -34,6 +34,7 @@ def fit_network(
     *,
     is_last: bool = False,
     given: Mapping[int, np.ndarray] = _NOTHING,
+    early: Collection[int] = (),
 ) -> tuple[BayesianNetwork, np.ndarray]:
     """Network whose (child, parent) margins are the measured ones, and bucketed rows simulated from it."""
     # Columns come in an order that loses little dependence; a column's parents are its measured neighbours
@@ -42,7 +43,7 @@ def fit_network(
     # (``MOST_CELLS`` all tables together). Simulated rows (num_simulated, m) are buckets; nobody asks for the
     # last ones: columns on which no other depends are then left out. ``given`` codes (num_simulated,) are of
     # columns whose joint law is known otherwise: they come first, and the network has their margins alone.
-    order = elimination_order(estimates, given)
+    order = elimination_order(estimates, given, early)
     max_cost = min(max_cost, MOST_CELLS // len(order))
     num_simulated = max(min(num_simulated, MOST_SIMULATED // len(order)), 1)
     num_simulated = min([num_simulated, *map(len, given.values())])
@@ -140,10 +141,12 @@ def _known_of(estimates: Estimates, child: int, before: Sequence[int]) -> list[K
     return sorted(found, key=lambda k: (-k.strength, k.parents))
 
 
-def elimination_order(estimates: Estimates, first: Collection[int] = ()) -> list[int]:
+def elimination_order(
+    estimates: Estimates, first: Collection[int] = (), early: Collection[int] = ()
+) -> list[int]:
     """Last comes the column by which the others lose least; before it the same among the rest, and so on.
 
-    But for columns that come ``first``, whatever is lost.
+    But for columns that come ``first``, and ``early`` ones after these, whatever is lost.
     """
     # A column's neighbours are drawn before it, without what they have to do with each other through it
     # alone: with report - disease - sign measured and disease last, report and sign would be independent, and
@@ -162,9 +165,9 @@ def elimination_order(estimates: Estimates, first: Collection[int] = ()) -> list
     log_sizes = [float(np.log(len(p))) for p in estimates.coarse]
     rest, order = set(columns), []
 
-    def price(j: int) -> tuple[bool, int, float, int, int]:
+    def price(j: int) -> tuple[int, int, float, int, int]:
         size = sum(log_sizes[i] for i in near[j] if i in rest) + float(np.log(cards[j]))
-        return j in first, int(total[j] / LOSS_STEP), size, -cards[j], j
+        return 2 * (j in first) + (j in early), int(total[j] / LOSS_STEP), size, -cards[j], j
 
     prices = {j: price(j) for j in columns}
     while rest:

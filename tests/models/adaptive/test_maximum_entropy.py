@@ -98,7 +98,7 @@ def test_a_set_is_in_the_rows_and_what_depends_on_it_too(bits, max_cost):
 def test_without_the_loss_through_a_set_the_copy_is_torn_off(monkeypatch: pytest.MonkeyPatch):
     """Control: the label comes after its copy, and knows of the set or of the copy alone."""
     order = [0, 1, 3, 2]
-    monkeypatch.setattr(maximum_entropy, "elimination_order", lambda estimates, first=(): order)
+    monkeypatch.setattr(maximum_entropy, "elimination_order", lambda estimates, *_: order)
     _, rows = fit_network(parity(2), 300_000, 40_000, Coins.from_seed(3))
     assert abs((rows[:, 3] == rows[:, :2].sum(1) % 2).mean() - 0.82) > 0.1
     assert elimination_order(parity(2))[-1] != 2
@@ -187,7 +187,7 @@ def test_a_set_does_not_stand_for_the_buckets_of_its_columns(sets, monkeypatch: 
     """What region and zone share through the place is finer than the levels of the set that holds both."""
     _, rows = fit_network(districts(sets), 300_000, 40_000, Coins.from_seed(3))
     assert lost(rows) < 0.01
-    monkeypatch.setattr(maximum_entropy, "elimination_order", lambda estimates, first=(): [3, 0, 2, 1])
+    monkeypatch.setattr(maximum_entropy, "elimination_order", lambda estimates, *_: [3, 0, 2, 1])
     _, rows = fit_network(districts(sets), 300_000, 40_000, Coins.from_seed(3))
     assert lost(rows) > 0.3  # control: the place last
 
