@@ -35,7 +35,7 @@ from sdv_plausible.utils.whole_files import write_whole
 if TYPE_CHECKING:
     from sdv_plausible.release.papers.privacy_card import PrivacyCard
 
-FORMAT = "sdv-plausible-families/1"
+FORMAT = documents.OF_FAMILIES
 MOST_ROLES = 1000
 COVERS = "both tables and what links them, any number of rows, and the saved release"
 

@@ -35,6 +35,8 @@ def test_two_tables_are_released_and_drawn(here, capsys):
     assert release.ledger.total() <= 1.0
     assert cli.main(told) == 2
     assert "f.release exists" in capsys.readouterr().err
+    assert cli.main(["sample", "f.release", "-o", "one.csv"]) == 2
+    assert "FamilyRelease.load reads it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

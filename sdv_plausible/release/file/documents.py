@@ -12,6 +12,7 @@ from sdv_plausible.release.file.arrays import encode
 from sdv_plausible.utils.strict_json import strict_json
 
 FORMAT = "sdv-plausible-release/1"
+OF_FAMILIES = "sdv-plausible-families/1"  # what two related tables are written as
 MAX_BYTES = 128 * 2**20
 MAX_ITEMS = 4_000_000  # commas, brackets and braces: each costs a reader about a hundred bytes
 WIDTH = 140  # of a line of the readable form

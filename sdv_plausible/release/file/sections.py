@@ -54,6 +54,10 @@ def check_sections(columns: Mapping[str, Attribute], rules: RuleSet, settings: M
 def read_sections(data: bytes, max_bytes: int) -> dict[str, Any]:
     """Read what :func:`write_sections` wrote: the parts of a release by name."""
     top = Placed(documents.read(data, max_bytes), "")
+    if isinstance(top.value, dict) and top.value.get("format") == documents.OF_FAMILIES:
+        raise ValueError(
+            "it is of two related tables: FamilyRelease.load reads it, draws from it and has its card"
+        )
     if not isinstance(top.value, dict) or top.value.get("format") != FORMAT:
         raise ValueError(f"the entry 'format' must be {FORMAT!r}")
     f = top.fields(SECTIONS)
