@@ -13,6 +13,7 @@ from sdv_plausible.fit.arguments import Arguments
 from sdv_plausible.fit.budget import Budget
 from sdv_plausible.fit.options import refuse_moved
 from sdv_plausible.fit.parts import refuse_whole, shown_in_parts, spelling_of
+from sdv_plausible.fit.run import Fit, Found
 from sdv_plausible.fit.side_entries import side_entries
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler
@@ -163,18 +164,7 @@ def fit_source(
         _ask(fit.plan().ledger, allow_no_claim=allow_no_claim)
         opened = fit.opened(budget)  # before the first row
         found = fit.run(parts.rows(fit.rules, modelled), opened, coins, teller)
-    sampler = found.sampler
-    assert isinstance(sampler, PrefixSampler)  # the release test's
-    release = Release(
-        schema=schema_of(
-            {**columns, **column_types(found.types)}, found.rules.whole(found.domain), table_name
-        ),
-        domain=found.domain, rules=found.rules,
-        model=sampler.model, seeds=sampler.seeds,
-        answers=Answers(sampler.answers, found.domain.names), ledger=found.ledger,
-        settings=dict(fit.said),
-        versions=versions_of(),
-    )  # fmt: skip
+    release = release_of(found, fit, {**columns, **column_types(found.types)}, table_name)
     teller.warn()
     return release
 
@@ -208,6 +198,20 @@ def _columns_of(source: Any, metadata: Any, arguments: Arguments, rows: int) -> 
         of, also = "a column that metadata or domain names", ", or named there as {'sdtype': 'id'}"
         check.one_of("person", person, sorted(named), also, of=of)
     return {name: kind.words for name, kind in known.items()}
+
+
+def release_of(found: Found, fit: Fit, types: Mapping[str, ColumnType], name: str) -> Release:
+    """The release of what a fit found, of a table with these columns."""
+    sampler = found.sampler
+    assert isinstance(sampler, PrefixSampler)  # the release test's
+    return Release(
+        schema=schema_of(types, found.rules.whole(found.domain), name),
+        domain=found.domain, rules=found.rules,
+        model=sampler.model, seeds=sampler.seeds,
+        answers=Answers(sampler.answers, found.domain.names), ledger=found.ledger,
+        settings=dict(fit.said),
+        versions=versions_of(),
+    )  # fmt: skip
 
 
 def schema_of(types: Mapping[str, ColumnType], whole: Domain, name: str) -> TableSchema:

@@ -15,9 +15,8 @@ from sdv_plausible.fit.budget import only_planned
 from sdv_plausible.fit.rows import TableRows
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.side_entries import side_entries
-from sdv_plausible.fit.source import schema_of
+from sdv_plausible.fit.source import release_of
 from sdv_plausible.fit.telling import Teller
-from sdv_plausible.mechanism.drawing.sampler import PrefixSampler
 from sdv_plausible.models.adaptive.adaptive_network import NUM_SIMULATED
 from sdv_plausible.models.adaptive.child_network import ChildNetwork
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
@@ -30,9 +29,8 @@ from sdv_plausible.related.families import Families, FamilyRows
 from sdv_plausible.related.links import Link, Specs
 from sdv_plausible.related.release import FamilyRelease, joint_ledger
 from sdv_plausible.related.roles import Role
-from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.release.file.settings import said, versions_of
+from sdv_plausible.release.file.settings import said
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute, Domain
@@ -167,7 +165,6 @@ class TableFit:
     fit: Fit
     name: str
     columns: Mapping[str, Any]  # types by name
-    random_state: int | None
 
     @classmethod
     def of(
@@ -200,9 +197,7 @@ class TableFit:
         side = side_entries(told.random_state, has_constraints=False, types=told.types)
         fields = {f: getattr(read, f) for f in read.__dataclass_fields__}
         fields |= {"said": settings, "side": (*person_entry(arguments.settings.neighbours), *side)}
-        return cls(
-            fit=kind(**fields, **options), name=name, columns=read.told.types, random_state=told.random_state
-        )
+        return cls(fit=kind(**fields, **options), name=name, columns=read.told.types)
 
     def planned(self) -> PrivacyLedger:
         """What it costs, before a row is looked at."""
@@ -219,15 +214,7 @@ class TableFit:
             rows = FamilyRows(table, fit.rules, beside=beside, copies=fit.siblings)
             types |= column_types({a.name: a for a in fit.parents})
             types |= {name: replace(types[own], name=name) for name, own in fit.siblings.items()}
-        found = fit.run(rows, fit.opened(None), coins, teller)
-        sampler = found.sampler
-        assert isinstance(sampler, PrefixSampler)
-        return Release(
-            schema=schema_of(types, found.rules.whole(found.domain), self.name),
-            domain=found.domain, rules=found.rules, model=sampler.model, seeds=sampler.seeds,
-            answers=Answers(sampler.answers, found.domain.names), ledger=found.ledger,
-            settings=dict(self.fit.said), versions=versions_of(),
-        )  # fmt: skip
+        return release_of(fit.run(rows, fit.opened(None), coins, teller), fit, types, self.name)
 
 
 def planned_ledger(told: Told) -> PrivacyLedger:

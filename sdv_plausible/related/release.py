@@ -26,6 +26,7 @@ from sdv_plausible.release.file.invented import invent
 from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.schema import TableSchema, as_stored
+from sdv_plausible.release.file.sections import read_document
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.columns.domain import Domain
@@ -197,23 +198,9 @@ class FamilyRelease:
             If the file is damaged, is none, is too large, or is another one than ``expect_sha256`` says.
         """
         check.whole("max_bytes", max_bytes, 1, f"try {2 * documents.MAX_BYTES}")
-        with Path(path).open("rb") as file:
-            data = file.read(max_bytes + 1)
-        try:
-            found = cls._read(data, max_bytes)
-        except ValueError as error:
-            raise ValueError(
-                f"{str(path)!r} is not a release of two tables, or is damaged: {error}"
-            ) from None
-        if expect_sha256 is not None and str(expect_sha256).lower() not in (
-            found.digest,
-            hashlib.sha256(data).hexdigest(),
-        ):
-            raise ValueError(
-                f"{str(path)!r} is not the release that was expected: its sha256 is {found.digest}, and "
-                f"expect_sha256 is {expect_sha256!r:.99}. Ask for the file again, or for the digest"
-            )
-        return found
+        return documents.loaded(
+            path, lambda data: cls._read(data, max_bytes), "a release of two tables", expect_sha256, max_bytes
+        )
 
     @classmethod
     def _read(cls, data: bytes, max_bytes: int) -> FamilyRelease:
@@ -226,10 +213,7 @@ class FamilyRelease:
             **{name: said[name].text(LONGEST_NAME) for name in _LINK if name != "most"},
             most=said["most"].whole(1),
         )
-        parents, children = (
-            Release.from_bytes(documents.write(f[name].value), max_bytes=max_bytes)
-            for name in ("parents", "children")
-        )
+        parents, children = (Release(**read_document(f[name].value)) for name in ("parents", "children"))
         return cls(
             link=link, parents=parents, children=children, roles=_read_roles(f["roles"], children.domain)
         )

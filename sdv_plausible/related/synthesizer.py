@@ -129,14 +129,12 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         """
         told, link = self._told, self._told.link
         parents, children = self._tables(data)
-        planned = self.plan()
         for table in (told.of_parents(), told.of_children(None)):
             table.fit.opened()  # complains now of what no release file could hold
         if self.budget is not None:
             what = f"{link.parent} and {link.child}, epsilon {rounded_up(told.epsilon)}"
-            self.budget.draw(planned, what)
-        seed = told.random_state
-        coins = coins_of(seed)
+            self.budget.draw(self.plan(), what)
+        coins = coins_of(told.random_state)
         families = brought_together(parents, children, link, coins.spawn("families"))
         teller = Teller()  # which compares nothing with declarations: no domain file would know of the look
         release = fit_families(told, families, coins, teller)

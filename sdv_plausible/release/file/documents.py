@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -75,3 +77,32 @@ def read(data: bytes, max_bytes: int = MAX_BYTES) -> Any:
         raise ValueError(f"the file is not UTF-8 text (byte {error.start})") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"the file is not JSON (line {error.lineno}, column {error.colno})") from None
+
+
+class _Written(Protocol):
+    @property
+    def digest(self) -> str: ...
+
+
+Kind = TypeVar("Kind", bound=_Written)
+
+
+def loaded(
+    path: str | Path, read: Callable[[bytes], Kind], what: str, expect_sha256: str | None, max_bytes: int
+) -> Kind:
+    """What a file holds, read by ``read``: refused where it is not ``what``, or another one than expected."""
+    with Path(path).open("rb") as file:
+        data = file.read(max_bytes + 1)
+    try:
+        found = read(data)
+    except ValueError as error:
+        raise ValueError(f"{str(path)!r} is not {what}, or is damaged: {error}") from None
+    if expect_sha256 is not None and str(expect_sha256).lower() not in (
+        found.digest,
+        hashlib.sha256(data).hexdigest(),
+    ):
+        raise ValueError(
+            f"{str(path)!r} is not the release that was expected: its sha256 is {found.digest}, and "
+            f"expect_sha256 is {expect_sha256!r:.99}. Ask for the file again, or for the digest"
+        )
+    return found

@@ -285,21 +285,13 @@ class Release(ManyRows):
             If the file is damaged, is none, is too large, or is another one.
         """
         check.whole("max_bytes", max_bytes, 1, f"try {documents.MAX_BYTES}")
-        with Path(path).open("rb") as file:
-            data = file.read(max_bytes + 1)
-        try:
-            release = cls.from_bytes(data, max_bytes=max_bytes)
-        except ValueError as error:
-            raise ValueError(f"{str(path)!r} is not a release file, or is damaged: {error}") from None
-        if expect_sha256 is not None and str(expect_sha256).lower() not in (
-            release.digest,
-            hashlib.sha256(data).hexdigest(),
-        ):
-            raise ValueError(
-                f"{str(path)!r} is not the release that was expected: its sha256 is {release.digest}, and "
-                f"expect_sha256 is {expect_sha256!r:.99}. Ask for the file again, or for the digest"
-            )
-        return release
+        return documents.loaded(
+            path,
+            lambda data: cls.from_bytes(data, max_bytes=max_bytes),
+            "a release file",
+            expect_sha256,
+            max_bytes,
+        )
 
     def to_bytes(self, *, readable: bool = False) -> bytes:
         """Content of the file; equal releases give equal bytes.

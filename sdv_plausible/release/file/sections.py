@@ -52,8 +52,13 @@ def check_sections(columns: Mapping[str, Attribute], rules: RuleSet, settings: M
 
 
 def read_sections(data: bytes, max_bytes: int) -> dict[str, Any]:
+    """Read what :func:`write_sections` wrote, as bytes: the parts of a release by name."""
+    return read_document(documents.read(data, max_bytes))
+
+
+def read_document(document: Any) -> dict[str, Any]:
     """Read what :func:`write_sections` wrote: the parts of a release by name."""
-    top = Placed(documents.read(data, max_bytes), "")
+    top = Placed(document, "")
     if isinstance(top.value, dict) and top.value.get("format") == documents.OF_FAMILIES:
         raise ValueError(
             "it is of two related tables: FamilyRelease.load reads it, draws from it and has its card"
