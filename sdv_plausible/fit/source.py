@@ -200,12 +200,18 @@ def _columns_of(source: Any, metadata: Any, arguments: Arguments, rows: int) -> 
     return {name: kind.words for name, kind in known.items()}
 
 
-def release_of(found: Found, fit: Fit, types: Mapping[str, ColumnType], name: str) -> Release:
+def release_of(
+    found: Found,
+    fit: Fit,
+    types: Mapping[str, ColumnType],
+    name: str,
+    key: str | tuple[str, ...] | None = None,
+) -> Release:
     """The release of what a fit found, of a table with these columns."""
     sampler = found.sampler
     assert isinstance(sampler, PrefixSampler)  # the release test's
     return Release(
-        schema=schema_of(types, found.rules.whole(found.domain), name),
+        schema=replace(schema_of(types, found.rules.whole(found.domain), name), primary_key=key),
         domain=found.domain, rules=found.rules,
         model=sampler.model, seeds=sampler.seeds,
         answers=Answers(sampler.answers, found.domain.names), ledger=found.ledger,

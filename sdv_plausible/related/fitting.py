@@ -165,6 +165,7 @@ class TableFit:
     fit: Fit
     name: str
     columns: Mapping[str, Any]  # types by name
+    key: str | tuple[str, ...] | None  # the table's primary key
 
     @classmethod
     def of(
@@ -197,7 +198,8 @@ class TableFit:
         side = side_entries(told.random_state, has_constraints=False, types=told.types)
         fields = {f: getattr(read, f) for f in read.__dataclass_fields__}
         fields |= {"said": settings, "side": (*person_entry(arguments.settings.neighbours), *side)}
-        return cls(fit=kind(**fields, **options), name=name, columns=read.told.types)
+        key = told.link.primary_key if name == told.link.parent else told.link.child_key
+        return cls(fit=kind(**fields, **options), name=name, columns=read.told.types, key=key)
 
     def planned(self) -> PrivacyLedger:
         """What it costs, before a row is looked at."""
@@ -214,7 +216,7 @@ class TableFit:
             rows = FamilyRows(table, fit.rules, beside=beside, copies=fit.siblings)
             types |= column_types({a.name: a for a in fit.parents})
             types |= {name: replace(types[own], name=name) for name, own in fit.siblings.items()}
-        return release_of(fit.run(rows, fit.opened(None), coins, teller), fit, types, self.name)
+        return release_of(fit.run(rows, fit.opened(None), coins, teller), fit, types, self.name, self.key)
 
 
 def planned_ledger(told: Told) -> PrivacyLedger:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sdv_plausible.privacy.checks import Refused, listed, whole
@@ -27,6 +27,8 @@ class Link:
         Column of the parent that names its rows, and that of the child that says on which row it hangs.
     most : int
         Children of one parent that are used, at most; a public number, >= 1.
+    child_key : str or tuple of str, optional
+        The child's own primary key, where it has one: in its release's schema, and not in the link's file.
     """
 
     parent: str
@@ -34,6 +36,7 @@ class Link:
     primary_key: str
     foreign_key: str
     most: int
+    child_key: str | tuple[str, ...] | None = None
 
     @property
     def count(self) -> str:
@@ -84,6 +87,8 @@ def read_link(metadata: Any, most: int) -> tuple[Link, Specs, Specs]:
         foreign_key=_one_column("child_foreign_key", said),
         most=most,
     )
+    own = tables.get(link.child, {}).get("primary_key")
+    link = replace(link, child_key=tuple(own) if isinstance(own, list) else own)
     if {link.parent, link.child} != set(tables):
         raise Refused.saying(
             "metadata",

@@ -124,7 +124,6 @@ class FamilyRelease:
         """Draw so many parents with their children, from these coins."""
         self.parents.check_memory(number)
         drawn = self.parents.drawn(number, coins.spawn("parents"))
-        drawn[self.link.primary_key] = _distinct(drawn[self.link.primary_key])
         sizes = drawn[self.link.count].to_numpy(dtype=np.int64)
         table = self._drawing.children(drawn, sizes, coins.spawn("children"))
         keys = drawn[self.link.primary_key].loc[drawn.index.repeat(sizes)].reset_index(drop=True)
@@ -297,8 +296,3 @@ def joint_ledger(link: Link, parents: PrivacyLedger, children: PrivacyLedger) ->
 def coins_of(random_state: int | None) -> Coins:
     """Fresh coins, or the same ones again."""
     return Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
-
-
-def _distinct(keys: pd.Series) -> pd.Series:
-    """The keys; numbered where they are not distinct, as an id without a format may be."""
-    return keys if keys.is_unique else pd.Series(range(len(keys)), index=keys.index)

@@ -252,3 +252,25 @@ def test_global_seed_is_left_alone(fitted):
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     fitted.sample(20)
     assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"sdtype": "id", "regex_format": "[a-z]{2,5}"},
+        {"sdtype": "id", "regex_format": "P[0-9]{1}"},
+        {"sdtype": "email", "pii": True},
+    ],
+)
+def test_keys_of_both_tables_are_distinct_whatever_they_are_written_like(spec):
+    """Texts of two letters would not be: of 600 some would be the same but for a chance below 1e-50."""
+    document = families_like_metadata()
+    document["tables"]["persons"]["columns"]["person_id"] = dict(spec)
+    if spec["sdtype"] == "id":  # as a key that other rows name must be
+        document["tables"]["households"]["columns"]["household_id"] = dict(spec)
+    synth = PlausibleDeniabilityMultiTableSynthesizer(document, domain=families_like_domain())
+    synth.fit(families_like(200))
+    drawn = synth.sample(600)
+    assert drawn["households"]["household_id"].is_unique
+    assert drawn["persons"]["person_id"].is_unique
+    assert set(drawn["persons"]["household_id"]) <= set(drawn["households"]["household_id"])
