@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.commands.on_disk import (
     UsageError,
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from sdv_plausible.related.release import FamilyRelease
     from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
+    from sdv_plausible.table.columns.cell_texts import ColumnType
+    from sdv_plausible.table.files.text_files import Files
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -51,17 +53,25 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Fit both tables, write the release, and draw from it."""
+    from sdv_plausible.table.declared.domain_file import read_json
+
     check_there(options, "data", "children", "metadata", "domain", "roles")
     check_output(options, "output", (".release", ".json"))
     if (folder := options.sampled) is not None and (folder.exists() or not folder.resolve().parent.is_dir()):
         raise UsageError(f"--sampled: {folder} must be a new folder, in one that is there")
-    synth = _synthesizer(options)
+    synth = synthesizer_of(
+        options,
+        epsilon=options.epsilon,
+        delta=options.delta,
+        roles={} if options.roles is None else read_json(options.roles, "roles", ""),
+        budget=opened_budget(options),
+    )
     planned = synth.plan()
     if not planned.claims_privacy and not options.allow_no_claim:
         raise UsageError(f"{planned.sentence()} Mend that, or add --allow-no-claim. Nothing was fitted")
     with steps("reading", "fitting", "writing") as begin:
         begin()
-        tables = _read(options, synth)
+        tables = read_tables(options, synth, (options.data, options.children))
         begin()
         synth.fit(tables)
         begin()
@@ -80,7 +90,8 @@ def run(options: argparse.Namespace) -> None:
     )  # fmt: skip
 
 
-def _synthesizer(options: argparse.Namespace) -> PlausibleDeniabilityMultiTableSynthesizer:
+def synthesizer_of(options: argparse.Namespace, **known: Any) -> PlausibleDeniabilityMultiTableSynthesizer:
+    """The synthesizer of the tables in --metadata, by what --domain declares of each."""
     from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
     from sdv_plausible.table.declared.domain_file import read_json
 
@@ -88,30 +99,38 @@ def _synthesizer(options: argparse.Namespace) -> PlausibleDeniabilityMultiTableS
     if isinstance(domain, dict):  # names of files are of the same folder
         near = Path() if options.domain is None else options.domain.parent
         domain = {name: near / one if isinstance(one, str) else one for name, one in domain.items()}
+    metadata = read_json(options.metadata, "metadata", "or SDV's Metadata")
     return PlausibleDeniabilityMultiTableSynthesizer(
-        read_json(options.metadata, "metadata", "or SDV's Metadata"),
-        epsilon=options.epsilon,
-        delta=options.delta,
-        max_children=options.max_children,
-        domain=domain,
-        roles={} if options.roles is None else read_json(options.roles, "roles", ""),
-        budget=opened_budget(options),
+        metadata, max_children=options.max_children, domain=domain, **known
     )
 
 
-def _read(
-    options: argparse.Namespace, synth: PlausibleDeniabilityMultiTableSynthesizer
+def files_by_table(
+    options: argparse.Namespace, synth: PlausibleDeniabilityMultiTableSynthesizer, paths: Sequence[Path]
+) -> dict[str, tuple[Files, dict[str, ColumnType]]]:
+    """The file of each table, and what its columns are."""
+    from sdv_plausible.table.files.text_files import Files
+
+    tables = synth.column_types()
+    if len(paths) != len(tables):
+        raise UsageError(
+            f"data: {len(paths)} files must be one for each table of --metadata, in this order: "
+            f"{', '.join(tables)}"
+        )
+    return {
+        name: (Files(path, **marks_of(options, path)), types)
+        for path, (name, types) in zip(paths, tables.items(), strict=True)
+    }
+
+
+def read_tables(
+    options: argparse.Namespace, synth: PlausibleDeniabilityMultiTableSynthesizer, paths: Sequence[Path]
 ) -> dict[str, pd.DataFrame]:
     """Both tables: every cell by itself, by what is declared of its column."""
     from sdv_plausible.table.files.one_file import read_file
-    from sdv_plausible.table.files.text_files import Files
 
     options.rows_were_read = True  # from here on errors of others may quote cells
-    paths = (options.data, options.children)
-    return {
-        name: read_file(Files(path, **marks_of(options, path)), types)
-        for path, (name, types) in zip(paths, synth.column_types().items(), strict=True)
-    }
+    return {name: read_file(*file) for name, file in files_by_table(options, synth, paths).items()}
 
 
 @contextmanager

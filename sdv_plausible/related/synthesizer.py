@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,18 @@ from sdv_plausible.fit.telling import Teller
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.related.checking import check_link, check_table
 from sdv_plausible.related.families import brought_together
 from sdv_plausible.related.fitting import Told, fit_families, planned_ledger
 from sdv_plausible.related.links import read_link
 from sdv_plausible.related.release import FamilyRelease, coins_of
 from sdv_plausible.related.roles import Often, read_roles
+from sdv_plausible.table.checking import Check
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.declarations import Types, domain_document
+from sdv_plausible.table.declared.domain_file import DomainFile
+from sdv_plausible.table.declared.looks import told_of_look
 
 Tables = dict[str, pd.DataFrame]
 
@@ -96,6 +100,7 @@ class PlausibleDeniabilityMultiTableSynthesizer:
             )
         declared = {name: domain_document(one) for name, one in (domain or {}).items()}
         self.metadata, self.budget = metadata, budget
+        self._declared_in = {**(domain or {})}  # where looks at the rows are written down
         self._told = Told(
             link=link, parents=parents, children=specs, epsilon=epsilon, delta=delta,
             domain=declared, types=types, max_bins=max_bins, locales=locales,
@@ -113,6 +118,49 @@ class PlausibleDeniabilityMultiTableSynthesizer:
     def plan(self) -> PrivacyLedger:
         """Say what a release would cost, before any row is looked at."""
         return planned_ledger(self._told)
+
+    def check(self, data: Mapping[str, pd.DataFrame], show: Callable[[str], object] = print) -> Check:
+        """Compare the tables with what was declared of them. NOT private: for the holder of the data alone.
+
+        Parameters
+        ----------
+        data : {table: DataFrame}
+            The real rows.
+        show : callable
+            Gets a few values of each column that does not fit; by default they are printed, and they are
+            kept nowhere.
+
+        Returns
+        -------
+        Check
+            What does not fit, without values; true if everything does. Of each table what
+            :meth:`PlausibleDeniabilitySynthesizer.check` says; of keys what a fit does without a word: it
+            leaves out rows whose key is missing or names no row, rows that repeat a key, and rows beyond
+            ``max_children``. Domain files keep a record of the columns that were compared.
+
+        Raises
+        ------
+        ValueError
+            If a table or a column of the metadata is not there.
+        """
+        return self.compared(data, show)[0]
+
+    def compared(
+        self, data: Mapping[str, pd.DataFrame], show: Callable[[str], object]
+    ) -> tuple[Check, set[str]]:
+        """The same, and which columns were compared, each with its table's name."""
+        told, link, found, compared = self._told, self._told.link, [], set[str]()
+        tables = dict(zip((link.parent, link.child), self._tables(data), strict=True))
+        for name, types in told.column_types().items():
+            file = told.domain.get(name, DomainFile(columns={}))
+            findings, looked, lines = check_table(name, tables[name], types, file, told.max_bins)
+            found += findings
+            compared |= {f"{name}.{column}" for column in looked}
+            for line in [*lines, *told_of_look(self._declared_in.get(name), looked)]:
+                show(line)
+        found += check_link(tables[link.parent], tables[link.child], link)
+        show(f"max_children ({link.most}) is kept in no file: chosen anew by this look, it makes no claim")
+        return Check(tuple(found)), compared
 
     def fit(self, data: Mapping[str, pd.DataFrame]) -> None:
         """Fit both tables; if it fails, an earlier fit stays as it was.

@@ -51,7 +51,7 @@ def test_two_tables_are_released_and_drawn(here, capsys):
     ],
 )
 def test_mistakes_are_told_before_a_row_is_read(change, words, here, capsys, monkeypatch):
-    monkeypatch.setattr("sdv_plausible.commands.families._read", lambda *_: pytest.fail("read"))
+    monkeypatch.setattr("sdv_plausible.commands.families.read_tables", lambda *_: pytest.fail("read"))
     assert cli.main([*TOLD, "-o", "f.release", *change]) == 2
     said = capsys.readouterr().err
     assert words in said
@@ -95,3 +95,56 @@ def test_without_a_claim_by_word_alone(here, capsys):
     assert cli.main([*TOLD, "-o", "f.release", "--epsilon", "inf"]) == 2
     assert "Nothing was fitted" in capsys.readouterr().err
     assert cli.main([*TOLD, "-o", "f.release", "--epsilon", "inf", "--allow-no-claim"]) == 0
+
+
+CHECKED = ("check", *TOLD[1:])
+
+
+def test_both_tables_are_checked_for_their_holder(here, capsys):
+    persons = pd.read_csv(here / "persons.csv", dtype=str)
+    persons.loc[0, "age"] = "old"
+    persons.loc[1, "household_id"] = "nobody's"
+    persons.assign(note="x").to_csv(here / "persons.csv", index=False)
+    declared = json.loads((here / "families.json").read_text())
+    (here / "persons.domain.json").write_text(json.dumps(declared["persons"]))
+    (here / "families.json").write_text(json.dumps({**declared, "persons": "persons.domain.json"}))
+    assert cli.main([*CHECKED, "--max-children", "1", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["for_the_holder_alone"] is True
+    assert said["unreadable"] == {"persons.age": 1}
+    assert said["undeclared"] == ["persons.note"]
+    words = "\n".join(said["found"])
+    assert "persons.household_id: 1 cells" in words
+    assert "are more than max_children (1) of one row of households" in words
+    assert "Written down in persons.domain.json: relation, age" in words
+    assert "nobody's" not in words
+    assert cli.main(list(CHECKED)) == 0
+    assert "\nNOT private, for your eyes:" in capsys.readouterr().out
+
+
+def test_cells_of_columns_that_are_not_compared_are_not_counted(here, capsys):
+    """Who counts them may be led by the count when declaring the column."""
+    persons = pd.read_csv(here / "persons.csv", dtype=str)
+    persons.assign(age="old").to_csv(here / "persons.csv", index=False)
+    assert cli.main([*CHECKED[:-2], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["unreadable"] == {}
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (["households.csv", "persons.csv"], "several files need --metadata"),
+        (["households.csv", "absent.csv", "--metadata", "both.json"], "there is no file absent.csv"),
+        (["households.csv"] * 3 + ["--metadata", "both.json"], "3 files must be one for each table"),
+        ([*CHECKED[1:], "--rules", "both.json"], "--rules are of one table"),
+        ([*CHECKED[1:], "--max-children", "0"], "max_children (0) must be"),
+        ([*CHECKED[1:-1], "written"], "there is no file written"),
+        (["households.csv", "--max-children", "8"], "plays no part in one table"),
+    ],
+)
+def test_what_cannot_be_checked_is_refused_before_a_row_is_read(told, words, here, capsys, monkeypatch):
+    monkeypatch.setattr("sdv_plausible.commands.families.read_tables", lambda *_: pytest.fail("read"))
+    assert cli.main(["check", *told]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
