@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -99,8 +102,14 @@ class PlausibleDeniabilityMultiTableSynthesizer:
                 "types", 'types ("voted"): related tables take types that are declared in the metadata alone'
             )
         declared = {name: domain_document(one) for name, one in (domain or {}).items()}
-        self.metadata, self.budget = metadata, budget
-        self._declared_in = {**(domain or {})}  # where looks at the rows are written down
+        self.metadata, self.budget = deepcopy(metadata), budget
+        given: dict[str, Any] = {
+            "locales": locales, "epsilon": epsilon, "delta": delta, "max_children": max_children,
+            "domain": domain, "roles": roles, "types": types, "max_bins": max_bins,
+            "random_state": random_state,
+        }  # fmt: skip
+        self._given = deepcopy(given)
+        self._dates: list[str | None] = [date.today().isoformat(), None]  # made, fitted
         self._told = Told(
             link=link, parents=parents, children=specs, epsilon=epsilon, delta=delta,
             domain=declared, types=types, max_bins=max_bins, locales=locales,
@@ -156,7 +165,7 @@ class PlausibleDeniabilityMultiTableSynthesizer:
             findings, looked, lines = check_table(name, tables[name], types, file, told.max_bins)
             found += findings
             compared |= {f"{name}.{column}" for column in looked}
-            for line in [*lines, *told_of_look(self._declared_in.get(name), looked)]:
+            for line in [*lines, *told_of_look((self._given["domain"] or {}).get(name), looked)]:
                 show(line)
         found += check_link(tables[link.parent], tables[link.child], link)
         show(f"max_children ({link.most}) is kept in no file: chosen anew by this look, it makes no claim")
@@ -186,7 +195,7 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         families = brought_together(parents, children, link, coins.spawn("families"))
         teller = Teller()  # which compares nothing with declarations: no domain file would know of the look
         release = fit_families(told, families, coins, teller)
-        self._release = release
+        self._release, self._dates[1] = release, date.today().isoformat()
         teller.warn()
 
     def _tables(self, data: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -252,16 +261,45 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         Raises
         ------
         ValueError
-            If nothing was fitted.
+            If nothing was fitted; where SDV is loaded it is SDV's SamplingError, too.
         """
         if self._release is None:
-            raise ValueError("there is nothing to release yet: fit first")
+            raise _unfitted("there is nothing to release yet: fit first")
         return self._release
 
     def save(self, filepath: str | Path) -> str:
         """Write the release and return its digest; :meth:`FamilyRelease.load` reads it."""
         return self.release().save(filepath)
 
-    def get_metadata(self) -> Any:
-        """The metadata as given."""
-        return self.metadata
+    def get_metadata(self, version: str = "original") -> Any:
+        """A copy of the metadata as given.
+
+        Parameters
+        ----------
+        version : {"original", "modified"}
+            As in SDV, where constraints modify it. None are taken here, and both are the same.
+        """
+        check.one_of("version", version, ("original", "modified"))
+        return deepcopy(self.metadata)
+
+    def get_parameters(self) -> dict[str, Any]:
+        """Copies of the constructor's parameters, but for ``metadata`` and ``budget``."""
+        return deepcopy(self._given)
+
+    def get_info(self) -> dict[str, Any]:
+        """As SDV's: class, dates, and versions; ``fitted_sdv_version`` is None, as no part of SDV fits it."""
+        made, fitted = self._dates
+        return {
+            "class_name": type(self).__name__,
+            "creation_date": made,
+            "is_fit": self._release is not None,
+            "last_fit_date": fitted,
+            "fitted_sdv_version": None,
+        }
+
+
+def _unfitted(text: str) -> ValueError:
+    """A ValueError that is SDV's SamplingError, too, where that is loaded: who catches it has loaded it."""
+    theirs = getattr(sys.modules.get("sdv.errors"), "SamplingError", None)
+    kind = ValueError if theirs is None else type("NotFitted", (theirs, ValueError), {})
+    return kind(text)
