@@ -45,7 +45,8 @@ GROWS = (
 )  # power of the rows of a family in a table that its share of the squared noise parameter grows with
 SIMULATION_SEED, MOST_SIMULATED = 2017, 4 * NUM_SIMULATED
 STEPS, CLOSE = 20, 0.999  # towards the total, and what of it is spent at least
-POWER = 0.6  # epsilon grows as the noise parameter does at first, and as its square where it is large
+# Epsilon grows as the noise parameter does at first, and as its square where it is large.
+POWER, LEAST_POWER = 0.9, 0.4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -89,12 +90,16 @@ class Told:
         """The same with as little noise as the total allows, found from the plan alone."""
         if math.isinf(self.epsilon):
             return self
-        found = self
+        found, power, last = self, POWER, (self.scale, math.nan)
         for _ in range(STEPS):
             total = planned_ledger(found).total()
             if math.isinf(total) or self.epsilon * CLOSE <= total <= self.epsilon:
                 return found
-            found = replace(found, scale=found.scale * ((1 + CLOSE) / 2 * self.epsilon / total) ** POWER)
+            if last[0] != found.scale and last[1] != total:  # the power that the last two plans show
+                power = math.log(found.scale / last[0]) / math.log(total / last[1])
+            last = found.scale, total
+            step = min(max(power, LEAST_POWER), 1.0)
+            found = replace(found, scale=found.scale * ((1 + CLOSE) / 2 * self.epsilon / total) ** step)
         raise Refused.saying(
             "epsilon",
             f"epsilon ({self.epsilon:g}) at delta ({self.delta:g}) must leave something for both tables, and "
