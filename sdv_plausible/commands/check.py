@@ -20,7 +20,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("data", type=Path, nargs="+", help="CSV or Parquet file; of related tables all, as for families")
     on_disk.add_declarations(command)
     on_disk.add_spelling(command, "data")
-    add("--max-children", type=int, metavar="N", help="of related tables: as for families (default: 8)")
+    add("--max-children", metavar="N", help="of related tables: as for families (default: 8)")
     command.set_defaults(only_declared=True)
 
 
@@ -42,10 +42,6 @@ def _related(options: argparse.Namespace) -> None:
     from sdv_plausible.commands.families import files_by_table, read_tables, synthesizer_of
     from sdv_plausible.table.files.one_file import columns_of, unreadable
 
-    paths, options.data = options.data, None
-    for path in paths:
-        if not path.is_file():
-            raise on_disk.UsageError(f"data: there is no file {path}")
     if options.metadata is None:
         raise on_disk.UsageError(
             "several files need --metadata: SDV's, of the tables and their relationships"
@@ -53,10 +49,10 @@ def _related(options: argparse.Namespace) -> None:
     if options.rules is not None:
         raise on_disk.UsageError("--rules are of one table, and related tables take none: leave it out")
     options.domain = None if options.domain is None else Path(options.domain)
-    options.max_children = 8 if options.max_children is None else options.max_children
-    on_disk.check_there(options, "metadata", "domain")
+    options.max_children = "8" if options.max_children is None else options.max_children
+    on_disk.check_there(options, "data", "metadata", "domain")
     synth = synthesizer_of(options)
-    files = files_by_table(options, synth, paths)
+    files = files_by_table(options, synth, options.data)
     left = [
         f"{name}.{column}"
         for name, (file, types) in files.items()
@@ -64,7 +60,7 @@ def _related(options: argparse.Namespace) -> None:
         if column not in types
     ]
     lines: list[str] = []
-    found, looked = synth.compared(read_tables(options, synth, paths), lines.append)
+    found, looked = synth.compared(read_tables(options, files), lines.append)
     unread = {
         f"{name}.{column}": count
         for name, file in files.items()

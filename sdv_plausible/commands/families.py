@@ -1,8 +1,9 @@
-"""The command ``sdv-plausible families``: two related tables to a release file, and tables drawn from it."""
+"""The command ``sdv-plausible families``: related tables to a release file, and tables drawn from it."""
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -34,16 +35,20 @@ if TYPE_CHECKING:
 def add_options(command: argparse.ArgumentParser) -> None:
     """Which tables, what is known of them, and where release and tables go."""
     add = command.add_argument
-    add("data", type=Path, help="CSV or Parquet file of the parents, such as households")
-    add("children", type=Path, help="of the rows that hang on them, such as persons")
-    add("--metadata", type=Path, required=True, help="SDV metadata JSON: both tables and their relationship")
+    add("data", type=Path, help="CSV or Parquet file of the table that hangs on none, such as households.csv")
+    help_ = (
+        "of the tables that hang on it: named as they are, or in the order of the metadata's relationships"
+    )
+    add("children", type=Path, nargs="+", help=help_)
+    add("--metadata", type=Path, required=True, help="SDV metadata JSON: all tables and their relationships")
     add("--domain", type=Path, help="JSON: for each table its declarations, or the name of its domain file")
-    add("--roles", type=Path, help='JSON: {"relation": {"head": "exactly one"}}')
+    add("--roles", type=Path, help='JSON: {"persons": {"relation": {"head": "exactly one"}}}')
     add("-o", "--output", type=Path, required=True, help="release file to write (.release)")
-    add("--sampled", type=Path, metavar="FOLDER", help="also draw both tables, as CSV files in a new folder")
-    add("--epsilon", type=float, default=default_of("epsilon"), help="of both tables (default: %(default)s)")
+    add("--sampled", type=Path, metavar="FOLDER", help="also draw all tables, as CSV files in a new folder")
+    add("--epsilon", type=float, default=default_of("epsilon"), help="of all tables (default: %(default)s)")
     add("--delta", type=float, default=default_of("delta"), help="failure probability (default: %(default)s)")
-    add("--max-children", type=int, default=8, help="of a parent that are used, at most (default: 8)")
+    most = 'of a parent that are used, at most; JSON for each table: {"persons": 8, "trips": 3} (default: 8)'
+    add("--max-children", default="8", help=most)
     add_spelling(command, "data", "children")
     add_budget(command, "a total over several releases, kept in a file, which is made if it is not there")
     add("--overwrite", action="store_true", help="replace files that exist, never one that is read")
@@ -52,7 +57,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Fit both tables, write the release, and draw from it."""
+    """Fit all tables, write the release, and draw from it."""
     from sdv_plausible.table.declared.domain_file import read_json
 
     check_there(options, "data", "children", "metadata", "domain", "roles")
@@ -66,12 +71,13 @@ def run(options: argparse.Namespace) -> None:
         roles={} if options.roles is None else read_json(options.roles, "roles", ""),
         budget=opened_budget(options),
     )
+    files = files_by_table(options, synth, [options.data, *options.children])
     planned = synth.plan()
     if not planned.claims_privacy and not options.allow_no_claim:
         raise UsageError(f"{planned.sentence()} Mend that, or add --allow-no-claim. Nothing was fitted")
     with steps("reading", "fitting", "writing") as begin:
         begin()
-        tables = read_tables(options, synth, (options.data, options.children))
+        tables = read_tables(options, files)
         begin()
         synth.fit(tables)
         begin()
@@ -80,7 +86,7 @@ def run(options: argparse.Namespace) -> None:
             write(options, options.output, release.to_bytes())
         if options.sampled is not None:
             _write_tables(release.sample(), options.sampled)
-    beside = "" if options.sampled is None else f"\nBoth tables are in {options.sampled}"
+    beside = "" if options.sampled is None else f"\nAll tables are in {options.sampled}"
     ledger = release.ledger
     say(
         options,
@@ -88,6 +94,14 @@ def run(options: argparse.Namespace) -> None:
         {"output": options.output, "sha256": release.digest, "sampled": options.sampled,
          "ledger": ledger.to_dict()},
     )  # fmt: skip
+
+
+def _most(text: str) -> Any:
+    """A number, or one for each table."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise UsageError(f'--max-children: {text!r} must be a number, or such as {{"persons": 8}}') from None
 
 
 def synthesizer_of(options: argparse.Namespace, **known: Any) -> PlausibleDeniabilityMultiTableSynthesizer:
@@ -99,38 +113,36 @@ def synthesizer_of(options: argparse.Namespace, **known: Any) -> PlausibleDeniab
     if isinstance(domain, dict):  # names of files are of the same folder
         near = Path() if options.domain is None else options.domain.parent
         domain = {name: near / one if isinstance(one, str) else one for name, one in domain.items()}
-    metadata = read_json(options.metadata, "metadata", "or SDV's Metadata")
-    return PlausibleDeniabilityMultiTableSynthesizer(
-        metadata, max_children=options.max_children, domain=domain, **known
-    )
+    metadata, most = read_json(options.metadata, "metadata", "or SDV's Metadata"), _most(options.max_children)
+    return PlausibleDeniabilityMultiTableSynthesizer(metadata, max_children=most, domain=domain, **known)
 
 
 def files_by_table(
     options: argparse.Namespace, synth: PlausibleDeniabilityMultiTableSynthesizer, paths: Sequence[Path]
 ) -> dict[str, tuple[Files, dict[str, ColumnType]]]:
-    """The file of each table, and what its columns are."""
+    """The file of each table and what its columns are: by name, or in order, each after what it hangs on."""
     from sdv_plausible.table.files.text_files import Files
 
     tables = synth.column_types()
     if len(paths) != len(tables):
         raise UsageError(
-            f"data: {len(paths)} files must be one for each table of --metadata, in this order: "
-            f"{', '.join(tables)}"
+            f"data ({len(paths)} files) must be a file for each table of the metadata: {', '.join(tables)}"
         )
+    named = {path.stem: path for path in paths}
+    found = named if {*named} == {*tables} else dict(zip(tables, paths, strict=True))
     return {
-        name: (Files(path, **marks_of(options, path)), types)
-        for path, (name, types) in zip(paths, tables.items(), strict=True)
+        name: (Files(found[name], **marks_of(options, found[name])), types) for name, types in tables.items()
     }
 
 
 def read_tables(
-    options: argparse.Namespace, synth: PlausibleDeniabilityMultiTableSynthesizer, paths: Sequence[Path]
+    options: argparse.Namespace, files: dict[str, tuple[Files, dict[str, ColumnType]]]
 ) -> dict[str, pd.DataFrame]:
-    """Both tables: every cell by itself, by what is declared of its column."""
+    """All tables: every cell by itself, by what is declared of its column."""
     from sdv_plausible.table.files.one_file import read_file
 
     options.rows_were_read = True  # from here on errors of others may quote cells
-    return {name: read_file(*file) for name, file in files_by_table(options, synth, paths).items()}
+    return {name: read_file(*file) for name, file in files.items()}
 
 
 @contextmanager
@@ -145,7 +157,7 @@ def _kept_if_lost(release: FamilyRelease, output: Path) -> Iterator[None]:
 
 
 def _write_tables(tables: dict[str, pd.DataFrame], folder: Path) -> None:
-    """Both tables as CSV files in a folder, which is there whole or not at all."""
+    """All tables as CSV files in a folder, which is there whole or not at all."""
     from sdv_plausible.table.files.writing import write_table
     from sdv_plausible.utils.whole_files import part_folder
 
