@@ -14,6 +14,7 @@ from sdv_plausible.commands.on_disk import (
     add_spelling,
     check_output,
     check_there,
+    flag,
     keep,
     marks_of,
     write,
@@ -62,8 +63,8 @@ def run(options: argparse.Namespace) -> None:
 
     check_there(options, "data", "children", "metadata", "domain", "roles")
     check_output(options, "output", (".release", ".json"))
-    if (folder := options.sampled) is not None and (folder.exists() or not folder.resolve().parent.is_dir()):
-        raise UsageError(f"--sampled: {folder} must be a new folder, in one that is there")
+    if options.sampled is not None:
+        check_new_folder(options, "sampled")
     synth = synthesizer_of(
         options,
         epsilon=options.epsilon,
@@ -85,7 +86,7 @@ def run(options: argparse.Namespace) -> None:
         with _kept_if_lost(release, options.output):
             write(options, options.output, release.to_bytes())
         if options.sampled is not None:
-            _write_tables(release.sample(), options.sampled)
+            write_tables(release.sample(), options.sampled)
     beside = "" if options.sampled is None else f"\nAll tables are in {options.sampled}"
     ledger = release.ledger
     say(
@@ -156,7 +157,14 @@ def _kept_if_lost(release: FamilyRelease, output: Path) -> Iterator[None]:
         raise
 
 
-def _write_tables(tables: dict[str, pd.DataFrame], folder: Path) -> None:
+def check_new_folder(options: argparse.Namespace, name: str) -> None:
+    """Refuse a folder for tables that is there, or is in none."""
+    folder: Path = getattr(options, name)
+    if folder.exists() or not folder.resolve().parent.is_dir():
+        raise UsageError(f"{flag(name)}: {folder} must be a new folder, in one that is there")
+
+
+def write_tables(tables: dict[str, pd.DataFrame], folder: Path) -> None:
     """All tables as CSV files in a folder, which is there whole or not at all."""
     from sdv_plausible.table.files.writing import write_table
     from sdv_plausible.utils.whole_files import part_folder
