@@ -16,7 +16,7 @@ from sdv_plausible.fit.rows import TableRows
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.side_entries import side_entries
 from sdv_plausible.fit.source import release_of
-from sdv_plausible.fit.telling import Teller
+from sdv_plausible.fit.telling import FitWarning, Teller
 from sdv_plausible.models.adaptive.adaptive_network import NUM_SIMULATED
 from sdv_plausible.models.adaptive.child_network import ChildNetwork
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
@@ -214,7 +214,10 @@ class TableFit:
             rows = FamilyRows(table, fit.rules, beside=beside, copies=fit.siblings)
             types |= column_types({a.name: a for a in fit.parents})
             types |= {name: replace(types[own], name=name) for name, own in fit.siblings.items()}
-        return release_of(fit.run(rows, fit.opened(None), coins, teller), fit, types, self.name, self.key)
+        own = Teller()  # which compares nothing with declarations: no row shows in what it tells
+        release = release_of(fit.run(rows, fit.opened(None), coins, own), fit, types, self.name, self.key)
+        teller.told.extend(FitWarning(f"{self.name}: {one}", for_holder=one.for_holder) for one in own.told)
+        return release
 
 
 def _used_entry(link: Link) -> LedgerEntry:

@@ -209,7 +209,7 @@ class PlausibleDeniabilityMultiTableSynthesizer:
             self.budget.draw(self.plan(), what)
         coins = coins_of(told.random_state)
         families = brought_together(tables, tree, coins.spawn("families"))
-        teller = Teller()  # which compares nothing with declarations: no domain file would know of the look
+        teller = Teller()
         release = fit_families(told, families, coins, teller)
         self._release, self._dates[1] = release, date.today().isoformat()
         teller.warn()

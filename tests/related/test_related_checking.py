@@ -10,6 +10,8 @@ import pytest
 
 from sdv_plausible import PlausibleDeniabilityMultiTableSynthesizer
 from sdv_plausible.datasets import families_like, families_like_domain, families_like_metadata
+from sdv_plausible.fit.telling import FitWarning
+from sdv_plausible.models import forecast
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.related.checking import check_keys
 from sdv_plausible.related.families import brought_together
@@ -151,3 +153,22 @@ def test_what_cannot_be_written_down_is_not_shown(tables, tmp_path, monkeypatch)
     with pytest.raises(OSError, match="Read-only"):
         synth.check(tables, lines.append)
     assert not lines
+
+
+def test_a_fit_names_the_table_in_what_it_tells_and_never_what_stands_beside_or_what_hangs_on_rows(
+    tables, monkeypatch
+):
+    """Every column is told to be close to noise here, and no row fits anything."""
+    monkeypatch.setattr(forecast, "NEAR_NOISE", -1.0)
+    odd = {
+        "households": pd.concat([tables["households"].assign(region="nowhere")] * 2),
+        "persons": tables["persons"].assign(age=1_000, household_id="nobody's"),
+    }
+    synth = synthesizer(domain={**families_like_domain(), "persons": {}})  # learned: from no row at all
+    with pytest.warns(FitWarning) as told:
+        synth.fit(odd)
+    words = [str(one.message) for one in told if isinstance(one.message, FitWarning)]
+    assert {word.split(":")[0] for word in words} == {"households", "persons"}
+    assert any("these columns are close to noise" in word for word in words)
+    assert not [word for word in words if "sibling." in word or "households." in word]
+    assert not [one for one in told if one.message.for_holder]
