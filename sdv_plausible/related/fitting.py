@@ -182,8 +182,8 @@ class TableFit:
         file = replace(file, columns={**file.columns, **counts})
         arguments = Arguments.of(
             {"columns": specs}, file, epsilon=told.share(name), delta=told.delta, model=model, test="release",
-            types=told.types, person=person, neighbours="add_remove", budget=None, locales=told.locales,
-            random_state=told.random_state,
+            types=told.types, person=person, neighbours=told.tree.neighbours, budget=None,
+            locales=told.locales, random_state=told.random_state,
         )  # fmt: skip
         columns = column_types(file, {"columns": specs}, None if person is None else person.column)
         read = arguments.read(
