@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sdv_plausible.commands.on_disk import UsageError, check_output, write
+from sdv_plausible.commands.on_disk import UsageError, check_output, how, write
 from sdv_plausible.commands.speaking import rows_bar, say, to_holder
 from sdv_plausible.privacy.noise.recipients import SECRET_BYTES, new_secret
 from sdv_plausible.release.file.documents import is_of_families
@@ -88,7 +88,7 @@ def _families(options: argparse.Namespace) -> None:
             raise UsageError(f"--{name} ({value}) plays no part in related tables: leave it out")
     check_new_folder(options, "output")
     release = FamilyRelease.load(options.release, options.expect_sha256)
-    tables = release.sample(options.rows, random_state=options.random_state)
+    tables = release.sample(options.rows, **how(options, "random_state"))
     write_tables(tables, options.output)
     rows = {name: len(table) for name, table in tables.items()}
     told = ", ".join(f"{number:,} of {name}" for name, number in rows.items())
