@@ -41,7 +41,7 @@ from benchmarks.links import Declared, coded
 from benchmarks.utility import interval, read
 from sdv_plausible.datasets import families_like, families_like_domain, families_like_metadata
 from sdv_plausible.evaluation.distances import pair_counts, total_variation
-from sdv_plausible.related.links import Link, read_link
+from sdv_plausible.related.links import Link, read_tree
 
 HERE = Path(__file__).parent
 KEPT = HERE / "results_related.jsonl"
@@ -55,7 +55,7 @@ Tables = dict[str, pd.DataFrame]
 Domain = dict[str, dict[str, dict[str, Any]]]
 Roles = dict[str, dict[str, str]]
 ROLES: Roles = {"relation": {"head": "exactly one", "spouse": "at most one"}}
-LINK = read_link(families_like_metadata(), MOST)[0]
+LINK = read_tree(families_like_metadata(), MOST)[0].links[0]
 
 
 # What is measured.
@@ -185,7 +185,7 @@ def ours(used: Tables, epsilon: float, limit: float, roles: Roles = ROLES) -> Ma
         delta=DELTA,
         max_children=MOST,
         domain=families_like_domain(),
-        roles=roles,
+        roles={LINK.child: roles},
     )
     _, fitted = timed(lambda: synth.fit(used))
     assert synth.privacy_ledger().total() <= epsilon
