@@ -118,7 +118,7 @@ class Drawing:
         return Codec(own).decode(codes, coins.spawn("inside the bins"))
 
     def _firsts(self, parents: pd.DataFrame, own: Domain, coins: Coins) -> np.ndarray:
-        """Codes (n, k) of the child that stands in its parent's line, one for each; whatever is not there is drawn."""
+        """Codes (n, k) of children that stand in their parents' lines; cells that are not there are drawn."""
         assert self.first is not None
         codes = np.full((len(parents), len(own)), self.first.code)
         for j, attribute in enumerate(own):

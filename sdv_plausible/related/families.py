@@ -64,23 +64,18 @@ def brought_together(
             own = np.where(at < 0, -1, names.own[link.child])
             one = smallest(own, secret.spawn("key").uniform(len(at)), 1)
             at = np.where((own < 0) | np.isin(np.arange(len(at)), one), at, -1)
-        one, most = np.zeros(0, dtype=int), link.most
-        if link.child in firsts:
-            can = np.where(firsts[link.child][0], at, -1)
-            one, most = smallest(can, secret.spawn("first").uniform(len(at)), 1), most - 1
-        is_first = np.isin(np.arange(len(at)), one)
-        others = smallest(np.where(is_first, -1, at), secret.uniform(len(at)), most)
-        used[link.child] = np.sort(np.concatenate([one, others]))
-        whose[link.child], first[link.child] = at[used[link.child]], is_first[used[link.child]]
+        can = firsts[link.child][0] if link.child in firsts else None
+        used[link.child], first[link.child] = chosen_rows(at, can, link.most, secret)
+        whose[link.child] = at[used[link.child]]
     found = {name: tables[name].iloc[rows].reset_index(drop=True) for name, rows in used.items()}
     for link in tree.links:
         sizes = np.bincount(whose[link.child], minlength=len(found[link.parent]))
         found[link.parent] = found[link.parent].assign(**{link.count: sizes})
     for link in reversed(tree.links):  # from the leaves on: what stands in a child's line goes with it
         if link.child in firsts:
-            one = found[link.child].loc[first[link.child], list(firsts[link.child][1])]
-            one = one.set_axis(whose[link.child][first[link.child]]).reindex(range(len(found[link.parent])))
-            found[link.parent] = pd.concat([found[link.parent], one.rename(columns=link.of_first)], axis=1)
+            standing = found[link.child].loc[first[link.child], list(firsts[link.child][1])]
+            of = whose[link.child][first[link.child]]
+            found[link.parent] = put_beside(found[link.parent], standing.rename(columns=link.of_first), of)
     joined, chosen = dict[str, pd.DataFrame](), dict[str, np.ndarray]()
     for link in tree.links:
         rest = ~first[link.child]
@@ -182,6 +177,30 @@ class FamilyRows(TableRows):
             is_copy = attribute.name in self._copies
             found[:, j] = np.where(alone, attribute.missing_code, column[self._beside]) if is_copy else column
         return CodeArray(found, domain.cardinalities)
+
+
+def chosen_rows(
+    whose: np.ndarray, can: np.ndarray | None, most: int, coins: Coins
+) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of the children used, increasing, and which of them stand in their parents' lines.
+
+    Of each parent one that ``can``, where it has one and ``can`` is told; in all at most ``most``.
+    """
+    if can is None:
+        used = smallest(whose, coins.uniform(len(whose)), most)
+        return used, np.zeros(len(used), dtype=bool)
+    one = smallest(np.where(can, whose, -1), coins.spawn("first").uniform(len(whose)), 1)
+    is_first = np.isin(np.arange(len(whose)), one)
+    others = smallest(np.where(is_first, -1, whose), coins.uniform(len(whose)), most - 1)
+    used = np.sort(np.concatenate([one, others]))
+    return used, is_first[used]
+
+
+def put_beside(parents: pd.DataFrame, children: pd.DataFrame, whose: np.ndarray) -> pd.DataFrame:
+    """Parents, each with the child that stands in its line: at most one, and missing cells without one."""
+    # As objects: whether a cell is missing somewhere must change no type, and no other cell with it.
+    cells = children.astype(object).set_axis(whose).reindex(range(len(parents)))
+    return pd.concat([parents, cells], axis=1)
 
 
 def siblings(whose: np.ndarray, coins: Coins) -> np.ndarray:

@@ -177,8 +177,10 @@ class Told:
         }
         return {**{name: _up_to(name, most) for name, most in self.tree.counts(table).items()}, **firsts}
 
-    def has_role(self, tables: Mapping[str, pd.DataFrame], coins: Coins) -> dict[str, np.ndarray]:
-        """Of tables of whose rows one has a role, which rows have it: read as the fit reads them."""
+    def standing(
+        self, tables: Mapping[str, pd.DataFrame], coins: Coins
+    ) -> dict[str, tuple[np.ndarray, list[str]]]:
+        """Of tables of whose rows one stands in its parent's line, which could, and the columns that do."""
         found = {}
         for link in self.tree.links:
             for role in (role for role in self.roles.get(link.child, ()) if role.is_first):
@@ -190,7 +192,7 @@ class Told:
                 codes = Codec(Domain((attribute,))).encode(
                     rows.folded([role.column]), coins.spawn(link.child)
                 )
-                found[link.child] = codes[:, 0] == role.code
+                found[link.child] = codes[:, 0] == role.code, [*self.firsts[link.child]]
         return found
 
     def modelled(self, table: str) -> list[str]:

@@ -126,7 +126,7 @@ class Seats:
         give way.
         """
         here = [(r, code, first) for r, (j, code, first) in enumerate(self.roles) if j == column]
-        law = np.array([self._probability(table, rows, code) for _, code, _ in here]).T.reshape(len(rows), -1)
+        law = np.column_stack([self._probability(table, rows, code) for _, code, _ in here])
         gone = np.array(
             [np.ones(len(rows), dtype=bool) if first else self.taken[:, r] for r, _, first in here]
         ).T

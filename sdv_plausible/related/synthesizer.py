@@ -154,11 +154,8 @@ class PlausibleDeniabilityMultiTableSynthesizer:
             what = f"{' and '.join(tree.tables)}, epsilon {rounded_up(told.epsilon)}"
             self.budget.draw(self.plan(), what)
         coins = coins_of(told.random_state)
-        firsts = {
-            name: (rows, [*told.firsts[name]])
-            for name, rows in told.has_role(tables, coins.spawn("roles")).items()
-        }
-        families = brought_together(tables, tree, coins.spawn("families"), firsts)
+        standing = told.standing(tables, coins.spawn("roles"))
+        families = brought_together(tables, tree, coins.spawn("families"), standing)
         teller = Teller()  # which compares nothing with declarations: no domain file would know of the look
         release = fit_families(told, families, coins, teller)
         self._release = release
