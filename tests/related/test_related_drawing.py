@@ -147,6 +147,63 @@ def test_planted_roles_that_do_not_look_at_who_came_before_are_seen(monkeypatch)
     assert spouses_of_four(monkeypatch) < 1
 
 
+def standing(ages: list[str | None]) -> list[str]:
+    """Ages of the heads of families of 0, 1, 2, ... children, whose parents' lines say these."""
+    domain = Domain(
+        (
+            attribute("role", VALUES),
+            attribute("age", ("young", "old")),
+            *(attribute(f"home.{name}", ("young", "old"), nullable=True) for name in (FIRST,)),
+            attribute("sibling.role", VALUES, nullable=True),
+            attribute("sibling.age", ("young", "old"), nullable=True),
+        )
+    )
+    alike = {j: np.full((1, n), 1 / n) for j, n in enumerate(domain.cardinalities)}
+    for j, n in ((3, 4), (4, 3)):  # nobody is missing who is beside
+        alike[j] = np.array([[*[1 / (n - 1)] * (n - 1), 0]])
+    network = BayesianNetwork(
+        [ConditionalTable(child=j, parents=(), buckets=(), probabilities=alike[j]) for j in (2, 3, 4, 0, 1)]
+    )
+    drawing = Drawing(model=network, domain=domain, parents=(FIRST,), link=LINK, roles=ROLES)
+    sizes = np.arange(len(ages))
+    found = drawing.children(pd.DataFrame({FIRST: ages}), sizes, Coins.from_seed(1))
+    assert len(found) == sizes.sum()
+    starts = (np.cumsum(sizes) - sizes)[sizes > 0]
+    assert (found["role"].iloc[starts] == "head").all()
+    assert (found["role"] == "head").sum() == len(starts)
+    return found["age"].iloc[starts].tolist()
+
+
+FIRST = LINK.of_first("age")
+AGES: list[str | None] = [None, *["young", "old", "old", "young"] * 5]
+
+
+def test_whoever_stands_in_the_parents_line_comes_first():
+    assert standing(AGES) == AGES[1:]
+
+
+def test_planted_heads_of_other_families_are_seen(monkeypatch):
+    firsts = Drawing._firsts
+    monkeypatch.setattr(Drawing, "_firsts", lambda *given: np.roll(firsts(*given), 1, axis=0))
+    assert standing(AGES) != AGES[1:]
+
+
+def test_a_family_with_children_and_nobody_in_the_line_has_a_head_all_the_same():
+    """Each of 20 is young or old by a coin: all alike with a chance of 2e-6, from a fixed seed."""
+    assert {*standing([None] * 21)} == {"young", "old"}
+
+
+def test_parents_of_another_fit_have_nobody_in_their_line():
+    good = made()
+    age = attribute("age", ("young", "old"))
+    domain = Domain((*good.domain.attributes, age))
+    law = np.full((1, 2), 1 / 2)
+    table = ConditionalTable(child=3, parents=(), buckets=(), probabilities=law)
+    network = BayesianNetwork([*good.model.tables, table])
+    with pytest.raises(ValueError, match="is not in the parents' lines"):
+        Drawing(model=network, domain=domain, parents=("p",), link=LINK, roles=ROLES)
+
+
 KNOWN = {"role": attribute("role", VALUES), "name": None}
 
 
