@@ -47,7 +47,8 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         sets that are not declared are learned under the budget.
     roles : mapping, optional
         Values that one child of a parent has, known without the rows: ``{"persons": {"relation": {"head":
-        "exactly one", "spouse": "at most one"}}}``. They hold in every sample, and cost nothing.
+        "exactly one", "spouse": "at most one"}}}``. They hold in every sample, and cost nothing; whoever
+        there is exactly one of gets less noise, and the others are drawn given it.
     types : {"declared", "detected"}
         As there.
     max_bins : int

@@ -31,6 +31,7 @@ from sdv_plausible.related import families, fitting
 from sdv_plausible.related import release as releases
 from sdv_plausible.related.families import Families, brought_together
 from sdv_plausible.related.fitting import Told, fit_families
+from sdv_plausible.related.release import FamilyRelease
 from sdv_plausible.related.roles import lines as most_lines
 from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
 
@@ -391,6 +392,26 @@ def test_a_replaced_family_moves_no_answer_further_than_its_noise_is_for(base: i
 
 def test_noise_for_a_family_more_is_too_little_where_one_is_replaced() -> None:
     assert complaints(told(), BASES[2], FAMILIES[0], OTHER)
+
+
+def sampled(**options: Any) -> Counter[int]:
+    """How many people of a role each home of a sample has that has people at all."""
+    tell = told(epsilon=50.0, **options)
+    release = fit_families(tell, together(BASES[2], tell), Coins.from_seed(5), Teller())
+    found = release.sample(300, random_state=1)
+    assert {name: sorted(table) for name, table in found.items()} == {
+        n: sorted(c) for n, c in COLUMNS.items()
+    }
+    assert found["trips"]["by"].isin(found["people"]["person"]).all()
+    assert found["people"]["of"].value_counts().max() <= MOST["people"]
+    again = FamilyRelease._read(release.to_bytes(), 2**24).sample(300, random_state=1)
+    assert all(again[name].equals(table) for name, table in found.items())
+    return Counter((found["people"]["sex"] == "f").groupby(found["people"]["of"]).sum())
+
+
+def test_every_home_has_the_one_person_of_a_role() -> None:
+    assert {*sampled(roles=ROLES)} == {1}
+    assert {*sampled()} != {1}  # the control: nobody was told
 
 
 def _of_one_row(question: CountTable, neighbours: Neighbours) -> float:
