@@ -24,7 +24,7 @@ from sdv_plausible.related.families import brought_together
 from sdv_plausible.related.fitting import Told, fit_families, planned_ledger
 from sdv_plausible.related.links import read_tree
 from sdv_plausible.related.release import FamilyRelease, coins_of
-from sdv_plausible.related.roles import Often, Role, read_roles
+from sdv_plausible.related.roles import Often, first_of, read_roles
 from sdv_plausible.table.checking import Check
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS
@@ -54,7 +54,8 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         sets that are not declared are learned under the budget.
     roles : mapping, optional
         Values that one child of a parent has, known without the rows: ``{"persons": {"relation": {"head":
-        "exactly one", "spouse": "at most one"}}}``. They hold in every sample, and cost nothing.
+        "exactly one", "spouse": "at most one"}}}``. They hold in every sample, and cost nothing; whoever
+        there is exactly one of gets less noise, and the others are drawn given it.
     types : {"declared", "detected"}
         As there.
     max_bins : int
@@ -120,25 +121,28 @@ class PlausibleDeniabilityMultiTableSynthesizer:
             random_state=random_state,
         )  # fmt: skip
         self._release: FamilyRelease | None = None
-        self._told = replace(self._told, roles=self._roles(roles)).within()
+        self._told = self._with_roles(roles).within()
 
-    def _roles(self, roles: Any) -> dict[str, tuple[Role, ...]]:
-        """Roles by the children's table, read without the rows."""
+    def _with_roles(self, roles: Any) -> Told:
+        """What the fit is told, with roles by the children's table, read without the rows."""
         told, links = self._told, {link.child: link for link in self._told.tree.links}
         if not isinstance(roles, Mapping):
             raise check.Refused(
                 "roles", roles, f"must be a mapping of {listed(sorted(links))} to roles", SUCH_AS
             )
-        found = {}
-        for name, link in links.items():
-            specified = told.of_child(link).fit.declared
-            known = {column: specified.known(column) for column in told.modelled(name)}
-            found[name] = read_roles(
-                roles.get(name, {}), {c: a for c, a in known.items() if c not in told.tree.counts(name)}
-            )
         if strange := {*roles} - {*links}:
             check.one_of("roles", min(map(str, strange)), sorted(links), of="a table that hangs on another")
-        return {name: one for name, one in found.items() if one}
+        for name, link in reversed(links.items()):  # whoever stands in a parent's line goes with it
+            specified = told.of_child(link).fit.declared
+            known = {column: specified.known(column) for column in told.modelled(name)}
+            found = read_roles(
+                roles.get(name, {}), {c: a for c, a in known.items() if c in told.columns[name]}
+            )
+            told = replace(told, roles={**told.roles, name: found} if found else told.roles)
+            if first := first_of(found):
+                stands = {c: a for c, a in known.items() if c != first.column}
+                told = replace(told, firsts={**told.firsts, name: stands})
+        return told
 
     def column_types(self) -> dict[str, dict[str, ColumnType]]:
         """What each column of each table is: how files are read."""
@@ -212,7 +216,8 @@ class PlausibleDeniabilityMultiTableSynthesizer:
             what = f"{' and '.join(tree.tables)}, epsilon {rounded_up(told.epsilon)}"
             self.budget.draw(self.plan(), what)
         coins = coins_of(told.random_state)
-        families = brought_together(tables, tree, coins.spawn("families"))
+        standing = told.standing(tables, coins.spawn("roles"))
+        families = brought_together(tables, tree, coins.spawn("families"), standing)
         teller = Teller()
         release = fit_families(told, families, coins, teller)
         self._release, self._dates[1] = release, date.today().isoformat()
