@@ -98,20 +98,27 @@ def _own_columns(plain: Any, tables: Mapping[str, Any]) -> Iterator[tuple[str, l
 def _check_units(plain: Any, tables: Mapping[str, Any]) -> str:
     """Refuse noise for fewer rows than one family has in a table, or for another change."""
     root = plain["links"][0]["parent"]
-    rows, keys = {root: 1}, {root: None}
+    rows, lines, keys = {root: 1}, {root: 1}, {root: None}
     for link in plain["links"]:
-        rows[link["child"]] = rows[link["parent"]] * link["most"]
-        keys[link["child"]] = link["foreign_key"]
+        name, most = link["child"], link["most"]
+        rows[name], keys[name] = rows[link["parent"]] * most, link["foreign_key"]
+        lines[name] = max(rows[link["parent"]] * (most - (_first(plain, name) is not None)), 1)
     for name, document in tables.items():
-        wanted = Unit(rows[name], plain["neighbours"] == "replace_one", keys[name])
+        wanted = Unit(lines[name], plain["neighbours"] == "replace_one", keys[name])
         if Unit.of(document["ledger"]) != wanted:
             raise LieError(
-                f"one family has {rows[name]:,} rows of {name!r}, and the ledger is of another unit"
+                f"a family has {lines[name]:,} lines of {name!r}, and the ledger is of another unit"
             )
     if len({document["ledger"]["delta"] for document in tables.values()}) > 1:
         raise LieError("the tables have several deltas")
-    most = ", ".join(f"{number:,} of {name}" for name, number in rows.items())
-    return f"each table's noise is for the rows that one family has there at most: {most}"
+    told = ", ".join(f"{number:,} of {name}" for name, number in lines.items())
+    return f"each table's noise is for the lines that one family has there at most: {told}"
+
+
+def _first(plain: Any, table: str) -> str | None:
+    """The column whose role exactly one of a parent's rows has: that row stands in its parent's line."""
+    roles = plain["roles"].get(table, ())
+    return next((role["column"] for role in roles if role["often"] == "exactly one"), None)
 
 
 def _check_total(tables: Mapping[str, Any]) -> str:
@@ -139,6 +146,10 @@ def _check_beside(plain: Any, tables: Mapping[str, Any], own: Mapping[str, Any])
         if beside != wanted:
             raise LieError(f"what stands beside a row of {name!r} has other columns or codes than its table")
         number += len(beside)
+        mark, column = f"first of {name}.", _first(plain, name)
+        first = {c["name"] for c in own[parent] if c["name"].startswith(mark)}
+        if first != {f"{mark}{one}" for one in ours if column not in (None, one)}:
+            raise LieError(f"in lines of {parent!r} stand other columns of {name!r} than its roles say")
     return f"{number} columns of parents and siblings, with the codes of their own tables"
 
 

@@ -53,7 +53,7 @@ def refused(document: Any, folder: Path) -> set[str]:
 def test_an_honest_file_agrees_with_itself(honest, tmp_path, capsys) -> None:
     assert refused(honest, tmp_path) == set()
     found = {verdict.about: verdict for verdict in verify(tmp_path / "f.release").verdicts}
-    assert "1 of households, 3 of persons, 6 of trips" in found["one family"].why
+    assert "1 of households, 2 of persons, 6 of trips" in found["one family"].why
     assert found["households: model from its answers"].state == "ok"
     assert found["trips: model from its answers"].state == "not checkable"
     assert float(found["all tables' total"].why.split("add up to ")[1].split(" ")[0]) <= 20.0
@@ -110,6 +110,10 @@ LIES: dict[str, tuple[Any, str]] = {
     ),
     "a code that is not there": (lambda d: d["roles"]["persons"][0].update(code=99), "roles"),
     "a role of the root": (lambda d: d["roles"].update(households=[]), "roles"),
+    "no role": (lambda d: d["roles"].clear(), "one family"),
+    "no role, and its unit": (
+        lambda d: (d["roles"].clear(), at("persons", "ledger", "neighbours", "rows_per_person", 3)(d)), "columns beside",
+    ),
     "a role beside": (lambda d: d["roles"]["persons"][0].update(column="sibling.sex"), "roles"),
     "a smaller total of one table": (at("trips", "ledger", "epsilon", 0.1), "trips: total"),
     "an origin of one table": (beside("persons", "age", provenance="private"), "persons: domain"),
