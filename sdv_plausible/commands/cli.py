@@ -20,7 +20,7 @@ COMMANDS = {
     "plan": "what a release will cost, before any row is looked at",
     "synthesize": "make a synthetic copy of a CSV or Parquet table",
     "fit": "learn a release file, from which rows are drawn without the table",
-    "families": "learn two related tables, such as households and persons, under one total",
+    "families": "learn related tables, such as households and persons, under one total",
     "sample": "draw rows from a release file",
     "report": "compare synthetic with real rows on a page: not private unless --publishable",
     "describe": "learn a description of a table in DataSynthesizer's modes: a readable release file",

@@ -92,9 +92,14 @@ def check_there(options: argparse.Namespace, *names: str) -> None:
     """Refuse files that are not there, of those that were named."""
     for name in names:
         path = getattr(options, name, None)
-        path = Path(path[0]) if isinstance(path, list) else path  # a budget's
-        if path is not None and not path.is_file():
-            raise UsageError(f"{flag(name)}: there is no file {path}")
+        if path is None:
+            continue
+        named = path if isinstance(path, list) else [path]
+        if not all(isinstance(one, Path) for one in named):
+            named = [Path(named[0])]  # a budget's
+        for one in named:
+            if not one.is_file():
+                raise UsageError(f"{flag(name)}: there is no file {one}")
 
 
 def check_inputs(options: argparse.Namespace) -> None:

@@ -166,13 +166,15 @@ def _count(rows: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class OneFamily(Neighbours):
-    """The unit of related tables: a parent's row with the children's rows that hang on it.
+    """The unit of related tables: a row of the root with all rows that hang on it, also through others.
 
-    Proof: ``docs/explanation/proofs/related_tables.md``.
+    ``hanging`` has for each other table its name, that of the table it hangs on, the column that says on
+    which row, and how many of one row's are used; ``rows`` is the most that a family has in one table, and
+    ``person`` the root's key. Proof: ``docs/explanation/proofs/related_tables.md``.
     """
 
-    parent: str = ""
-    child: str = ""
+    root: str = ""
+    hanging: tuple[tuple[str, str, str, int], ...] = ()
 
     @property
     def unit(self) -> str:
@@ -199,15 +201,23 @@ class OneFamily(Neighbours):
 
     @property
     def _rows(self) -> str:
-        return (
-            f"a row of {self.parent} with all rows of {self.child} that name it in {self.person}, of which "
-            f"at most {self.rows:,} {'is' if self.rows == 1 else 'are'} used"
-        )
+        hanging = []
+        for child, parent, key, most in self.hanging:
+            which, each = (
+                ("it", "") if parent == self.root else (f"a row of {parent} that is used", " of each")
+            )
+            used = "1 is" if most == 1 else f"{most:,} are"
+            hanging.append(
+                f"all rows of {child} that name {which} in {key}, of which at most {used} used{each}"
+            )
+        return f"a row of {self.root} with {', and '.join(hanging)}"
 
 
 def neighbours_of(words: Mapping[str, Any]) -> Neighbours:
     """The relation of these fields, as a file has them."""
-    return OneFamily(**words) if "parent" in words else Neighbours(**words)
+    if "root" not in words:
+        return Neighbours(**words)
+    return OneFamily(**{**words, "hanging": tuple(map(tuple, words["hanging"]))})
 
 
 ONE_ROW = Neighbours()

@@ -1,20 +1,24 @@
-"""Children of parents that are there: each given its parent and another child of the family."""
+"""Rows that hang on rows that are there: each given its parent and another child of it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.related.links import Link
+from sdv_plausible.related.links import Link, Tree
 from sdv_plausible.related.roles import Role, Seats
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
+
+if TYPE_CHECKING:
+    from sdv_plausible.release.file.release import Release
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -163,3 +167,21 @@ class Drawing:
         for j, own in self._siblings.items():
             rows[:, own] = np.minimum(rows[:, j], self.domain.cardinalities[own] - 1)
         return rows
+
+
+def drawings(
+    tree: Tree, tables: Mapping[str, Release], roles: Mapping[str, Sequence[Role]]
+) -> dict[str, Drawing]:
+    """What draws rows of each table but the root, as far as their releases are there."""
+    own, found = {tree.root: list(tables[tree.root].domain.names)}, dict[str, Drawing]()
+    for link in (link for link in tree.links if link.child in tables):
+        model, domain = tables[link.child].model, tables[link.child].domain
+        if not isinstance(model, BayesianNetwork):
+            raise ValueError(
+                f"the model of {link.child!r} must be a Bayesian network, which draws rows given others"
+            )
+        drawing = Drawing(
+            model=model, domain=domain, parents=own[link.parent], link=link, roles=roles.get(link.child, ())
+        )
+        found[link.child], own[link.child] = drawing, drawing.columns
+    return found

@@ -1,7 +1,7 @@
-"""Rows brought together: each parent with how many children it has, each child with its parent and a sibling.
+"""Rows brought together: each with how many hang on it, with its parent and with a sibling.
 
-Every line is a function of one family's rows and of secret coins, and a family has one line of parents and at
-most ``most`` of children: so the family moves what is counted by no more than that
+Every line is a function of one family's rows and of secret coins, and a family has one line of the root and
+at most ``tree.rows(table)`` of every other table: so the family moves what is counted by no more than that
 (docs/explanation/proofs/related_tables.md, Lemma 1).
 """
 
@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from sdv_plausible.fit.rows import TableRows
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.related.links import Link
+from sdv_plausible.related.links import Link, Tree
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling, read_again
@@ -27,33 +28,102 @@ from sdv_plausible.table.persons import identities, numbered, smallest
 
 @dataclass(frozen=True, kw_only=True)
 class Families:
-    """Both tables, brought together."""
+    """All tables, brought together."""
 
-    parents: pd.DataFrame  # a row for each, with ``link.count``
-    children: pd.DataFrame  # a row for each that is used, with its parent's columns beside it
-    siblings: np.ndarray  # of every child the row of one of its siblings, and -1 where it has none
+    tables: Mapping[
+        str, pd.DataFrame
+    ]  # a row for each that is used, with counts; its parent's columns beside it
+    siblings: Mapping[
+        str, np.ndarray
+    ]  # of every row the place of one of its siblings, and -1 where it has none
 
 
-def brought_together(parents: pd.DataFrame, children: pd.DataFrame, link: Link, coins: Coins) -> Families:
-    """Parents with how many children each has, and children with their parent and a sibling.
+def brought_together(tables: Mapping[str, pd.DataFrame], tree: Tree, coins: Coins) -> Families:
+    """Rows of each table with how many hang on each, their parent and a sibling beside them.
 
-    Of parents of one key one is chosen secretly, and of each one's children at most ``link.most``. Rows
-    without a key are not used, nor children whose parent is not there.
+    Of the root's rows of one family one is chosen secretly, and of each row's children at most ``link.most``.
+    Rows without a key are not used, nor children whose parent is not.
     """
-    keys, named = _same_names(parents[link.primary_key], children[link.foreign_key])
-    at = smallest(keys, coins.spawn("parents").uniform(len(keys)), 1)
-    place = np.full(
-        max(int(keys.max(initial=-1)), int(named.max(initial=-1))) + 2, -1
-    )  # the last is nobody's
-    place[keys[at]] = np.arange(len(at))
-    whose = place[named]
-    used = smallest(whose, coins.spawn("children").uniform(len(whose)), link.most)
-    whose = whose[used]
-    sizes = np.bincount(whose, minlength=len(at))
-    roots = parents.iloc[at].reset_index(drop=True).assign(**{link.count: sizes})
-    beside = roots.iloc[whose].reset_index(drop=True).rename(columns=link.of_parent)
-    joined = pd.concat([children.iloc[used].reset_index(drop=True), beside], axis=1)
-    return Families(parents=roots, children=joined, siblings=siblings(whose, coins.spawn("siblings")))
+    names = _Names.of(tables, tree)
+    used = {tree.root: smallest(names.family(), coins.spawn(tree.root).uniform(len(tables[tree.root])), 1)}
+    whose = dict[str, np.ndarray]()
+    for link in tree.links:
+        at = names.places(link, used[link.parent])
+        secret = coins.spawn(link.child)
+        if link.child in names.own:  # of several rows of one key one is used, of those that hang on used rows
+            own = np.where(at < 0, -1, names.own[link.child])
+            one = smallest(own, secret.spawn("key").uniform(len(at)), 1)
+            at = np.where((own < 0) | np.isin(np.arange(len(at)), one), at, -1)
+        used[link.child] = smallest(at, secret.uniform(len(at)), link.most)
+        whose[link.child] = at[used[link.child]]
+    found = {name: tables[name].iloc[rows].reset_index(drop=True) for name, rows in used.items()}
+    for link in tree.links:
+        sizes = np.bincount(whose[link.child], minlength=len(found[link.parent]))
+        found[link.parent] = found[link.parent].assign(**{link.count: sizes})
+    beside = {
+        link.child: found[link.parent]
+        .iloc[whose[link.child]]
+        .reset_index(drop=True)
+        .rename(columns=link.of_parent)
+        for link in tree.links
+    }
+    joined = {name: pd.concat([rows, beside[name]], axis=1) for name, rows in found.items() if name in beside}
+    chosen = {name: siblings(of, coins.spawn(name).spawn("siblings")) for name, of in whose.items()}
+    return Families(tables={**found, **joined}, siblings=chosen)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Names:
+    """Numbers of keys, the same for the same key of one table, and -1 where there is none."""
+
+    tree: Tree
+    own: Mapping[str, np.ndarray]  # of tables on which others hang, by row
+    of_parent: Mapping[str, np.ndarray]  # of tables that hang on others, by row
+
+    @classmethod
+    def of(cls, tables: Mapping[str, pd.DataFrame], tree: Tree) -> _Names:
+        own, of_parent = dict[str, np.ndarray](), dict[str, np.ndarray]()
+        for name in tree.tables:
+            if below := tree.below(name):
+                keys = [
+                    tables[name][below[0].primary_key],
+                    *(tables[one.child][one.foreign_key] for one in below),
+                ]
+                numbers = numbered(np.concatenate([identities(column) for column in keys]))
+                own[name], *named = np.split(numbers, np.cumsum([len(column) for column in keys])[:-1])
+                of_parent |= {one.child: found for one, found in zip(below, named, strict=True)}
+        return cls(tree=tree, own=own, of_parent=of_parent)
+
+    def family(self) -> np.ndarray:
+        """Of every row of the root the number of its family: of all keys that rows tie to one another."""
+        keys = self.own[self.tree.root]
+        sizes = {name: 1 + max(int(of.max(initial=-1)) for of in self._of_keys(name)) for name in self.own}
+        starts = dict(zip(sizes, np.cumsum([0, *sizes.values()]), strict=False))
+        ends = [
+            (starts[link.parent] + above[tied], starts[link.child] + own[tied])
+            for link in self.tree.links
+            if link.child in self.own
+            for above, own in [(self.of_parent[link.child], self.own[link.child])]
+            for tied in [(above >= 0) & (own >= 0)]
+        ]
+        if not ends:
+            return keys
+        first, second = (np.concatenate(side) for side in zip(*ends, strict=True))
+        number = sum(sizes.values())
+        graph = coo_array((np.ones(len(first), dtype=bool), (first, second)), shape=(number, number))
+        tied = connected_components(graph, directed=False)[1]
+        return np.where(keys < 0, -1, tied[starts[self.tree.root] + keys])
+
+    def _of_keys(self, table: str) -> list[np.ndarray]:
+        return [self.own[table], *(self.of_parent[link.child] for link in self.tree.below(table))]
+
+    def places(self, link: Link, used: np.ndarray) -> np.ndarray:
+        """Of every row of a child's table the place of its parent among the used rows, and -1 without one."""
+        keys, named = self.own[link.parent][used], self.of_parent[link.child]
+        place = np.full(max(int(keys.max(initial=-1)), int(named.max(initial=-1))) + 2, -1)
+        place[keys] = np.arange(len(keys))
+        place[-1] = -1  # nobody's
+        return place[named]
 
 
 class FamilyRows(TableRows):
@@ -105,9 +175,3 @@ def siblings(whose: np.ndarray, coins: Coins) -> np.ndarray:
     found = np.empty(len(whose), dtype=int)
     found[order] = np.where(sizes > 1, order[np.minimum(other, len(order) - 1)], -1)
     return found
-
-
-def _same_names(first: pd.Series[Any], second: pd.Series[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of both columns' names, the same for the same name; -1 where there is none."""
-    both = numbered(np.concatenate([identities(first), identities(second)]))
-    return both[: len(first)], both[len(first) :]

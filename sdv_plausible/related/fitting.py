@@ -1,4 +1,4 @@
-"""The fit of two related tables: two fits under one total, the children's after the parents'."""
+"""The fit of related tables: one of each under one total, after that of the table it hangs on."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ from sdv_plausible.privacy.checks import Refused, listed
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Person
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.related.drawing import drawings
 from sdv_plausible.related.families import Families, FamilyRows
-from sdv_plausible.related.links import Link, Specs
+from sdv_plausible.related.links import Link, Specs, Tree
 from sdv_plausible.related.release import FamilyRelease, joint_ledger
 from sdv_plausible.related.roles import Role
 from sdv_plausible.release.file.release import Release
@@ -39,10 +40,13 @@ from sdv_plausible.table.declared.declarations import Types
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.persons import person_entry
 
-PARENT_SHARE = 0.15  # of the squared noise parameter, for the parents' table
-SIMULATION_SEED = 2017
+GROWS = (
+    5 / 6
+)  # power of the rows of a family in a table that its share of the squared noise parameter grows with
+SIMULATION_SEED, MOST_SIMULATED = 2017, 4 * NUM_SIMULATED
 STEPS, CLOSE = 20, 0.999  # towards the total, and what of it is spent at least
-POWER = 0.6  # epsilon grows as the noise parameter does at first, and as its square where it is large
+# Epsilon grows as the noise parameter does at first, and as its square where it is large.
+POWER, LEAST_POWER = 0.9, 0.4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,11 +71,11 @@ def _with_missing(attribute: Attribute) -> Attribute:
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """What the fit of both tables is told, but for the rows."""
+    """What the fit of all tables is told, but for the rows."""
 
-    link: Link
-    parents: Specs
-    children: Specs
+    tree: Tree
+    columns: Mapping[str, Specs]  # of every table
+    keys: Mapping[str, Any]  # primary keys, of tables that have one
     epsilon: float
     delta: float
     domain: Mapping[str, DomainFile]
@@ -79,82 +83,76 @@ class Told:
     max_bins: int = MAX_BINS
     locales: Any = ("en_US",)
     random_state: int | None = None
-    roles: tuple[Role, ...] = ()
+    roles: Mapping[str, tuple[Role, ...]] = field(default_factory=dict)
     scale: float = 1.0  # of the noise parameter: other losses than Gaussian ones need some of the total, too
 
     def within(self) -> Told:
         """The same with as little noise as the total allows, found from the plan alone."""
         if math.isinf(self.epsilon):
             return self
-        found = self
+        found, power, last = self, POWER, (self.scale, math.nan)
         for _ in range(STEPS):
             total = planned_ledger(found).total()
             if math.isinf(total) or self.epsilon * CLOSE <= total <= self.epsilon:
                 return found
-            found = replace(found, scale=found.scale * ((1 + CLOSE) / 2 * self.epsilon / total) ** POWER)
+            if last[0] != found.scale and last[1] != total:  # the power that the last two plans show
+                power = math.log(found.scale / last[0]) / math.log(total / last[1])
+            last = found.scale, total
+            step = min(max(power, LEAST_POWER), 1.0)
+            found = replace(found, scale=found.scale * ((1 + CLOSE) / 2 * self.epsilon / total) ** step)
         raise Refused.saying(
             "epsilon",
             f"epsilon ({self.epsilon:g}) at delta ({self.delta:g}) must leave something for both tables, and "
             "their plan needs more: raise epsilon or delta, or declare more columns",
         )
 
-    def shares(self) -> tuple[float, float]:
-        """Epsilons of parents and children whose total is that of both."""
+    def share(self, table: str) -> float:
+        """Epsilon of one table: all of them have the total of all."""
         if math.isinf(self.epsilon):
-            return math.inf, math.inf
+            return math.inf
         mu = calibrate_gaussian(self.epsilon, self.delta, ()) * self.scale
-        first, second = (
-            compose([GaussianLoss(sensitivity_over_sigma=mu * math.sqrt(share))], self.delta)
-            for share in (PARENT_SHARE, 1 - PARENT_SHARE)
-        )
-        return first, second
+        weights = {name: self.tree.rows(name) ** GROWS for name in self.tree.tables}
+        part = GaussianLoss(sensitivity_over_sigma=mu * math.sqrt(weights[table] / sum(weights.values())))
+        return compose([part], self.delta)
 
-    def of_parents(self) -> TableFit:
-        """The fit of the parents, each with its number of children."""
-        link, most = self.link, self.link.most
-        count = Attribute(
-            name=link.count, kind="integer", lower=tuple(range(most + 1)), upper=tuple(range(most + 1))
-        )
-        return TableFit.of(
-            self, link.parent, {**self.parents, link.count: {"sdtype": "numerical"}}, {link.count: count},
-            epsilon=self.shares()[0], model="bayesian_network", person=None, kind=Fit,
-        )  # fmt: skip
+    def of_root(self) -> TableFit:
+        """The fit of the table that hangs on none."""
+        return TableFit.of(self, self.tree.root, model="bayesian_network", person=None, kind=Fit)
 
-    def of_children(self, parents: Domain | None, simulated: pd.DataFrame | None = None) -> TableFit:
-        """The fit of the children beside their parents; None: of those nothing is known yet."""
-        link = self.link
+    def of_child(
+        self, link: Link, parents: Domain | None = None, simulated: pd.DataFrame | None = None
+    ) -> TableFit:
+        """The fit of a table beside the one it hangs on; None: of that nothing is known yet."""
         beside = tuple(replace(a, name=link.of_parent(a.name), provenance="declared") for a in parents or ())
-        siblings = {link.of_sibling(name): name for name in self.of_children_alone()}
+        siblings = {link.of_sibling(name): name for name in self.modelled(link.child)}
         codes, alone = dict[str, np.ndarray](), np.zeros(0, dtype=bool)
         if simulated is not None:
             drawn = Codec(Domain(beside)).encode(simulated, Coins.from_seed(SIMULATION_SEED).spawn("codes"))
             codes = dict(zip([a.name for a in beside], drawn.T, strict=True))
             alone = simulated[link.of_parent(link.count)].to_numpy() == 1
-        early = tuple(dict.fromkeys(role.column for role in self.roles))
+        early = tuple(dict.fromkeys(role.column for role in self.roles.get(link.child, ())))
         return TableFit.of(
-            self, link.child, self.children, {}, epsilon=self.shares()[1],
+            self, link.child,
             model=ChildNetwork(parents=codes, siblings=siblings, alone=alone, early=early),
-            person=Person(link.foreign_key, link.most), kind=ChildFit, parents=beside, siblings=siblings,
+            person=Person(link.foreign_key, self.tree.rows(link.child)), kind=ChildFit, parents=beside,
+            siblings=siblings,
         )  # fmt: skip
 
     def column_types(self) -> dict[str, dict[str, ColumnType]]:
-        """What each column is, of the parents' table and of the children's."""
-        tables = (
-            (self.link.parent, self.parents, None),
-            (self.link.child, self.children, self.link.foreign_key),
-        )
+        """What each column of each table is."""
+        keys = {link.child: link.foreign_key for link in self.tree.links}
         return {
-            name: column_types(self.domain.get(name), {"columns": specs}, key) for name, specs, key in tables
+            name: column_types(self.domain.get(name), {"columns": specs}, keys.get(name))
+            for name, specs in self.columns.items()
         }
 
-    def of_children_alone(self) -> list[str]:
-        """The children's columns that are modelled."""
-        types = self.column_types()[self.link.child]
-        if names := [name for name, kind in types.items() if kind.is_modelled]:
+    def modelled(self, table: str) -> list[str]:
+        """A table's columns that are modelled, with how many rows of others hang on each of its rows."""
+        names = [name for name, kind in self.column_types()[table].items() if kind.is_modelled]
+        if names := [*names, *self.tree.counts(table)]:
             return names
         raise Refused.saying(
-            "metadata",
-            f"metadata: table {self.link.child!r} must have a column that is modelled beside its keys",
+            "metadata", f"metadata: table {table!r} must have a column that is modelled beside its keys"
         )
 
 
@@ -169,20 +167,21 @@ class TableFit:
 
     @classmethod
     def of(
-        cls, told: Told, name: str, specs: Specs, more: Mapping[str, Attribute], *, epsilon: float,
-        model: Any, person: Person | None, kind: type[Fit], **options: Any,
-    ) -> TableFit:  # fmt: skip
-        """Read what is told of a table, with ``more`` columns whose value sets are known."""
-        file = told.domain.get(name, DomainFile(columns={}))
+        cls, told: Told, name: str, *, model: Any, person: Person | None, kind: type[Fit], **options: Any
+    ) -> TableFit:
+        """Read what is told of a table, with columns of how many rows of others hang on each of its rows."""
+        file, more = told.domain.get(name, DomainFile(columns={})), told.tree.counts(name)
+        specs = {**told.columns[name], **{column: {"sdtype": "numerical"} for column in more}}
         if strange := [column for column in file.columns if column not in specs or column in more]:
             raise Refused.saying(
                 "domain",
                 f"domain: the metadata of table {name!r} has no columns {listed([*map(str, strange)])}: "
                 "leave them out",
             )
-        file = replace(file, columns={**file.columns, **more})
+        counts = {column: _up_to(column, most) for column, most in more.items()}
+        file = replace(file, columns={**file.columns, **counts})
         arguments = Arguments.of(
-            {"columns": specs}, file, epsilon=epsilon, delta=told.delta, model=model, test="release",
+            {"columns": specs}, file, epsilon=told.share(name), delta=told.delta, model=model, test="release",
             types=told.types, person=person, neighbours="add_remove", budget=None, locales=told.locales,
             random_state=told.random_state,
         )  # fmt: skip
@@ -198,8 +197,7 @@ class TableFit:
         side = side_entries(told.random_state, has_constraints=False, types=told.types)
         fields = {f: getattr(read, f) for f in read.__dataclass_fields__}
         fields |= {"said": settings, "side": (*person_entry(arguments.settings.neighbours), *side)}
-        key = told.link.primary_key if name == told.link.parent else told.link.child_key
-        return cls(fit=kind(**fields, **options), name=name, columns=read.told.types, key=key)
+        return cls(fit=kind(**fields, **options), name=name, columns=read.told.types, key=told.keys.get(name))
 
     def planned(self) -> PrivacyLedger:
         """What it costs, before a row is looked at."""
@@ -219,27 +217,51 @@ class TableFit:
         return release_of(fit.run(rows, fit.opened(None), coins, teller), fit, types, self.name, self.key)
 
 
+def _up_to(name: str, most: int) -> Attribute:
+    """The column of a public number of rows, 0 to ``most``."""
+    return Attribute(name=name, kind="integer", lower=tuple(range(most + 1)), upper=tuple(range(most + 1)))
+
+
+def planned(told: Told) -> dict[str, PrivacyLedger]:
+    """What the fit of each table costs, before a row is looked at."""
+    fits = {told.tree.root: told.of_root(), **{link.child: told.of_child(link) for link in told.tree.links}}
+    return {name: fit.planned() for name, fit in fits.items()}
+
+
 def planned_ledger(told: Told) -> PrivacyLedger:
-    """What both fits cost together, before a row is looked at."""
-    parents, children = told.of_parents(), told.of_children(None)
-    return joint_ledger(told.link, parents.planned(), children.planned())
+    """What all fits cost together, before a row is looked at."""
+    return joint_ledger(told.tree, planned(told))
 
 
 def fit_families(told: Told, families: Families, coins: Coins, teller: Teller) -> FamilyRelease:
-    """Fit parents, then children beside parents that are simulated from what was released of them."""
-    link = told.link
-    parents = told.of_parents().run(families.parents, coins.spawn("parents"), teller)
-    of_children = told.of_children(parents.domain, simulated_parents(link, parents))
-    only_planned(told.of_children(None).planned())(of_children.planned().losses)
-    children = of_children.run(families.children, coins.spawn("children"), teller, families.siblings)
-    return FamilyRelease(link=link, parents=parents, children=children, roles=told.roles)
+    """Fit the root, then every table beside its parents' rows, simulated from what was released."""
+    tree, tables, plans = told.tree, families.tables, planned(told)
+    found = {tree.root: told.of_root().run(tables[tree.root], coins.spawn(tree.root), teller)}
+    for link in tree.links:
+        simulated = simulated_rows(told, found, link.parent)
+        parents = Domain(tuple(a for a in found[link.parent].domain if a.name in simulated))
+        fit = told.of_child(link, parents, _of_children(link, simulated))
+        only_planned(plans[link.child])(fit.planned().losses)
+        beside = families.siblings[link.child]
+        found[link.child] = fit.run(tables[link.child], coins.spawn(link.child), teller, beside)
+    return FamilyRelease(tree=tree, tables=found, roles=told.roles)
 
 
-def simulated_parents(link: Link, parents: Release) -> pd.DataFrame:
-    """Parents drawn from their release with a public seed, each as often as it has children."""
-    names = list(parents.domain.names)
-    coins = Coins.from_seed(SIMULATION_SEED)
-    drawn = parents.drawn(NUM_SIMULATED, coins.spawn("parents"))[names]
-    often = drawn.loc[drawn.index.repeat(drawn[link.count].to_numpy(dtype=int))]
-    shuffled = coins.spawn("order").uniform(len(often)).argsort()
+def simulated_rows(told: Told, found: Mapping[str, Release], table: str) -> pd.DataFrame:
+    """Modelled columns of a table's rows, drawn with a public seed from releases on the way to it."""
+    coins, root = Coins.from_seed(SIMULATION_SEED), told.tree.root
+    rows = found[root].drawn(NUM_SIMULATED, coins.spawn("parents"))[list(found[root].domain.names)]
+    path = [link.child for link in told.tree.path(table)]
+    on_the_way = {name: found[name] for name in (root, *path)}
+    for name, drawing in drawings(told.tree, on_the_way, told.roles).items():
+        sizes = rows[drawing.link.count].to_numpy(dtype=int)
+        few = np.cumsum(sizes) <= MOST_SIMULATED  # whole families, as many as that
+        rows = drawing.children(rows[few], sizes[few], coins.spawn(name))
+    return rows
+
+
+def _of_children(link: Link, parents: pd.DataFrame) -> pd.DataFrame:
+    """Simulated rows of a parent's table, each as often as it has children, in a public order."""
+    often = parents.loc[parents.index.repeat(parents[link.count].to_numpy(dtype=int))]
+    shuffled = Coins.from_seed(SIMULATION_SEED).spawn("order").uniform(len(often)).argsort()
     return often.iloc[shuffled[:NUM_SIMULATED]].reset_index(drop=True).rename(columns=link.of_parent)

@@ -1,10 +1,11 @@
-"""How two tables hang together, read from metadata alone, and names of columns beside a child's."""
+"""How tables hang together, read from metadata alone, and names of columns beside a row's."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sdv_plausible.privacy.checks import Refused, listed, whole
@@ -12,7 +13,7 @@ from sdv_plausible.privacy.neighbours import OneFamily
 from sdv_plausible.table.declared.words import check_names, check_table_name
 
 Specs = dict[str, dict[str, Any]]
-MOST_CHILDREN = 1000
+MOST_CHILDREN, MOST_ROWS, MOST_TABLES = 1000, 10**6, 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,8 +28,6 @@ class Link:
         Column of the parent that names its rows, and that of the child that says on which row it hangs.
     most : int
         Children of one parent that are used, at most; a public number, >= 1.
-    child_key : str or tuple of str, optional
-        The child's own primary key, where it has one: in its release's schema, and not in the link's file.
     """
 
     parent: str
@@ -36,7 +35,6 @@ class Link:
     primary_key: str
     foreign_key: str
     most: int
-    child_key: str | tuple[str, ...] | None = None
 
     @property
     def count(self) -> str:
@@ -51,74 +49,152 @@ class Link:
         """What a sibling's column is called beside a child's."""
         return f"sibling.{column}"
 
+
+@dataclass(frozen=True, kw_only=True)
+class Tree:
+    """Tables that hang on one another: every table but the root on one other.
+
+    Parameters
+    ----------
+    links : tuple of Link
+        At least one; that to a table comes before those to what hangs on it.
+    """
+
+    links: tuple[Link, ...]
+
+    def __post_init__(self) -> None:
+        known = {link.parent for link in self.links[:1]}
+        for link in self.links:
+            if link.parent not in known or link.child in known:
+                raise ValueError(
+                    f"links ({link.parent!r}, {link.child!r}) must lead from the root to each table once"
+                )
+            known.add(link.child)
+        if not known:
+            raise ValueError("links must be at least one")
+
+    @property
+    def root(self) -> str:
+        """The table that hangs on none."""
+        return self.links[0].parent
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """All tables, each after what it hangs on."""
+        return (self.root, *(link.child for link in self.links))
+
+    def below(self, table: str) -> tuple[Link, ...]:
+        """Links to what hangs on a table."""
+        return tuple(link for link in self.links if link.parent == table)
+
+    def counts(self, table: str) -> dict[str, int]:
+        """Columns beside a table's own that say how many rows hang on each: name -> most."""
+        return {link.count: link.most for link in self.below(table)}
+
+    def path(self, table: str) -> tuple[Link, ...]:
+        """Links from the root to a table."""
+        last = [link for link in self.links if link.child == table]
+        return (*self.path(last[0].parent), last[0]) if last else ()
+
+    def rows(self, table: str) -> int:
+        """Rows of one family in a table, at most."""
+        return math.prod(link.most for link in self.path(table))
+
     @property
     def family(self) -> OneFamily:
         """Whom the whole release protects."""
-        return OneFamily(rows=self.most, person=self.foreign_key, parent=self.parent, child=self.child)
+        hanging = tuple((one.child, one.parent, one.foreign_key, one.most) for one in self.links)
+        key = self.links[0].primary_key
+        return OneFamily(rows=max(map(self.rows, self.tables)), person=key, root=self.root, hanging=hanging)
 
 
-def read_link(metadata: Any, most: int) -> tuple[Link, Specs, Specs]:
-    """How the tables of metadata hang together, and the columns of parent and child.
+def read_tree(metadata: Any, most: int | Mapping[str, int]) -> tuple[Tree, dict[str, Specs], dict[str, Any]]:
+    """How the tables of metadata hang together, the columns of each, and its primary key, if any.
 
     Raises
     ------
     ValueError
-        If they are not one parent and one child with a key of one column, in words that name what is there.
+        If they are not one tree whose keys are one column each, in words that name what is there.
     """
-    most = whole("max_children", most, 1, "it bounds the rows of one family; try 8", most=MOST_CHILDREN)
     document = metadata.to_dict() if hasattr(metadata, "to_dict") else metadata
     tables, relations = _parts(document)
-    if len(tables) != 2 or len(relations) != 1:
-        way_out = (
-            "take tables in pairs, or PlausibleDeniabilitySynthesizer for one table"
-            if len(tables) != 1
-            else "PlausibleDeniabilitySynthesizer fits one table"
+    bounds = _bounds(most, relations)
+    tree = Tree(links=tuple(_in_order(tables, [_link(said, bounds) for said in relations])))
+    columns = {name: _columns(tables, name) for name in tree.tables}
+    for link in tree.links:
+        _check_keys(link, tables, columns)
+        _check_beside(link, columns, tree)
+    for table in tree.tables:
+        if tree.rows(table) > MOST_ROWS:
+            raise Refused.saying(
+                "max_children",
+                f"max_children: one family may have {tree.rows(table):,} rows of {table!r}, and "
+                f"{MOST_ROWS:,} is the most: take a smaller number for a table on the way to it",
+            )
+    whole_names = Counter(f"{name}.{column}" for name in tree.tables for column in columns[name])
+    _check_names([name for name, often in whole_names.items() if often > 1])
+    own = {name: tables[name].get("primary_key") for name in tree.tables}
+    return tree, columns, {name: tuple(key) if isinstance(key, list) else key for name, key in own.items()}
+
+
+def _bounds(most: Any, relations: list[Mapping[str, Any]]) -> dict[str, int]:
+    """For every table that hangs on another, how many of a parent's rows are used."""
+    children = [said["child_table_name"] for said in relations]
+    said = most if isinstance(most, Mapping) else dict.fromkeys(children, most)
+    if {*said} != {*children}:
+        raise Refused(
+            "max_children", most, f"must be a number, or one for each of {listed(sorted({*children}))}"
         )
-        raise Refused.saying(
-            "metadata",
-            f"metadata ({listed(sorted(tables))}, {len(relations)} relationships) must have two tables and "
-            f"the one relationship between them: {way_out}",
-        )
-    said = relations[0]
-    link = Link(
+    why = "it bounds the rows of one family; try 8"
+    name = "max_children of {}" if isinstance(most, Mapping) else "max_children"
+    return {one: whole(name.format(one), said[one], 1, why, most=MOST_CHILDREN) for one in children}
+
+
+def _link(said: Mapping[str, Any], most: Mapping[str, int]) -> Link:
+    return Link(
         parent=said["parent_table_name"],
         child=said["child_table_name"],
         primary_key=_one_column("parent_primary_key", said),
         foreign_key=_one_column("child_foreign_key", said),
-        most=most,
+        most=most[said["child_table_name"]],
     )
-    own = tables.get(link.child, {}).get("primary_key")
-    link = replace(link, child_key=tuple(own) if isinstance(own, list) else own)
-    if {link.parent, link.child} != set(tables):
+
+
+def _in_order(tables: Mapping[str, Any], links: list[Link]) -> list[Link]:
+    """The links of a tree from its root on; whatever is no tree is refused by name."""
+    often = Counter(link.child for link in links)
+    roots = [name for name in tables if not often[name]]
+    if strange := sorted({name for link in links for name in (link.parent, link.child)} - {*tables}):
+        raise Refused.saying(
+            "metadata", f"metadata: a relationship names {listed(strange)}, which is no table"
+        )
+    if circular := sorted(link.child for link in links if link.child == link.parent):
+        raise Refused.saying("metadata", f"metadata: {listed(circular)} hangs on itself, which is not taken")
+    if several := sorted(name for name in often if often[name] > 1):
         raise Refused.saying(
             "metadata",
-            f"metadata: the relationship is between {link.parent!r} and {link.child!r}, and the tables are "
-            f"{listed(sorted(tables))}: a table that hangs on itself is not taken",
+            f"metadata: {listed(several)} hangs on several tables, or twice on one, and must hang on one: "
+            "leave out all its relationships but that to the table whose rows are to be protected",
         )
-    parents, children = (_columns(tables, name) for name in (link.parent, link.child))
-    _check_key(link.parent, link.primary_key, parents)
-    _check_key(link.child, link.foreign_key, children)
-    if tables[link.parent].get("primary_key") != link.primary_key:
+    order: list[Link] = []
+    for name in roots[:1]:
+        reached = [name]
+        for table in reached:
+            below = [link for link in links if link.parent == table]
+            order += below
+            reached += [link.child for link in below]
+    if not links or len(roots) != 1 or len(order) != len(links) or len(tables) > MOST_TABLES:
+        way_out = (
+            "PlausibleDeniabilitySynthesizer fits one table"
+            if len(tables) == 1
+            else "fit what does not hang together apart, under one Budget"
+        )
         raise Refused.saying(
             "metadata",
-            f"metadata: the relationship names {link.primary_key!r} of {link.parent!r}, which must be its "
-            f"primary key ({tables[link.parent].get('primary_key')!r}): metadata.set_primary_key(...)",
+            f"metadata ({listed(sorted(tables))}, {len(links)} relationships) must be 2 to "
+            f"{MOST_TABLES} tables of which all hang on one, directly or on what hangs on it: {way_out}",
         )
-    if tables[link.child].get("primary_key") == link.foreign_key and most > 1:
-        raise Refused.saying(
-            "metadata",
-            f"metadata: {link.foreign_key!r} is the primary key of {link.child!r}, so that a parent has one "
-            "child: say max_children=1, or name another primary key",
-        )
-    made = [link.count, *map(link.of_parent, [*parents, link.count]), *map(link.of_sibling, children)]
-    names = Counter([*made, *parents, *(name for name in children if name not in parents)])
-    marked = [name for name in (link.parent, *children) if f"{name}.".startswith(link.of_sibling(""))]
-    if taken := [*(name for name, often in names.items() if often > 1), *marked]:
-        raise Refused.saying(
-            "metadata",
-            f"metadata: the names {listed(sorted(taken))} stand for what is put beside a row: rename them",
-        )
-    return link, parents, children
+    return order
 
 
 def _parts(document: Any) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
@@ -131,9 +207,7 @@ def _parts(document: Any) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
         or not all(isinstance(one, Mapping) for one in relations)
         or not all(isinstance(one.get(name), str) for one in relations for name in names)
     ):
-        raise Refused(
-            "metadata", type(document), "must be SDV's Metadata of two tables with their relationship"
-        )
+        raise Refused("metadata", type(document), "must be SDV's Metadata of tables with their relationships")
     return tables, relations
 
 
@@ -160,12 +234,44 @@ def _one_column(word: str, said: Mapping[str, Any]) -> str:
     return key
 
 
-def _check_key(table: str, key: str, columns: Specs) -> None:
-    if key not in columns:
-        raise Refused.saying("metadata", f"metadata: table {table!r} has no column {key!r}, which is its key")
-    if columns[key].get("sdtype") != "id":
+def _check_keys(link: Link, tables: Mapping[str, Any], columns: Mapping[str, Specs]) -> None:
+    for table, key in ((link.parent, link.primary_key), (link.child, link.foreign_key)):
+        if key not in columns[table]:
+            raise Refused.saying(
+                "metadata", f"metadata: table {table!r} has no column {key!r}, which is its key"
+            )
+        if columns[table][key].get("sdtype") != "id":
+            raise Refused.saying(
+                "metadata",
+                f"metadata: the key {key!r} of table {table!r} has sdtype "
+                f"{columns[table][key].get('sdtype')!r} and must have 'id': metadata.update_column(...)",
+            )
+    if tables[link.parent].get("primary_key") != link.primary_key:
         raise Refused.saying(
             "metadata",
-            f"metadata: the key {key!r} of table {table!r} has sdtype {columns[key].get('sdtype')!r} and "
-            "must have 'id': metadata.update_column(...)",
+            f"metadata: the relationship names {link.primary_key!r} of {link.parent!r}, which must be its "
+            f"primary key ({tables[link.parent].get('primary_key')!r}): metadata.set_primary_key(...)",
+        )
+    if tables[link.child].get("primary_key") == link.foreign_key and link.most > 1:
+        raise Refused.saying(
+            "metadata",
+            f"metadata: {link.foreign_key!r} is the primary key of {link.child!r}, so that a parent has one "
+            "child: say max_children=1, or name another primary key",
+        )
+
+
+def _check_beside(link: Link, columns: Mapping[str, Specs], tree: Tree) -> None:
+    """Refuse names of columns that stand for what is put beside a row."""
+    parents, children = ([*columns[name], *tree.counts(name)] for name in (link.parent, link.child))
+    made = [*map(link.of_parent, parents), *map(link.of_sibling, children)]
+    names = Counter([*made, *parents, *(name for name in children if name not in parents)])
+    marked = [name for name in (link.parent, *children) if f"{name}.".startswith(link.of_sibling(""))]
+    _check_names([*(name for name, often in names.items() if often > 1), *marked])
+
+
+def _check_names(taken: list[str]) -> None:
+    if taken:
+        raise Refused.saying(
+            "metadata",
+            f"metadata: the names {listed(sorted({*taken}))} stand for what is put beside a row: rename them",
         )

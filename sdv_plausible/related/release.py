@@ -1,10 +1,11 @@
-"""The release of two related tables: one object and one file, sampled without SDV and without any row."""
+"""The release of related tables: one object and one file, sampled without SDV and without any row."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.checks import listed
 from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.related.drawing import Drawing
-from sdv_plausible.related.links import Link
+from sdv_plausible.related.drawing import Drawing, drawings
+from sdv_plausible.related.links import MOST_TABLES, Link, Tree
 from sdv_plausible.related.roles import OFTEN, Role
 from sdv_plausible.release.file import documents
 from sdv_plausible.release.file.answers import Answers
@@ -38,117 +39,132 @@ if TYPE_CHECKING:
 
 FORMAT = documents.OF_FAMILIES
 MOST_ROLES = 1000
-COVERS = "both tables and what links them, any number of rows, and the saved release"
+COVERS = "all tables and what links them, any number of rows, and the saved release"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FamilyRelease:
-    """What a fit of two related tables releases: it makes families, and is written to one file.
+    """What a fit of related tables releases: it makes families, and is written to one file.
 
     Attributes
     ----------
-    link : Link
+    tree : Tree
         How the tables hang together.
-    parents : Release
-        Of the parents' table, with how many children each has.
-    children : Release
-        Of a table with a line for each child: its columns, its parent's, and those of a sibling. Its model
-        draws a child's columns when the others are there; on its own it makes no table.
-    roles : tuple of Role
-        What only one child of a family is.
+    tables : mapping of str to Release
+        Of the root, with how many rows of others hang on each of its rows; and of every other table with a
+        line for each row: its columns and such counts, its parent's, and those of a sibling. The model of
+        such a table draws a row's columns when the others are there; on its own it makes no table.
+    roles : mapping of str to tuple of Role
+        What only one child of a parent is, by the children's table.
     """
 
-    link: Link
-    parents: Release
-    children: Release
-    roles: tuple[Role, ...] = ()
+    tree: Tree
+    tables: Mapping[str, Release]
+    roles: Mapping[str, tuple[Role, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.link.count not in self.parents.domain:
-            raise ValueError(f"parents must have the column {self.link.count!r}: give the release of one fit")
-        assert self._drawing is not None  # it complains of what is not of one fit
-        units = ONE_ROW, Neighbours(rows=self.link.most, person=self.link.foreign_key)
-        ledgers = self.parents.ledger, self.children.ledger
-        if tuple(one.neighbours for one in ledgers) != units or len({one.delta for one in ledgers}) != 1:
-            raise ValueError("parents and children must be of one fit: their ledgers protect no one family")
+        tree, ledgers = self.tree, {name: one.ledger for name, one in self.tables.items()}
+        if {*self.tables} != {*tree.tables}:
+            raise ValueError(f"tables ({listed(sorted(self.tables))}) must be {listed(sorted(tree.tables))}")
+        for name in tree.tables:
+            if lost := [count for count in tree.counts(name) if count not in self.tables[name].domain]:
+                raise ValueError(
+                    f"table {name!r} must have the column {lost[0]!r}: give the release of one fit"
+                )
+        assert self._drawings is not None  # it complains of what is not of one fit
+        units = {tree.root: ONE_ROW} | {
+            one.child: Neighbours(rows=tree.rows(one.child), person=one.foreign_key) for one in tree.links
+        }
+        alike = all(ledgers[name].neighbours == units[name] for name in tree.tables)
+        if not alike or len({one.delta for one in ledgers.values()}) != 1:
+            raise ValueError("tables must be of one fit: their ledgers protect no one family")
 
     @cached_property
-    def _drawing(self) -> Drawing:
-        model, domain, names = self.children.model, self.children.domain, self.parents.domain.names
-        if not isinstance(model, BayesianNetwork):
-            raise ValueError("the children's model must be a Bayesian network, which draws them given others")
-        return Drawing(model=model, domain=domain, parents=names, link=self.link, roles=self.roles)
+    def _drawings(self) -> Mapping[str, Drawing]:
+        return drawings(self.tree, self.tables, self.roles)
+
+    @property
+    def _root(self) -> Release:
+        return self.tables[self.tree.root]
 
     # --- what it cost -----------------------------------------------------------------------------
 
     @property
     def ledger(self) -> PrivacyLedger:
-        """What both tables cost together: the one total of this release."""
-        return joint_ledger(self.link, self.parents.ledger, self.children.ledger)
+        """What all tables cost together: the one total of this release."""
+        return joint_ledger(self.tree, {name: one.ledger for name, one in self.tables.items()})
 
     # --- rows -------------------------------------------------------------------------------------
 
-    def number_of_parents(self) -> int:
-        """Noisy number of the parents' rows, which was paid for."""
-        return self.parents.answers.number_of_rows()
+    def number_of_families(self) -> int:
+        """Noisy number of the root's rows, which was paid for."""
+        return self._root.answers.number_of_rows()
 
-    def children_each(self) -> float:
-        """Children of a parent on average, of the noisy counts."""
-        counted = self.parents.margins(self.link.count)
+    def rows_each(self, table: str) -> float:
+        """Rows of a table that a family has on average, of the noisy counts."""
+        check.one_of("table", table, self.tree.tables)
+        return math.prod(self._children_each(link) for link in self.tree.path(table))
+
+    def _children_each(self, link: Link) -> float:
+        counted = self.tables[link.parent].margins(link.count)
         weight = counted["estimate"].clip(lower=0).to_numpy(dtype=float)
         children = counted.index.to_numpy(dtype=float)
         return float((children * weight).sum() / max(weight.sum(), 1.0))
 
     def sample(
-        self, num_parents: int | None = None, *, random_state: int | None = None
+        self, num_families: int | None = None, *, random_state: int | None = None
     ) -> dict[str, pd.DataFrame]:
         """Draw families, as many and as often as you like: the ledger's total covers all of them.
 
         Parameters
         ----------
-        num_parents : int, optional
-            Rows of the parents' table, >= 0; by default their noisy number.
+        num_families : int, optional
+            Rows of the root, >= 0; by default their noisy number.
         random_state : int, optional
             The same families again; by default fresh ones.
 
         Returns
         -------
         dict of DataFrame
-            Both tables by name: every key is invented, and every child has its parent.
+            All tables by name: every key is invented, and every child has its parent.
         """
-        number = self.number_of_parents() if num_parents is None else num_parents
-        check.whole("num_parents", number, 0, "try 1000")
+        number = self.number_of_families() if num_families is None else num_families
+        check.whole("num_families", number, 0, "try 1000")
         return self.drawn(int(number), coins_of(random_state))
 
     def drawn(self, number: int, coins: Coins) -> dict[str, pd.DataFrame]:
-        """Draw so many parents with their children, from these coins."""
-        self.parents.check_memory(number)
-        drawn = self.parents.drawn(number, coins.spawn("parents"))
-        sizes = drawn[self.link.count].to_numpy(dtype=np.int64)
-        table = self._drawing.children(drawn, sizes, coins.spawn("children"))
-        keys = drawn[self.link.primary_key].loc[drawn.index.repeat(sizes)].reset_index(drop=True)
-        children = self._whole(table, keys, coins.spawn("invented"))
-        return {self.link.parent: drawn.drop(columns=self.link.count), self.link.child: children}
+        """Draw so many rows of the root with all that hangs on them, from these coins."""
+        for name in self.tree.tables:
+            self.tables[name].check_memory(math.ceil(number * self.rows_each(name)))
+        drawn = {self.tree.root: self._root.drawn(number, coins.spawn("parents"))}
+        for name, drawing in self._drawings.items():
+            link, this = drawing.link, coins.spawn("children").spawn(name)
+            parents = drawn[link.parent]
+            sizes = parents[link.count].to_numpy(dtype=np.int64)
+            table = drawing.children(parents, sizes, this.spawn("modelled"))
+            keys = parents[link.primary_key].loc[parents.index.repeat(sizes)].reset_index(drop=True)
+            drawn[name] = self._whole(table, link, keys, this.spawn("invented"))
+        return {name: table.drop(columns=[*self.tree.counts(name)]) for name, table in drawn.items()}
 
-    def _whole(self, table: pd.DataFrame, keys: pd.Series[Any], coins: Coins) -> pd.DataFrame:
-        """The children's table: modelled columns, their parents' keys, and what is made up."""
-        columns, schema = {}, self.children.schema
-        beside = {*self.children.domain.names} - {*table}
+    def _whole(self, table: pd.DataFrame, link: Link, keys: pd.Series[Any], coins: Coins) -> pd.DataFrame:
+        """A children's table: modelled columns, their parents' keys, and what is made up."""
+        release, columns = self.tables[link.child], {}
+        schema, beside = release.schema, {*release.domain.names} - {*table}
         for column in schema.columns:
             if column.name in table:
                 columns[column.name] = as_stored(table[column.name], column.dtype)
-            elif column.name == self.link.foreign_key:
+            elif column.name == link.foreign_key:
                 columns[column.name] = keys
             elif column.name not in beside:
                 columns[column.name] = invent(
                     column, len(table), coins.spawn(column.name), is_key=column.name in schema.keys,
-                    locales=self.children.settings["locales"],
+                    locales=release.settings["locales"],
                 )  # fmt: skip
-        own = Domain(tuple(self.children.domain[str(name)] for name in table))
+        own = Domain(tuple(release.domain[str(name)] for name in table))
         return usual_types(pd.DataFrame(columns), own)
 
     def card(self, *, budget: Any = None, **known: str) -> PrivacyCard:
-        """Make the page on this release that a data-protection officer files: of both tables, one total.
+        """Make the page on this release that a data-protection officer files: of all tables, one total.
 
         Parameters
         ----------
@@ -165,13 +181,15 @@ class FamilyRelease:
 
     def to_bytes(self, *, readable: bool = False) -> bytes:
         """Content of the file; equal releases give equal bytes."""
-        link = {name: getattr(self.link, name) for name in _LINK}
         document = {
             "format": FORMAT,
-            "link": link,
-            "parents": self.parents._document(),
-            "children": self.children._document(),
-            "roles": [{"column": r.column, "code": r.code, "often": r.often} for r in self.roles],
+            "links": [asdict(link) for link in self.tree.links],
+            "tables": {name: self.tables[name]._document() for name in self.tree.tables},
+            "roles": {
+                name: [asdict(role) for role in self.roles[name]]
+                for name in self.tree.tables
+                if self.roles.get(name)
+            },
         }
         return documents.write(document, readable=readable)
 
@@ -198,7 +216,11 @@ class FamilyRelease:
         """
         check.whole("max_bytes", max_bytes, 1, f"try {2 * documents.MAX_BYTES}")
         return documents.loaded(
-            path, lambda data: cls._read(data, max_bytes), "a release of two tables", expect_sha256, max_bytes
+            path,
+            lambda data: cls._read(data, max_bytes),
+            "a release of related tables",
+            expect_sha256,
+            max_bytes,
         )
 
     @classmethod
@@ -206,22 +228,23 @@ class FamilyRelease:
         top = Placed(documents.read(data, max_bytes), "")
         if not isinstance(top.value, dict) or top.value.get("format") != FORMAT:
             raise ValueError(f"the entry 'format' must be {FORMAT!r}")
-        f = top.fields(("format", "link", "parents", "children", "roles"))
-        said = f["link"].fields(_LINK)
-        link = Link(
-            **{name: said[name].text(LONGEST_NAME) for name in _LINK if name != "most"},
-            most=said["most"].whole(1),
-        )
-        parents, children = (Release(**read_document(f[name].value)) for name in ("parents", "children"))
-        return cls(
-            link=link, parents=parents, children=children, roles=_read_roles(f["roles"], children.domain)
-        )
+        f = top.fields(("format", "links", "tables", "roles"))
+        links = [
+            Link(**{name: said[name].text(LONGEST_NAME) for name in _TEXTS}, most=said["most"].whole(1))
+            for said in (one.fields((*_TEXTS, "most")) for one in f["links"].items(MOST_TABLES))
+        ]
+        tree = Tree(links=tuple(links))
+        documents_of = f["tables"].fields(tree.tables)
+        tables = {name: Release(**read_document(one.value)) for name, one in documents_of.items()}
+        roles = {
+            name: _read_roles(one, tables[name].domain)
+            for name, one in f["roles"].entries().items()
+            if Placed(name, "roles").choice([link.child for link in links])
+        }
+        return cls(tree=tree, tables=tables, roles=roles)
 
     def __str__(self) -> str:
-        return (
-            f"FamilyRelease of {self.link.parent!r} and {self.link.child!r}, sha256 {self.digest}\n"
-            f"{self.ledger.words.first}"
-        )
+        return f"FamilyRelease of {listed(self.tree.tables)}, sha256 {self.digest}\n{self.ledger.words.first}"
 
     __repr__ = __str__
 
@@ -241,28 +264,28 @@ class _Described:
 
     @classmethod
     def of(cls, release: FamilyRelease) -> _Described:
-        parents, children = release.parents, release.children
-        beside = {*children.domain.names} - {*release._drawing.columns}
-        tables = (
-            (
-                release.link.parent,
-                parents,
-                [c for c in parents.schema.columns if c.name != release.link.count],
-            ),
-            (release.link.child, children, [c for c in children.schema.columns if c.name not in beside]),
-        )
-        columns = [replace(c, name=f"{name}.{c.name}") for name, _, of in tables for c in of]
-        domain = {f"{name}.{a.name}": a for name, one, _ in tables for a in one.domain}
+        columns, domain, root = [], [], release.tables[release.tree.root]
+        for table in release.tree.tables:
+            one, counts = release.tables[table], release.tree.counts(table)
+            drawing = release._drawings.get(table)
+            beside = {*one.domain.names} - {*(one.domain.names if drawing is None else drawing.columns)}
+            kept = [column for column in one.schema.columns if column.name not in {*beside, *counts}]
+            columns += [replace(column, name=f"{table}.{column.name}") for column in kept]
+            domain += [
+                replace(one.domain[column.name], name=f"{table}.{column.name}")
+                for column in kept
+                if column.name in one.domain
+            ]
         return cls(
             ledger=release.ledger,
-            schema=TableSchema(table=" and ".join(name for name, _, _ in tables), columns=tuple(columns)),
-            domain=Domain(tuple(replace(domain[c.name], name=c.name) for c in columns if c.name in domain)),
-            settings=parents.settings, answers=parents.answers, versions=parents.versions,
+            schema=TableSchema(table=" and ".join(release.tree.tables), columns=tuple(columns)),
+            domain=Domain(tuple(domain)),
+            settings=root.settings, answers=root.answers, versions=root.versions,
             digest=release.digest, rules=FittedRules(),
         )  # fmt: skip
 
 
-_LINK = ("parent", "child", "primary_key", "foreign_key", "most")
+_TEXTS = ("parent", "child", "primary_key", "foreign_key")
 
 
 def _read_roles(part: Placed, domain: Domain) -> tuple[Role, ...]:
@@ -275,10 +298,10 @@ def _read_roles(part: Placed, domain: Domain) -> tuple[Role, ...]:
     return tuple(found)
 
 
-def joint_ledger(link: Link, parents: PrivacyLedger, children: PrivacyLedger) -> PrivacyLedger:
-    """One ledger of both tables: every loss is of the same family, so that they compose."""
-    joint = PrivacyLedger(delta=parents.delta, covers=COVERS, neighbours=link.family)
-    for table, ledger in ((link.parent, parents), (link.child, children)):
+def joint_ledger(tree: Tree, ledgers: Mapping[str, PrivacyLedger]) -> PrivacyLedger:
+    """One ledger of all tables: every loss is of the same family, so that they compose."""
+    joint = PrivacyLedger(delta=ledgers[tree.root].delta, covers=COVERS, neighbours=tree.family)
+    for table in tree.tables:
         joint.charge(
             *(
                 replace(
@@ -286,7 +309,7 @@ def joint_ledger(link: Link, parents: PrivacyLedger, children: PrivacyLedger) ->
                     name=f"{table}: {entry.name}",
                     scope=entry.scope if entry.scope == "everything" else f"{table}: {entry.scope}",
                 )
-                for entry in ledger.entries
+                for entry in ledgers[table].entries
                 if entry.losses or entry.name not in SAID
             )
         )

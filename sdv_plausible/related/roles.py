@@ -45,7 +45,7 @@ class Role:
 
 
 def read_roles(roles: Any, known: Mapping[str, Attribute | None]) -> tuple[Role, ...]:
-    """Read the argument ``roles``: ``{column: {value: how often}}``.
+    """Read the argument ``roles`` of one table: ``{column: {value: how often}}``.
 
     Parameters
     ----------

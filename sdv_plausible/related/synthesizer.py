@@ -1,4 +1,4 @@
-"""SDV's multi-table face: a parent's table and the table that hangs on it, under one total."""
+"""SDV's multi-table face: tables that hang on one another, under one total."""
 
 from __future__ import annotations
 
@@ -12,38 +12,41 @@ import pandas as pd
 from sdv_plausible.fit.budget import Budget, check_budget
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.checks import listed
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.related.families import brought_together
 from sdv_plausible.related.fitting import Told, fit_families, planned_ledger
-from sdv_plausible.related.links import read_link
+from sdv_plausible.related.links import read_tree
 from sdv_plausible.related.release import FamilyRelease, coins_of
-from sdv_plausible.related.roles import Often, read_roles
+from sdv_plausible.related.roles import Often, Role, read_roles
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.declarations import Types, domain_document
 
 Tables = dict[str, pd.DataFrame]
+SUCH_AS = "such as {'persons': {'relation': {'head': 'exactly one'}}}"
 
 
 class PlausibleDeniabilityMultiTableSynthesizer:
-    """Families: rows of one table with the rows of another that hang on them, with SDV's fit and sample.
+    """Families: rows of one table with the rows of others that hang on them, with SDV's fit and sample.
 
     Parameters
     ----------
     metadata : sdv.metadata.Metadata
-        Two tables, and the relationship between them.
+        Tables and their relationships: one root, and every other table hangs on one table.
     epsilon, delta : float
-        The total of the whole release: both tables, and what links them.
-    max_children : int
-        Children of one parent that are used, at most: a public number, >= 1. A parent with more counts as
-        if it had so many, chosen secretly; noise grows with it.
+        The total of the whole release: all tables, and what links them.
+    max_children : int or mapping of str to int
+        Children of one parent that are used, at most: a public number, >= 1, for all children's tables or for
+        each. A parent with more counts as if it had so many, chosen secretly. Noise grows with it: in a table
+        that hangs on another one that hangs on the root, with the product of both.
     domain : mapping, optional
         For each table what :class:`~sdv_plausible.PlausibleDeniabilitySynthesizer` takes as ``domain``. Value
         sets that are not declared are learned under the budget.
     roles : mapping, optional
-        Values that one child of a family has, known without the rows: ``{"relation": {"head": "exactly one",
-        "spouse": "at most one"}}``. They hold in every sample, and cost nothing.
+        Values that one child of a parent has, known without the rows: ``{"persons": {"relation": {"head":
+        "exactly one", "spouse": "at most one"}}}``. They hold in every sample, and cost nothing.
     types : {"declared", "detected"}
         As there.
     max_bins : int
@@ -57,9 +60,9 @@ class PlausibleDeniabilityMultiTableSynthesizer:
 
     Notes
     -----
-    One family is protected: a parent's row with all children's rows that name it. Of parents' rows with one
-    key one is used, chosen secretly; rows without a key, and children whose parent is not there, are not
-    used (docs/explanation/proofs/related_tables.md).
+    One family is protected: a row of the root with all rows that hang on it, directly or through others. Of
+    rows with one key on which others hang one is used, chosen secretly; rows without a key, and children
+    whose parent is not there, are not used (docs/explanation/proofs/related_tables.md).
 
     Examples
     --------
@@ -74,22 +77,19 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         locales: list[str] | str = ["en_US"],  # noqa: B006  SDV's own default, never changed
         epsilon: float = 1.0,
         delta: float = 1e-9,
-        max_children: int = 8,
+        max_children: int | Mapping[str, int] = 8,
         domain: Mapping[str, Any] | None = None,
-        roles: Mapping[str, Mapping[Any, Often]] = {},
+        roles: Mapping[str, Mapping[str, Mapping[Any, Often]]] = {},
         types: Types = "declared",
         max_bins: int = MAX_BINS,
         budget: Budget | None = None,
         random_state: int | None = None,
     ) -> None:
-        link, parents, specs = read_link(metadata, max_children)
+        tree, columns, keys = read_tree(metadata, max_children)
         check_budget(budget)
-        if not isinstance(domain, (Mapping, type(None))) or (
-            domain and {*domain} - {link.parent, link.child}
-        ):
-            raise check.Refused(
-                "domain", domain, f"must be a mapping of {link.parent!r} and {link.child!r} to declarations"
-            )
+        if not isinstance(domain, (Mapping, type(None))) or (domain and {*domain} - {*tree.tables}):
+            rule = f"must be a mapping of {listed(sorted(tree.tables))} to declarations"
+            raise check.Refused("domain", domain, rule)
         if types == "voted":
             raise check.Refused.saying(
                 "types", 'types ("voted"): related tables take types that are declared in the metadata alone'
@@ -97,17 +97,33 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         declared = {name: domain_document(one) for name, one in (domain or {}).items()}
         self.metadata, self.budget = metadata, budget
         self._told = Told(
-            link=link, parents=parents, children=specs, epsilon=epsilon, delta=delta,
+            tree=tree, columns=columns, keys=keys, epsilon=epsilon, delta=delta,
             domain=declared, types=types, max_bins=max_bins, locales=locales,
             random_state=random_state,
         )  # fmt: skip
         self._release: FamilyRelease | None = None
-        specified = self._told.of_children(None).fit.declared
-        known = {name: specified.known(name) for name in self._told.of_children_alone()}
-        self._told = replace(self._told, roles=read_roles(roles, known)).within()
+        self._told = replace(self._told, roles=self._roles(roles)).within()
+
+    def _roles(self, roles: Any) -> dict[str, tuple[Role, ...]]:
+        """Roles by the children's table, read without the rows."""
+        told, links = self._told, {link.child: link for link in self._told.tree.links}
+        if not isinstance(roles, Mapping):
+            raise check.Refused(
+                "roles", roles, f"must be a mapping of {listed(sorted(links))} to roles", SUCH_AS
+            )
+        found = {}
+        for name, link in links.items():
+            specified = told.of_child(link).fit.declared
+            known = {column: specified.known(column) for column in told.modelled(name)}
+            found[name] = read_roles(
+                roles.get(name, {}), {c: a for c, a in known.items() if c not in told.tree.counts(name)}
+            )
+        if strange := {*roles} - {*links}:
+            check.one_of("roles", min(map(str, strange)), sorted(links), of="a table that hangs on another")
+        return {name: one for name, one in found.items() if one}
 
     def column_types(self) -> dict[str, dict[str, ColumnType]]:
-        """What each column is, of the parents' table and of the children's: how files are read."""
+        """What each column of each table is: how files are read."""
         return self._told.column_types()
 
     def plan(self) -> PrivacyLedger:
@@ -115,7 +131,7 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         return planned_ledger(self._told)
 
     def fit(self, data: Mapping[str, pd.DataFrame]) -> None:
-        """Fit both tables; if it fails, an earlier fit stays as it was.
+        """Fit all tables; if it fails, an earlier fit stays as it was.
 
         Parameters
         ----------
@@ -127,30 +143,29 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         ValueError
             If a table or a column of the metadata is not there.
         """
-        told, link = self._told, self._told.link
-        parents, children = self._tables(data)
-        for table in (told.of_parents(), told.of_children(None)):
+        told, tree = self._told, self._told.tree
+        tables = self._tables(data)
+        for table in (told.of_root(), *map(told.of_child, tree.links)):
             table.fit.opened()  # complains now of what no release file could hold
         if self.budget is not None:
-            what = f"{link.parent} and {link.child}, epsilon {rounded_up(told.epsilon)}"
+            what = f"{' and '.join(tree.tables)}, epsilon {rounded_up(told.epsilon)}"
             self.budget.draw(self.plan(), what)
         coins = coins_of(told.random_state)
-        families = brought_together(parents, children, link, coins.spawn("families"))
+        families = brought_together(tables, tree, coins.spawn("families"))
         teller = Teller()  # which compares nothing with declarations: no domain file would know of the look
         release = fit_families(told, families, coins, teller)
         self._release = release
         teller.warn()
 
-    def _tables(self, data: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Both tables with the metadata's columns: refused by names alone."""
-        told = self._told
-        wanted = {told.link.parent: told.parents, told.link.child: told.children}
+    def _tables(self, data: Any) -> dict[str, pd.DataFrame]:
+        """All tables with the metadata's columns: refused by names alone."""
+        wanted = self._told.columns
         if not isinstance(data, Mapping) or {*data} != {*wanted}:
             names = sorted(map(str, data)) if isinstance(data, Mapping) else type(data).__name__
             raise check.Refused.saying(
                 "data", f"data ({names}) must be a dict of the tables {sorted(wanted)}"
             )
-        found = []
+        found = {}
         for name, columns in wanted.items():
             if not isinstance(data[name], pd.DataFrame):
                 raise check.Refused.saying("data", f"data: table {name!r} must be a DataFrame")
@@ -161,8 +176,8 @@ class PlausibleDeniabilityMultiTableSynthesizer:
                     f"data: columns of table {name!r} ({sorted(given)}) must be the "
                     f"metadata's ({sorted(columns)}), each once",
                 )
-            found.append(data[name].set_axis(given, axis=1)[list(columns)])
-        return found[0], found[1]
+            found[name] = data[name].set_axis(given, axis=1)[list(columns)]
+        return found
 
     def sample(
         self, num_rows: int, main_table_name: str | None = None, *, random_state: int | None = None
@@ -172,30 +187,30 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         Parameters
         ----------
         num_rows : int
-            Rows of ``main_table_name``: of the parents' table exactly, of the children's about.
+            Rows of ``main_table_name``: of the root exactly, of others about.
         main_table_name : str, optional
-            By default the parents' table.
+            By default the root.
         random_state : int, optional
             The same families again; by default fresh ones.
         """
-        release, link = self.release(), self._told.link
-        named = link.parent if main_table_name is None else main_table_name
-        check.one_of("main_table_name", named, (link.parent, link.child))
+        release, tree = self.release(), self._told.tree
+        named = tree.root if main_table_name is None else main_table_name
+        check.one_of("main_table_name", named, tree.tables)
         number = check.whole("num_rows", num_rows, 0, "try 1000")
-        if named == link.child:
-            number = round(number / max(release.children_each(), 1e-3))
+        if named != tree.root:
+            number = round(number / max(release.rows_each(named), 1e-3))
         return release.drawn(number, coins_of(random_state))
 
     def sample_scale(self, scale: float = 1.0, *, random_state: int | None = None) -> Tables:
-        """Draw ``scale`` times as many families as the noisy number of parents, which was paid for."""
+        """Draw ``scale`` times as many families as the noisy number of the root's rows."""
         check.positive("scale", scale, "try 1.0")
         release = self.release()
-        return release.drawn(round(scale * release.number_of_parents()), coins_of(random_state))
+        return release.drawn(round(scale * release.number_of_families()), coins_of(random_state))
 
     def privacy_ledger(self) -> PrivacyLedger:
         """What the release cost; before a fit, that nothing was charged."""
         if self._release is None:
-            return PrivacyLedger(delta=self._told.delta, neighbours=self._told.link.family)
+            return PrivacyLedger(delta=self._told.delta, neighbours=self._told.tree.family)
         return self._release.ledger
 
     def release(self) -> FamilyRelease:

@@ -1,4 +1,4 @@
-"""The command families: two tables to a release, and tables drawn from it."""
+"""The command families: related tables to a release, and tables drawn from it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def here(tmp_path, monkeypatch):
 
 
 def test_two_tables_are_released_and_drawn(here, capsys):
-    (here / "roles.json").write_text(json.dumps({"relation": {"head": "exactly one"}}))
+    (here / "roles.json").write_text(json.dumps({"persons": {"relation": {"head": "exactly one"}}}))
     told = [*TOLD, "-o", "f.release", "--sampled", "new", "--roles", "roles.json", "--max-children", "4"]
     assert cli.main(told) == 0
     said = capsys.readouterr().out
@@ -43,6 +43,8 @@ def test_two_tables_are_released_and_drawn(here, capsys):
     ("change", "words"),
     [
         (["--max-children", "0"], "max_children (0) must be"),
+        (["--max-children", "two"], "'two' must be a number"),
+        (["--max-children", '{"pets": 3}'], "one for each of persons"),
         (["--sampled", "."], "must be a new folder"),
         (["--sampled", "absent/new"], "must be a new folder"),
         (["--metadata", "absent.json"], "there is no file absent.json"),

@@ -22,15 +22,24 @@ from scipy import stats
 
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.related import families
-from sdv_plausible.related.families import Families, brought_together, siblings
-from sdv_plausible.related.links import Link
+from sdv_plausible.related.families import Families, siblings
+from sdv_plausible.related.families import brought_together as of_tables
+from sdv_plausible.related.links import Link, Tree
 
 ALARM = 1e-6
 DRAWS = 4000
 
 
-def link_of(most: int) -> Link:
-    return Link(parent="homes", child="people", primary_key="home", foreign_key="of", most=most)
+PEOPLE = Link(parent="homes", child="people", primary_key="home", foreign_key="of", most=2)
+TRIPS = Link(parent="people", child="trips", primary_key="person", foreign_key="by", most=2)
+CHAIN = Tree(links=(PEOPLE, TRIPS))
+
+
+def brought_together(
+    homes: pd.DataFrame, people: pd.DataFrame, most: int, coins: Coins | None = None
+) -> Families:
+    tree = Tree(links=(replace(PEOPLE, most=most),))
+    return of_tables({"homes": homes, "people": people}, tree, coins or Coins.from_os_entropy())
 
 
 def tables_of(parents: list[Any], children: list[Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -45,7 +54,7 @@ def tables_of(parents: list[Any], children: list[Any]) -> tuple[pd.DataFrame, pd
 
 
 def together(parents: list[Any], children: list[Any], most: int, coins: Coins | None = None) -> Families:
-    return brought_together(*tables_of(parents, children), link_of(most), coins or Coins.from_os_entropy())
+    return brought_together(*tables_of(parents, children), most, coins)
 
 
 def small_tables() -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
@@ -59,7 +68,7 @@ def small_tables() -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
 
 def complaints(parents: tuple[Any, ...], children: tuple[Any, ...], most: int, found: Families) -> list[str]:
     """What of a table brought together is not as the page says."""
-    homes, people = found.parents, found.children
+    homes, people = found.tables["homes"], found.tables["people"]
     keys = {key for key in parents if key is not None}
     sizes = {key: min(most, children.count(key)) for key in keys}
     told = []
@@ -74,7 +83,7 @@ def complaints(parents: tuple[Any, ...], children: tuple[Any, ...], most: int, f
     beside = dict(zip(homes["home"], homes["size"], strict=True))
     if [beside.get(key) for key in people["of"]] != people["homes.size"].tolist():
         told.append("the row of the parent that is used")
-    of, other = people["of"].to_numpy(), found.siblings
+    of, other = people["of"].to_numpy(), found.siblings["people"]
     own = np.arange(len(people))
     has = np.array([sizes.get(key, 0) > 1 for key in of], dtype=bool)
     if (has != (other >= 0)).any() or (other[has] == own[has]).any() or (of[other[has]] != of[has]).any():
@@ -101,29 +110,30 @@ def _next_row(whose: np.ndarray, coins: Coins) -> np.ndarray:
     return (np.arange(len(whose)) + 1) % max(len(whose), 1)
 
 
-def _of_orphans(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Keys of children whose parent is not there, as parents'."""
-    keys, named = families_same_names(first, second)
-    return keys, np.where(named > keys.max(initial=-1), keys.max(initial=-1), named)
+def _of_orphans(names: Any, link: Link, used: np.ndarray) -> np.ndarray:
+    """Children whose parent is not there hang on the last one."""
+    named = names.of_parent[link.child]
+    return np.where((found := places(names, link, used)) < 0, np.where(named < 0, -1, len(used) - 1), found)
 
 
-def _missing_too(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
-    return families_same_names(first.fillna("none"), second.fillna("none"))
+def _missing_too(column: pd.Series) -> np.ndarray:
+    return identities(column.fillna("none"))
 
 
-families_same_names = families._same_names
+identities, places = families.identities, families._Names.places
 PLANTED = {
     "no cap": _with("smallest", _all_rows),
     "siblings of other families": _with("siblings", _next_row),
-    "orphans are somebody's": _with("_same_names", _of_orphans),
-    "missing keys are one key": _with("_same_names", _missing_too),
+    "orphans are somebody's": lambda patch: patch.setattr(families._Names, "places", _of_orphans),
+    "missing keys are one key": _with("identities", _missing_too),
 }
 
 
 def test_planted_children_counted_before_the_cap_are_seen() -> None:
     found = together(["a"], ["a"] * 3, 2)
     assert complaints(("a",), ("a",) * 3, 2, found) == []
-    before = replace(found, parents=found.parents.assign(**{"number of people": 3}))
+    homes = found.tables["homes"].assign(**{"number of people": 3})
+    before = replace(found, tables={**found.tables, "homes": homes})
     assert complaints(("a",), ("a",) * 3, 2, before) == ["as many children as are used"]
 
 
@@ -137,6 +147,84 @@ def test_planted_faults_are_seen(planted: str, monkeypatch: pytest.MonkeyPatch) 
     )
 
 
+# --- three tables ----------------------------------------------------------------------------------
+
+
+def small_chains() -> Iterator[tuple[list[Any], list[tuple[Any, Any]], list[Any]]]:
+    """Keys of up to two homes, three people (of whom, and their own) and three trips, some missing or repeated."""
+    for homes in (["a"], ["a", "b"], ["a", "a"], ["a", None]):
+        for n in range(4):
+            for people in itertools.combinations_with_replacement(
+                [*itertools.product(("a", "b", None), ("x", "y")), ("a", None)], n
+            ):
+                yield homes, list(people), ["x", "x", "x", "y", "z", None]
+
+
+def component(homes: list[Any], people: list[tuple[Any, Any]]) -> dict[Any, int]:
+    """Of every key the number of its family, by joining keys until nothing changes."""
+    number = {key: i for i, key in enumerate({*homes, *itertools.chain(*people)} - {None})}
+    for _ in number:
+        for home, person in people:
+            if home is not None and person is not None:
+                number[home] = number[person] = min(number[home], number[person])
+    return number
+
+
+def chain_complaints(homes: list[Any], people: list[tuple[Any, Any]], trips: list[Any]) -> list[str]:
+    found = of_tables(
+        {
+            "homes": pd.DataFrame({"home": pd.Series(homes, dtype=object)}),
+            "people": pd.DataFrame(people, columns=["of", "person"]).astype(object),
+            "trips": pd.DataFrame({"by": pd.Series(trips, dtype=object), "trip": range(len(trips))}),
+        },
+        CHAIN,
+        Coins.from_os_entropy(),
+    ).tables
+    number, told = component(homes, people), []
+    for name, key, most in (("homes", "home", 1), ("people", "of", 2), ("trips", "by", 4)):
+        if max(Counter(number.get(one, one) for one in found[name][key]).values(), default=0) > most:
+            told.append(f"{name}: at most {most} of each family")
+    if {number[key] for key in homes if key is not None} != {number[key] for key in found["homes"]["home"]}:
+        told.append("a row of the root of each family")
+    own = found["people"]["person"].dropna()
+    if own.duplicated().any() or not {*found["people"]["of"]} <= {*found["homes"]["home"]}:
+        told.append("people of one key once, and only whose home is used")
+    if {*found["trips"]["by"]} - {*own} or found["trips"]["trip"].duplicated().any():
+        told.append("trips of used people, each once")
+    sizes = Counter(found["trips"]["by"])
+    if [sizes[key] for key in found["people"]["person"]] != found["people"]["number of trips"].tolist():
+        told.append("as many trips as are used")
+    if max(sizes.values(), default=0) > 2:
+        told.append("at most so many trips of each person")
+    return told
+
+
+def test_every_line_of_a_chain_is_of_one_family_on_all_small_tables() -> None:
+    for chain in small_chains():
+        assert chain_complaints(*chain) == [], chain
+
+
+def _by_root_alone(names: Any) -> np.ndarray:
+    """A family is a key of the root, whoever shares people with it."""
+    return names.own[names.tree.root]
+
+
+CHAIN_PLANTED: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "no cap": _with("smallest", _all_rows),
+    "families that share a person are two": lambda patch: patch.setattr(
+        families._Names, "family", _by_root_alone
+    ),
+    "orphans are somebody's": lambda patch: patch.setattr(families._Names, "places", _of_orphans),
+    "missing keys are one key": _with("identities", _missing_too),
+}
+
+
+@pytest.mark.parametrize("planted", CHAIN_PLANTED)
+def test_planted_faults_of_chains_are_seen(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    CHAIN_PLANTED[planted](monkeypatch)
+    assert any(chain_complaints(*chain) for chain in small_chains())
+
+
 # --- laws ------------------------------------------------------------------------------------------
 
 FOUR = ("c0", "c1", "c2", "c3")  # children of every family, in the order of the file or in the other
@@ -147,8 +235,12 @@ def chosen(most: int, *, backwards: bool = False) -> Counter[Any]:
     homes = pd.DataFrame({"home": range(DRAWS)})
     people = pd.DataFrame({"of": np.tile(np.arange(DRAWS), 4), "age": np.repeat(FOUR, DRAWS)})
     people = people.iloc[::-1] if backwards else people
-    found = brought_together(homes, people, link_of(most), Coins.from_os_entropy())
-    lines = found.children.assign(beside=found.children["age"].to_numpy()[found.siblings]).sort_values("age")
+    found = brought_together(homes, people, most)
+    lines = (
+        found.tables["people"]
+        .assign(beside=found.tables["people"]["age"].to_numpy()[found.siblings["people"]])
+        .sort_values("age")
+    )
     of = lines.groupby("of")
     return Counter(zip(of["age"].agg("".join), of["beside"].first(), strict=True))
 
@@ -189,8 +281,8 @@ def test_planted_the_first_children_of_the_file(monkeypatch: pytest.MonkeyPatch)
 
 def test_of_several_parents_of_one_key_each_is_as_likely() -> None:
     homes = pd.DataFrame({"home": np.tile(np.arange(DRAWS), 3), "size": np.repeat(["p", "q", "r"], DRAWS)})
-    found = brought_together(homes, pd.DataFrame({"of": [0]}), link_of(2), Coins.from_os_entropy())
-    used = found.parents["size"].value_counts()
+    found = brought_together(homes, pd.DataFrame({"of": [0]}), 2)
+    used = found.tables["homes"]["size"].value_counts()
     assert (used.size, used.sum()) == (3, DRAWS)
     assert stats.chisquare(used).pvalue > ALARM
 
@@ -236,21 +328,21 @@ NO_NAME = [
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_one_key_however_it_is_stored(one: Any, other: Any) -> None:
     found = together([one], [other, other], 5)
-    assert found.parents["number of people"].tolist() == [2]
+    assert found.tables["homes"]["number of people"].tolist() == [2]
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
 def test_keys_that_differ_are_different_families(one: Any, other: Any) -> None:
     found = together([one, other], [one, one, other], 5)
-    assert found.parents["number of people"].tolist() == [2, 1]
+    assert found.tables["homes"]["number of people"].tolist() == [2, 1]
 
 
 @pytest.mark.parametrize("missing", [*MISSING, *NO_NAME], ids=lambda cell: type(cell).__name__)
 def test_who_has_no_key_is_nobodys(missing: Any) -> None:
     found = together(["x", missing, missing], ["x", missing, missing], 5)
-    assert found.parents["size"].tolist() == ["p0"]
-    assert found.children["age"].tolist() == ["c0"]
-    assert found.siblings.tolist() == [-1]
+    assert found.tables["homes"]["size"].tolist() == ["p0"]
+    assert found.tables["people"]["age"].tolist() == ["c0"]
+    assert found.siblings["people"].tolist() == [-1]
 
 
 NUMBERS = ["int64", "Int64", "float64", "Float64", "object", "category", "int64[pyarrow]", "uint16"]
@@ -265,23 +357,23 @@ TEXTS = ["object", "str", "string", "category", "string[pyarrow]"]
 def test_keys_of_every_storage_meet(kind: type, of_parents: str, of_children: str) -> None:
     parents = pd.DataFrame({"home": pd.Series([3, 7, 11]).astype(kind).astype(of_parents)})
     children = pd.DataFrame({"of": pd.Series([7, 7, 3, 5]).astype(kind).astype(of_children)})
-    found = brought_together(parents, children, link_of(8), Coins.from_os_entropy())
-    assert found.parents["number of people"].tolist() == [1, 2, 0]
+    found = brought_together(parents, children, 8)
+    assert found.tables["homes"]["number of people"].tolist() == [1, 2, 0]
 
 
 def test_labels_of_rows_play_no_part() -> None:
     homes, people = tables_of(["x", "y"], ["x", "x", "y"])
     for index in ([0, 0, 0], [9, 5, 2], pd.MultiIndex.from_tuples([(1, 1)] * 3)):
-        found = brought_together(
-            homes.set_axis([7, 7]), people.set_axis(index), link_of(2), Coins.from_os_entropy()
-        )
-        assert found.parents["number of people"].tolist() == [2, 1]
-        assert found.children.index.equals(pd.RangeIndex(3))
+        found = brought_together(homes.set_axis([7, 7]), people.set_axis(index), 2)
+        assert found.tables["homes"]["number of people"].tolist() == [2, 1]
+        assert found.tables["people"].index.equals(pd.RangeIndex(3))
 
 
 @pytest.mark.parametrize(("parents", "children"), [([], []), ([], ["x"]), (["x"], []), ([None], [None])])
 def test_empty_tables_are_tables(parents: list[Any], children: list[Any]) -> None:
     found = together(parents, children, 3)
-    assert len(found.parents) == sum(key is not None for key in parents)
-    assert len(found.children) == len(found.siblings) == 0
-    assert {"of", "age", "homes.home", "homes.size", "homes.number of people"} == {*found.children.columns}
+    assert len(found.tables["homes"]) == sum(key is not None for key in parents)
+    assert len(found.tables["people"]) == len(found.siblings["people"]) == 0
+    assert {"of", "age", "homes.home", "homes.size", "homes.number of people"} == {
+        *found.tables["people"].columns
+    }

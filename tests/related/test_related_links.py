@@ -1,16 +1,18 @@
-"""How two tables hang together: every metadata that cannot be is refused in one clear line, before any row."""
+"""How tables hang together: every metadata that cannot be is refused in one clear line, before any row."""
 
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import Neighbours, OneFamily, neighbours_of
-from sdv_plausible.related.links import MOST_CHILDREN, read_link
+from sdv_plausible.related.links import MOST_CHILDREN, MOST_ROWS, Link, Tree, read_tree
 from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
 
 METADATA: dict[str, Any] = {
@@ -67,14 +69,41 @@ REFUSED: dict[str, tuple[Change, str]] = {
         more(parent_table_name="people", parent_primary_key="person", child_table_name="homes", child_foreign_key="home"),
         "2 relationships",
     ),
-    "two relationships": (more(child_foreign_key="person"), "2 relationships"),
-    "no relationship": (lambda said: said["relationships"].clear(), "0 relationships"),
-    "one table": (lambda said: said["tables"].pop("homes"), "PlausibleDeniabilitySynthesizer fits one table"),
-    "three tables": (lambda said: said["tables"].update(pets={"columns": {}}), "take tables in pairs"),
-    "a table that hangs on itself": (
-        related(child_table_name="homes", child_foreign_key="tenure"), "a table that hangs on itself is not taken",
+    "two relationships": (more(child_foreign_key="person"), "people hangs on several tables, or twice on one"),
+    "two parents": (
+        lambda said: (
+            said["tables"].update(towns={"primary_key": "town", "columns": {"town": {"sdtype": "id"}}}),
+            more(parent_table_name="towns", parent_primary_key="town")(said),
+        ),
+        "people hangs on several tables",
     ),
-    "a table that is not there": (related(child_table_name="pets"), "'homes' and 'pets', and the tables are homes, people"),
+    "two roots": (
+        lambda said: said["tables"].update(towns={"columns": {}}), "fit what does not hang together apart",
+    ),
+    "a chain whose middle has no key": (
+        lambda said: (
+            said["tables"].update(trips={"columns": {"by": {"sdtype": "id"}}}),
+            said["tables"]["people"].pop("primary_key"),
+            more(parent_table_name="people", parent_primary_key="person", child_table_name="trips", child_foreign_key="by")(said),
+        ),
+        "names 'person' of 'people', which must be its primary key (None)",
+    ),
+    "names that one dot makes one": (
+        lambda said: (
+            said["tables"].update({"homes.x": {"columns": {"of": {"sdtype": "id"}, "y": {"sdtype": "categorical"}}}}),
+            said["tables"]["homes"]["columns"].update({"x.y": {"sdtype": "categorical"}}),
+            more(child_table_name="homes.x")(said),
+        ),
+        "the names homes.x.y stand for",
+    ),
+    "no relationship": (lambda said: said["relationships"].clear(), "0 relationships"),
+    "one table": (
+        lambda said: (said["tables"].pop("homes"), said["relationships"].clear()), "PlausibleDeniabilitySynthesizer fits one table",
+    ),
+    "a table that hangs on itself": (
+        related(child_table_name="homes", child_foreign_key="tenure"), "homes hangs on itself, which is not taken",
+    ),
+    "a table that is not there": (related(child_table_name="pets"), "names pets, which is no table"),
     "a key of two columns": (related(parent_primary_key=["home", "tenure"]), "must be one column"),
     "a foreign key of two": (related(child_foreign_key=["of", "age"]), "must be one column"),
     "a key that is no text": (related(child_foreign_key=3), "must be one column"),
@@ -116,7 +145,7 @@ def changed(change: Change) -> dict[str, Any]:
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_is_refused_in_one_line(case: str) -> None:
     change, words = REFUSED[case]
-    for door in (lambda m: read_link(m, 8), PlausibleDeniabilityMultiTableSynthesizer):
+    for door in (lambda m: read_tree(m, 8), PlausibleDeniabilityMultiTableSynthesizer):
         with pytest.raises(Refused) as told:
             door(changed(change))
         assert words in str(told.value)
@@ -127,28 +156,76 @@ def test_what_cannot_be_is_refused_in_one_line(case: str) -> None:
 @pytest.mark.parametrize("metadata", NO_METADATA, ids=repr)
 def test_what_is_no_metadata_is_refused(metadata: Any) -> None:
     with pytest.raises(Refused, match="metadata .* must"):
-        read_link(metadata, 8)
+        read_tree(metadata, 8)
 
 
 @pytest.mark.parametrize("most", [0, -1, 1.5, "8", None, MOST_CHILDREN + 1, True])
 def test_the_bound_on_children_is_a_public_whole_number(most: Any) -> None:
     with pytest.raises(Refused, match="max_children"):
-        read_link(METADATA, most)
+        read_tree(METADATA, most)
+    with pytest.raises(Refused, match="max_children of people"):
+        read_tree(METADATA, {"people": most})
+
+
+@pytest.mark.parametrize("most", [{}, {"homes": 3}, {"people": 3, "pets": 3}])
+def test_bounds_are_of_the_tables_that_hang_on_others(most: Any) -> None:
+    with pytest.raises(Refused, match=r"a number, or one for each of people"):
+        read_tree(METADATA, most)
+    assert read_tree(METADATA, {"people": 3})[0].rows("people") == 3
+
+
+def chain(length: int) -> dict[str, Any]:
+    """Tables of which each hangs on the one before."""
+    columns = {"key": {"sdtype": "id"}, "of": {"sdtype": "id"}, "age": {"sdtype": "numerical"}}
+    tables = {f"t{i}": {"primary_key": "key", "columns": columns} for i in range(length)}
+    links = [
+        {
+            "parent_table_name": f"t{i}", "parent_primary_key": "key",
+            "child_table_name": f"t{i + 1}", "child_foreign_key": "of",
+        }
+        for i in reversed(range(length - 1))
+    ]  # fmt: skip
+    return {"tables": tables, "relationships": links}
+
+
+def test_of_a_chain_a_family_has_the_product_of_its_bounds() -> None:
+    tree = read_tree(chain(4), {"t1": 2, "t2": 3, "t3": 5})[0]
+    assert tree.tables == ("t0", "t1", "t2", "t3")
+    assert [tree.rows(name) for name in tree.tables] == [1, 2, 6, 30]
+    assert tree.family.rows == 30
+    assert (
+        "any one family (a row of t0 with all rows of t1 that name it in of, of which at most 2 are used, "
+        in (tree.family.relation)
+    )
+    assert "a row of t2 that is used in of, of which at most 5 are used of each" in tree.family.unit
+    assert MOST_CHILDREN**2 == MOST_ROWS
+    with pytest.raises(Refused, match="one family may have 1,000,000,000 rows of 't3'"):
+        read_tree(chain(4), MOST_CHILDREN)
+
+
+@pytest.mark.parametrize("links", [(), ("ab", "ab"), ("bc", "ab"), ("ab", "cd"), ("ab", "ba")])
+def test_links_that_are_no_tree_are_refused_wherever_they_come_from(links: tuple[str, ...]) -> None:
+    """As from a file, which nobody checked."""
+    with pytest.raises(ValueError, match="links"):
+        Tree(links=tuple(Link(parent=a, child=b, primary_key="k", foreign_key="f", most=2) for a, b in links))
 
 
 def test_the_link_that_is_there() -> None:
-    link, parents, children = read_link(METADATA, 8)
+    tree, columns, keys = read_tree(METADATA, 8)
+    (link,) = tree.links
     assert (link.parent, link.child, link.primary_key, link.foreign_key) == ("homes", "people", "home", "of")
-    assert (link.most, [*parents], [*children]) == (8, ["home", "tenure"], ["person", "of", "age"])
+    assert (link.most, [*columns["homes"]]) == (8, ["home", "tenure"])
+    assert [*columns["people"]] == ["person", "of", "age"]
+    assert keys == {"homes": "home", "people": "person"}
     one = changed(lambda said: said["tables"]["people"].update(primary_key="of"))
-    assert read_link(one, 1)[0].most == 1
+    assert read_tree(one, 1)[0].rows("people") == 1
     listed = changed(related(parent_primary_key=["home"], child_foreign_key=["of"]))
-    assert read_link(listed, 8)[0] == link
+    assert read_tree(listed, 8)[0] == tree
 
 
 def test_the_unit_is_the_same_after_a_file() -> None:
-    family = read_link(METADATA, 8)[0].family
-    words = {name: getattr(family, name) for name in ("rows", "replace", "person", "parent", "child")}
+    family = read_tree(METADATA, 8)[0].family
+    words = json.loads(json.dumps(asdict(family)))
     assert neighbours_of(words) == family != neighbours_of({"rows": 8, "person": "of"})
     assert type(neighbours_of({"rows": 8})) is Neighbours
     assert (

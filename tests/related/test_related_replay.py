@@ -22,6 +22,7 @@ from replaying import check_same, leaves, recorded
 from sdv_plausible import Budget
 from sdv_plausible.related import fitting, synthesizer
 from sdv_plausible.related.families import Families
+from sdv_plausible.related.links import Tree
 from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
 
 MARK = "only-in-the-rows"
@@ -65,6 +66,21 @@ CASES: dict[str, dict[str, Any]] = {
     "declared": {"domain": DOMAIN},
     "learned": {"epsilon": 12.0},
     "one child": {"domain": DOMAIN, "max_children": 1},
+    "a chain": {"domain": DOMAIN, "max_children": {"people": 3, "trips": 2}},
+}
+CHAIN = copy.deepcopy(METADATA)
+CHAIN["tables"]["trips"] = {  # type: ignore[index]
+    "columns": {"by": {"sdtype": "id"}, "mode": {"sdtype": "categorical"}, "km": {"sdtype": "numerical"}}
+}
+CHAIN["relationships"].append(  # type: ignore[attr-defined]
+    {
+        "parent_table_name": "people", "parent_primary_key": "person",
+        "child_table_name": "trips", "child_foreign_key": "by",
+    }
+)  # fmt: skip
+TRIPS = {
+    "mode": {"range_values": ["car", "foot"]},
+    "km": {"range_min": 0, "range_max": 30, "range_is_nullable": True},
 }
 Tables = dict[str, pd.DataFrame]
 
@@ -123,8 +139,16 @@ def no_tables() -> Tables:
 
 
 def fit(tables: Tables, **options: Any) -> PlausibleDeniabilityMultiTableSynthesizer:
+    is_chain = isinstance(options.get("max_children"), dict)
+    if is_chain:
+        people = tables["people"]
+        said = {"by": people["person"], "mode": people["sex"], "km": people["age"]}
+        trips = pd.DataFrame({name: column.repeat(2).array for name, column in said.items()})
+        tables = {**tables, "trips": trips}
+        options["domain"] = {**options["domain"], "trips": TRIPS}
     synth = PlausibleDeniabilityMultiTableSynthesizer(
-        copy.deepcopy(METADATA), **{"epsilon": 6.0, "delta": 1e-6, "max_children": 3, **options}
+        copy.deepcopy(CHAIN if is_chain else METADATA),
+        **{"epsilon": 6.0, "delta": 1e-6, "max_children": 3, **options},
     )
     synth.fit(tables)
     return synth
@@ -172,24 +196,24 @@ honest = fitting.fit_families
 
 def _key_kept(told: Any, families: Families, *others: Any) -> Any:
     release = honest(told, families, *others)
-    object.__setattr__(release, "whose", families.children["of"].iloc[0])
+    object.__setattr__(release, "whose", families.tables["people"]["of"].iloc[0])
     return release
 
 
 def _parents_from_the_rows(told: Any, families: Families, *others: Any) -> Any:
-    def simulated(link: Any, parents: Any) -> pd.DataFrame:
-        rows = found(link, parents)
-        rows[link.of_parent("tenure")] = families.parents["tenure"].value_counts().index[0]
-        return rows.assign(**{link.of_parent("rooms"): len(families.parents) % 9 + 1})
+    def simulated(*given: Any) -> pd.DataFrame:
+        homes = families.tables["homes"]
+        tenure = homes["tenure"].value_counts().index[0]
+        return found(*given).assign(tenure=tenure, rooms=len(homes) % 9 + 1)
 
-    found = fitting.simulated_parents
+    found = fitting.simulated_rows
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting, "simulated_parents", simulated)
+        patch.setattr(fitting, "simulated_rows", simulated)
         return honest(told, families, *others)
 
 
 def _orphans_told(told: Any, families: Families, *others: Any) -> Any:
-    warnings.warn(f"{len(families.children)} children are used", UserWarning, stacklevel=2)
+    warnings.warn(f"{len(families.tables['people'])} children are used", UserWarning, stacklevel=2)
     return honest(told, families, *others)
 
 
@@ -232,10 +256,10 @@ def test_a_second_fit_leaves_nothing_of_the_first_and_a_failed_one_leaves_the_fi
 def test_a_release_of_two_fits_that_protect_no_family_is_none() -> None:
     release = fit(first_tables(), domain=DOMAIN).release()
     with pytest.raises(ValueError, match="protect no one family"):
-        replace(release, link=replace(release.link, most=2))
+        replace(release, tree=Tree(links=(replace(release.tree.links[0], most=2), *release.tree.links[1:])))
     other = fit(first_tables(), domain=DOMAIN, delta=1e-7).release()
     with pytest.raises(ValueError, match="protect no one family"):
-        replace(release, parents=other.parents)
+        replace(release, tables={**release.tables, "homes": other.tables["homes"]})
 
 
 def test_a_budget_is_drawn_once_and_before_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,9 +73,9 @@ def without(document, *path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda d: without(d, "tables", "persons"), "two tables"),
-        (lambda d: d["relationships"].clear(), "two tables"),
-        (lambda d: one_more(d, "pets"), "two tables"),
+        (lambda d: without(d, "tables", "persons"), "persons, which is no table"),
+        (lambda d: d["relationships"].clear(), "0 relationships"),
+        (lambda d: one_more(d, "households"), "hangs on itself"),
         (lambda d: d["relationships"][0].update(child_table_name="households"), "hangs on itself"),
         (lambda d: without(d, "tables", "persons", "columns", "household_id"), "no column 'household_id'"),
         (lambda d: without(d, "tables", "households", "primary_key"), "primary key"),
@@ -167,7 +167,7 @@ def test_odd_scales_are_refused(fitted, scale):
 
 
 def test_a_scale_is_of_the_noisy_number_that_was_paid_for(fitted):
-    number = fitted.release().number_of_parents()
+    number = fitted.release().number_of_families()
     for scale in (0.5, 1.0, 2.5):
         assert len(fitted.sample_scale(scale)["households"]) == round(scale * number)
     assert len(fitted.sample_scale()["households"]) == number

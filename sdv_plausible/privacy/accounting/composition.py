@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 from scipy.optimize import brentq
 
@@ -94,10 +95,15 @@ def calibrate_gaussian(
     # (``docs/explanation/proofs/composition.md``, Theorem 3); from about epsilon 6 on zero-concentrated
     # privacy allows more, and is used. ``largest_share``: most of mu^2 that any single release will get, in
     # (0, 1]; less than 1 gains a little (0.2 % of epsilon at epsilon 1). In terms of zCDP rho = mu^2/2, at
-    # (1, 1e-9) 10 % above what the tight zCDP conversion allows.
-    target = check.positive("epsilon", epsilon, "it is the total to stay within") * (1 - _MARGIN)
+    # (1, 1e-9) 10 % above what the tight zCDP conversion allows. A plan asks for the same many times over.
+    epsilon = check.positive("epsilon", epsilon, "it is the total to stay within")
     delta = check.share_of_delta("delta", delta)
-    share = check.rate("largest_share", largest_share)
+    return _calibrated(epsilon, delta, tuple(other_losses), check.rate("largest_share", largest_share))
+
+
+@lru_cache(maxsize=1024)
+def _calibrated(epsilon: float, delta: float, other_losses: tuple[Loss, ...], share: float) -> float:
+    target = epsilon * (1 - _MARGIN)
     spent = compose(other_losses, delta)
     if spent >= target:
         raise check.Refused.saying(
