@@ -86,17 +86,13 @@ def parts(tables: Tables, link: Link, domain: Domain) -> Iterator[tuple[str, Par
     roots = tables[link.parent].drop_duplicates(link.primary_key).set_index(link.primary_key)
     beside = roots[list(above)].rename(columns=link.of_parent)
     joined = tables[link.child].join(beside, on=link.foreign_key, how="inner")
-    yield (
-        "parent-child",
-        Part(rows=joined, declared={**own_columns, **of_parent}, pairs=list(product(own_columns, of_parent))),
-    )
+    across = list(product(own_columns, of_parent))
+    yield "parent-child", Part(rows=joined, declared={**own_columns, **of_parent}, pairs=across)
     of_sibling = {link.of_sibling(name): spec for name, spec in own_columns.items()}
     first, second = siblings(tables[link.child], link.foreign_key)
     both = pd.concat([first, second[list(own_columns)].rename(columns=link.of_sibling)], axis=1)
-    yield (
-        "siblings",
-        Part(rows=both, declared={**own_columns, **of_sibling}, pairs=list(product(own_columns, of_sibling))),
-    )
+    across = list(product(own_columns, of_sibling))
+    yield "siblings", Part(rows=both, declared={**own_columns, **of_sibling}, pairs=across)
 
 
 def distance(reference: Part, made: Part) -> float:
@@ -177,24 +173,15 @@ def ours(data: Related, used: Tables, epsilon: float, limit: float, roles: Roles
     from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
 
     synth = PlausibleDeniabilityMultiTableSynthesizer(
-        data.metadata,
-        epsilon=epsilon,
-        delta=DELTA,
-        max_children=data.most,
-        domain=data.domain,
-        roles=data.roles if roles is None else roles,
-    )
+        data.metadata, epsilon=epsilon, delta=DELTA, max_children=data.most, domain=data.domain,
+        roles={data.link.child: data.roles if roles is None else roles},
+    )  # fmt: skip
     _, fitted = timed(lambda: synth.fit(used))
     assert synth.privacy_ledger().total() <= epsilon
     n = len(used[data.link.parent])
     made, once = timed(lambda: synth.sample(n))
     _, four = timed(lambda: synth.sample(4 * n))
     return made, dict(zip(SECONDS, (fitted, once, four), strict=True))
-
-
-def without_roles(data: Related, used: Tables, epsilon: float, limit: float) -> Made:
-    """Both tables under one total."""
-    return ours(data, used, epsilon, limit, {})
 
 
 def single(data: Related, used: Tables, epsilon: float, limit: float) -> Made:
@@ -211,11 +198,6 @@ def single(data: Related, used: Tables, epsilon: float, limit: float) -> Made:
     assert synth.privacy_ledger().total() <= epsilon
     made, once = timed(lambda: synth.sample(len(used[child])))
     return {child: made}, {"fit s": fitted, "sample s": once}
-
-
-def real(data: Related, used: Tables, epsilon: float, limit: float) -> Made:
-    """The rows used themselves: what sampling alone does."""
-    return used, {}
 
 
 def hma(data: Related, used: Tables, epsilon: float, limit: float) -> Made:
@@ -252,9 +234,9 @@ def dpsynth(method: str) -> Method:
 
 METHODS: dict[str, Method] = {
     "ours": ours,
-    "no roles": without_roles,
+    "no roles": lambda *told: ours(*told, roles={}),
     "single": single,
-    "real": real,
+    "real": lambda data, used, epsilon, limit: (used, {}),
     "hma": hma,
     "dpsynth-mst": dpsynth("dpsynth-mst"),
     "dpsynth-aim": dpsynth("dpsynth-aim"),
@@ -263,7 +245,7 @@ NAMES = {
     "no roles": "ours, no roles declared",
     "single": "ours, children alone",
     "real": "the rows used",
-    "hma": f"HMA (SDV; not private; {HMA_FAMILIES:,} families)",
+    "hma": "HMA (SDV; not private)",
     "dpsynth-mst": "MST (dpsynth cf8075f, relational)",
     "dpsynth-aim": "AIM (dpsynth cf8075f, relational)",
 }
@@ -281,7 +263,7 @@ def measure(name: str, method: str, epsilon: float, repeat: int, size: int, limi
     """One run; a peer that does not finish, or fails, leaves a line that says so."""
     data = DATASETS[name]
     run: dict[str, Any] = {"data": name, "method": method, "epsilon": epsilon, "repeat": repeat, "size": size}
-    used = data.used(repeat, min(size, HMA_FAMILIES) if method == "hma" else size)
+    used = data.used(repeat, size)
     try:
         made, seconds = METHODS[method](data, used, epsilon, limit)
     except subprocess.TimeoutExpired as error:
@@ -290,8 +272,8 @@ def measure(name: str, method: str, epsilon: float, repeat: int, size: int, limi
         return {**run, "failed": (error.stderr or str(error)).strip().splitlines()[-1]}
     link, theirs = data.link, reference(name, repeat)
     if link.parent not in made:
-        other = theirs["children"]
-        return {**run, "children": distance(other, replace(other, rows=made[link.child])), **seconds}
+        other = replace(theirs["children"], rows=made[link.child])
+        return {**run, "children": distance(theirs["children"], other), **seconds}
     found: dict[str, float] = distances(theirs, used, made, link, data.domain)
     found |= {"whole keys": whole_keys(made, link, data.own_key), "roles": roles_kept(made, link, data.roles)}
     return {**run, **found, **sdmetrics(used, made, data.metadata), **seconds}
@@ -299,34 +281,30 @@ def measure(name: str, method: str, epsilon: float, repeat: int, size: int, limi
 
 def report(lines: Iterable[dict[str, Any]]) -> str:
     """Markdown table of means and 95 % intervals of the mean."""
-    columns = [*DISTANCES, *SHARES, *SECONDS]
-    frame = pd.DataFrame(list(lines)).reindex(columns=["data", "method", "epsilon", "failed", *columns])
-    alone = frame[frame["method"] == "single"].groupby(["data", "epsilon"])["children"].mean()
-    heads = ["data", "epsilon", "method", "runs", *DISTANCES, "children, times alone", *SHARES, *SECONDS]
+    columns, keys = [*DISTANCES, *SHARES, *SECONDS], ["data", "epsilon", "method", "size"]
+    frame = pd.DataFrame(list(lines)).reindex(columns=[*keys, "failed", *columns])
+    alone = frame[frame["method"] == "single"].groupby(["data", "epsilon", "size"])["children"].mean()
+    heads = [*keys[:3], "families", "runs", *DISTANCES, "children, times alone", *SHARES, *SECONDS]
     out = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     order = {name: i for i, name in enumerate(METHODS)}
-    groups = sorted(frame.groupby(["data", "epsilon", "method"]), key=lambda g: (*g[0][:2], order[g[0][2]]))
-    for (name, epsilon, method), all_runs in groups:
-        cells = [name, "none" if math.isinf(epsilon) else f"{epsilon:g}", NAMES.get(method, method)]
+    groups = sorted(frame.groupby(keys), key=lambda g: (*g[0][:2], order[g[0][2]], -g[0][3]))
+    for (name, epsilon, method, size), all_runs in groups:
+        level = "none" if math.isinf(epsilon) else f"{epsilon:g}"
+        cells = [name, level, NAMES.get(method, method), f"{size:,}"]
         if all_runs["failed"].notna().all():
-            out.append("| " + " | ".join([*cells, "0", all_runs["failed"].iloc[0]]) + " |" * (len(heads) - 3))
+            out.append("| " + " | ".join([*cells, "0", all_runs["failed"].iloc[0]]) + " |" * (len(heads) - 5))
             continue
         runs = all_runs[all_runs["failed"].isna()]
         cells.append(str(len(runs)))
         for column in columns:
-            mean, spread, digits = (
-                runs[column].mean(),
-                interval(runs[column]),
-                4 if column in DISTANCES else 3,
-            )
+            mean, spread = runs[column].mean(), interval(runs[column])
             if column == SHARES[0]:
-                times = runs["children"].mean() / alone.get((name, epsilon), math.nan)
+                times = runs["children"].mean() / alone.get((name, epsilon, size), math.nan)
                 cells.append("" if math.isnan(times) or method == "single" else f"{times:.2f}")
-            shown = f"{mean:.1f}" if column in SECONDS else f"{mean:.{digits}f}"
+            digits = 4 if column in DISTANCES else 1 if column in SECONDS else 3
+            shown = "" if math.isnan(mean) else f"{mean:.{digits}f}"
             with_spread = column in DISTANCES and not math.isnan(spread)
-            cells.append(
-                "" if math.isnan(mean) else shown + (f" ± {spread:.{digits}f}" if with_spread else "")
-            )
+            cells.append(shown + (f" ± {spread:.{digits}f}" if with_spread else ""))
         out.append("| " + " | ".join(cells) + " |")
     return "\n".join(out)
 
@@ -340,7 +318,9 @@ def main() -> None:
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--epsilons", nargs="*", type=float, default=[1.0, 3.0])
     parser.add_argument("--repeats", nargs="*", type=int, default=[0, 1, 2], help="seeds of the families")
-    parser.add_argument("--size", type=int, help="families that are fitted; by default the data's own number")
+    parser.add_argument(
+        "--size", type=int, help="families that are fitted; by default the data's own number, 1,000 of HMA"
+    )
     parser.add_argument("--peer-limit", type=float, default=1_800)
     parser.add_argument("--results", type=Path, default=KEPT, help="file of lines to go on with")
     parser.add_argument("--report", action="store_true", help="only show the table of what was measured")
@@ -350,8 +330,9 @@ def main() -> None:
         if (lacking := DATASETS[name].absent()) is not None:
             print(f"{name} left out: {lacking}")
             continue
-        size = DATASETS[name].size if options.size is None else options.size
         for repeat, method in product(options.repeats, options.methods):
+            own_size = HMA_FAMILIES if method == "hma" else DATASETS[name].size
+            size = own_size if options.size is None else options.size
             if method == "no roles" and not DATASETS[name].roles:
                 continue
             for epsilon in [math.inf] if method in NOT_PRIVATE else options.epsilons:

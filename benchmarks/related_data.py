@@ -30,7 +30,7 @@ import pandas as pd
 
 from benchmarks.utility_tables import DATA
 from sdv_plausible.datasets import families_like, families_like_domain, families_like_metadata
-from sdv_plausible.related.links import Link, read_link
+from sdv_plausible.related.links import Link, read_tree
 
 Tables = dict[str, pd.DataFrame]
 Domain = dict[str, dict[str, dict[str, Any]]]
@@ -55,7 +55,7 @@ class Related:
     @property
     def link(self) -> Link:
         """How they hang together."""
-        return read_link(self.metadata, self.most)[0]
+        return read_tree(self.metadata, self.most)[0].links[0]
 
     @property
     def own_key(self) -> str:

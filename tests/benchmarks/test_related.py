@@ -135,9 +135,9 @@ def test_a_run_has_every_measure_and_the_report_shows_how_many_times_it_is(monke
     failed = {"method": "hma", "epsilon": math.inf, "repeat": 0, "size": 300, "failed": "not finished"}
     lines.append({"data": "families", **failed})
     shown = related.report(lines).splitlines()
-    assert shown[2].startswith("| families | 3 | ours | 1 | ")
+    assert shown[2].startswith("| families | 3 | ours | 300 | 1 | ")
     assert " | 1.50 | 1.000 | 1.000 | " in shown[2]
-    assert "| families | none | HMA (SDV; not private; 1,000 families) | 0 | not finished |" in shown[4]
+    assert "| families | none | HMA (SDV; not private) | 300 | 0 | not finished |" in shown[4]
 
 
 # Data.
