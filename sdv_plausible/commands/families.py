@@ -22,6 +22,7 @@ from sdv_plausible.commands.parameters import add_budget, opened_budget
 from sdv_plausible.commands.shared_fit import allow_no_claim
 from sdv_plausible.commands.speaking import say, steps, to_holder
 from sdv_plausible.fit.options import default_of
+from sdv_plausible.privacy.neighbours import RELATIONS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +48,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--delta", type=float, default=default_of("delta"), help="failure probability (default: %(default)s)")
     most = 'of a parent that are used, at most; JSON for each table: {"persons": 8, "trips": 3} (default: 8)'
     add("--max-children", default="8", help=most)
+    add("--neighbours", choices=RELATIONS, default="add_remove", help="tables with a family more, or another")
     add_spelling(command, "data", "children")
     add_budget(command, "a total over several releases, kept in a file, which is made if it is not there")
     add("--overwrite", action="store_true", help="replace files that exist, never one that is read")
@@ -120,6 +122,7 @@ def _synthesizer(options: argparse.Namespace) -> PlausibleDeniabilityMultiTableS
         max_children=_most(options.max_children),
         domain=domain,
         roles={} if options.roles is None else read_json(options.roles, "roles", ""),
+        neighbours=options.neighbours,
         budget=opened_budget(options),
     )
 

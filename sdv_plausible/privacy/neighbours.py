@@ -189,6 +189,9 @@ class OneFamily(Neighbours):
     @property
     def relation(self) -> str:
         """Which change of the tables the guarantee is for."""
+        if self.replace:
+            other = "another one (the number of families is public)"
+            return f"replacement of any one family ({self._rows}) by {other}"
         return f"addition or removal of any one family ({self._rows})"
 
     def several(self, units: int) -> str:

@@ -22,6 +22,7 @@ from sdv_plausible.models.adaptive.child_network import ChildNetwork
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.checks import Refused, listed
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Person
 from sdv_plausible.privacy.noise.coins import Coins
@@ -38,7 +39,6 @@ from sdv_plausible.table.columns.domain import MAX_BINS, Attribute, Domain
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import Types
 from sdv_plausible.table.declared.domain_file import DomainFile
-from sdv_plausible.table.persons import person_entry
 
 GROWS = (
     5 / 6
@@ -182,8 +182,8 @@ class TableFit:
         file = replace(file, columns={**file.columns, **counts})
         arguments = Arguments.of(
             {"columns": specs}, file, epsilon=told.share(name), delta=told.delta, model=model, test="release",
-            types=told.types, person=person, neighbours="add_remove", budget=None, locales=told.locales,
-            random_state=told.random_state,
+            types=told.types, person=person, neighbours=told.tree.neighbours, budget=None,
+            locales=told.locales, random_state=told.random_state,
         )  # fmt: skip
         columns = column_types(file, {"columns": specs}, None if person is None else person.column)
         read = arguments.read(
@@ -196,7 +196,7 @@ class TableFit:
         )  # fmt: skip
         side = side_entries(told.random_state, has_constraints=False, types=told.types)
         fields = {f: getattr(read, f) for f in read.__dataclass_fields__}
-        fields |= {"said": settings, "side": (*person_entry(arguments.settings.neighbours), *side)}
+        fields |= {"said": settings, "side": (*map(_used_entry, told.tree.path(name)[-1:]), *side)}
         return cls(fit=kind(**fields, **options), name=name, columns=read.told.types, key=told.keys.get(name))
 
     def planned(self) -> PrivacyLedger:
@@ -215,6 +215,19 @@ class TableFit:
             types |= column_types({a.name: a for a in fit.parents})
             types |= {name: replace(types[own], name=name) for name, own in fit.siblings.items()}
         return release_of(fit.run(rows, fit.opened(None), coins, teller), fit, types, self.name, self.key)
+
+
+def _used_entry(link: Link) -> LedgerEntry:
+    """Ledger entry that says which rows of a table that hangs on another are used."""
+    how = (
+        f"of rows that name one row of {link.parent} in {link.foreign_key} at most {link.most:,} are used, "
+        "chosen secretly; rows that name none that is used are not; keys are invented anew"
+    )
+    note = (
+        f"rows of {link.parent} that more hang on count as if {link.most:,} did: shares, totals and whatever "
+        "goes with large families are those of the rows used"
+    )
+    return LedgerEntry(name="persons", mechanism=how, losses=(), scope="the rows used", note=note)
 
 
 def _up_to(name: str, most: int) -> Attribute:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sdv_plausible.privacy.checks import Refused, listed, whole
-from sdv_plausible.privacy.neighbours import OneFamily
+from sdv_plausible.privacy.checks import Refused, listed, one_of, whole
+from sdv_plausible.privacy.neighbours import RELATIONS, OneFamily, Relation
 from sdv_plausible.table.declared.words import check_names, check_table_name
 
 Specs = dict[str, dict[str, Any]]
@@ -58,9 +58,12 @@ class Tree:
     ----------
     links : tuple of Link
         At least one; that to a table comes before those to what hangs on it.
+    neighbours : {"add_remove", "replace_one"}
+        What is done to one family between tables that count as neighbours.
     """
 
     links: tuple[Link, ...]
+    neighbours: Relation = "add_remove"
 
     def __post_init__(self) -> None:
         known = {link.parent for link in self.links[:1]}
@@ -101,14 +104,24 @@ class Tree:
         return math.prod(link.most for link in self.path(table))
 
     @property
+    def replace(self) -> bool:
+        """Whether a family is replaced by another one."""
+        return self.neighbours == "replace_one"
+
+    @property
     def family(self) -> OneFamily:
         """Whom the whole release protects."""
         hanging = tuple((one.child, one.parent, one.foreign_key, one.most) for one in self.links)
         key = self.links[0].primary_key
-        return OneFamily(rows=max(map(self.rows, self.tables)), person=key, root=self.root, hanging=hanging)
+        return OneFamily(
+            rows=max(map(self.rows, self.tables)), replace=self.replace, person=key, root=self.root,
+            hanging=hanging,
+        )  # fmt: skip
 
 
-def read_tree(metadata: Any, most: int | Mapping[str, int]) -> tuple[Tree, dict[str, Specs], dict[str, Any]]:
+def read_tree(
+    metadata: Any, most: int | Mapping[str, int], neighbours: Relation = "add_remove"
+) -> tuple[Tree, dict[str, Specs], dict[str, Any]]:
     """How the tables of metadata hang together, the columns of each, and its primary key, if any.
 
     Raises
@@ -119,7 +132,9 @@ def read_tree(metadata: Any, most: int | Mapping[str, int]) -> tuple[Tree, dict[
     document = metadata.to_dict() if hasattr(metadata, "to_dict") else metadata
     tables, relations = _parts(document)
     bounds = _bounds(most, relations)
-    tree = Tree(links=tuple(_in_order(tables, [_link(said, bounds) for said in relations])))
+    one_of("neighbours", neighbours, RELATIONS)
+    links = _in_order(tables, [_link(said, bounds) for said in relations])
+    tree = Tree(links=tuple(links), neighbours=neighbours)
     columns = {name: _columns(tables, name) for name in tree.tables}
     for link in tree.links:
         _check_keys(link, tables, columns)

@@ -16,7 +16,7 @@ import pandas as pd
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.checks import listed
 from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
-from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.related.drawing import Drawing, drawings
 from sdv_plausible.related.links import MOST_TABLES, Link, Tree
@@ -72,8 +72,10 @@ class FamilyRelease:
                     f"table {name!r} must have the column {lost[0]!r}: give the release of one fit"
                 )
         assert self._drawings is not None  # it complains of what is not of one fit
-        units = {tree.root: ONE_ROW} | {
-            one.child: Neighbours(rows=tree.rows(one.child), person=one.foreign_key) for one in tree.links
+        keys = {tree.root: None} | {link.child: link.foreign_key for link in tree.links}
+        units = {
+            name: Neighbours(rows=tree.rows(name), replace=tree.replace, person=key)
+            for name, key in keys.items()
         }
         alike = all(ledgers[name].neighbours == units[name] for name in tree.tables)
         if not alike or len({one.delta for one in ledgers.values()}) != 1:
@@ -183,6 +185,7 @@ class FamilyRelease:
         """Content of the file; equal releases give equal bytes."""
         document = {
             "format": FORMAT,
+            "neighbours": self.tree.neighbours,
             "links": [asdict(link) for link in self.tree.links],
             "tables": {name: self.tables[name]._document() for name in self.tree.tables},
             "roles": {
@@ -228,12 +231,12 @@ class FamilyRelease:
         top = Placed(documents.read(data, max_bytes), "")
         if not isinstance(top.value, dict) or top.value.get("format") != FORMAT:
             raise ValueError(f"the entry 'format' must be {FORMAT!r}")
-        f = top.fields(("format", "links", "tables", "roles"))
+        f = top.fields(("format", "neighbours", "links", "tables", "roles"))
         links = [
             Link(**{name: said[name].text(LONGEST_NAME) for name in _TEXTS}, most=said["most"].whole(1))
             for said in (one.fields((*_TEXTS, "most")) for one in f["links"].items(MOST_TABLES))
         ]
-        tree = Tree(links=tuple(links))
+        tree = Tree(links=tuple(links), neighbours=f["neighbours"].choice(RELATIONS))
         documents_of = f["tables"].fields(tree.tables)
         tables = {name: Release(**read_document(one.value)) for name, one in documents_of.items()}
         roles = {

@@ -15,6 +15,7 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.checks import listed
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.privacy.neighbours import Relation
 from sdv_plausible.related.families import brought_together
 from sdv_plausible.related.fitting import Told, fit_families, planned_ledger
 from sdv_plausible.related.links import read_tree
@@ -53,6 +54,8 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         As there.
     locales : list of str
         As there.
+    neighbours : {"add_remove", "replace_one"}
+        What is protected: whether a family is in the data, or which one of so many it is.
     budget : Budget, optional
         A total over several releases, from which every fit draws before it looks at a row.
     random_state : int, optional
@@ -82,10 +85,11 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         roles: Mapping[str, Mapping[str, Mapping[Any, Often]]] = {},
         types: Types = "declared",
         max_bins: int = MAX_BINS,
+        neighbours: Relation = "add_remove",
         budget: Budget | None = None,
         random_state: int | None = None,
     ) -> None:
-        tree, columns, keys = read_tree(metadata, max_children)
+        tree, columns, keys = read_tree(metadata, max_children, neighbours)
         check_budget(budget)
         if not isinstance(domain, (Mapping, type(None))) or (domain and {*domain} - {*tree.tables}):
             rule = f"must be a mapping of {listed(sorted(tree.tables))} to declarations"

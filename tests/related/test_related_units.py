@@ -296,9 +296,12 @@ def asked(tell: Told, found: Families, answers: list[Any] | None = None) -> tupl
     return seen, made
 
 
-def complaints(tell: Told, base: Tables, more: Tables) -> list[str]:
-    """Where a family moves something further than its noise is for, or all of it costs more than is stated."""
-    seen, made = asked(tell, together(base))
+def complaints(tell: Told, base: Tables, more: Tables, instead: Tables = NOTHING) -> list[str]:
+    """Where a family moves something further than its noise is for, or all of it costs more than is stated.
+
+    Where a family is added, or another one ``instead`` of it.
+    """
+    seen, made = asked(tell, together(with_rows(base, instead)))
     again, _ = asked(tell, together(with_rows(base, more)), [one.answer for one in seen])
     said, spent = [], 0.0
     for one, other in zip(seen, again, strict=True):
@@ -326,6 +329,26 @@ def test_no_family_moves_an_answer_further_and_all_cost_no_more_than_is_stated(
     if domain is None and (base, more) != (3, 0):
         return
     assert complaints(told(domain=domain), BASES[base], FAMILIES[more]) == []
+
+
+OTHER: Tables = {  # in other cells throughout
+    "homes": [("old", "rent")],
+    "people": [("old", "o0", "m", 3), ("old", "o1", "m", 3)],
+    "trips": [("o0", "foot"), ("o1", "foot")] * 2,
+    "cars": [("old", "volts")],
+}
+
+
+@pytest.mark.parametrize("base", fast_and_slow(range(len(BASES)), lambda base: base == 2))
+@pytest.mark.parametrize(
+    "instead", [OTHER, {"homes": [("old", "own")]}], ids=["other cells", "nothing hangs"]
+)
+def test_a_replaced_family_moves_no_answer_further_than_its_noise_is_for(base: int, instead: Tables) -> None:
+    assert complaints(told(neighbours="replace_one"), BASES[base], FAMILIES[0], instead) == []
+
+
+def test_noise_for_a_family_more_is_too_little_where_one_is_replaced() -> None:
+    assert complaints(told(), BASES[2], FAMILIES[0], OTHER)
 
 
 def _of_one_row(question: CountTable, neighbours: Neighbours) -> float:

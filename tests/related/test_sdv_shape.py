@@ -44,6 +44,18 @@ def test_the_total_of_both_tables_is_epsilon_and_no_more(epsilon):
     assert math.isinf(synthesizer(epsilon=epsilon, random_state=1).plan().total())
 
 
+def test_a_replaced_family_is_another_unit_in_words_and_in_the_file(families, tmp_path):
+    synth = synthesizer(neighbours="replace_one")
+    assert 0.99 * 3 < synth.plan().total() <= 3
+    synth.fit(families)
+    synth.save(tmp_path / "f.release")
+    ledger = FamilyRelease.load(tmp_path / "f.release").ledger
+    assert "by another one (the number of families is public)" in str(ledger)
+    assert ledger.neighbours.replace
+    with pytest.raises(ValueError, match=r"neighbours \('swap'\)"):
+        synthesizer(neighbours="swap")
+
+
 # Constructor and metadata.
 
 
