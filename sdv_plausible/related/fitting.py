@@ -249,14 +249,15 @@ def planned_ledger(told: Told) -> PrivacyLedger:
 def fit_families(told: Told, families: Families, coins: Coins, teller: Teller) -> FamilyRelease:
     """Fit the root, then every table beside its parents' rows, simulated from what was released."""
     tree, tables, plans = told.tree, families.tables, planned(told)
-    found = {tree.root: told.of_root().run(tables[tree.root], coins.spawn(tree.root), teller)}
+    fits = coins.spawn("fits")  # a table may be called as any other stream of these coins is
+    found = {tree.root: told.of_root().run(tables[tree.root], fits.spawn(tree.root), teller)}
     for link in tree.links:
         simulated = simulated_rows(told, found, link.parent)
         parents = Domain(tuple(a for a in found[link.parent].domain if a.name in simulated))
         fit = told.of_child(link, parents, _of_children(link, simulated))
         only_planned(plans[link.child])(fit.planned().losses)
         beside = families.siblings[link.child]
-        found[link.child] = fit.run(tables[link.child], coins.spawn(link.child), teller, beside)
+        found[link.child] = fit.run(tables[link.child], fits.spawn(link.child), teller, beside)
     return FamilyRelease(tree=tree, tables=found, roles=told.roles)
 
 
@@ -269,7 +270,7 @@ def simulated_rows(told: Told, found: Mapping[str, Release], table: str) -> pd.D
     for name, drawing in drawings(told.tree, on_the_way, told.roles).items():
         sizes = rows[drawing.link.count].to_numpy(dtype=int)
         few = np.cumsum(sizes) <= MOST_SIMULATED  # whole families, as many as that
-        rows = drawing.children(rows[few], sizes[few], coins.spawn(name))
+        rows = drawing.children(rows[few], sizes[few], coins.spawn("children", name))
     return rows
 
 
