@@ -26,7 +26,7 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Person
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.related.drawing import drawings
+from sdv_plausible.related.drawing import beside_child, drawings, up_to, with_missing
 from sdv_plausible.related.families import Families, FamilyRows
 from sdv_plausible.related.links import Link, Specs, Tree
 from sdv_plausible.related.release import FamilyRelease, joint_ledger
@@ -57,16 +57,8 @@ class ChildFit(Fit):
     siblings: Mapping[str, str] = field(default_factory=dict)
 
     def _beside(self, domain: Domain) -> Domain:
-        copies = (_with_missing(replace(domain[own], name=name)) for name, own in self.siblings.items())
+        copies = (with_missing(replace(domain[own], name=name)) for name, own in self.siblings.items())
         return replace(domain, attributes=(*domain.attributes, *self.parents, *copies))
-
-
-def _with_missing(attribute: Attribute) -> Attribute:
-    """The column of a sibling: missing where there is none."""
-    buckets = attribute.buckets
-    if buckets is not None and not attribute.nullable:
-        buckets = (*buckets, max(buckets) + 1)
-    return replace(attribute, nullable=True, buckets=buckets)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +115,7 @@ class Told:
         self, link: Link, parents: Domain | None = None, simulated: pd.DataFrame | None = None
     ) -> TableFit:
         """The fit of a table beside the one it hangs on; None: of that nothing is known yet."""
-        beside = tuple(replace(a, name=link.of_parent(a.name), provenance="declared") for a in parents or ())
+        beside = tuple(beside_child(link, a) for a in parents or ())
         siblings = {link.of_sibling(name): name for name in self.modelled(link.child)}
         codes, alone = dict[str, np.ndarray](), np.zeros(0, dtype=bool)
         if simulated is not None:
@@ -178,7 +170,7 @@ class TableFit:
                 f"domain: the metadata of table {name!r} has no columns {listed([*map(str, strange)])}: "
                 "leave them out",
             )
-        counts = {column: _up_to(column, most) for column, most in more.items()}
+        counts = {column: up_to(column, most) for column, most in more.items()}
         file = replace(file, columns={**file.columns, **counts})
         arguments = Arguments.of(
             {"columns": specs}, file, epsilon=told.share(name), delta=told.delta, model=model, test="release",
@@ -228,11 +220,6 @@ def _used_entry(link: Link) -> LedgerEntry:
         "goes with large families are those of the rows used"
     )
     return LedgerEntry(name="persons", mechanism=how, losses=(), scope="the rows used", note=note)
-
-
-def _up_to(name: str, most: int) -> Attribute:
-    """The column of a public number of rows, 0 to ``most``."""
-    return Attribute(name=name, kind="integer", lower=tuple(range(most + 1)), upper=tuple(range(most + 1)))
 
 
 def planned(told: Told) -> dict[str, PrivacyLedger]:
