@@ -128,7 +128,9 @@ class Seats:
         exact = next((code for _, code, first in here if first), None)
         if self.is_first and exact is not None:
             return np.full(len(rows), exact)
-        law = np.array([self._probability(table, rows, code) for _, code, _ in here]).T.reshape(len(rows), -1)
+        law = np.array([self._probability(table, rows, code) for _, code, _ in here]).T.reshape(
+            len(rows), len(here)
+        )
         gone = np.array(
             [np.ones(len(rows), dtype=bool) if first else self.taken[:, r] for r, _, first in here]
         ).T
