@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +22,7 @@ from sdv_plausible.commands.shared_fit import allow_no_claim
 from sdv_plausible.commands.speaking import say, steps, to_holder
 from sdv_plausible.fit.options import default_of
 from sdv_plausible.privacy.neighbours import RELATIONS
+from sdv_plausible.utils.strict_json import strict_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,9 +91,11 @@ def run(options: argparse.Namespace) -> None:
 def _most(text: str) -> Any:
     """A number, or one for each table."""
     try:
-        return json.loads(text)
+        return strict_json(text)
     except ValueError:
-        raise UsageError(f'--max-children: {text!r} must be a number, or such as {{"persons": 8}}') from None
+        raise UsageError(
+            f'--max-children: {text[:80]!r} must be a number, or such as {{"persons": 8}}'
+        ) from None
 
 
 def _by_table(options: argparse.Namespace, tables: list[str]) -> dict[str, Path]:
@@ -104,7 +106,14 @@ def _by_table(options: argparse.Namespace, tables: list[str]) -> dict[str, Path]
             f"data ({len(paths)} files) must be a file for each table of the metadata: {', '.join(tables)}"
         )
     named, in_order = {path.stem: path for path in paths}, dict(zip(tables, paths, strict=True))
-    return {name: named[name] for name in tables} if {*named} == {*tables} else in_order
+    if {*named} == {*tables}:
+        return {name: named[name] for name in tables}
+    if crossed := [path for name, path in in_order.items() if path.stem in {*tables} - {name}]:
+        raise UsageError(
+            f"data: {crossed[0]} is named as another table than the one in its place ({', '.join(tables)}): "
+            "name all files as the tables, or put them in this order"
+        )
+    return in_order
 
 
 def _synthesizer(options: argparse.Namespace) -> PlausibleDeniabilityMultiTableSynthesizer:

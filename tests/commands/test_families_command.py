@@ -44,6 +44,7 @@ def test_two_tables_are_released_and_drawn(here, capsys):
     [
         (["--max-children", "0"], "max_children (0) must be"),
         (["--max-children", "two"], "'two' must be a number"),
+        (["--max-children", '{"persons": 3, "persons": 9}'], "must be a number"),
         (["--max-children", '{"pets": 3}'], "one for each of persons"),
         (["--sampled", "."], "must be a new folder"),
         (["--sampled", "absent/new"], "must be a new folder"),
@@ -97,3 +98,12 @@ def test_without_a_claim_by_word_alone(here, capsys):
     assert cli.main([*TOLD, "-o", "f.release", "--epsilon", "inf"]) == 2
     assert "Nothing was fitted" in capsys.readouterr().err
     assert cli.main([*TOLD, "-o", "f.release", "--epsilon", "inf", "--allow-no-claim"]) == 0
+
+
+def test_a_file_named_as_another_table_is_not_taken_for_this_one(here, capsys):
+    """Where columns are alike nothing else would tell."""
+    (here / "persons.csv").rename(here / "people.csv")
+    (here / "households.csv").rename(here / "persons.csv")
+    told = ["families", "persons.csv", "people.csv", *TOLD[3:], "-o", "f.release"]
+    assert cli.main(told) == 2
+    assert "persons.csv is named as another table" in capsys.readouterr().err
