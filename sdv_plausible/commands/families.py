@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,6 +23,7 @@ from sdv_plausible.commands.shared_fit import allow_no_claim
 from sdv_plausible.commands.speaking import say, steps, to_holder
 from sdv_plausible.fit.options import default_of
 from sdv_plausible.privacy.neighbours import RELATIONS
+from sdv_plausible.utils.strict_json import strict_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,9 +103,11 @@ def run(options: argparse.Namespace) -> None:
 def _most(text: str) -> Any:
     """A number, or one for each table."""
     try:
-        return json.loads(text)
+        return strict_json(text)
     except ValueError:
-        raise UsageError(f'--max-children: {text!r} must be a number, or such as {{"persons": 8}}') from None
+        raise UsageError(
+            f'--max-children: {text[:80]!r} must be a number, or such as {{"persons": 8}}'
+        ) from None
 
 
 def synthesizer_of(options: argparse.Namespace, **known: Any) -> PlausibleDeniabilityMultiTableSynthesizer:
@@ -132,8 +134,15 @@ def files_by_table(
         raise UsageError(
             f"data ({len(paths)} files) must be a file for each table of the metadata: {', '.join(tables)}"
         )
-    named = {path.stem: path for path in paths}
-    found = named if {*named} == {*tables} else dict(zip(tables, paths, strict=True))
+    named, in_order = {path.stem: path for path in paths}, dict(zip(tables, paths, strict=True))
+    is_named = {*named} == {*tables}
+    if crossed := [path for name, path in in_order.items() if path.stem in {*tables} - {name}]:
+        if not is_named:
+            raise UsageError(
+                f"data: {crossed[0]} is named as another table than the one in its place "
+                f"({', '.join(tables)}): name all files as the tables, or put them in this order"
+            )
+    found = named if is_named else in_order
     return {
         name: (Files(found[name], **marks_of(options, found[name])), types) for name, types in tables.items()
     }

@@ -146,14 +146,13 @@ class FamilyRelease:
 
     def drawn(self, number: int, coins: Coins) -> dict[str, pd.DataFrame]:
         """Draw so many rows of the root with all that hangs on them, from these coins."""
-        for name in self.tree.tables:
-            self.tables[name].check_memory(math.ceil(number * self.rows_each(name)))
+        self._root.check_memory(number)
         drawn = {self.tree.root: self._root.drawn(number, coins.spawn("parents"))}
         for name, drawing in self._drawings.items():
             link, this = drawing.link, coins.spawn("children").spawn(name)
             parents = drawn[link.parent]
             sizes = parents[link.count].to_numpy(dtype=np.int64)
-            self.tables[name].check_memory(int(sizes.sum()))  # now that it is known
+            self.tables[name].check_memory(int(sizes.sum()))
             table = drawing.children(parents, sizes, this.spawn("modelled"))
             keys = parents[link.primary_key].loc[parents.index.repeat(sizes)].reset_index(drop=True)
             drawn[name] = self._whole(table, link, keys, this.spawn("invented"))

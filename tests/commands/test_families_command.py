@@ -120,6 +120,7 @@ def test_the_card_of_related_tables_is_of_all_of_them(released, tmp_path, capsys
     [
         (["--max-children", "0"], "max_children (0) must be"),
         (["--max-children", "two"], "'two' must be a number"),
+        (["--max-children", '{"persons": 3, "persons": 9}'], "must be a number"),
         (["--max-children", '{"pets": 3}'], "one for each of persons"),
         (["--sampled", "."], "must be a new folder"),
         (["--sampled", "absent/new"], "must be a new folder"),
@@ -229,3 +230,12 @@ def test_what_cannot_be_checked_is_refused_before_a_row_is_read(told, words, her
     said = capsys.readouterr().err
     assert words in said
     assert said.count("\n") == 1
+
+
+def test_a_file_named_as_another_table_is_not_taken_for_this_one(here, capsys):
+    """Where columns are alike nothing else would tell."""
+    (here / "persons.csv").rename(here / "people.csv")
+    (here / "households.csv").rename(here / "persons.csv")
+    told = ["families", "persons.csv", "people.csv", *TOLD[3:], "-o", "f.release"]
+    assert cli.main(told) == 2
+    assert "persons.csv is named as another table" in capsys.readouterr().err

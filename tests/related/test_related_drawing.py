@@ -239,3 +239,11 @@ def test_a_model_of_another_order_is_refused():
         Drawing(model=BayesianNetwork([alone, *tables[:2]]), domain=good.domain, parents=("p",), link=LINK)
     with pytest.raises(ValueError, match="must be of one fit"):
         Drawing(model=good.model, domain=good.domain, parents=("q",), link=LINK)
+
+
+@pytest.mark.parametrize("often", ["at most one", "exactly one"])
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_roles_where_no_family_has_that_many_children(size: int, often: str) -> None:
+    roles = (Role(column="role", code=0, often=often),)
+    assert len(drawn(np.full(3, size), roles)[0]) == 3 * size
+    assert len(drawn(np.zeros(0, dtype=int), roles)[0]) == 0

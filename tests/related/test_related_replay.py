@@ -255,7 +255,7 @@ def test_a_second_fit_leaves_nothing_of_the_first_and_a_failed_one_leaves_the_fi
 
 def test_a_release_of_two_fits_that_protect_no_family_is_none() -> None:
     release = fit(first_tables(), domain=DOMAIN).release()
-    with pytest.raises(ValueError, match="protect no one family"):
+    with pytest.raises(ValueError, match="of 0 to 2: give the release of one fit"):
         replace(release, tree=Tree(links=(replace(release.tree.links[0], most=2), *release.tree.links[1:])))
     other = fit(first_tables(), domain=DOMAIN, delta=1e-7).release()
     with pytest.raises(ValueError, match="protect no one family"):
