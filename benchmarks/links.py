@@ -39,9 +39,9 @@ def coded(declared: Declared, real: pd.DataFrame, rows: pd.DataFrame) -> Codes:
     """Codes of ``rows``, whose bins of numbers hold equal shares of ``real``, and the number of codes of every column."""
     codes, sizes = [], []
     for name, spec in declared.items():
-        if spec["sdtype"] == "numerical":
-            values = rows[name].to_numpy(float)
-            edges = np.unique(np.nanquantile(real[name].to_numpy(float), np.linspace(0, 1, BINS + 1)[1:-1]))
+        if spec["sdtype"] in ("numerical", "datetime"):
+            values, of_real = (_numbers(table[name], spec) for table in (rows, real))
+            edges = np.unique(np.nanquantile(of_real, np.linspace(0, 1, BINS + 1)[1:-1]))
             found = np.searchsorted(edges, values, side="right")
             known, size = ~np.isnan(values), len(edges) + 1
         else:
@@ -50,6 +50,15 @@ def coded(declared: Declared, real: pd.DataFrame, rows: pd.DataFrame) -> Codes:
         codes.append(np.where(known, found, size))
         sizes.append(size + 1)
     return np.stack(codes, axis=1), sizes
+
+
+def _numbers(column: pd.Series, spec: Mapping[str, Any]) -> np.ndarray:
+    """Numbers as they are, dates as seconds."""
+    if spec["sdtype"] == "datetime":
+        column = (
+            pd.to_datetime(column, format=spec["datetime_format"]).sub(pd.Timestamp(0)).dt.total_seconds()
+        )
+    return column.to_numpy(float)
 
 
 def pairs(

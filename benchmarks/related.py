@@ -1,15 +1,16 @@
-"""How well two related tables are kept: simulated households and their people, under one total.
+"""How well two related tables are kept under one total: simulated households, hotels with guests, published households.
 
-Run: python -m benchmarks.related [--methods ours ...] [--epsilons 1 3] [--repeats 0 1 2] [--households 20000]
-                                  [--results FILE] [--report]
+Run: python -m benchmarks.related [--data families hotels households] [--methods ours ...] [--epsilons 1 3] [--repeats 0 1 2]
+                                  [--size N] [--results FILE] [--report]
 
-Mean total variation distance to a reference of 100,000 other households of the same simulator, as in benchmarks.links (numbers in
-16 bins of equal shares): of pairs of columns within each table (``households``, ``persons``), of a person's column with the
-household's (``parent-child``), and of a person's column with that of somebody else of the household (``siblings``). ``sizes`` is that
-of the number of people in a household, to the rows used. ``single`` is a fit of the persons alone, with ``person=`` the household.
-Lines go to ``benchmarks/results_related.jsonl``; runs that are there are not run again.
+Mean total variation distance to other families of the same source (benchmarks.related_data), as in benchmarks.links (numbers and
+dates in 16 bins of equal shares): of pairs of columns within each table (``parents``, ``children``), of a child's column with its
+parent's (``parent-child``), and of a child's column with that of another child of the parent (``siblings``). ``sizes`` is that of the
+number of children, to the rows used. ``single`` is a fit of the children alone, with ``person=`` the parent. ``roles`` is the share of
+parents whose children keep every declared role. Lines go to ``benchmarks/results_related.jsonl``; runs that are there are not run
+again, and data that is not there is said and left out.
 
-Peers: SDV's HMASynthesizer, which is not private, on fewer households (it takes long); google/dpsynth's relational mode, in an
+Peers: SDV's HMASynthesizer, which is not private, on fewer families (it takes long); google/dpsynth's relational mode, in an
 environment that the user makes (benchmarks/environments.py), each stopped after ``--peer-limit`` seconds of the CPU.
 """
 
@@ -38,24 +39,19 @@ import pandas as pd
 
 from benchmarks.environments import cpu_seconds, own
 from benchmarks.links import Declared, coded
+from benchmarks.related_data import DATASETS, Domain, Related, Tables
 from benchmarks.utility import interval, read
-from sdv_plausible.datasets import families_like, families_like_domain, families_like_metadata
 from sdv_plausible.evaluation.distances import pair_counts, total_variation
-from sdv_plausible.related.links import Link, read_tree
+from sdv_plausible.related.links import Link
 
 HERE = Path(__file__).parent
 KEPT = HERE / "results_related.jsonl"
-MOST, DELTA = 8, 1e-9
-REFERENCE, REFERENCE_SEED, FIRST_SEED = 100_000, 1_000, 10
-HMA_HOUSEHOLDS = 1_000
-DISTANCES = ("households", "persons", "parent-child", "siblings", "sizes")
-SHARES = ("whole keys", "one head", "quality", "diagnostic")
+DELTA = 1e-9
+HMA_FAMILIES = 1_000
+DISTANCES = ("parents", "children", "parent-child", "siblings", "sizes")
+SHARES = ("whole keys", "roles", "quality", "diagnostic")
 SECONDS = ("fit s", "sample s", "sample 4x s")
-Tables = dict[str, pd.DataFrame]
-Domain = dict[str, dict[str, dict[str, Any]]]
-Roles = dict[str, dict[str, str]]
-ROLES: Roles = {"relation": {"head": "exactly one", "spouse": "at most one"}}
-LINK = read_tree(families_like_metadata(), MOST)[0].links[0]
+Roles = Mapping[str, Mapping[Any, str]]
 
 
 # What is measured.
@@ -83,23 +79,20 @@ def siblings(children: pd.DataFrame, key: str, seed: int = 0) -> tuple[pd.DataFr
 def parts(tables: Tables, link: Link, domain: Domain) -> Iterator[tuple[str, Part]]:
     """Each kind of pairs with its lines."""
     above, own_columns = domain[link.parent], domain[link.child]
-    for table, columns in domain.items():
-        yield table, Part(rows=tables[table], declared=columns, pairs=list(combinations(columns, 2)))
+    for kind, table in (("parents", link.parent), ("children", link.child)):
+        pairs = list(combinations(domain[table], 2))
+        yield kind, Part(rows=tables[table], declared=domain[table], pairs=pairs)
     of_parent = {link.of_parent(name): spec for name, spec in above.items()}
     roots = tables[link.parent].drop_duplicates(link.primary_key).set_index(link.primary_key)
     beside = roots[list(above)].rename(columns=link.of_parent)
     joined = tables[link.child].join(beside, on=link.foreign_key, how="inner")
-    yield (
-        "parent-child",
-        Part(rows=joined, declared={**own_columns, **of_parent}, pairs=list(product(own_columns, of_parent))),
-    )
+    across = list(product(own_columns, of_parent))
+    yield "parent-child", Part(rows=joined, declared={**own_columns, **of_parent}, pairs=across)
     of_sibling = {link.of_sibling(name): spec for name, spec in own_columns.items()}
     first, second = siblings(tables[link.child], link.foreign_key)
     both = pd.concat([first, second[list(own_columns)].rename(columns=link.of_sibling)], axis=1)
-    yield (
-        "siblings",
-        Part(rows=both, declared={**own_columns, **of_sibling}, pairs=list(product(own_columns, of_sibling))),
-    )
+    across = list(product(own_columns, of_sibling))
+    yield "siblings", Part(rows=both, declared={**own_columns, **of_sibling}, pairs=across)
 
 
 def distance(reference: Part, made: Part) -> float:
@@ -139,26 +132,25 @@ def whole_keys(tables: Tables, link: Link, own_key: str) -> float:
     return float(children[link.foreign_key].isin(parents).mean())
 
 
-def one_head(tables: Tables) -> float:
-    """Share of households with exactly one head, and at most one spouse."""
-    persons = tables["persons"]
-    keys = tables["households"]["household_id"]
-    heads, spouses = (
-        persons.loc[persons["relation"] == relation, "household_id"]
-        .value_counts()
-        .reindex(keys, fill_value=0)
-        for relation in ("head", "spouse")
-    )
-    return float(((heads == 1) & (spouses <= 1)).mean())
+def roles_kept(tables: Tables, link: Link, roles: Roles) -> float:
+    """Share of parents of whose children each role is had as often as it says; nan where there is none."""
+    children, keys = tables[link.child], tables[link.parent][link.primary_key]
+    kept = np.ones(len(keys), bool)
+    for column, values in roles.items():
+        for value, often in values.items():
+            who = children.loc[children[column] == value, link.foreign_key]
+            number = who.value_counts().reindex(keys, fill_value=0).to_numpy()
+            kept &= number == 1 if often == "exactly one" else number <= 1
+    return float(kept.mean()) if roles else math.nan
 
 
-def sdmetrics(used: Tables, made: Tables) -> dict[str, float]:
+def sdmetrics(used: Tables, made: Tables, metadata: dict[str, Any]) -> dict[str, float]:
     """SDMetrics' scores of both tables and their relationship."""
     from sdmetrics.reports import DiagnosticReport, QualityReport
 
     found = {}
     for name, report_of in (("quality", QualityReport()), ("diagnostic", DiagnosticReport())):
-        report_of.generate(used, made, families_like_metadata(), verbose=False)
+        report_of.generate(used, made, metadata, verbose=False)
         found[name] = float(report_of.get_score())
     return found
 
@@ -166,6 +158,7 @@ def sdmetrics(used: Tables, made: Tables) -> dict[str, float]:
 # Who is measured. Of each the tables that it made, and seconds of the CPU.
 
 Made = tuple[Tables, dict[str, float]]
+Method = Callable[[Related, Tables, float, float], Made]
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
@@ -175,99 +168,84 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
     return found, time.process_time() - start
 
 
-def ours(used: Tables, epsilon: float, limit: float, roles: Roles = ROLES) -> Made:
-    """Both tables under one total, who is what once in a household declared."""
+def ours(data: Related, used: Tables, epsilon: float, limit: float, roles: Roles | None = None) -> Made:
+    """Both tables under one total, with the roles that are declared."""
     from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
 
     synth = PlausibleDeniabilityMultiTableSynthesizer(
-        families_like_metadata(),
-        epsilon=epsilon,
-        delta=DELTA,
-        max_children=MOST,
-        domain=families_like_domain(),
-        roles={LINK.child: roles},
-    )
+        data.metadata, epsilon=epsilon, delta=DELTA, max_children=data.most, domain=data.domain,
+        roles={data.link.child: data.roles if roles is None else roles},
+    )  # fmt: skip
     _, fitted = timed(lambda: synth.fit(used))
     assert synth.privacy_ledger().total() <= epsilon
-    n = len(used[LINK.parent])
+    n = len(used[data.link.parent])
     made, once = timed(lambda: synth.sample(n))
     _, four = timed(lambda: synth.sample(4 * n))
     return made, dict(zip(SECONDS, (fitted, once, four), strict=True))
 
 
-def without_roles(used: Tables, epsilon: float, limit: float) -> Made:
-    """Both tables under one total."""
-    return ours(used, epsilon, limit, {})
-
-
-def single(used: Tables, epsilon: float, limit: float) -> Made:
+def single(data: Related, used: Tables, epsilon: float, limit: float) -> Made:
     """The children alone, with the parent as the person: pairs within their table are all it has."""
     from sdv_plausible import Person, PlausibleDeniabilitySynthesizer
     from sdv_plausible.sdv.metadata import metadata_from_columns
 
-    columns = families_like_metadata()["tables"][LINK.child]["columns"]
+    child, key = data.link.child, data.link.foreign_key
     synth = PlausibleDeniabilitySynthesizer(
-        metadata_from_columns(columns), epsilon=epsilon, delta=DELTA,
-        domain=families_like_domain()[LINK.child], person=Person(LINK.foreign_key, rows=MOST),
+        metadata_from_columns(data.metadata["tables"][child]["columns"]), epsilon=epsilon, delta=DELTA,
+        domain=data.domain[child], person=Person(key, rows=data.most),
     )  # fmt: skip
-    _, fitted = timed(lambda: synth.fit(used[LINK.child]))
+    _, fitted = timed(lambda: synth.fit(used[child]))
     assert synth.privacy_ledger().total() <= epsilon
-    made, once = timed(lambda: synth.sample(len(used[LINK.child])))
-    return {LINK.child: made}, {"fit s": fitted, "sample s": once}
+    made, once = timed(lambda: synth.sample(len(used[child])))
+    return {child: made}, {"fit s": fitted, "sample s": once}
 
 
-def real(used: Tables, epsilon: float, limit: float) -> Made:
-    """The rows used themselves: what sampling alone does."""
-    return used, {}
-
-
-def hma(used: Tables, epsilon: float, limit: float) -> Made:
+def hma(data: Related, used: Tables, epsilon: float, limit: float) -> Made:
     """SDV's own, which is not private."""
     from sdv.metadata import Metadata
     from sdv.multi_table import HMASynthesizer
 
-    synth = HMASynthesizer(Metadata.load_from_dict(families_like_metadata()), verbose=False)
+    synth = HMASynthesizer(Metadata.load_from_dict(data.metadata), verbose=False)
     _, fitted = timed(lambda: synth.fit(used))
     made, once = timed(lambda: synth.sample_scale(1.0))
-    _, four = timed(lambda: synth.sample_scale(4.0))
-    return made, dict(zip(SECONDS, (fitted, once, four), strict=True))
+    return made, {"fit s": fitted, "sample s": once}
 
 
-def dpsynth(method: str) -> Callable[[Tables, float, float], Made]:
+def dpsynth(method: str) -> Method:
     """google/dpsynth's relational mode, whose one call fits and draws."""
 
-    def run(used: Tables, epsilon: float, limit: float) -> Made:
+    def run(data: Related, used: Tables, epsilon: float, limit: float) -> Made:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            told = {"domain": families_like_domain(), "link": asdict(LINK)}
+            told = {"domain": data.domain, "link": asdict(data.link)}
             (folder / "told.json").write_text(json.dumps(told))
             for table, rows in used.items():
                 rows.to_csv(folder / f"{table}.csv", index=False)
-            command = [own("dpsynth"), HERE / "related_peer.py", folder, method, epsilon, DELTA, MOST]
+            command = [own("dpsynth"), HERE / "related_peer.py", folder, method, epsilon, DELTA]
             seconds, finished = cpu_seconds(command, limit, folder / "said")
             if not finished:
                 raise subprocess.TimeoutExpired(method, limit)
             made = {table: pd.read_csv(folder / f"made_{table}.csv") for table in used}
-        made[LINK.child]["person_id"] = range(len(made[LINK.child]))  # it gives none
+        made[data.link.child][data.own_key] = range(len(made[data.link.child]))  # it gives none
         return made, {"fit s": seconds}
 
     return run
 
 
-METHODS: dict[str, Callable[[Tables, float, float], Made]] = {
+METHODS: dict[str, Method] = {
     "ours": ours,
-    "no roles": without_roles,
+    "no roles": lambda *told: ours(*told, roles={}),
     "single": single,
-    "real": real,
+    "real": lambda data, used, epsilon, limit: (used, {}),
     "hma": hma,
     "dpsynth-mst": dpsynth("dpsynth-mst"),
     "dpsynth-aim": dpsynth("dpsynth-aim"),
 }
 NAMES = {
     "no roles": "ours, no roles declared",
-    "single": "ours, persons alone",
+    "single": "ours, children alone",
     "real": "the rows used",
-    "hma": f"HMA (SDV; not private; {HMA_HOUSEHOLDS:,} households)",
+    "hma": "HMA (SDV; not private)",
     "dpsynth-mst": "MST (dpsynth cf8075f, relational)",
     "dpsynth-aim": "AIM (dpsynth cf8075f, relational)",
 }
@@ -275,57 +253,58 @@ NOT_PRIVATE = ("real", "hma")
 
 
 @cache
-def reference() -> dict[str, Part]:
-    """Other households of the simulator."""
-    return dict(parts(families_like(REFERENCE, REFERENCE_SEED), LINK, families_like_domain()))
+def reference(name: str, repeat: int) -> dict[str, Part]:
+    """Other families of the same source."""
+    data = DATASETS[name]
+    return dict(parts(data.others(repeat), data.link, data.domain))
 
 
-def measure(method: str, epsilon: float, repeat: int, households: int, limit: float) -> dict[str, Any]:
+def measure(name: str, method: str, epsilon: float, repeat: int, size: int, limit: float) -> dict[str, Any]:
     """One run; a peer that does not finish, or fails, leaves a line that says so."""
-    number = min(households, HMA_HOUSEHOLDS) if method == "hma" else households
-    run: dict[str, Any] = {"method": method, "epsilon": epsilon, "repeat": repeat, "size": households}
-    used = families_like(number, FIRST_SEED + repeat)
+    data = DATASETS[name]
+    run: dict[str, Any] = {"data": name, "method": method, "epsilon": epsilon, "repeat": repeat, "size": size}
+    used = data.used(repeat, size)
     try:
-        made, seconds = METHODS[method](used, epsilon, limit)
+        made, seconds = METHODS[method](data, used, epsilon, limit)
     except subprocess.TimeoutExpired as error:
         return {**run, "failed": f"not finished after {error.timeout:.0f} s of the CPU"}
     except subprocess.CalledProcessError as error:
         return {**run, "failed": (error.stderr or str(error)).strip().splitlines()[-1]}
-    domain = families_like_domain()
-    if LINK.parent not in made:
-        theirs = reference()[LINK.child]
-        return {**run, LINK.child: distance(theirs, replace(theirs, rows=made[LINK.child])), **seconds}
-    found: dict[str, float] = distances(reference(), used, made, LINK, domain)
-    found |= {"whole keys": whole_keys(made, LINK, "person_id"), "one head": one_head(made)}
-    return {**run, **found, **sdmetrics(used, made), **seconds}
+    link, theirs = data.link, reference(name, repeat)
+    if link.parent not in made:
+        other = replace(theirs["children"], rows=made[link.child])
+        return {**run, "children": distance(theirs["children"], other), **seconds}
+    found: dict[str, float] = distances(theirs, used, made, link, data.domain)
+    found |= {"whole keys": whole_keys(made, link, data.own_key), "roles": roles_kept(made, link, data.roles)}
+    return {**run, **found, **sdmetrics(used, made, data.metadata), **seconds}
 
 
 def report(lines: Iterable[dict[str, Any]]) -> str:
     """Markdown table of means and 95 % intervals of the mean."""
-    columns = [*DISTANCES, *SHARES, *SECONDS]
-    frame = pd.DataFrame(list(lines)).reindex(columns=["method", "epsilon", "failed", *columns])
-    alone = frame[frame["method"] == "single"].groupby("epsilon")["persons"].mean()
-    heads = ["epsilon", "method", "runs", *DISTANCES, "persons, times alone", *SHARES, *SECONDS]
+    columns, keys = [*DISTANCES, *SHARES, *SECONDS], ["data", "epsilon", "method", "size"]
+    frame = pd.DataFrame(list(lines)).reindex(columns=[*keys, "failed", *columns])
+    alone = frame[frame["method"] == "single"].groupby(["data", "epsilon", "size"])["children"].mean()
+    heads = [*keys[:3], "families", "runs", *DISTANCES, "children, times alone", *SHARES, *SECONDS]
     out = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     order = {name: i for i, name in enumerate(METHODS)}
-    groups = sorted(frame.groupby(["epsilon", "method"]), key=lambda g: (g[0][0], order[g[0][1]]))
-    for (epsilon, method), all_runs in groups:
-        cells = ["none" if math.isinf(epsilon) else f"{epsilon:g}", NAMES.get(method, method)]
+    groups = sorted(frame.groupby(keys), key=lambda g: (*g[0][:2], order[g[0][2]], -g[0][3]))
+    for (name, epsilon, method, size), all_runs in groups:
+        level = "none" if math.isinf(epsilon) else f"{epsilon:g}"
+        cells = [name, level, NAMES.get(method, method), f"{size:,}"]
         if all_runs["failed"].notna().all():
-            out.append("| " + " | ".join([*cells, "0", all_runs["failed"].iloc[0]]) + " |" * (len(heads) - 3))
+            out.append("| " + " | ".join([*cells, "0", all_runs["failed"].iloc[0]]) + " |" * (len(heads) - 5))
             continue
         runs = all_runs[all_runs["failed"].isna()]
         cells.append(str(len(runs)))
-        for name in columns:
-            mean, spread, digits = runs[name].mean(), interval(runs[name]), 4 if name in DISTANCES else 3
-            if name == SHARES[0]:
-                times = runs["persons"].mean() / alone.get(epsilon, math.nan)
+        for column in columns:
+            mean, spread = runs[column].mean(), interval(runs[column])
+            if column == SHARES[0]:
+                times = runs["children"].mean() / alone.get((name, epsilon, size), math.nan)
                 cells.append("" if math.isnan(times) or method == "single" else f"{times:.2f}")
-            shown = f"{mean:.1f}" if name in SECONDS else f"{mean:.{digits}f}"
-            with_spread = name in DISTANCES and not math.isnan(spread)
-            cells.append(
-                "" if math.isnan(mean) else shown + (f" ± {spread:.{digits}f}" if with_spread else "")
-            )
+            digits = 4 if column in DISTANCES else 1 if column in SECONDS else 3
+            shown = "" if math.isnan(mean) else f"{mean:.{digits}f}"
+            with_spread = column in DISTANCES and not math.isnan(spread)
+            cells.append(shown + (f" ± {spread:.{digits}f}" if with_spread else ""))
         out.append("| " + " | ".join(cells) + " |")
     return "\n".join(out)
 
@@ -335,24 +314,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--data", nargs="*", default=list(DATASETS), choices=list(DATASETS))
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--epsilons", nargs="*", type=float, default=[1.0, 3.0])
     parser.add_argument("--repeats", nargs="*", type=int, default=[0, 1, 2], help="seeds of the families")
-    parser.add_argument("--households", type=int, default=20_000)
+    parser.add_argument(
+        "--size", type=int, help="families that are fitted; by default the data's own number, 1,000 of HMA"
+    )
     parser.add_argument("--peer-limit", type=float, default=1_800)
     parser.add_argument("--results", type=Path, default=KEPT, help="file of lines to go on with")
     parser.add_argument("--report", action="store_true", help="only show the table of what was measured")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    for repeat, method in product(options.repeats, [] if options.report else options.methods):
-        for epsilon in [math.inf] if method in NOT_PRIVATE else options.epsilons:
-            run = {"method": method, "epsilon": epsilon, "repeat": repeat, "size": options.households}
-            if any(run.items() <= line.items() for line in read(options.results)):
+    for name in [] if options.report else options.data:
+        if (lacking := DATASETS[name].absent()) is not None:
+            print(f"{name} left out: {lacking}")
+            continue
+        for repeat, method in product(options.repeats, options.methods):
+            own_size = HMA_FAMILIES if method == "hma" else DATASETS[name].size
+            size = own_size if options.size is None else options.size
+            if method == "no roles" and not DATASETS[name].roles:
                 continue
-            line = measure(method, epsilon, repeat, options.households, options.peer_limit)
-            with options.results.open("a") as file:
-                file.write(json.dumps(line) + "\n")
-            print(line, flush=True)
+            for epsilon in [math.inf] if method in NOT_PRIVATE else options.epsilons:
+                run = {"data": name, "method": method, "epsilon": epsilon, "repeat": repeat, "size": size}
+                if any(run.items() <= line.items() for line in read(options.results)):
+                    continue
+                line = measure(name, method, epsilon, repeat, size, options.peer_limit)
+                with options.results.open("a") as file:
+                    file.write(json.dumps(line) + "\n")
+                print(line, flush=True)
     print(report(read(options.results)))
 
 

@@ -1,4 +1,4 @@
-"""google/dpsynth's relational mode in its own environment: ``python related_peer.py FOLDER MECHANISM EPSILON DELTA MOST``.
+"""google/dpsynth's relational mode in its own environment: ``python related_peer.py FOLDER MECHANISM EPSILON DELTA``.
 
 Runs under an interpreter that has dpsynth and not ours. The folder has ``told.json`` (domain and relationship) and a CSV
 file for each table; the tables that are made are put beside, and the seconds printed as JSON.
@@ -31,7 +31,7 @@ def main() -> None:
     import dpsynth
     from dpsynth import discrete_mechanisms as mechanisms
 
-    folder, mechanism, epsilon, delta, most = Path(sys.argv[1]), sys.argv[2], *map(float, sys.argv[3:6])
+    folder, mechanism, epsilon, delta = Path(sys.argv[1]), sys.argv[2], *map(float, sys.argv[3:5])
     told = json.loads((folder / "told.json").read_text())
     tables = {name: pd.read_csv(folder / f"{name}.csv") for name in told["domain"]}
     inner = {"dpsynth-mst": mechanisms.MSTConfig, "dpsynth-aim": mechanisms.AIMConfig}[mechanism]
@@ -41,7 +41,9 @@ def main() -> None:
         return configure(self, zcdp_rho=max(zcdp_rho, 1e-12), **options)
 
     # dp-accounting 0.6.0 looks for the budget from 0 on, which theirs refuses, and has no event of the exponential
-    # mechanism: epsilon^2 / 8 of zero-concentrated privacy is what it loses (Cesar and Rogers 2021).
+    # mechanism, which bins of numbers are found by. dpsynth's own budget takes epsilon^2 / 8 of zero-concentrated privacy for
+    # it (NumericalInitializerConfig.configure; Cesar and Rogers 2021). The accountant that it asks for, dp-accounting at
+    # b5b0286, charges order alpha min(alpha epsilon^2 / 8 + xi, epsilon) with xi <= 0: at these budgets the same.
     import dp_accounting
 
     dp_accounting.ExponentialMechanismDpEvent = lambda epsilon: dp_accounting.ZCDpEvent(epsilon**2 / 8)
@@ -58,7 +60,7 @@ def main() -> None:
                 parent_primary_key=told["link"]["primary_key"],
                 child_table=told["link"]["child"],
                 child_foreign_key=told["link"]["foreign_key"],
-                max_children_per_parent=int(most),
+                max_children_per_parent=told["link"]["most"],
             )
         ],
         discrete_mechanism=inner(),
