@@ -26,7 +26,7 @@ from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.invented import invent
 from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.release.file.schema import TableSchema, as_stored
+from sdv_plausible.release.file.schema import Column, TableSchema, as_stored
 from sdv_plausible.release.file.sections import read_document
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.cells.forms import LONGEST_NAME
@@ -158,6 +158,13 @@ class FamilyRelease:
             drawn[name] = self._whole(table, link, keys, this.spawn("invented"))
         return {name: table.drop(columns=self._made(name)) for name, table in drawn.items()}
 
+    def own_columns(self, table: str) -> list[Column]:
+        """A table's own columns, without those that its lines have beside them."""
+        one, drawing = self.tables[table], self._drawings.get(table)
+        modelled = one.domain.names if drawing is None else drawing.columns
+        others = {*one.domain.names} - {*modelled} | {*self._made(table)}
+        return [column for column in one.schema.columns if column.name not in others]
+
     def _made(self, table: str) -> list[str]:
         """Columns that a table's lines have beside its own: of rows that hang on them."""
         below = [self._drawings[link.child] for link in self.tree.below(table)]
@@ -233,13 +240,8 @@ class FamilyRelease:
             If the file is damaged, is none, is too large, or is another one than ``expect_sha256`` says.
         """
         check.whole("max_bytes", max_bytes, 1, f"try {2 * documents.MAX_BYTES}")
-        return documents.loaded(
-            path,
-            lambda data: cls._read(data, max_bytes),
-            "a release of related tables",
-            expect_sha256,
-            max_bytes,
-        )
+        what = "a release of related tables"
+        return documents.loaded(path, lambda data: cls._read(data, max_bytes), what, expect_sha256, max_bytes)
 
     @classmethod
     def _read(cls, data: bytes, max_bytes: int) -> FamilyRelease:
@@ -289,10 +291,7 @@ class _Described:
     def of(cls, release: FamilyRelease) -> _Described:
         columns, domain, root = [], [], release.tables[release.tree.root]
         for table in release.tree.tables:
-            one, made = release.tables[table], release._made(table)
-            drawing = release._drawings.get(table)
-            beside = {*one.domain.names} - {*(one.domain.names if drawing is None else drawing.columns)}
-            kept = [column for column in one.schema.columns if column.name not in {*beside, *made}]
+            one, kept = release.tables[table], release.own_columns(table)
             columns += [replace(column, name=f"{table}.{column.name}") for column in kept]
             domain += [
                 replace(one.domain[column.name], name=f"{table}.{column.name}")

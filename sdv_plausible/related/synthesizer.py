@@ -23,6 +23,7 @@ from sdv_plausible.related.checking import check_keys, check_table
 from sdv_plausible.related.families import brought_together
 from sdv_plausible.related.fitting import Told, fit_families, planned_ledger
 from sdv_plausible.related.links import read_tree
+from sdv_plausible.related.rebuilding import arguments_of
 from sdv_plausible.related.release import FamilyRelease, coins_of
 from sdv_plausible.related.roles import Often, first_of, read_roles
 from sdv_plausible.table.checking import Check
@@ -143,6 +144,23 @@ class PlausibleDeniabilityMultiTableSynthesizer:
                 stands = {c: a for c, a in known.items() if c != first.column}
                 told = replace(told, firsts={**told.firsts, name: stands})
         return told
+
+    @classmethod
+    def from_release(
+        cls, release: FamilyRelease, **parameters: Any
+    ) -> PlausibleDeniabilityMultiTableSynthesizer:
+        """Make a synthesizer of a release: it samples as the one that was fitted, and no row is there.
+
+        Parameters
+        ----------
+        release : FamilyRelease
+            From :meth:`FamilyRelease.load`.
+        **parameters
+            Parameters of this class in the place of the release's, for another fit.
+        """
+        found = cls(**{**arguments_of(release), **parameters})
+        found._release = release
+        return found
 
     def column_types(self) -> dict[str, dict[str, ColumnType]]:
         """What each column of each table is: how files are read."""

@@ -1,0 +1,64 @@
+"""From a release of related tables to a synthesizer that samples the same, and fits anew."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from sdv_plausible import FamilyRelease, PlausibleDeniabilityMultiTableSynthesizer
+from sdv_plausible.datasets import families_like, families_like_domain, families_like_metadata
+from sdv_plausible.related.rebuilding import arguments_of
+
+ROLES = {"persons": {"relation": {"head": "exactly one", "spouse": "at most one"}}}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    synth = PlausibleDeniabilityMultiTableSynthesizer(
+        families_like_metadata(), ["de_DE"], epsilon=3.0, max_children=5, roles=ROLES, neighbours="replace_one",
+        domain=families_like_domain(),
+    )  # fmt: skip
+    synth.fit(families_like(60))
+    return synth
+
+
+def test_it_samples_as_the_one_that_was_fitted_and_was_told_the_same(fitted, tmp_path):
+    fitted.save(tmp_path / "f.release")
+    release = FamilyRelease.load(tmp_path / "f.release")
+    again = PlausibleDeniabilityMultiTableSynthesizer.from_release(release)
+    for name, table in again.sample(40, random_state=3).items():
+        pd.testing.assert_frame_equal(table, fitted.sample(40, random_state=3)[name])
+    assert again.privacy_ledger().total() == fitted.privacy_ledger().total()
+    told, given = again.get_parameters(), fitted.get_parameters()
+    assert {k: told[k] for k in told if k not in ("domain", "epsilon", "max_children")} == {
+        k: given[k] for k in given if k not in ("domain", "epsilon", "max_children")
+    }
+    assert told["max_children"] == {"persons": 5}
+    assert 0.99 * 3 <= told["epsilon"] <= 3
+    assert again.column_types() == fitted.column_types()
+    document = families_like_metadata()
+    for name, table in again.get_metadata()["tables"].items():
+        assert table["primary_key"] == document["tables"][name]["primary_key"]
+        assert {*table["columns"]} == {*document["tables"][name]["columns"]}
+
+
+def test_it_fits_anew_with_other_parameters(fitted):
+    again = PlausibleDeniabilityMultiTableSynthesizer.from_release(fitted.release(), epsilon=1.0)
+    assert 0.99 <= again.plan().total() <= 1
+    again.fit(families_like(60))
+    assert again.release() is not fitted.release()
+    heads = again.sample(20)["persons"].query("relation == 'head'")
+    assert heads["household_id"].is_unique
+
+
+def test_what_was_learned_is_no_declaration_and_a_lost_claim_is_no_licence(fitted):
+    assert "income" not in arguments_of(fitted.release())["domain"]["households"]
+    assert "tenure" in arguments_of(fitted.release())["domain"]["households"]
+    seeded = PlausibleDeniabilityMultiTableSynthesizer(
+        families_like_metadata(), domain=families_like_domain(), random_state=1
+    )
+    seeded.fit(families_like(60))
+    assert math.isinf(seeded.privacy_ledger().total())
+    assert arguments_of(seeded.release())["epsilon"] < 1.01  # shares alone give 1.0009
