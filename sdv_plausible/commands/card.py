@@ -13,6 +13,7 @@ from sdv_plausible.utils.strict_json import strict_json
 from sdv_plausible.utils.whole_files import write_whole
 
 if TYPE_CHECKING:
+    from sdv_plausible.related.release import FamilyRelease
     from sdv_plausible.release.file.release import Release
 
 
@@ -43,24 +44,33 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Write the card."""
+    from sdv_plausible.release.file.documents import is_of_families
     from sdv_plausible.release.file.release import Release
 
     check_there(options, "release", "domain", "audit", "budget", "rows")
     is_card = options.standard is None
     check_output(options, "output", (".html", ".md", ".json") if is_card else (".json", ".jsonld"))
     _check_parts(options)
-    (_card if is_card else _describe)(options, Release.load(options.release, options.expect_sha256))
+    if is_of_families(options.release):
+        from sdv_plausible.related.release import FamilyRelease
+
+        if odd := how(options, "standard", "domain", "audit"):
+            raise UsageError(f"{flag(next(iter(odd)))} plays no part in related tables: leave it out")
+        families = FamilyRelease.load(options.release, options.expect_sha256)
+        return _card(options, families, " and ".join(families.tree.tables))
+    release = Release.load(options.release, options.expect_sha256)
+    if not is_card:
+        return _describe(options, release)
+    return _card(options, release, release.schema.table, audit=_audit(options.audit), domain=options.domain)
 
 
-def _card(options: argparse.Namespace, release: Release) -> None:
+def _card(
+    options: argparse.Namespace, release: Release | FamilyRelease, table: str, **of_one_table: Any
+) -> None:
     from sdv_plausible.release.papers.privacy_card import KNOWN
 
-    card = release.card(
-        budget=opened_budget(options),
-        audit=_audit(options.audit),
-        domain=options.domain,
-        **{"name": _name(options.release, release.schema.table), **how(options, *KNOWN)},
-    )
+    known = {"name": _name(options.release, table), **how(options, *KNOWN)}
+    card = release.card(budget=opened_budget(options), **of_one_table, **known)
     card.save(options.output)
     words = f"{f'{card.lead} {card.total}'.rstrip()}\n\nWrote {options.output}"
     if card.blanks:

@@ -1,23 +1,77 @@
-"""The command ``sdv-plausible check``: what of a table does not fit its declarations, for its holder."""
+"""The command ``sdv-plausible check``: what of tables does not fit their declarations, for their holder."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.looking import NO_RECORD
 from sdv_plausible.commands.speaking import say
 from sdv_plausible.commands.undeclared import filled_in
 
+TOLD = "NOT private, for your eyes. Cells that cannot be read, and count as missing"
+
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``check`` is told."""
-    on_disk.add_reading(command)
+    add = command.add_argument
+    add("data", type=Path, nargs="+", help="CSV or Parquet file; of related tables all, as for families")
+    on_disk.add_declarations(command)
+    on_disk.add_spelling(command, "data")
+    add("--max-children", metavar="N", help="of related tables: as for families (default: 8)")
     command.set_defaults(only_declared=True)
 
 
 def run(options: argparse.Namespace) -> None:
     """Count cells and rows that do not fit, and note what was looked at."""
+    if len(options.data) > 1:
+        _related(options)
+    elif options.max_children is not None:
+        raise on_disk.UsageError(
+            f"--max-children ({options.max_children}) plays no part in one table: name all related ones"
+        )
+    else:
+        (options.data,) = options.data
+        _one(options)
+
+
+def _related(options: argparse.Namespace) -> None:
+    """The same of tables that hang together, and how rows hang on one another."""
+    from sdv_plausible.commands.families import files_by_table, read_tables, synthesizer_of
+    from sdv_plausible.table.files.one_file import columns_of, unreadable
+
+    if options.metadata is None:
+        raise on_disk.UsageError(
+            "several files need --metadata: SDV's, of the tables and their relationships"
+        )
+    if options.rules is not None:
+        raise on_disk.UsageError("--rules are of one table, and related tables take none: leave it out")
+    options.domain = None if options.domain is None else Path(options.domain)
+    options.max_children = "8" if options.max_children is None else options.max_children
+    on_disk.check_there(options, "data", "metadata", "domain")
+    synth = synthesizer_of(options)
+    files = files_by_table(options, synth, options.data)
+    left = [
+        f"{name}.{column}"
+        for name, (file, types) in files.items()
+        for column in columns_of(file, types)
+        if column not in types
+    ]
+    lines: list[str] = []
+    found, looked = synth.compared(read_tables(options, files), lines.append)
+    unread = {
+        f"{name}.{column}": count
+        for name, file in files.items()
+        for column, count in unreadable(*file).items()
+        if f"{name}.{column}" in looked  # of others nothing
+    }
+    _say(options, [*lines, str(found)], unread, left)
+
+
+def _one(options: argparse.Namespace) -> None:
+    """Those of one table."""
     from sdv_plausible.fit.telling import compared
     from sdv_plausible.rules.declared import rules_with_declarations
     from sdv_plausible.table.columns.domain import MAX_BINS
@@ -49,12 +103,17 @@ def run(options: argparse.Namespace) -> None:
             lines.append(f"{NO_RECORD} do not change the rules now")
     else:
         lines.append(f"{NO_RECORD} do not change the metadata now")
+    _say(options, lines, unread, left)
+
+
+def _say(
+    options: argparse.Namespace, lines: Sequence[str], unread: Mapping[str, int], left: Sequence[str]
+) -> None:
     if left:
-        lines.append(f"Not declared, and not compared: {', '.join(left)}")
+        lines = [*lines, f"Not declared, and not compared: {', '.join(left)}"]
     counts = ", ".join(f"{name} {count:,}" for name, count in unread.items())
-    told = f"NOT private, for your eyes. Cells that cannot be read, and count as missing: {counts or 'none'}"
     say(
         options,
-        "\n".join([told, *lines]),
+        "\n".join([f"{TOLD}: {counts or 'none'}", *lines]),
         {"for_the_holder_alone": True, "unreadable": unread, "found": lines, "undeclared": left},
     )

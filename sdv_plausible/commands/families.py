@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from sdv_plausible.commands.on_disk import (
     add_spelling,
     check_output,
     check_there,
+    flag,
     keep,
     marks_of,
     write,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
     from sdv_plausible.related.release import FamilyRelease
     from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
+    from sdv_plausible.table.columns.cell_texts import ColumnType
+    from sdv_plausible.table.files.text_files import Files
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -58,18 +61,27 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Fit all tables, write the release, and draw from it."""
+    from sdv_plausible.table.declared.domain_file import read_json
+
     check_there(options, "data", "children", "metadata", "domain", "roles")
     check_output(options, "output", (".release", ".json"))
-    if (folder := options.sampled) is not None and (folder.exists() or not folder.resolve().parent.is_dir()):
-        raise UsageError(f"--sampled: {folder} must be a new folder, in one that is there")
-    synth = _synthesizer(options)
-    paths = _by_table(options, list(synth.column_types()))
+    if options.sampled is not None:
+        check_new_folder(options, "sampled")
+    synth = synthesizer_of(
+        options,
+        epsilon=options.epsilon,
+        delta=options.delta,
+        roles={} if options.roles is None else read_json(options.roles, "roles", ""),
+        neighbours=options.neighbours,
+        budget=opened_budget(options),
+    )
+    files = files_by_table(options, synth, [options.data, *options.children])
     planned = synth.plan()
     if not planned.claims_privacy and not options.allow_no_claim:
         raise UsageError(f"{planned.sentence()} Mend that, or add --allow-no-claim. Nothing was fitted")
     with steps("reading", "fitting", "writing") as begin:
         begin()
-        tables = _read(options, synth, paths)
+        tables = read_tables(options, files)
         begin()
         synth.fit(tables)
         begin()
@@ -77,7 +89,7 @@ def run(options: argparse.Namespace) -> None:
         with _kept_if_lost(release, options.output):
             write(options, options.output, release.to_bytes())
         if options.sampled is not None:
-            _write_tables(release.sample(), options.sampled)
+            write_tables(release.sample(), options.sampled)
     beside = "" if options.sampled is None else f"\nAll tables are in {options.sampled}"
     ledger = release.ledger
     say(
@@ -96,18 +108,8 @@ def _most(text: str) -> Any:
         raise UsageError(f'--max-children: {text!r} must be a number, or such as {{"persons": 8}}') from None
 
 
-def _by_table(options: argparse.Namespace, tables: list[str]) -> dict[str, Path]:
-    """The file of each table: by its name, or in the order of tables, each after what it hangs on."""
-    paths = [options.data, *options.children]
-    if len(paths) != len(tables):
-        raise UsageError(
-            f"data ({len(paths)} files) must be a file for each table of the metadata: {', '.join(tables)}"
-        )
-    named, in_order = {path.stem: path for path in paths}, dict(zip(tables, paths, strict=True))
-    return {name: named[name] for name in tables} if {*named} == {*tables} else in_order
-
-
-def _synthesizer(options: argparse.Namespace) -> PlausibleDeniabilityMultiTableSynthesizer:
+def synthesizer_of(options: argparse.Namespace, **known: Any) -> PlausibleDeniabilityMultiTableSynthesizer:
+    """The synthesizer of the tables in --metadata, by what --domain declares of each."""
     from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
     from sdv_plausible.table.declared.domain_file import read_json
 
@@ -115,30 +117,36 @@ def _synthesizer(options: argparse.Namespace) -> PlausibleDeniabilityMultiTableS
     if isinstance(domain, dict):  # names of files are of the same folder
         near = Path() if options.domain is None else options.domain.parent
         domain = {name: near / one if isinstance(one, str) else one for name, one in domain.items()}
-    return PlausibleDeniabilityMultiTableSynthesizer(
-        read_json(options.metadata, "metadata", "or SDV's Metadata"),
-        epsilon=options.epsilon,
-        delta=options.delta,
-        max_children=_most(options.max_children),
-        domain=domain,
-        roles={} if options.roles is None else read_json(options.roles, "roles", ""),
-        neighbours=options.neighbours,
-        budget=opened_budget(options),
-    )
+    metadata, most = read_json(options.metadata, "metadata", "or SDV's Metadata"), _most(options.max_children)
+    return PlausibleDeniabilityMultiTableSynthesizer(metadata, max_children=most, domain=domain, **known)
 
 
-def _read(
-    options: argparse.Namespace, synth: PlausibleDeniabilityMultiTableSynthesizer, paths: dict[str, Path]
+def files_by_table(
+    options: argparse.Namespace, synth: PlausibleDeniabilityMultiTableSynthesizer, paths: Sequence[Path]
+) -> dict[str, tuple[Files, dict[str, ColumnType]]]:
+    """The file of each table and what its columns are: by name, or in order, each after what it hangs on."""
+    from sdv_plausible.table.files.text_files import Files
+
+    tables = synth.column_types()
+    if len(paths) != len(tables):
+        raise UsageError(
+            f"data ({len(paths)} files) must be a file for each table of the metadata: {', '.join(tables)}"
+        )
+    named = {path.stem: path for path in paths}
+    found = named if {*named} == {*tables} else dict(zip(tables, paths, strict=True))
+    return {
+        name: (Files(found[name], **marks_of(options, found[name])), types) for name, types in tables.items()
+    }
+
+
+def read_tables(
+    options: argparse.Namespace, files: dict[str, tuple[Files, dict[str, ColumnType]]]
 ) -> dict[str, pd.DataFrame]:
     """All tables: every cell by itself, by what is declared of its column."""
     from sdv_plausible.table.files.one_file import read_file
-    from sdv_plausible.table.files.text_files import Files
 
     options.rows_were_read = True  # from here on errors of others may quote cells
-    return {
-        name: read_file(Files(paths[name], **marks_of(options, paths[name])), types)
-        for name, types in synth.column_types().items()
-    }
+    return {name: read_file(*file) for name, file in files.items()}
 
 
 @contextmanager
@@ -152,7 +160,14 @@ def _kept_if_lost(release: FamilyRelease, output: Path) -> Iterator[None]:
         raise
 
 
-def _write_tables(tables: dict[str, pd.DataFrame], folder: Path) -> None:
+def check_new_folder(options: argparse.Namespace, name: str) -> None:
+    """Refuse a folder for tables that is there, or is in none."""
+    folder: Path = getattr(options, name)
+    if folder.exists() or not folder.resolve().parent.is_dir():
+        raise UsageError(f"{flag(name)}: {folder} must be a new folder, in one that is there")
+
+
+def write_tables(tables: dict[str, pd.DataFrame], folder: Path) -> None:
     """All tables as CSV files in a folder, which is there whole or not at all."""
     from sdv_plausible.table.files.writing import write_table
     from sdv_plausible.utils.whole_files import part_folder

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sdv_plausible.commands.on_disk import UsageError, check_output, write
+from sdv_plausible.commands.on_disk import UsageError, check_output, how, write
 from sdv_plausible.commands.speaking import rows_bar, say, to_holder
 from sdv_plausible.privacy.noise.recipients import SECRET_BYTES, new_secret
+from sdv_plausible.release.file.documents import is_of_families
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.table.files.writing import write_table
 from sdv_plausible.utils.whole_files import locked, write_whole
@@ -29,8 +30,15 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """What ``sample`` is told."""
     add = command.add_argument
     add("release", type=Path, help="what fit or describe wrote, or any release file")
-    add("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
-    add("-n", "--rows", type=int, help="rows (default: the noisy number of rows in the release)")
+    add(
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        help="CSV or Parquet file to write; of related tables a new folder",
+    )
+    rows = "rows, of related tables of the first one (default: their noisy number in the release)"
+    add("-n", "--rows", type=int, help=rows)
     add(
         "--where",
         nargs="+",
@@ -52,6 +60,9 @@ def run(options: argparse.Namespace) -> None:
     """Draw the rows and write them."""
     if not options.release.is_file():
         raise UsageError(f"there is no release file {options.release}")
+    if is_of_families(options.release):
+        _families(options)
+        return
     check_output(options, "output", (".csv", ".parquet"))
     if (options.recipient is None) != (options.secret is None):
         raise UsageError(
@@ -64,6 +75,27 @@ def run(options: argparse.Namespace) -> None:
         options,
         f"Wrote {len(rows):,} rows to {options.output}",
         {"output": options.output, "rows": len(rows), "sha256": release.digest},
+    )
+
+
+def _families(options: argparse.Namespace) -> None:
+    """Draw all tables and write them, into a new folder."""
+    from sdv_plausible.commands.families import check_new_folder, write_tables
+    from sdv_plausible.related.release import FamilyRelease
+
+    for name in ("where", "uniform", "recipient", "secret"):
+        if value := getattr(options, name):
+            raise UsageError(f"--{name} ({value}) plays no part in related tables: leave it out")
+    check_new_folder(options, "output")
+    release = FamilyRelease.load(options.release, options.expect_sha256)
+    tables = release.sample(options.rows, **how(options, "random_state"))
+    write_tables(tables, options.output)
+    rows = {name: len(table) for name, table in tables.items()}
+    told = ", ".join(f"{number:,} of {name}" for name, number in rows.items())
+    say(
+        options,
+        f"Wrote rows to {options.output}: {told}",
+        {"output": options.output, "rows": rows, "sha256": release.digest},
     )
 
 

@@ -329,6 +329,7 @@ class Fit:
 
             domain = replace(domain, possible=possible_pairs(self.rules, domain))
         ledger.charge(*domain_entries(domain, self.declared), *rule_entries(self.rules), *self.side)
+        teller.tell_of_domain(domain)
         domain = self._beside(domain)
         codes = rows.coded(domain, coins.spawn("cells outside the domain"))
         if (learner := self.learner) and self.public is not None:
@@ -342,7 +343,6 @@ class Fit:
             noise = [*expected.warnings(counted), *noise]
         ledger.charge(*of_noise(noise))
         teller.tell_of_strangers(self.declared, self.rules, self.specs, rows)
-        teller.tell_of_domain(domain)
         teller.tell_of_digits(domain, private.digits, transcript.answers)
         teller.tell_of_structure(self.learner.arcs, sampler.model, domain)
         teller.tell_all([*noise, *personal(self.specs, self.declared)])

@@ -29,7 +29,7 @@ from sdv_plausible.questions.transcript import NoisyAnswer, describe
 from sdv_plausible.release.attestation import BESIDE, check_attestation
 from sdv_plausible.release.file.documents import MAX_BYTES
 from sdv_plausible.release.file.models import write_model
-from sdv_plausible.release.file.release import Release
+from sdv_plausible.release.file.release import Release, releases_in
 from sdv_plausible.release.file.settings import privacy_of, versions_of
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import column_types
@@ -108,30 +108,38 @@ def verify(
     with Path(path).open("rb") as file:
         data = file.read(MAX_BYTES + 1)
     found = check(data, expect_sha256)
-    if any(verdict.about in ("format", "entries") for verdict in found if verdict.state != "ok"):
+    lies = {verdict.about.rpartition(": ")[2] for verdict in found if verdict.state != "ok"}
+    if lies & {"format", "entries"}:
         return Verification(tuple(found))
     try:
-        release = Release.from_bytes(data)
+        releases = releases_in(data)
     except ValueError as error:
         return Verification((*found, Verdict("program", "refused", f"it does not take the file: {error}")))
     if key is not None:
         said = statement or f"{path}{BESIDE}"
-        found.append(verdict_of("statement", partial(_check_statement, said, path, key), release))
-    known: dict[str, Any] = {}
-    if "public_rows" in release.settings:
-        found.append(verdict_of("published table", partial(_check_public, public, known), release))
-    for about, judge in (("charges of the model", check_charges), ("model from its answers", check_again)):
-        found.append(verdict_of(about, partial(judge, learner=known.get("learner")), release))
+        found.append(verdict_of("statement", partial(_check_statement, said, path, key), releases))
+    for table, release in releases.items():
+        known: dict[str, Any] = {}
+        name = table and f"{table}: "
+        if "public_rows" in release.settings:
+            found.append(verdict_of(f"{name}published table", partial(_check_public, public, known), release))
+        judges = {"charges of the model": check_charges, "model from its answers": check_again}
+        for about, judge in judges.items():
+            found.append(verdict_of(name + about, partial(judge, learner=known.get("learner")), release))
     return Verification(tuple(found))
 
 
-def _check_statement(statement: str | Path, path: str | Path, key: str | Path, release: Release) -> str:
+def _check_statement(
+    statement: str | Path, path: str | Path, key: str | Path, releases: Mapping[str, Release]
+) -> str:
     """Refuse a statement that the key's holder did not sign for this file, or that tells otherwise of it."""
+    if "" not in releases:
+        raise OpenError("files of related tables are not signed")
     try:
         said = check_attestation(statement, path, key)
     except (ValueError, OSError) as error:
         raise LieError(str(error)) from None
-    ledger = release.ledger.to_dict()
+    ledger = releases[""].ledger.to_dict()
     if any(said["total"].get(name) != ledger[name] for name in ("epsilon", "delta")):
         raise LieError("it states another total than the file")
     return f"signed with this key on {said['time']}, of code {said['code']['sha256'][:16]}..."

@@ -13,7 +13,7 @@ import pandas as pd
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.related.links import Link, Tree
-from sdv_plausible.related.roles import Role, Seats
+from sdv_plausible.related.roles import Role, Seats, first_of
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
 
@@ -52,6 +52,10 @@ class Drawing:
             raise ValueError("the children's model must draw their columns after those of parent and sibling")
         if {*self.model.order[start : start + len(early)]} != early:
             raise ValueError("the children's model must draw columns with roles before a child's others")
+        if lost := {*self.firsts} - {*self.parents}:
+            raise ValueError(
+                f"parents and children must be of one fit: {min(lost)!r} is not in the parents' lines"
+            )
 
     def _place(self, name: str) -> int:
         if name not in self.domain.names:
@@ -77,6 +81,17 @@ class Drawing:
         return [self.domain.names[j] for j in self.own]
 
     @property
+    def first(self) -> Role | None:
+        """What exactly one child of every family is: it stands in its parent's line."""
+        return first_of(self.roles)
+
+    @property
+    def firsts(self) -> list[str]:
+        """Columns of the parents' lines in which that child stands."""
+        role = self.first
+        return [] if role is None else [self.link.of_first(c) for c in self.columns if c != role.column]
+
+    @property
     def _kept(self) -> int:
         return len(self.domain) - len(self.own)
 
@@ -92,9 +107,25 @@ class Drawing:
         coins : Coins
             Of this call.
         """
-        codes = self._codes(self._encoded(parents, coins.spawn("parents")), sizes, coins)
+        others = sizes if self.first is None else np.maximum(sizes - 1, 0)
+        codes = self._codes(self._encoded(parents, coins.spawn("parents")), others, coins)[:, self.own]
         own = Domain(tuple(attribute for j, attribute in enumerate(self.domain) if j in {*self.own}))
-        return Codec(own).decode(codes[:, self.own], coins.spawn("inside the bins"))
+        if self.first is not None:
+            starts = (np.cumsum(others) - others)[sizes > 0]
+            codes = np.insert(
+                codes, starts, self._firsts(parents[sizes > 0], own, coins.spawn("firsts")), axis=0
+            )
+        return Codec(own).decode(codes, coins.spawn("inside the bins"))
+
+    def _firsts(self, parents: pd.DataFrame, own: Domain, coins: Coins) -> np.ndarray:
+        """Codes (n, k) of children that stand in their parents' lines; cells that are not there are drawn."""
+        assert self.first is not None
+        codes = np.full((len(parents), len(own)), self.first.code)
+        for j, attribute in enumerate(own):
+            if attribute.name != self.first.column:
+                cells = parents[[self.link.of_first(attribute.name)]].set_axis([attribute.name], axis=1)
+                codes[:, [j]] = Codec(Domain((attribute,))).encode(cells, coins.spawn(attribute.name))
+        return codes
 
     def _encoded(self, parents: pd.DataFrame, coins: Coins) -> dict[int, np.ndarray]:
         """Codes of the parents' columns, by number beside a child's."""
@@ -135,15 +166,12 @@ class Drawing:
             return None
         roles = [(self._place(role.column), role.code, role.is_first) for role in self.roles]
         taken, unseen = (np.zeros((len(at), len(roles)), dtype=kind) for kind in (bool, int))
-        with_first = {
-            j for j, _, is_first in roles if is_first
-        }  # columns in which the first child has a role
         for r, (j, code, _) in enumerate(roles):
             for earlier in range(1, number + 1):
                 taken[:, r] |= codes[at - earlier, j] == code
             if other is not None:
-                unseen[:, r] = number - 1 - ((other > 0) if j in with_first else 0)
-        return Seats(roles=roles, taken=taken, unseen=unseen, is_first=number == 0)
+                unseen[:, r] = number - 1
+        return Seats(roles=roles, taken=taken, unseen=unseen)
 
     def _given(self, rows: np.ndarray, seats: Seats | None, coins: Coins) -> np.ndarray:
         """Children (n, m) of the parent and the sibling that their rows hold."""

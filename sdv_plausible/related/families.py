@@ -7,8 +7,9 @@ at most ``tree.rows(table)`` of every other table: so the family moves what is c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,8 @@ from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling, read_ag
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.persons import identities, numbered, smallest
 
+_NONE: Mapping[str, tuple[np.ndarray, Sequence[str]]] = MappingProxyType({})
+
 
 @dataclass(frozen=True, kw_only=True)
 class Families:
@@ -38,15 +41,22 @@ class Families:
     ]  # of every row the place of one of its siblings, and -1 where it has none
 
 
-def brought_together(tables: Mapping[str, pd.DataFrame], tree: Tree, coins: Coins) -> Families:
+def brought_together(
+    tables: Mapping[str, pd.DataFrame],
+    tree: Tree,
+    coins: Coins,
+    firsts: Mapping[str, tuple[np.ndarray, Sequence[str]]] = _NONE,
+) -> Families:
     """Rows of each table with how many hang on each, their parent and a sibling beside them.
 
     Of the root's rows of one family one is chosen secretly, and of each row's children at most ``link.most``.
-    Rows without a key are not used, nor children whose parent is not.
+    Rows without a key are not used, nor children whose parent is not. ``firsts``: of tables of whose rows one
+    has a role, which rows have it, and the columns that then stand in the parent's line: of each row's
+    children one with the role, chosen secretly, and no line of its own.
     """
     names = _Names.of(tables, tree)
     used = {tree.root: smallest(names.family(), coins.spawn(tree.root).uniform(len(tables[tree.root])), 1)}
-    whose = dict[str, np.ndarray]()
+    whose, first = dict[str, np.ndarray](), dict[str, np.ndarray]()
     for link in tree.links:
         at = names.places(link, used[link.parent])
         secret = coins.spawn(link.child)
@@ -54,22 +64,31 @@ def brought_together(tables: Mapping[str, pd.DataFrame], tree: Tree, coins: Coin
             own = np.where(at < 0, -1, names.own[link.child])
             one = smallest(own, secret.spawn("key").uniform(len(at)), 1)
             at = np.where((own < 0) | np.isin(np.arange(len(at)), one), at, -1)
-        used[link.child] = smallest(at, secret.uniform(len(at)), link.most)
+        can = firsts[link.child][0] if link.child in firsts else None
+        used[link.child], first[link.child] = chosen_rows(at, can, link.most, secret)
         whose[link.child] = at[used[link.child]]
     found = {name: tables[name].iloc[rows].reset_index(drop=True) for name, rows in used.items()}
     for link in tree.links:
         sizes = np.bincount(whose[link.child], minlength=len(found[link.parent]))
         found[link.parent] = found[link.parent].assign(**{link.count: sizes})
-    beside = {
-        link.child: found[link.parent]
-        .iloc[whose[link.child]]
-        .reset_index(drop=True)
-        .rename(columns=link.of_parent)
-        for link in tree.links
-    }
-    joined = {name: pd.concat([rows, beside[name]], axis=1) for name, rows in found.items() if name in beside}
-    chosen = {name: siblings(of, coins.spawn(name).spawn("siblings")) for name, of in whose.items()}
+    for link in reversed(tree.links):  # from the leaves on: what stands in a child's line goes with it
+        if link.child in firsts:
+            standing = found[link.child].loc[first[link.child], list(firsts[link.child][1])]
+            of = whose[link.child][first[link.child]]
+            found[link.parent] = put_beside(found[link.parent], standing.rename(columns=link.of_first), of)
+    joined, chosen = dict[str, pd.DataFrame](), dict[str, np.ndarray]()
+    for link in tree.links:
+        rest = ~first[link.child]
+        of = whose[link.child][rest]
+        beside = found[link.parent].iloc[of].reset_index(drop=True).rename(columns=link.of_parent)
+        joined[link.child] = pd.concat([found[link.child][rest].reset_index(drop=True), beside], axis=1)
+        chosen[link.child] = siblings(of, coins.spawn(link.child).spawn("siblings"))
     return Families(tables={**found, **joined}, siblings=chosen)
+
+
+def families_of(tables: Mapping[str, pd.DataFrame], tree: Tree) -> np.ndarray:
+    """Of every row of the root the number of its family, and -1 without a key."""
+    return _Names.of(tables, tree).family()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +182,30 @@ class FamilyRows(TableRows):
             is_copy = attribute.name in self._copies
             found[:, j] = np.where(alone, attribute.missing_code, column[self._beside]) if is_copy else column
         return CodeArray(found, domain.cardinalities)
+
+
+def chosen_rows(
+    whose: np.ndarray, can: np.ndarray | None, most: int, coins: Coins
+) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of the children used, increasing, and which of them stand in their parents' lines.
+
+    Of each parent one that ``can``, where it has one and ``can`` is told; in all at most ``most``.
+    """
+    if can is None:
+        used = smallest(whose, coins.uniform(len(whose)), most)
+        return used, np.zeros(len(used), dtype=bool)
+    one = smallest(np.where(can, whose, -1), coins.spawn("first").uniform(len(whose)), 1)
+    is_first = np.isin(np.arange(len(whose)), one)
+    others = smallest(np.where(is_first, -1, whose), coins.uniform(len(whose)), most - 1)
+    used = np.sort(np.concatenate([one, others]))
+    return used, is_first[used]
+
+
+def put_beside(parents: pd.DataFrame, children: pd.DataFrame, whose: np.ndarray) -> pd.DataFrame:
+    """Parents, each with the child that stands in its line: at most one, and missing cells without one."""
+    # As objects: whether a cell is missing somewhere must change no type, and no other cell with it.
+    cells = children.astype(object).set_axis(whose).reindex(range(len(parents)))
+    return pd.concat([parents, cells], axis=1)
 
 
 def siblings(whose: np.ndarray, coins: Coins) -> np.ndarray:

@@ -16,7 +16,7 @@ from sdv_plausible.fit.rows import TableRows
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.side_entries import side_entries
 from sdv_plausible.fit.source import release_of
-from sdv_plausible.fit.telling import Teller
+from sdv_plausible.fit.telling import FitWarning, Teller
 from sdv_plausible.models.adaptive.adaptive_network import NUM_SIMULATED
 from sdv_plausible.models.adaptive.child_network import ChildNetwork
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
@@ -30,9 +30,10 @@ from sdv_plausible.related.drawing import drawings
 from sdv_plausible.related.families import Families, FamilyRows
 from sdv_plausible.related.links import Link, Specs, Tree
 from sdv_plausible.related.release import FamilyRelease, joint_ledger
-from sdv_plausible.related.roles import Role
+from sdv_plausible.related.roles import Role, lines
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.settings import said
+from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute, Domain
@@ -84,6 +85,9 @@ class Told:
     locales: Any = ("en_US",)
     random_state: int | None = None
     roles: Mapping[str, tuple[Role, ...]] = field(default_factory=dict)
+    # By table of whose rows one has a role, and stands in its parent's line: the columns of it, and what is
+    # known of them
+    firsts: Mapping[str, Mapping[str, Attribute | None]] = field(default_factory=dict)
     scale: float = 1.0  # of the noise parameter: other losses than Gaussian ones need some of the total, too
 
     def within(self) -> Told:
@@ -111,7 +115,10 @@ class Told:
         if math.isinf(self.epsilon):
             return math.inf
         mu = calibrate_gaussian(self.epsilon, self.delta, ()) * self.scale
-        weights = {name: self.tree.rows(name) ** GROWS for name in self.tree.tables}
+        weights = {
+            name: lines(self.tree, self.roles, name) ** GROWS * (1 + len(self._with_first(name)))
+            for name in self.tree.tables
+        }
         part = GaussianLoss(sensitivity_over_sigma=mu * math.sqrt(weights[table] / sum(weights.values())))
         return compose([part], self.delta)
 
@@ -129,13 +136,13 @@ class Told:
         if simulated is not None:
             drawn = Codec(Domain(beside)).encode(simulated, Coins.from_seed(SIMULATION_SEED).spawn("codes"))
             codes = dict(zip([a.name for a in beside], drawn.T, strict=True))
-            alone = simulated[link.of_parent(link.count)].to_numpy() == 1
+            alone = simulated[link.of_parent(link.count)].to_numpy() == 1 + (link.child in self.firsts)
         early = tuple(dict.fromkeys(role.column for role in self.roles.get(link.child, ())))
         return TableFit.of(
             self, link.child,
             model=ChildNetwork(parents=codes, siblings=siblings, alone=alone, early=early),
-            person=Person(link.foreign_key, self.tree.rows(link.child)), kind=ChildFit, parents=beside,
-            siblings=siblings,
+            person=Person(link.foreign_key, lines(self.tree, self.roles, link.child)), kind=ChildFit,
+            parents=beside, siblings=siblings,
         )  # fmt: skip
 
     def column_types(self) -> dict[str, dict[str, ColumnType]]:
@@ -146,10 +153,52 @@ class Told:
             for name, specs in self.columns.items()
         }
 
+    def _with_first(self, table: str) -> list[Link]:
+        """Links to what hangs on a table, of whose rows one stands in its line."""
+        return [link for link in self.tree.below(table) if link.child in self.firsts]
+
+    def specs(self, table: str) -> Specs:
+        """Words of all columns of a table's lines, but for what stands beside them."""
+        counts = {count: {"sdtype": "numerical"} for count in self.tree.counts(table)}
+        firsts = {
+            link.of_first(name): self.specs(link.child)[name]
+            for link in self._with_first(table)
+            for name in self.firsts[link.child]
+        }
+        return {**self.columns[table], **counts, **firsts}
+
+    def known(self, table: str) -> dict[str, Attribute]:
+        """What is known of the columns that a table's lines have beside its own."""
+        firsts = {
+            link.of_first(name): _with_missing(replace(a, name=link.of_first(name), provenance="declared"))
+            for link in self._with_first(table)
+            for name, a in self.firsts[link.child].items()
+            if a is not None
+        }
+        return {**{name: _up_to(name, most) for name, most in self.tree.counts(table).items()}, **firsts}
+
+    def standing(
+        self, tables: Mapping[str, pd.DataFrame], coins: Coins
+    ) -> dict[str, tuple[np.ndarray, list[str]]]:
+        """Of tables of whose rows one stands in its parent's line, which could, and the columns that do."""
+        found = {}
+        for link in self.tree.links:
+            for role in (role for role in self.roles.get(link.child, ()) if role.is_first):
+                fit, rows = self.of_child(link).fit, TableRows(tables[link.child][[role.column]], RuleSet())
+                attribute = fit.declared.known(role.column)
+                assert attribute is not None, "roles are read of declared values"
+                if spelled := fit.declared.spelled.get(role.column):
+                    rows = rows.read_again({role.column: spelled}, fit.told.spelling, RuleSet())
+                codes = Codec(Domain((attribute,))).encode(
+                    rows.folded([role.column]), coins.spawn(link.child)
+                )
+                found[link.child] = codes[:, 0] == role.code, [*self.firsts[link.child]]
+        return found
+
     def modelled(self, table: str) -> list[str]:
-        """A table's columns that are modelled, with how many rows of others hang on each of its rows."""
+        """A table's columns that are modelled, with what its lines have beside them of rows of others."""
         names = [name for name, kind in self.column_types()[table].items() if kind.is_modelled]
-        if names := [*names, *self.tree.counts(table)]:
+        if names := [*names, *(name for name in self.specs(table) if name not in self.columns[table])]:
             return names
         raise Refused.saying(
             "metadata", f"metadata: table {table!r} must have a column that is modelled beside its keys"
@@ -169,17 +218,15 @@ class TableFit:
     def of(
         cls, told: Told, name: str, *, model: Any, person: Person | None, kind: type[Fit], **options: Any
     ) -> TableFit:
-        """Read what is told of a table, with columns of how many rows of others hang on each of its rows."""
-        file, more = told.domain.get(name, DomainFile(columns={})), told.tree.counts(name)
-        specs = {**told.columns[name], **{column: {"sdtype": "numerical"} for column in more}}
-        if strange := [column for column in file.columns if column not in specs or column in more]:
+        """Read what is told of a table, with columns that its lines have beside its own."""
+        file, specs = told.domain.get(name, DomainFile(columns={})), told.specs(name)
+        if strange := [column for column in file.columns if column not in told.columns[name]]:
             raise Refused.saying(
                 "domain",
                 f"domain: the metadata of table {name!r} has no columns {listed([*map(str, strange)])}: "
                 "leave them out",
             )
-        counts = {column: _up_to(column, most) for column, most in more.items()}
-        file = replace(file, columns={**file.columns, **counts})
+        file = replace(file, columns={**file.columns, **told.known(name)})
         arguments = Arguments.of(
             {"columns": specs}, file, epsilon=told.share(name), delta=told.delta, model=model, test="release",
             types=told.types, person=person, neighbours=told.tree.neighbours, budget=None,
@@ -214,7 +261,10 @@ class TableFit:
             rows = FamilyRows(table, fit.rules, beside=beside, copies=fit.siblings)
             types |= column_types({a.name: a for a in fit.parents})
             types |= {name: replace(types[own], name=name) for name, own in fit.siblings.items()}
-        return release_of(fit.run(rows, fit.opened(None), coins, teller), fit, types, self.name, self.key)
+        own = Teller()  # which compares nothing with declarations: no row shows in what it tells
+        release = release_of(fit.run(rows, fit.opened(None), coins, own), fit, types, self.name, self.key)
+        teller.told.extend(FitWarning(f"{self.name}: {one}", for_holder=one.for_holder) for one in own.told)
+        return release
 
 
 def _used_entry(link: Link) -> LedgerEntry:
@@ -253,7 +303,7 @@ def fit_families(told: Told, families: Families, coins: Coins, teller: Teller) -
     for link in tree.links:
         simulated = simulated_rows(told, found, link.parent)
         parents = Domain(tuple(a for a in found[link.parent].domain if a.name in simulated))
-        fit = told.of_child(link, parents, _of_children(link, simulated))
+        fit = told.of_child(link, parents, _of_children(link, simulated, link.child in told.firsts))
         only_planned(plans[link.child])(fit.planned().losses)
         beside = families.siblings[link.child]
         found[link.child] = fit.run(tables[link.child], coins.spawn(link.child), teller, beside)
@@ -273,8 +323,9 @@ def simulated_rows(told: Told, found: Mapping[str, Release], table: str) -> pd.D
     return rows
 
 
-def _of_children(link: Link, parents: pd.DataFrame) -> pd.DataFrame:
-    """Simulated rows of a parent's table, each as often as it has children, in a public order."""
-    often = parents.loc[parents.index.repeat(parents[link.count].to_numpy(dtype=int))]
+def _of_children(link: Link, parents: pd.DataFrame, has_first: bool) -> pd.DataFrame:
+    """Simulated rows of a parent's table, each as often as it has lines of children, in a public order."""
+    sizes = parents[link.count].to_numpy(dtype=int)
+    often = parents.loc[parents.index.repeat(np.maximum(sizes - has_first, 0))]
     shuffled = Coins.from_seed(SIMULATION_SEED).spawn("order").uniform(len(often)).argsort()
     return often.iloc[shuffled[:NUM_SIMULATED]].reset_index(drop=True).rename(columns=link.of_parent)

@@ -49,6 +49,10 @@ class Link:
         """What a sibling's column is called beside a child's."""
         return f"sibling.{column}"
 
+    def of_first(self, column: str) -> str:
+        """What a column of the one child that has a role is called in its parent's line."""
+        return f"first of {self.child}.{column}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tree:
@@ -277,7 +281,14 @@ def _check_keys(link: Link, tables: Mapping[str, Any], columns: Mapping[str, Spe
 
 def _check_beside(link: Link, columns: Mapping[str, Specs], tree: Tree) -> None:
     """Refuse names of columns that stand for what is put beside a row."""
-    parents, children = ([*columns[name], *tree.counts(name)] for name in (link.parent, link.child))
+    parents, children = (
+        [
+            *columns[name],
+            *tree.counts(name),
+            *(one.of_first(c) for one in tree.below(name) for c in columns[one.child]),
+        ]
+        for name in (link.parent, link.child)
+    )
     made = [*map(link.of_parent, parents), *map(link.of_sibling, children)]
     names = Counter([*made, *parents, *(name for name in children if name not in parents)])
     marked = [name for name in (link.parent, *children) if f"{name}.".startswith(link.of_sibling(""))]

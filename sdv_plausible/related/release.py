@@ -20,7 +20,7 @@ from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.related.drawing import Drawing, drawings
 from sdv_plausible.related.links import MOST_TABLES, Link, Tree
-from sdv_plausible.related.roles import OFTEN, Role
+from sdv_plausible.related.roles import OFTEN, Role, lines
 from sdv_plausible.release.file import documents
 from sdv_plausible.release.file.answers import Answers
 from sdv_plausible.release.file.invented import invent
@@ -74,7 +74,7 @@ class FamilyRelease:
         assert self._drawings is not None  # it complains of what is not of one fit
         keys = {tree.root: None} | {link.child: link.foreign_key for link in tree.links}
         units = {
-            name: Neighbours(rows=tree.rows(name), replace=tree.replace, person=key)
+            name: Neighbours(rows=lines(tree, self.roles, name), replace=tree.replace, person=key)
             for name, key in keys.items()
         }
         alike = all(ledgers[name].neighbours == units[name] for name in tree.tables)
@@ -146,7 +146,12 @@ class FamilyRelease:
             table = drawing.children(parents, sizes, this.spawn("modelled"))
             keys = parents[link.primary_key].loc[parents.index.repeat(sizes)].reset_index(drop=True)
             drawn[name] = self._whole(table, link, keys, this.spawn("invented"))
-        return {name: table.drop(columns=[*self.tree.counts(name)]) for name, table in drawn.items()}
+        return {name: table.drop(columns=self._made(name)) for name, table in drawn.items()}
+
+    def _made(self, table: str) -> list[str]:
+        """Columns that a table's lines have beside its own: of rows that hang on them."""
+        below = [self._drawings[link.child] for link in self.tree.below(table)]
+        return [*self.tree.counts(table), *(name for drawing in below for name in drawing.firsts)]
 
     def _whole(self, table: pd.DataFrame, link: Link, keys: pd.Series[Any], coins: Coins) -> pd.DataFrame:
         """A children's table: modelled columns, their parents' keys, and what is made up."""
@@ -269,10 +274,10 @@ class _Described:
     def of(cls, release: FamilyRelease) -> _Described:
         columns, domain, root = [], [], release.tables[release.tree.root]
         for table in release.tree.tables:
-            one, counts = release.tables[table], release.tree.counts(table)
+            one, made = release.tables[table], release._made(table)
             drawing = release._drawings.get(table)
             beside = {*one.domain.names} - {*(one.domain.names if drawing is None else drawing.columns)}
-            kept = [column for column in one.schema.columns if column.name not in {*beside, *counts}]
+            kept = [column for column in one.schema.columns if column.name not in {*beside, *made}]
             columns += [replace(column, name=f"{table}.{column.name}") for column in kept]
             domain += [
                 replace(one.domain[column.name], name=f"{table}.{column.name}")

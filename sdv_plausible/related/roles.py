@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,6 +12,7 @@ import numpy as np
 from sdv_plausible.models.bayesian_network import Conditional
 from sdv_plausible.privacy.checks import Refused, one_of
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.related.links import Tree
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
@@ -40,8 +42,19 @@ class Role:
 
     @property
     def is_first(self) -> bool:
-        """Whether a family's first child has it, and no other."""
+        """Whether one child of a family has it, and no other; it comes first."""
         return self.often == "exactly one"
+
+
+def first_of(roles: Sequence[Role]) -> Role | None:
+    """The role that exactly one child of every family has, who stands in its parent's line."""
+    return next((role for role in roles if role.is_first), None)
+
+
+def lines(tree: Tree, roles: Mapping[str, Sequence[Role]], table: str) -> int:
+    """Lines of one family in a table's fit, at most; at least one, for which there is noise."""
+    less = 1 if first_of(roles.get(table, ())) else 0
+    return max([math.prod(link.most - less * (link.child == table) for link in tree.path(table)), 1])
 
 
 def read_roles(roles: Any, known: Mapping[str, Attribute | None]) -> tuple[Role, ...]:
@@ -94,19 +107,16 @@ class Seats:
     Parameters
     ----------
     roles : sequence of (int, int, bool)
-        Column by number, code, and whether the first child alone has it.
+        Column by number, code, and whether another child has it anyway.
     taken : ndarray of bool, (n, number of roles)
         Whether a child before this one has it.
     unseen : ndarray of int, (n, number of roles)
         Children before this one that might have had it, beside the one that this one is drawn given.
-    is_first : bool
-        Whether they are the first children of their families.
     """
 
     roles: Sequence[tuple[int, int, bool]]
     taken: np.ndarray
     unseen: np.ndarray
-    is_first: bool
 
     def draw(self, table: Conditional, rows: np.ndarray, column: int, coins: Coins) -> np.ndarray:
         """Codes (n,) of a column with roles, given what rows (n, m) hold: ``table`` is its conditional.
@@ -116,10 +126,7 @@ class Seats:
         give way.
         """
         here = [(r, code, first) for r, (j, code, first) in enumerate(self.roles) if j == column]
-        exact = next((code for _, code, first in here if first), None)
-        if self.is_first and exact is not None:
-            return np.full(len(rows), exact)
-        law = np.array([self._probability(table, rows, code) for _, code, _ in here]).T.reshape(len(rows), -1)
+        law = np.column_stack([self._probability(table, rows, code) for _, code, _ in here])
         gone = np.array(
             [np.ones(len(rows), dtype=bool) if first else self.taken[:, r] for r, _, first in here]
         ).T

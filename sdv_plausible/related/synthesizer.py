@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +19,18 @@ from sdv_plausible.privacy.checks import listed
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Relation
+from sdv_plausible.related.checking import check_keys, check_table
 from sdv_plausible.related.families import brought_together
 from sdv_plausible.related.fitting import Told, fit_families, planned_ledger
 from sdv_plausible.related.links import read_tree
 from sdv_plausible.related.release import FamilyRelease, coins_of
-from sdv_plausible.related.roles import Often, Role, read_roles
+from sdv_plausible.related.roles import Often, first_of, read_roles
+from sdv_plausible.table.checking import Check
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.declarations import Types, domain_document
+from sdv_plausible.table.declared.domain_file import DomainFile
+from sdv_plausible.table.declared.looks import told_of_look
 
 Tables = dict[str, pd.DataFrame]
 SUCH_AS = "such as {'persons': {'relation': {'head': 'exactly one'}}}"
@@ -47,7 +54,8 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         sets that are not declared are learned under the budget.
     roles : mapping, optional
         Values that one child of a parent has, known without the rows: ``{"persons": {"relation": {"head":
-        "exactly one", "spouse": "at most one"}}}``. They hold in every sample, and cost nothing.
+        "exactly one", "spouse": "at most one"}}}``. They hold in every sample, and cost nothing; whoever
+        there is exactly one of gets less noise, and the others are drawn given it.
     types : {"declared", "detected"}
         As there.
     max_bins : int
@@ -99,32 +107,42 @@ class PlausibleDeniabilityMultiTableSynthesizer:
                 "types", 'types ("voted"): related tables take types that are declared in the metadata alone'
             )
         declared = {name: domain_document(one) for name, one in (domain or {}).items()}
-        self.metadata, self.budget = metadata, budget
+        self.metadata, self.budget = deepcopy(metadata), budget
+        given: dict[str, Any] = {
+            "locales": locales, "epsilon": epsilon, "delta": delta, "max_children": max_children,
+            "domain": domain, "roles": roles, "types": types, "max_bins": max_bins,
+            "neighbours": neighbours, "random_state": random_state,
+        }  # fmt: skip
+        self._given = deepcopy(given)
+        self._dates: list[str | None] = [date.today().isoformat(), None]  # made, fitted
         self._told = Told(
             tree=tree, columns=columns, keys=keys, epsilon=epsilon, delta=delta,
             domain=declared, types=types, max_bins=max_bins, locales=locales,
             random_state=random_state,
         )  # fmt: skip
         self._release: FamilyRelease | None = None
-        self._told = replace(self._told, roles=self._roles(roles)).within()
+        self._told = self._with_roles(roles).within()
 
-    def _roles(self, roles: Any) -> dict[str, tuple[Role, ...]]:
-        """Roles by the children's table, read without the rows."""
+    def _with_roles(self, roles: Any) -> Told:
+        """What the fit is told, with roles by the children's table, read without the rows."""
         told, links = self._told, {link.child: link for link in self._told.tree.links}
         if not isinstance(roles, Mapping):
             raise check.Refused(
                 "roles", roles, f"must be a mapping of {listed(sorted(links))} to roles", SUCH_AS
             )
-        found = {}
-        for name, link in links.items():
-            specified = told.of_child(link).fit.declared
-            known = {column: specified.known(column) for column in told.modelled(name)}
-            found[name] = read_roles(
-                roles.get(name, {}), {c: a for c, a in known.items() if c not in told.tree.counts(name)}
-            )
         if strange := {*roles} - {*links}:
             check.one_of("roles", min(map(str, strange)), sorted(links), of="a table that hangs on another")
-        return {name: one for name, one in found.items() if one}
+        for name, link in reversed(links.items()):  # whoever stands in a parent's line goes with it
+            specified = told.of_child(link).fit.declared
+            known = {column: specified.known(column) for column in told.modelled(name)}
+            found = read_roles(
+                roles.get(name, {}), {c: a for c, a in known.items() if c in told.columns[name]}
+            )
+            told = replace(told, roles={**told.roles, name: found} if found else told.roles)
+            if first := first_of(found):
+                stands = {c: a for c, a in known.items() if c != first.column}
+                told = replace(told, firsts={**told.firsts, name: stands})
+        return told
 
     def column_types(self) -> dict[str, dict[str, ColumnType]]:
         """What each column of each table is: how files are read."""
@@ -133,6 +151,49 @@ class PlausibleDeniabilityMultiTableSynthesizer:
     def plan(self) -> PrivacyLedger:
         """Say what a release would cost, before any row is looked at."""
         return planned_ledger(self._told)
+
+    def check(self, data: Mapping[str, pd.DataFrame], show: Callable[[str], object] = print) -> Check:
+        """Compare the tables with what was declared of them. NOT private: for the holder of the data alone.
+
+        Parameters
+        ----------
+        data : {table: DataFrame}
+            The real rows.
+        show : callable
+            Gets a few values of each column that does not fit; by default they are printed, and they are
+            kept nowhere.
+
+        Returns
+        -------
+        Check
+            What does not fit, without values; true if everything does. Of each table what
+            :meth:`PlausibleDeniabilitySynthesizer.check` says; of keys what a fit does without a word: it
+            leaves out rows whose key is missing or names no row, rows that repeat a key, rows beyond
+            ``max_children``, and what hangs on these. Domain files keep a record of the columns compared.
+
+        Raises
+        ------
+        ValueError
+            If a table or a column of the metadata is not there.
+        """
+        return self.compared(data, show)[0]
+
+    def compared(
+        self, data: Mapping[str, pd.DataFrame], show: Callable[[str], object]
+    ) -> tuple[Check, set[str]]:
+        """The same, and which columns were compared, each with its table's name."""
+        told, tables, found, compared = self._told, self._tables(data), [], set[str]()
+        for name, types in told.column_types().items():
+            file = told.domain.get(name, DomainFile(columns={}))
+            findings, looked, lines = check_table(name, tables[name], types, file, told.max_bins)
+            found += findings
+            compared |= {f"{name}.{column}" for column in looked}
+            for line in [*lines, *told_of_look((self._given["domain"] or {}).get(name), looked)]:
+                show(line)
+        found += check_keys(tables, told.tree)
+        most = ", ".join(f"{link.child} {link.most}" for link in told.tree.links)
+        show(f"max_children ({most}) is kept in no file: chosen anew by this look, it makes no claim")
+        return Check(tuple(found)), compared
 
     def fit(self, data: Mapping[str, pd.DataFrame]) -> None:
         """Fit all tables; if it fails, an earlier fit stays as it was.
@@ -155,10 +216,11 @@ class PlausibleDeniabilityMultiTableSynthesizer:
             what = f"{' and '.join(tree.tables)}, epsilon {rounded_up(told.epsilon)}"
             self.budget.draw(self.plan(), what)
         coins = coins_of(told.random_state)
-        families = brought_together(tables, tree, coins.spawn("families"))
-        teller = Teller()  # which compares nothing with declarations: no domain file would know of the look
+        standing = told.standing(tables, coins.spawn("roles"))
+        families = brought_together(tables, tree, coins.spawn("families"), standing)
+        teller = Teller()
         release = fit_families(told, families, coins, teller)
-        self._release = release
+        self._release, self._dates[1] = release, date.today().isoformat()
         teller.warn()
 
     def _tables(self, data: Any) -> dict[str, pd.DataFrame]:
@@ -223,16 +285,45 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         Raises
         ------
         ValueError
-            If nothing was fitted.
+            If nothing was fitted; where SDV is loaded it is SDV's SamplingError, too.
         """
         if self._release is None:
-            raise ValueError("there is nothing to release yet: fit first")
+            raise _unfitted("there is nothing to release yet: fit first")
         return self._release
 
     def save(self, filepath: str | Path) -> str:
         """Write the release and return its digest; :meth:`FamilyRelease.load` reads it."""
         return self.release().save(filepath)
 
-    def get_metadata(self) -> Any:
-        """The metadata as given."""
-        return self.metadata
+    def get_metadata(self, version: str = "original") -> Any:
+        """A copy of the metadata as given.
+
+        Parameters
+        ----------
+        version : {"original", "modified"}
+            As in SDV, where constraints modify it. None are taken here, and both are the same.
+        """
+        check.one_of("version", version, ("original", "modified"))
+        return deepcopy(self.metadata)
+
+    def get_parameters(self) -> dict[str, Any]:
+        """Copies of the constructor's parameters, but for ``metadata`` and ``budget``."""
+        return deepcopy(self._given)
+
+    def get_info(self) -> dict[str, Any]:
+        """As SDV's: class, dates, and versions; ``fitted_sdv_version`` is None, as no part of SDV fits it."""
+        made, fitted = self._dates
+        return {
+            "class_name": type(self).__name__,
+            "creation_date": made,
+            "is_fit": self._release is not None,
+            "last_fit_date": fitted,
+            "fitted_sdv_version": None,
+        }
+
+
+def _unfitted(text: str) -> ValueError:
+    """A ValueError that is SDV's SamplingError, too, where that is loaded: who catches it has loaded it."""
+    theirs = getattr(sys.modules.get("sdv.errors"), "SamplingError", None)
+    kind = ValueError if theirs is None else type("NotFitted", (theirs, ValueError), {})
+    return kind(text)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from typing import Any
 
-from sdv_plausible.verifying import contents, ledger
+from sdv_plausible.verifying import contents, families, ledger
 from sdv_plausible.verifying.answers import check_answers, groups
 from sdv_plausible.verifying.reading import breaches, canonical, read, schema, with_arrays
 from sdv_plausible.verifying.verdict import LieError, OpenError, Verdict
@@ -28,20 +29,34 @@ def check(data: bytes, expect_sha256: str | None = None) -> list[Verdict]:
     """Verdicts on the bytes of a file: where it is none, on its format alone."""
     try:
         plain, form = read(data), schema()
-        if broken := next(breaches(plain, form, form), None):
+        if families.is_of_families(plain):
+            tables = families.tables_of(plain, form)
+        elif broken := next(breaches(plain, form, form), None):
             raise LieError(broken)
-        document, whole = with_arrays(plain), sha256(canonical(plain)).hexdigest()
+        else:
+            tables = {"": with_arrays(plain)}
+        whole = sha256(canonical(plain)).hexdigest()
     except LieError as error:
         return [Verdict("format", "refused", str(error))]
     except (RecursionError, ValueError, TypeError) as error:  # of numbers and texts beyond any measure
         return [Verdict("format", "refused", f"it cannot be read ({type(error).__name__})")]
     found = [Verdict("format", "ok", "it is of the published schema"), _digest(data, whole, expect_sha256)]
+    if "" in tables:
+        return [*found, *_of_table(tables[""], tables[""])]
+    for about, judge in families.checks_of(plain, tables).items():
+        found.append(verdict_of(about, judge, plain))
+    for name, document, alone in families.alone(plain, tables):
+        found += [replace(one, about=f"{name}: {one.about}") for one in _of_table(document, alone)]
+    return found
+
+
+def _of_table(document: Any, alone: Any) -> Iterator[Verdict]:
+    """Verdicts on one table; ``alone`` is its document without columns of other tables."""
     for about, judge in CHECKS.items():
-        found.append(verdict_of(about, judge, document))
+        yield verdict_of(about, judge, alone if about == "domain" else document)
     for names in groups(document):
         judge = partial(check_answers, names=names)
-        found.append(verdict_of(f"answers paid by {', '.join(names)}", judge, document))
-    return found
+        yield verdict_of(f"answers paid by {', '.join(names)}", judge, document)
 
 
 def verdict_of(about: str, judge: Callable[[Any], str], document: Any) -> Verdict:

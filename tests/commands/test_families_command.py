@@ -7,8 +7,9 @@ import json
 import pandas as pd
 import pytest
 
-from sdv_plausible import FamilyRelease
+from sdv_plausible import FamilyRelease, PlausibleDeniabilityMultiTableSynthesizer
 from sdv_plausible.commands import cli
+from sdv_plausible.datasets import families_like, families_like_domain, families_like_metadata
 from sdv_plausible.related.release import FamilyRelease as Released
 from tests.families import NAMES, write_families
 
@@ -35,8 +36,83 @@ def test_two_tables_are_released_and_drawn(here, capsys):
     assert release.ledger.total() <= 1.0
     assert cli.main(told) == 2
     assert "f.release exists" in capsys.readouterr().err
-    assert cli.main(["sample", "f.release", "-o", "one.csv"]) == 2
+    assert cli.main(["types", "f.release"]) == 2
     assert "FamilyRelease.load reads it" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("families")
+    synth = PlausibleDeniabilityMultiTableSynthesizer(
+        families_like_metadata(), domain=families_like_domain(), epsilon=3.0
+    )
+    synth.fit(families_like(60))
+    synth.save(folder / "f.release")
+    synth.release().save(folder / "readable.json", readable=True)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["f.release", "readable.json"])
+def test_tables_are_drawn_from_the_file_into_a_new_folder(name, released, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    told = ["sample", str(released / name), "-o"]
+    assert cli.main([*told, "new", "-n", "30", "--random-state", "4", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    expected = FamilyRelease.load(released / name).sample(30, random_state=4)
+    for one, table in expected.items():
+        drawn = pd.read_csv(tmp_path / "new" / f"{one}.csv", dtype=str)
+        pd.testing.assert_frame_equal(drawn, table.astype(str), check_dtype=False)
+        assert said["rows"][one] == len(table)
+    assert said["sha256"] == FamilyRelease.load(released / name).digest
+    assert cli.main([*told, "new"]) == 2
+    assert "must be a new folder" in capsys.readouterr().err
+    assert cli.main([*told, "other"]) == 0
+    number = FamilyRelease.load(released / name).number_of_families()
+    assert len(pd.read_csv(tmp_path / "other/households.csv")) == number
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "words"),
+    [
+        ("sample", ["-o", "new", "--where", "age=3"], "--where (['age=3']) plays no part in related tables"),
+        ("sample", ["-o", "new", "--uniform", "age"], "plays no part in related tables"),
+        ("sample", ["-o", "new", "--recipient", "us", "--secret", "s"], "--recipient (us) plays no part"),
+        ("sample", ["-o", "new", "-n", "-1"], "num_families (-1)"),
+        ("sample", ["-o", "absent/new"], "--output: absent/new must be a new folder"),
+        ("sample", ["-o", "new", "--expect-sha256", "0"], "not the release that was expected"),
+        ("card", ["-o", "c.html", "--expect-sha256", "0"], "not the release that was expected"),
+        ("card", ["-o", "c.html", "--domain", "d.json"], "--domain plays no part in related tables"),
+        ("card", ["-o", "c.html", "--audit", "d.json"], "--audit plays no part in related tables"),
+        ("card", ["-o", "c.json", "--standard", "croissant"], "--standard plays no part in related tables"),
+    ],
+)
+def test_options_of_one_table_are_refused_for_related_ones(
+    command, more, words, released, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d.json").write_text("{}")
+    assert cli.main([command, str(released / "f.release"), *more]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["d.json"]
+
+
+def test_the_card_of_related_tables_is_of_all_of_them(released, tmp_path, capsys):
+    told = [
+        "card",
+        str(released / "f.release"),
+        "-o",
+        str(tmp_path / "c.json"),
+        "--holder",
+        "Office",
+        "--json",
+    ]
+    assert cli.main(told) == 0
+    assert json.loads(capsys.readouterr().out)["claim"] is True
+    page = json.loads((tmp_path / "c.json").read_text())
+    assert page["known"]["name"] == "households and persons"
+    assert page["known"]["holder"] == "Office"
 
 
 @pytest.mark.parametrize(
@@ -53,7 +129,7 @@ def test_two_tables_are_released_and_drawn(here, capsys):
     ],
 )
 def test_mistakes_are_told_before_a_row_is_read(change, words, here, capsys, monkeypatch):
-    monkeypatch.setattr("sdv_plausible.commands.families._read", lambda *_: pytest.fail("read"))
+    monkeypatch.setattr("sdv_plausible.commands.families.read_tables", lambda *_: pytest.fail("read"))
     assert cli.main([*TOLD, "-o", "f.release", *change]) == 2
     said = capsys.readouterr().err
     assert words in said
@@ -97,3 +173,59 @@ def test_without_a_claim_by_word_alone(here, capsys):
     assert cli.main([*TOLD, "-o", "f.release", "--epsilon", "inf"]) == 2
     assert "Nothing was fitted" in capsys.readouterr().err
     assert cli.main([*TOLD, "-o", "f.release", "--epsilon", "inf", "--allow-no-claim"]) == 0
+
+
+CHECKED = ("check", *TOLD[1:])
+
+
+def test_both_tables_are_checked_for_their_holder(here, capsys):
+    persons = pd.read_csv(here / "persons.csv", dtype=str)
+    persons.loc[0, "age"] = "old"
+    persons.loc[1, "household_id"] = "nobody's"
+    persons.assign(note="x").to_csv(here / "persons.csv", index=False)
+    declared = json.loads((here / "families.json").read_text())
+    (here / "persons.domain.json").write_text(json.dumps(declared["persons"]))
+    (here / "families.json").write_text(json.dumps({**declared, "persons": "persons.domain.json"}))
+    assert cli.main([*CHECKED, "--max-children", "1", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["for_the_holder_alone"] is True
+    assert said["unreadable"] == {"persons.age": 1}
+    assert said["undeclared"] == ["persons.note"]
+    words = "\n".join(said["found"])
+    assert "persons.household_id: 1 cells" in words
+    assert "are more than max_children (1) of one row of households" in words
+    assert "Written down in persons.domain.json: relation, age" in words
+    assert "nobody's" not in words
+    assert cli.main(list(CHECKED)) == 0
+    assert "\nNOT private, for your eyes:" in capsys.readouterr().out
+
+
+def test_cells_of_columns_that_are_not_compared_are_not_counted(here, capsys):
+    """Who counts them may be led by the count when declaring the column."""
+    persons = pd.read_csv(here / "persons.csv", dtype=str)
+    persons.assign(age="old").to_csv(here / "persons.csv", index=False)
+    assert cli.main([*CHECKED[:-2], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["unreadable"] == {}
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (["households.csv", "persons.csv"], "several files need --metadata"),
+        (["households.csv", "absent.csv", "--metadata", "both.json"], "there is no file absent.csv"),
+        (
+            ["households.csv"] * 3 + ["--metadata", "both.json"],
+            "data (3 files) must be a file for each table",
+        ),
+        ([*CHECKED[1:], "--rules", "both.json"], "--rules are of one table"),
+        ([*CHECKED[1:], "--max-children", "0"], "max_children (0) must be"),
+        ([*CHECKED[1:-1], "written"], "there is no file written"),
+        (["households.csv", "--max-children", "8"], "plays no part in one table"),
+    ],
+)
+def test_what_cannot_be_checked_is_refused_before_a_row_is_read(told, words, here, capsys, monkeypatch):
+    monkeypatch.setattr("sdv_plausible.commands.families.read_tables", lambda *_: pytest.fail("read"))
+    assert cli.main(["check", *told]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1

@@ -121,22 +121,22 @@ def test_roles_hold_in_every_family_whatever_the_model_says(attempts, monkeypatc
     assert (plain[:, 1] > 1).any()
 
 
-ALL_DIFFERENT = np.where(np.eye(3), 0, 1 / 6)[None].repeat(2, axis=0)
+ONE_SPOUSE = np.array([[1e-12, 0, 0], [0, 0, 1 / 3], [0, 1 / 3, 1 / 3]])[None].repeat(2, axis=0)
 
 
-def spouses_of_three(monkeypatch) -> float:
-    """Share of families of three with a spouse, by the law of a pair of head, spouse and child in any order."""
-    monkeypatch.setitem(globals(), "PAIRS", ALL_DIFFERENT)
-    return float(held(ROLES, np.full(500, 3))[:, 1].mean())
+def spouses_of_four(monkeypatch) -> float:
+    """Share of families of four with a spouse, by the law of a pair of a spouse and two children in any order."""
+    monkeypatch.setitem(globals(), "PAIRS", ONE_SPOUSE)
+    return float(held(ROLES, np.full(500, 4))[:, 1].mean())
 
 
 def test_as_many_families_have_a_role_as_if_nobody_gave_way(monkeypatch):
     """Whoever is drawn last is the spouse, if nobody is yet: surely, whatever was drawn before."""
-    assert spouses_of_three(monkeypatch) == 1
+    assert spouses_of_four(monkeypatch) == 1
 
 
 def test_planted_roles_that_do_not_look_at_who_came_before_are_seen(monkeypatch):
-    """The chance that every one of 500 families has a spouse by chance is below 1e-40."""
+    """The chance that every one of 500 families has a spouse by chance, 5 of 6 each, is below 1e-39."""
     seats = Drawing._seats
 
     def blind(*given):
@@ -144,7 +144,64 @@ def test_planted_roles_that_do_not_look_at_who_came_before_are_seen(monkeypatch)
         return found and replace(found, unseen=0 * found.unseen)
 
     monkeypatch.setattr(Drawing, "_seats", blind)
-    assert spouses_of_three(monkeypatch) < 1
+    assert spouses_of_four(monkeypatch) < 1
+
+
+def standing(ages: list[str | None]) -> list[str]:
+    """Ages of the heads of families of 0, 1, 2, ... children, whose parents' lines say these."""
+    domain = Domain(
+        (
+            attribute("role", VALUES),
+            attribute("age", ("young", "old")),
+            *(attribute(f"home.{name}", ("young", "old"), nullable=True) for name in (FIRST,)),
+            attribute("sibling.role", VALUES, nullable=True),
+            attribute("sibling.age", ("young", "old"), nullable=True),
+        )
+    )
+    alike = {j: np.full((1, n), 1 / n) for j, n in enumerate(domain.cardinalities)}
+    for j, n in ((3, 4), (4, 3)):  # nobody is missing who is beside
+        alike[j] = np.array([[*[1 / (n - 1)] * (n - 1), 0]])
+    network = BayesianNetwork(
+        [ConditionalTable(child=j, parents=(), buckets=(), probabilities=alike[j]) for j in (2, 3, 4, 0, 1)]
+    )
+    drawing = Drawing(model=network, domain=domain, parents=(FIRST,), link=LINK, roles=ROLES)
+    sizes = np.arange(len(ages))
+    found = drawing.children(pd.DataFrame({FIRST: ages}), sizes, Coins.from_seed(1))
+    assert len(found) == sizes.sum()
+    starts = (np.cumsum(sizes) - sizes)[sizes > 0]
+    assert (found["role"].iloc[starts] == "head").all()
+    assert (found["role"] == "head").sum() == len(starts)
+    return found["age"].iloc[starts].tolist()
+
+
+FIRST = LINK.of_first("age")
+AGES: list[str | None] = [None, *["young", "old", "old", "young"] * 5]
+
+
+def test_whoever_stands_in_the_parents_line_comes_first():
+    assert standing(AGES) == AGES[1:]
+
+
+def test_planted_heads_of_other_families_are_seen(monkeypatch):
+    firsts = Drawing._firsts
+    monkeypatch.setattr(Drawing, "_firsts", lambda *given: np.roll(firsts(*given), 1, axis=0))
+    assert standing(AGES) != AGES[1:]
+
+
+def test_a_family_with_children_and_nobody_in_the_line_has_a_head_all_the_same():
+    """Each of 20 is young or old by a coin: all alike with a chance of 2e-6, from a fixed seed."""
+    assert {*standing([None] * 21)} == {"young", "old"}
+
+
+def test_parents_of_another_fit_have_nobody_in_their_line():
+    good = made()
+    age = attribute("age", ("young", "old"))
+    domain = Domain((*good.domain.attributes, age))
+    law = np.full((1, 2), 1 / 2)
+    table = ConditionalTable(child=3, parents=(), buckets=(), probabilities=law)
+    network = BayesianNetwork([*good.model.tables, table])
+    with pytest.raises(ValueError, match="is not in the parents' lines"):
+        Drawing(model=network, domain=domain, parents=("p",), link=LINK, roles=ROLES)
 
 
 KNOWN = {"role": attribute("role", VALUES), "name": None}

@@ -31,6 +31,8 @@ from sdv_plausible.related import families, fitting
 from sdv_plausible.related import release as releases
 from sdv_plausible.related.families import Families, brought_together
 from sdv_plausible.related.fitting import Told, fit_families
+from sdv_plausible.related.release import FamilyRelease
+from sdv_plausible.related.roles import lines as most_lines
 from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
 
 MOST = {"people": 2, "trips": 2, "cars": 1}
@@ -69,6 +71,7 @@ DOMAIN = {
 KEYS = {"homes": ["home"], "people": ["of", "person"], "trips": ["by"], "cars": ["at"]}
 COLUMNS = {name: list(table["columns"]) for name, table in METADATA["tables"].items()}
 ORDER = ("homes", "people", "cars", "trips")
+ROLES = {"people": {"sex": {"f": "exactly one"}}}
 Tables = dict[str, list[tuple[Any, ...]]]
 
 
@@ -112,17 +115,18 @@ def named(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return found
 
 
-def together(tables: Tables) -> Families:
-    """All tables brought together, with coins that go with the rows."""
+def together(tables: Tables, tell: Told | None = None) -> Families:
+    """All tables brought together, with coins that go with the rows, and with the roles that are told."""
     names = {name: named(rows) for name, rows in tables.items()}
     frames = {
         name: pd.DataFrame(rows, columns=COLUMNS[name]).astype(object).assign(row=range(len(rows)))
         for name, rows in tables.items()
     }
     coins: Any = CoinsOfRows(names)
-    used = brought_together(frames, TREE, coins).tables
+    standing = {} if tell is None else tell.standing(frames, Coins.from_seed(3))
+    used = brought_together(frames, TREE, coins, standing).tables
     coins.names = names | {f"{name}/siblings": [names[name][i] for i in used[name]["row"]] for name in used}
-    return brought_together(frames, TREE, coins)
+    return brought_together(frames, TREE, coins, standing)
 
 
 def lines(found: Families) -> dict[str, Counter[Any]]:
@@ -201,16 +205,16 @@ def moved(one: Counter[Any], other: Counter[Any]) -> tuple[int, int]:
     return (other - one).total(), (one - other).total()
 
 
-def excess(bases: list[Tables] = BASES) -> list[str]:
+def excess(bases: list[Tables] = BASES, tell: Told | None = None) -> list[str]:
     """Families that move more lines than a family may, or another family's."""
     told_ = []
     for base in bases:
-        one = lines(together(base))
+        one = lines(together(base, tell))
         for more in joined():
-            other = lines(together(with_rows(base, more)))
+            other = lines(together(with_rows(base, more), tell))
             for name in ORDER:
                 came, went = moved(one[name], other[name])
-                if went or came > TREE.rows(name):
+                if went or came > most_lines(TREE, {} if tell is None else tell.roles, name):
                     told_.append(f"{name}: {came} lines came and {went} went with {more}")
     return told_
 
@@ -218,6 +222,35 @@ def excess(bases: list[Tables] = BASES) -> list[str]:
 @pytest.mark.parametrize("base", fast_and_slow(range(len(BASES)), lambda base: base in (0, 3)))
 def test_a_family_brings_so_many_lines_at_most_and_touches_no_other(base: int) -> None:
     assert excess([BASES[base]]) == []
+
+
+@pytest.mark.parametrize("base", fast_and_slow(range(len(BASES)), lambda base: base == 3))
+def test_so_it_does_where_one_row_stands_in_its_parents_line(base: int) -> None:
+    found = together(BASES[base], told(roles=ROLES)).tables
+    assert base in (0,) or found["homes"]["first of people.age"].notna().any()
+    assert excess([BASES[base]], told(roles=ROLES)) == []
+
+
+def _to_the_next(parents: pd.DataFrame, children: pd.DataFrame, whose: np.ndarray) -> pd.DataFrame:
+    """Planted: whoever should stand in a parent's line stands in the next one's."""
+    return put_beside(parents, children, (whose + 1) % max(len(parents), 1))
+
+
+def _as_well(*given: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Planted: whoever should stand in a parent's line has a line of its own."""
+    used, is_first = chosen(*given)
+    return used, np.zeros_like(is_first)
+
+
+put_beside, chosen = families.put_beside, families.chosen_rows
+
+
+@pytest.mark.parametrize(("name", "fault"), [("put_beside", _to_the_next), ("chosen_rows", _as_well)])
+def test_planted_rows_that_stand_elsewhere_or_count_twice_are_seen(
+    name: str, fault: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(families, name, fault)
+    assert excess(BASES[2:3], told(roles=ROLES))
 
 
 def test_one_row_touches_its_familys_lines_alone() -> None:
@@ -301,8 +334,8 @@ def complaints(tell: Told, base: Tables, more: Tables, instead: Tables = NOTHING
 
     Where a family is added, or another one ``instead`` of it.
     """
-    seen, made = asked(tell, together(with_rows(base, instead)))
-    again, _ = asked(tell, together(with_rows(base, more)), [one.answer for one in seen])
+    seen, made = asked(tell, together(with_rows(base, instead), tell))
+    again, _ = asked(tell, together(with_rows(base, more), tell), [one.answer for one in seen])
     said, spent = [], 0.0
     for one, other in zip(seen, again, strict=True):
         assert one.parameters == other.parameters
@@ -318,6 +351,16 @@ def complaints(tell: Told, base: Tables, more: Tables, instead: Tables = NOTHING
     if total > made.ledger.total() * (1 + 1e-9) or made.ledger.total() > tell.epsilon:
         said.append(f"all noise together costs {total}, and {made.ledger.total()} is stated")
     return said
+
+
+@pytest.mark.parametrize("more", range(len(FAMILIES)))
+@pytest.mark.parametrize("base", fast_and_slow(range(len(BASES)), lambda base: base == 3))
+@pytest.mark.parametrize("learned", [False, True])
+def test_so_it_is_where_one_row_stands_in_its_parents_line(base: int, more: int, learned: bool) -> None:
+    if learned and (base, more) != (3, 0):
+        return
+    domain = {"people": {"sex": DOMAIN["people"]["sex"]}} if learned else DOMAIN
+    assert complaints(told(roles=ROLES, domain=domain), BASES[base], FAMILIES[more]) == []
 
 
 @pytest.mark.parametrize("more", range(len(FAMILIES)))
@@ -349,6 +392,26 @@ def test_a_replaced_family_moves_no_answer_further_than_its_noise_is_for(base: i
 
 def test_noise_for_a_family_more_is_too_little_where_one_is_replaced() -> None:
     assert complaints(told(), BASES[2], FAMILIES[0], OTHER)
+
+
+def sampled(**options: Any) -> Counter[int]:
+    """How many people of a role each home of a sample has that has people at all."""
+    tell = told(epsilon=50.0, **options)
+    release = fit_families(tell, together(BASES[2], tell), Coins.from_seed(5), Teller())
+    found = release.sample(300, random_state=1)
+    assert {name: sorted(table) for name, table in found.items()} == {
+        n: sorted(c) for n, c in COLUMNS.items()
+    }
+    assert found["trips"]["by"].isin(found["people"]["person"]).all()
+    assert found["people"]["of"].value_counts().max() <= MOST["people"]
+    again = FamilyRelease._read(release.to_bytes(), 2**24).sample(300, random_state=1)
+    assert all(again[name].equals(table) for name, table in found.items())
+    return Counter((found["people"]["sex"] == "f").groupby(found["people"]["of"]).sum())
+
+
+def test_every_home_has_the_one_person_of_a_role() -> None:
+    assert {*sampled(roles=ROLES)} == {1}
+    assert {*sampled()} != {1}  # the control: nobody was told
 
 
 def _of_one_row(question: CountTable, neighbours: Neighbours) -> float:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import subprocess
+import sys
+from datetime import date
 
 import numpy as np
 import pandas as pd
 import pytest
+from sdv.errors import SamplingError
 from sdv.metadata import Metadata
+from sdv.multi_table import HMASynthesizer
 
 from sdv_plausible import FamilyRelease, PlausibleDeniabilityMultiTableSynthesizer
 from sdv_plausible.datasets import families_like, families_like_domain, families_like_metadata
@@ -62,6 +68,53 @@ def test_a_replaced_family_is_another_unit_in_words_and_in_the_file(families, tm
 def test_metadata_is_sdvs_object_or_its_document_and_is_given_back(metadata, fitted):
     assert fitted.get_metadata().to_dict() == metadata.to_dict()
     assert synthesizer().plan().total() == fitted.plan().total()
+
+
+@pytest.mark.parametrize("version", ["original", "modified"])
+def test_metadata_is_given_back_as_a_copy(version):
+    document = families_like_metadata()
+    synth = synthesizer(Metadata.load_from_dict(document))
+    found = synth.get_metadata(version)
+    assert found.to_dict() == Metadata.load_from_dict(document).to_dict()
+    found.update_column(table_name="persons", column_name="age", sdtype="categorical")
+    assert synth.get_metadata(version).to_dict() == Metadata.load_from_dict(document).to_dict()
+    with pytest.raises(ValueError, match="version"):
+        synth.get_metadata("newest")
+
+
+def test_parameters_are_copies_that_make_the_same_again(metadata):
+    synth = synthesizer(metadata, max_children=3)
+    parameters = synth.get_parameters()
+    known = {*inspect.signature(PlausibleDeniabilityMultiTableSynthesizer).parameters}
+    assert {*parameters} == known - {"metadata", "budget"}
+    again = PlausibleDeniabilityMultiTableSynthesizer(metadata, **parameters)
+    assert again.get_parameters() == parameters
+    assert again.plan().total() == synth.plan().total()
+    parameters["domain"].clear()
+    assert synth.get_parameters() == again.get_parameters()
+
+
+def test_info_has_what_sdvs_has(metadata, fitted):
+    before = synthesizer(metadata).get_info()
+    theirs = {*HMASynthesizer(metadata, verbose=False).get_info()}
+    assert {*before} == theirs
+    assert (before["is_fit"], before["last_fit_date"]) == (False, None)
+    after = fitted.get_info()
+    assert after["class_name"] == "PlausibleDeniabilityMultiTableSynthesizer"
+    assert after["is_fit"]
+    assert date.fromisoformat(after["creation_date"]) <= date.fromisoformat(after["last_fit_date"])
+
+
+def test_without_sdv_what_is_not_fitted_is_a_value_error_and_nothing_loads_it():
+    code = (
+        "import sys\n"
+        "from sdv_plausible import PlausibleDeniabilityMultiTableSynthesizer as Synthesizer\n"
+        "from sdv_plausible.datasets import families_like_metadata\n"
+        "try:\n    Synthesizer(families_like_metadata()).sample(5)\n"
+        "except ValueError as error:\n    print(type(error).__name__, 'sdv' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["ValueError", "False"]
 
 
 def test_locales_come_second_as_in_sdv(metadata):
@@ -151,8 +204,9 @@ def are_whole(tables):
 @pytest.mark.parametrize("call", ["sample", "sample_scale", "save", "release"])
 def test_nothing_is_drawn_or_saved_before_a_fit(call, tmp_path):
     arguments = {"sample": (5,), "sample_scale": (1.0,), "save": (tmp_path / "x",), "release": ()}[call]
-    with pytest.raises(ValueError, match="fit first"):
-        getattr(synthesizer(), call)(*arguments)
+    for kind in (SamplingError, ValueError):
+        with pytest.raises(kind, match="fit first"):
+            getattr(synthesizer(), call)(*arguments)
     assert not (tmp_path / "x").exists()
 
 

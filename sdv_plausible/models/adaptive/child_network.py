@@ -22,6 +22,7 @@ from sdv_plausible.models.adaptive.schedule import SIZE_SHARE, Schedule
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Conditional
 from sdv_plausible.models.conditional_table import ConditionalTable, Configurations
+from sdv_plausible.models.forecast import Forecast
 from sdv_plausible.models.log_linear import Factor, LogLinearConditional
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import NumberOfRows
@@ -54,6 +55,17 @@ class ChildNetwork(AdaptiveNetwork):
     def first(self, domain: Domain) -> list[int]:
         """Columns of the parent and of the sibling, by number."""
         return [j for j, name in enumerate(domain.names) if name in self.siblings or name in self.parents]
+
+    def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
+        """How the noise will show in the child's own columns."""
+        found = super().forecast(domain, budget, rows)
+        beside = {domain.names[j] for j in self.first(domain)}
+        own = (
+            {name: distance for name, distance in found.columns.items() if name not in beside}
+            if found
+            else {}
+        )
+        return replace(found, columns=own) if found else None
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> BayesianNetwork:  # noqa: ARG002
         """Learn the network: columns of parent and sibling come first in its order."""

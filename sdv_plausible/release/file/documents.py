@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -14,7 +15,7 @@ from sdv_plausible.release.file.arrays import encode
 from sdv_plausible.utils.strict_json import strict_json
 
 FORMAT = "sdv-plausible-release/1"
-OF_FAMILIES = "sdv-plausible-families/1"  # what two related tables are written as
+OF_FAMILIES = "sdv-plausible-families/1"  # what related tables are written as
 MAX_BYTES = 128 * 2**20
 MAX_ITEMS = 4_000_000  # commas, brackets and braces: each costs a reader about a hundred bytes
 WIDTH = 140  # of a line of the readable form
@@ -77,6 +78,12 @@ def read(data: bytes, max_bytes: int = MAX_BYTES) -> Any:
         raise ValueError(f"the file is not UTF-8 text (byte {error.start})") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"the file is not JSON (line {error.lineno}, column {error.colno})") from None
+
+
+def is_of_families(path: str | Path) -> bool:
+    """Whether a file begins as those of related tables do, as they are written."""
+    with Path(path).open("rb") as file:
+        return re.match(rb'\s*\{\s*"format"\s*:\s*"' + OF_FAMILIES.encode(), file.read(200)) is not None
 
 
 class _Written(Protocol):

@@ -24,7 +24,7 @@ from sdv_plausible.release.file.ledger import Statement, check_ledger
 from sdv_plausible.release.file.many_rows import ManyRows
 from sdv_plausible.release.file.sampling import check_memory, sample_table
 from sdv_plausible.release.file.schema import TableSchema
-from sdv_plausible.release.file.sections import read_sections, write_sections
+from sdv_plausible.release.file.sections import read_document, read_sections, write_sections
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.whole_files import write_whole
@@ -336,3 +336,11 @@ class Release(ManyRows):
         )
 
     __repr__ = __str__
+
+
+def releases_in(data: bytes) -> dict[str, Release]:
+    """Releases in a file's content: of related tables by name, and one alone under the empty text."""
+    document = documents.read(data)
+    if not isinstance(document, dict) or document.get("format") != documents.OF_FAMILIES:
+        return {"": Release.from_bytes(data)}
+    return {name: Release(**read_document(one)) for name, one in document["tables"].items()}

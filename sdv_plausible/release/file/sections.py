@@ -61,7 +61,7 @@ def read_document(document: Any) -> dict[str, Any]:
     top = Placed(document, "")
     if isinstance(top.value, dict) and top.value.get("format") == documents.OF_FAMILIES:
         raise ValueError(
-            "it is of two related tables: FamilyRelease.load reads it, draws from it and has its card"
+            "it is of related tables: FamilyRelease.load reads it, and the commands sample and card"
         )
     if not isinstance(top.value, dict) or top.value.get("format") != FORMAT:
         raise ValueError(f"the entry 'format' must be {FORMAT!r}")

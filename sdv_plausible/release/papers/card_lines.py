@@ -8,6 +8,7 @@ from typing import Any
 
 from sdv_plausible.privacy.checks import listed
 from sdv_plausible.privacy.ledger_record import LedgerRecord, Words, rounded_up
+from sdv_plausible.privacy.neighbours import OneFamily
 from sdv_plausible.release.papers.conformance import conformance_items
 from sdv_plausible.release.papers.privacy_card import KNOWN, PrivacyCard
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
@@ -169,6 +170,9 @@ def _error_bars(release: Any) -> tuple[str, ...]:
     """What can be had from the release's noisy answers."""
     if not any(answer.asked.kind == "counts" for answer in release.answers):
         return (NO_ERROR_BARS,)
+    if isinstance(release.ledger.neighbours, OneFamily):
+        root = release.ledger.neighbours.root
+        return (f"counts of columns of {root} with intervals (tables[{root!r}].margins)",)
     return ERROR_BARS[:1] if "public_rows" in release.settings else ERROR_BARS
 
 

@@ -123,21 +123,18 @@ def _guarantee(record: LedgerRecord) -> Iterator[Item]:
 
 
 def _unit(record: LedgerRecord) -> Iterator[Item]:
-    page = f"{PROOFS}/persons.md"
+    is_family = record.unit.startswith("one family")
+    page = f"{PROOFS}/{'related_tables' if is_family else 'persons'}.md"
     yield Item(topic="Unit of privacy", answer=record.unit, state="covered", page=page)
     yield Item(topic="Neighbouring tables", answer=record.neighbours, state="covered", page=page)
     if record.of_people:
-        yield Item(
-            topic="Bounded contribution",
-            state="covered",
-            page=page,
-            answer="no more rows of a person are used; people with more count as if they had so many",
-        )
-        yield Item(
-            topic="Is the unit right?",
-            state="yours to do",
-            answer="make sure that each person has one value of that column in all rows",
-        )
+        answer = "no more rows of a person are used; people with more count as if they had so many"
+        right = "make sure that each person has one value of that column in all rows"
+        if is_family:
+            answer = "no more rows of a family are used; what has more counts as if it had so many"
+            right = "make sure that all rows of a person are of one family"
+        yield Item(topic="Bounded contribution", state="covered", page=page, answer=answer)
+        yield Item(topic="Is the unit right?", state="yours to do", answer=right)
     else:
         yield Item(
             topic="Is the unit right?",

@@ -98,3 +98,11 @@ def test_one_way_counts_share_what_they_are_given():
     assert total == pytest.approx(300)
     assert counts[2].tolist() == [150, 150, 0]
     assert len(sigmas) == 3
+
+
+def test_a_forecast_is_of_the_childs_own_columns():
+    learner = ChildNetwork(
+        parents=dict.fromkeys(("home.p", "home.n"), np.zeros(1, dtype=int)), siblings=SIBLINGS
+    )
+    found = learner.forecast(DOMAIN, ModelBudget(epsilon=1.0, delta=1e-9), 1_000)
+    assert [*found.columns] == ["x", "y"]

@@ -13,7 +13,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, to_confo
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.neighbours import Neighbours, OneFamily
 from sdv_plausible.release.papers.conformance import Item
 
 ROOT = Path(__file__).parents[3]
@@ -100,6 +100,17 @@ def test_answers_are_the_ledgers():
     assert "Bounded contribution" in found
     assert "Bounded contribution" not in rows(page())
     assert "person=" in rows(page())["Is the unit right?"][0]
+
+
+def test_of_related_tables_it_speaks_of_families_and_their_proof():
+    family = OneFamily(rows=3, person="home", root="homes", hanging=(("people", "homes", "home", 3),))
+    ledger = PrivacyLedger(delta=1e-6, neighbours=family)
+    ledger.charge(*of_people().entries)
+    found = to_conformance(ledger)
+    assert rows(found)["Unit of privacy"][0] == family.unit
+    assert "no more rows of a family" in rows(found)["Bounded contribution"][0]
+    assert "proofs/related_tables.md" in found
+    assert "proofs/related_tables.md" not in to_conformance(of_people())
 
 
 def test_a_declared_domain_is_yours_and_a_learned_one_is_covered():
