@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,9 @@ import pandas as pd
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.related.links import Link, Tree
-from sdv_plausible.related.roles import Role, Seats, first_of
+from sdv_plausible.related.roles import Role, Seats, check_together, first_of
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 if TYPE_CHECKING:
     from sdv_plausible.release.file.release import Release
@@ -56,6 +56,7 @@ class Drawing:
             raise ValueError(
                 f"parents and children must be of one fit: {min(lost)!r} is not in the parents' lines"
             )
+        check_together(self.roles, {column.name: column.cardinality for column in self.domain})
 
     def _place(self, name: str) -> int:
         if name not in self.domain.names:
@@ -211,5 +212,35 @@ def drawings(
         drawing = Drawing(
             model=model, domain=domain, parents=own[link.parent], link=link, roles=roles.get(link.child, ())
         )
+        _check_beside(drawing, tables[link.parent].domain)
         found[link.child], own[link.child] = drawing, drawing.columns
     return found
+
+
+def _check_beside(drawing: Drawing, parents: Domain) -> None:
+    """Refuse columns beside a child's that are not as their own tables have them: codes are copied."""
+    link, domain = drawing.link, drawing.domain
+    copies = [with_missing(replace(domain[name], name=link.of_sibling(name))) for name in drawing.columns]
+    for column in (*(beside_child(link, parents[name]) for name in drawing.parents), *copies):
+        if column.name not in domain or domain[column.name] != column:
+            raise ValueError(
+                f"parents and children must be of one fit: {column.name!r} beside children has other values"
+            )
+
+
+def beside_child(link: Link, attribute: Attribute) -> Attribute:
+    """A parent's column as it stands beside a child's: known, since it was paid for there."""
+    return replace(attribute, name=link.of_parent(attribute.name), provenance="declared")
+
+
+def with_missing(attribute: Attribute) -> Attribute:
+    """The column of a sibling: missing where there is none."""
+    buckets = attribute.buckets
+    if buckets is not None and not attribute.nullable:
+        buckets = (*buckets, max(buckets) + 1)
+    return replace(attribute, nullable=True, buckets=buckets)
+
+
+def up_to(name: str, most: int) -> Attribute:
+    """The column of a public number of rows, 0 to ``most``."""
+    return Attribute(name=name, kind="integer", lower=tuple(range(most + 1)), upper=tuple(range(most + 1)))

@@ -26,7 +26,7 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Person
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.related.drawing import drawings
+from sdv_plausible.related.drawing import beside_child, drawings, up_to, with_missing
 from sdv_plausible.related.families import Families, FamilyRows
 from sdv_plausible.related.links import Link, Specs, Tree
 from sdv_plausible.related.release import FamilyRelease, joint_ledger
@@ -58,16 +58,8 @@ class ChildFit(Fit):
     siblings: Mapping[str, str] = field(default_factory=dict)
 
     def _beside(self, domain: Domain) -> Domain:
-        copies = (_with_missing(replace(domain[own], name=name)) for name, own in self.siblings.items())
+        copies = (with_missing(replace(domain[own], name=name)) for name, own in self.siblings.items())
         return replace(domain, attributes=(*domain.attributes, *self.parents, *copies))
-
-
-def _with_missing(attribute: Attribute) -> Attribute:
-    """The column of a sibling: missing where there is none."""
-    buckets = attribute.buckets
-    if buckets is not None and not attribute.nullable:
-        buckets = (*buckets, max(buckets) + 1)
-    return replace(attribute, nullable=True, buckets=buckets)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +122,7 @@ class Told:
         self, link: Link, parents: Domain | None = None, simulated: pd.DataFrame | None = None
     ) -> TableFit:
         """The fit of a table beside the one it hangs on; None: of that nothing is known yet."""
-        beside = tuple(replace(a, name=link.of_parent(a.name), provenance="declared") for a in parents or ())
+        beside = tuple(beside_child(link, a) for a in parents or ())
         siblings = {link.of_sibling(name): name for name in self.modelled(link.child)}
         codes, alone = dict[str, np.ndarray](), np.zeros(0, dtype=bool)
         if simulated is not None:
@@ -170,12 +162,12 @@ class Told:
     def known(self, table: str) -> dict[str, Attribute]:
         """What is known of the columns that a table's lines have beside its own."""
         firsts = {
-            link.of_first(name): _with_missing(replace(a, name=link.of_first(name), provenance="declared"))
+            link.of_first(name): with_missing(replace(a, name=link.of_first(name), provenance="declared"))
             for link in self._with_first(table)
             for name, a in self.firsts[link.child].items()
             if a is not None
         }
-        return {**{name: _up_to(name, most) for name, most in self.tree.counts(table).items()}, **firsts}
+        return {**{name: up_to(name, most) for name, most in self.tree.counts(table).items()}, **firsts}
 
     def standing(
         self, tables: Mapping[str, pd.DataFrame], coins: Coins
@@ -280,11 +272,6 @@ def _used_entry(link: Link) -> LedgerEntry:
     return LedgerEntry(name="persons", mechanism=how, losses=(), scope="the rows used", note=note)
 
 
-def _up_to(name: str, most: int) -> Attribute:
-    """The column of a public number of rows, 0 to ``most``."""
-    return Attribute(name=name, kind="integer", lower=tuple(range(most + 1)), upper=tuple(range(most + 1)))
-
-
 def planned(told: Told) -> dict[str, PrivacyLedger]:
     """What the fit of each table costs, before a row is looked at."""
     fits = {told.tree.root: told.of_root(), **{link.child: told.of_child(link) for link in told.tree.links}}
@@ -299,14 +286,15 @@ def planned_ledger(told: Told) -> PrivacyLedger:
 def fit_families(told: Told, families: Families, coins: Coins, teller: Teller) -> FamilyRelease:
     """Fit the root, then every table beside its parents' rows, simulated from what was released."""
     tree, tables, plans = told.tree, families.tables, planned(told)
-    found = {tree.root: told.of_root().run(tables[tree.root], coins.spawn(tree.root), teller)}
+    fits = coins.spawn("fits")  # a table may be called as any other stream of these coins is
+    found = {tree.root: told.of_root().run(tables[tree.root], fits.spawn(tree.root), teller)}
     for link in tree.links:
         simulated = simulated_rows(told, found, link.parent)
         parents = Domain(tuple(a for a in found[link.parent].domain if a.name in simulated))
         fit = told.of_child(link, parents, _of_children(link, simulated, link.child in told.firsts))
         only_planned(plans[link.child])(fit.planned().losses)
         beside = families.siblings[link.child]
-        found[link.child] = fit.run(tables[link.child], coins.spawn(link.child), teller, beside)
+        found[link.child] = fit.run(tables[link.child], fits.spawn(link.child), teller, beside)
     return FamilyRelease(tree=tree, tables=found, roles=told.roles)
 
 
@@ -319,7 +307,7 @@ def simulated_rows(told: Told, found: Mapping[str, Release], table: str) -> pd.D
     for name, drawing in drawings(told.tree, on_the_way, told.roles).items():
         sizes = rows[drawing.link.count].to_numpy(dtype=int)
         few = np.cumsum(sizes) <= MOST_SIMULATED  # whole families, as many as that
-        rows = drawing.children(rows[few], sizes[few], coins.spawn(name))
+        rows = drawing.children(rows[few], sizes[few], coins.spawn("children", name))
     return rows
 
 

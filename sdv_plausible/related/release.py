@@ -18,8 +18,8 @@ from sdv_plausible.privacy.checks import listed
 from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.related.drawing import Drawing, drawings
-from sdv_plausible.related.links import MOST_TABLES, Link, Tree
+from sdv_plausible.related.drawing import Drawing, drawings, up_to
+from sdv_plausible.related.links import MOST_CHILDREN, MOST_ROWS, MOST_TABLES, Link, Tree
 from sdv_plausible.related.roles import OFTEN, Role, lines
 from sdv_plausible.release.file import documents
 from sdv_plausible.release.file.answers import Answers
@@ -67,9 +67,19 @@ class FamilyRelease:
         if {*self.tables} != {*tree.tables}:
             raise ValueError(f"tables ({listed(sorted(self.tables))}) must be {listed(sorted(tree.tables))}")
         for name in tree.tables:
-            if lost := [count for count in tree.counts(name) if count not in self.tables[name].domain]:
+            for count, most in tree.counts(name).items():
+                domain = self.tables[name].domain
+                if count not in domain or domain[count] != up_to(count, most):
+                    raise ValueError(
+                        f"table {name!r} must have the column {count!r}, of 0 to {most}: give the release of "
+                        "one fit"
+                    )
+        for link in tree.links:
+            parent, child = self.tables[link.parent], self.tables[link.child]
+            is_key = parent.schema.primary_key == link.primary_key not in parent.domain
+            if not is_key or link.foreign_key not in _invented(child):
                 raise ValueError(
-                    f"table {name!r} must have the column {lost[0]!r}: give the release of one fit"
+                    f"keys of {link.parent!r} and {link.child!r} must be those that their link names"
                 )
         assert self._drawings is not None  # it complains of what is not of one fit
         keys = {tree.root: None} | {link.child: link.foreign_key for link in tree.links}
@@ -143,6 +153,7 @@ class FamilyRelease:
             link, this = drawing.link, coins.spawn("children").spawn(name)
             parents = drawn[link.parent]
             sizes = parents[link.count].to_numpy(dtype=np.int64)
+            self.tables[name].check_memory(int(sizes.sum()))  # now that it is known
             table = drawing.children(parents, sizes, this.spawn("modelled"))
             keys = parents[link.primary_key].loc[parents.index.repeat(sizes)].reset_index(drop=True)
             drawn[name] = self._whole(table, link, keys, this.spawn("invented"))
@@ -238,10 +249,15 @@ class FamilyRelease:
             raise ValueError(f"the entry 'format' must be {FORMAT!r}")
         f = top.fields(("format", "neighbours", "links", "tables", "roles"))
         links = [
-            Link(**{name: said[name].text(LONGEST_NAME) for name in _TEXTS}, most=said["most"].whole(1))
+            Link(
+                **{name: said[name].text(LONGEST_NAME) for name in _TEXTS},
+                most=said["most"].whole(1, MOST_CHILDREN),
+            )
             for said in (one.fields((*_TEXTS, "most")) for one in f["links"].items(MOST_TABLES))
         ]
         tree = Tree(links=tuple(links), neighbours=f["neighbours"].choice(RELATIONS))
+        if max(map(tree.rows, tree.tables)) > MOST_ROWS:
+            raise ValueError(f"the entry 'links' must leave a family at most {MOST_ROWS:,} rows of a table")
         documents_of = f["tables"].fields(tree.tables)
         tables = {name: Release(**read_document(one.value)) for name, one in documents_of.items()}
         roles = {
@@ -291,6 +307,11 @@ class _Described:
             settings=root.settings, answers=root.answers, versions=root.versions,
             digest=release.digest, rules=FittedRules(),
         )  # fmt: skip
+
+
+def _invented(release: Release) -> set[str]:
+    """Columns that are not modelled."""
+    return {column.name for column in release.schema.columns} - {*release.domain.names}
 
 
 _TEXTS = ("parent", "child", "primary_key", "foreign_key")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -88,16 +89,24 @@ def read_roles(roles: Any, known: Mapping[str, Attribute | None]) -> tuple[Role,
         for value, often in said.items():
             one_of(f"roles of {column} {value!r}", often, OFTEN)
             found.append(Role(column=column, code=codec.encode_value(column, value), often=often))
-        if len(said) >= attribute.cardinality:
+    check_together(found, {name: one.cardinality for name, one in known.items() if one is not None})
+    return tuple(found)
+
+
+def check_together(roles: Sequence[Role], cardinalities: Mapping[str, int]) -> None:
+    """Refuse roles of one table that cannot hold together, by how many codes each column has."""
+    for column, often in Counter(role.column for role in roles).items():
+        if often >= cardinalities[column]:
             raise Refused.saying(
                 "roles",
                 f"roles: a value of column {column!r} must be left that any number of children may have",
             )
-    if sum(role.is_first for role in found) > 1:
+    if len({(role.column, role.code) for role in roles}) < len(roles):
+        raise Refused.saying("roles", "roles: a value may have one role alone")
+    if sum(role.is_first for role in roles) > 1:
         raise Refused.saying(
             "roles", "roles: one value alone may be that of exactly one child of every family"
         )
-    return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ fault must be caught.
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -27,7 +28,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours, Person
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import CountTable
-from sdv_plausible.related import families, fitting
+from sdv_plausible.related import families, fitting, synthesizer
 from sdv_plausible.related import release as releases
 from sdv_plausible.related.families import Families, brought_together
 from sdv_plausible.related.fitting import Told, fit_families
@@ -456,3 +457,41 @@ def test_the_total_is_the_users_epsilon(epsilon: float, domain: Any) -> None:
     """Each fit keeps a part of delta back, so that shares alone would cost more: .995 to 1 of it is spent."""
     total = fitting.planned_ledger(told(epsilon=epsilon, delta=1e-9, domain=domain)).total()
     assert 0.995 * epsilon < total <= epsilon
+
+
+def test_no_table_is_called_so_that_its_choice_shares_coins_with_a_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Lemma 2 takes all numbers as independent: with one stream for both, codes of cells and the choice were one."""
+    names = {"homes": "families", "people": "cells outside the domain", "trips": "parents", "cars": "persons"}
+    said = json.loads(json.dumps(METADATA))
+    said["tables"] = {names[name]: table for name, table in said["tables"].items()}
+    for relation in said["relationships"]:
+        for end in ("parent_table_name", "child_table_name"):
+            relation[end] = names[relation[end]]
+    bounds = {names[name]: most for name, most in MOST.items()}
+    synth = PlausibleDeniabilityMultiTableSynthesizer(
+        said, domain={names[name]: one for name, one in DOMAIN.items()}, epsilon=4.0, max_children=bounds
+    )
+    parts: list[set[bytes]] = []
+    draw = Coins._draw
+
+    def noted(coins: Coins, n_bytes: int) -> Any:
+        parts[-1].add(coins._key)
+        return draw(coins, n_bytes)
+
+    def new_part(honest: Any) -> Any:
+        def run(*given: Any) -> Any:
+            parts.append(set())
+            return honest(*given)
+
+        return run
+
+    monkeypatch.setattr(Coins, "_draw", noted)
+    for step in ("brought_together", "fit_families"):
+        monkeypatch.setattr(synthesizer, step, new_part(getattr(synthesizer, step)))
+    rows = {**BASES[2], "homes": [("a", "squat"), ("b", "rent")]}
+    synth.fit({names[name]: pd.DataFrame(one, columns=COLUMNS[name]) for name, one in rows.items()})
+    chosen, fitted = parts
+    assert len(chosen) == 8  # of each table its rows, of people their keys, of three tables siblings
+    assert not chosen & fitted
