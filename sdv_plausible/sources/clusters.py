@@ -89,13 +89,20 @@ def together(lengths: Sequence[int]) -> Iterator[list[int]]:
 def as_read(part: pd.DataFrame, types: pd.Series[Any]) -> pd.DataFrame:
     """A part as rules and codes read it, whatever its worker stored it as."""
     part = part.reset_index(drop=True)
-    otherwise = [name for name in part.columns if part[name].dtype != types[name]]
+    otherwise = [name for name in part.columns if not _is_stored(part[name].dtype, types[name])]
     part = plain_cells(_with_categories(part))  # first: some moments have no object
     for name in otherwise:  # the schema was checked; what is stored otherwise is read cell by cell
         part[name] = pd.Series(list(part[name]), dtype=object)
         if isinstance(types[name], pd.StringDtype):  # what Dask makes of the objects of other partitions
             part[name] = part[name].astype(types[name])
     return plain_cells(with_texts(part)) if otherwise else with_texts(part)
+
+
+def _is_stored(found: Any, told: Any) -> bool:
+    """Whether a column is stored as its schema says, texts also as categories."""
+    if isinstance(found, pd.CategoricalDtype) and isinstance(told, pd.StringDtype):
+        return all(isinstance(text, str) for text in found.categories)
+    return bool(found == told)
 
 
 def _with_categories(part: pd.DataFrame) -> pd.DataFrame:

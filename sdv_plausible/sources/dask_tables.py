@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -36,6 +37,10 @@ class DaskSource(ClusterSource):
     """
 
     def __init__(self, table: Any) -> None:
+        with suppress(ImportError):  # of a Dask that plans its reading otherwise
+            from sdv_plausible.sources.dask_parquet import with_dictionaries
+
+            table = with_dictionaries(table)
         self._table = table.rename(columns=str)
         self._kept: list[DaskParts] = []
 
