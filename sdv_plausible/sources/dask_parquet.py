@@ -47,7 +47,8 @@ class Dictionaries(ArrowDatasetEngine):  # type: ignore[misc]
     def _arrow_table_to_pandas(cls, table: Any, *more: Any, **how: Any) -> Any:
         for place, name in enumerate(table.column_names):
             cells = table.column(place)
-            if pa.types.is_dictionary(cells.type) and holds_no_text(cells):  # it would end the pass
+            known = [part.dictionary for part in cells.chunks if pa.types.is_dictionary(part.type)]
+            if any(map(holds_no_text, known)):  # it would end the pass
                 table = table.set_column(place, name, cells.cast(cells.type.value_type))
         return super()._arrow_table_to_pandas(table, *more, **how)
 
