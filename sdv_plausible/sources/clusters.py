@@ -9,12 +9,14 @@ rows in another order, other codes come, and the pass that meets them stops the 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 
+from sdv_plausible.sources.crew import packed
 from sdv_plausible.sources.shuffled import Choice
 from sdv_plausible.sources.source import PART_ROWS, Source, Work
 from sdv_plausible.sources.unchanged import Fingerprint, Made
@@ -61,6 +63,10 @@ class Told:
         rows = part.rows[list(self.names)] if self.names else part.rows
         return self.work.count(rows, number), part.told
 
+    def packed(self, counted: tuple[Any, Fingerprint]) -> tuple[Any, Fingerprint]:
+        """As the work does."""
+        return packed(self.work, counted[0]), counted[1]
+
     def merge(self, one: tuple[Any, Fingerprint], other: tuple[Any, Fingerprint]) -> tuple[Any, Fingerprint]:
         """Add them."""
         return self.work.merge(one[0], other[0]), one[1] + other[1]
@@ -86,16 +92,39 @@ def together(lengths: Sequence[int]) -> Iterator[list[int]]:
     yield held
 
 
+def side_by_side(places: Sequence[Any], threads: Mapping[Any, int]) -> Iterator[list[int]]:
+    """Numbers of neighbours that one task sums up: of one worker, one for each of its threads, or more.
+
+    Parameters
+    ----------
+    places : sequence
+        Where each is.
+    threads : mapping
+        Of each place; one of those that it does not name.
+    """
+    for place in sorted(set(places)):
+        here = np.flatnonzero([other == place for other in places])
+        tasks = max(threads.get(place, 1), -(-len(here) // ADDED_AT_ONCE))
+        yield from (some.tolist() for some in np.array_split(here, min(tasks, len(here))))
+
+
 def as_read(part: pd.DataFrame, types: pd.Series[Any]) -> pd.DataFrame:
     """A part as rules and codes read it, whatever its worker stored it as."""
     part = part.reset_index(drop=True)
-    otherwise = [name for name in part.columns if part[name].dtype != types[name]]
+    otherwise = [name for name in part.columns if not _is_stored(part[name].dtype, types[name])]
     part = plain_cells(_with_categories(part))  # first: some moments have no object
     for name in otherwise:  # the schema was checked; what is stored otherwise is read cell by cell
         part[name] = pd.Series(list(part[name]), dtype=object)
         if isinstance(types[name], pd.StringDtype):  # what Dask makes of the objects of other partitions
             part[name] = part[name].astype(types[name])
     return plain_cells(with_texts(part)) if otherwise else with_texts(part)
+
+
+def _is_stored(found: Any, told: Any) -> bool:
+    """Whether a column is stored as its schema says, texts also as categories."""
+    if isinstance(found, pd.CategoricalDtype) and isinstance(told, pd.StringDtype):
+        return all(isinstance(text, str) for text in found.categories)
+    return bool(found == told)
 
 
 def _with_categories(part: pd.DataFrame) -> pd.DataFrame:

@@ -89,7 +89,7 @@ class Tables:
     covering : Covering, optional
         Of these.
     small : bool
-        Whether sets are taken out of larger tables in every part, since counts travel, and not of their sum.
+        Whether sets are taken out of larger tables before counts travel, and not of the sum of all.
     """
 
     coder: Coder
@@ -110,8 +110,7 @@ class Tables:
         """Count one part."""
         rows, told = self.coder.codes(part, number)
         if self.covering is not None:
-            larger = rows.counts(self.axes, self.covering)
-            return rows.num_rows(), self._sets(larger) if self.small else list(larger), told
+            return rows.num_rows(), list(rows.counts(self.axes, self.covering)), told
         found: list[Any] = [None] * len(self.sets)
         for positions, tables in rows.tables_together(self.sets):
             for i, table in zip(positions.tolist(), tables, strict=True):
@@ -121,6 +120,10 @@ class Tables:
     def merge(self, one: Counted, other: Counted) -> Counted:
         """Add them."""
         return (one[0] + other[0], [a + b for a, b in zip(one[1], other[1], strict=True)], one[2] + other[2])
+
+    def packed(self, counted: Counted) -> Counted:
+        """What travels of the counts of some parts: no more than what was asked."""
+        return (counted[0], self._sets(counted[1]), counted[2]) if self.covering and self.small else counted
 
     def tables(self, counted: list[np.ndarray]) -> list[np.ndarray]:
         """Tables of the sets, in order, out of the sum of what was counted."""

@@ -141,4 +141,9 @@ def _counted(work: Any, share: Sequence[Piece]) -> tuple[Any, int]:
         for number, part in enumerate(piece.parts(), piece.number):
             here = work.count(part, number)
             found, rows = here if found is None else work.merge(found, here), rows + len(part)
-    return found, rows
+    return packed(work, found), rows
+
+
+def packed(work: Any, counts: Any) -> Any:
+    """Counts as they travel, which work may make smaller: merged from then on with others that are."""
+    return work.packed(counts) if hasattr(work, "packed") and counts is not None else counts

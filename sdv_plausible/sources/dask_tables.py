@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,8 +16,10 @@ from sdv_plausible.sources.clusters import (
     Told,
     added,
     as_read,
+    side_by_side,
     together,
 )
+from sdv_plausible.sources.crew import packed
 from sdv_plausible.sources.shuffled import Choice
 from sdv_plausible.sources.source import Work, quietly
 from sdv_plausible.sources.unchanged import Fingerprint, Made, Unchanged
@@ -36,6 +39,10 @@ class DaskSource(ClusterSource):
     """
 
     def __init__(self, table: Any) -> None:
+        with suppress(ImportError):  # of a Dask that plans its reading otherwise
+            from sdv_plausible.sources.dask_parquet import with_dictionaries
+
+            table = with_dictionaries(table)
         self._table = table.rename(columns=str)
         self._kept: list[DaskParts] = []
 
@@ -129,6 +136,7 @@ class DaskParts(ClusterSource):
         own, self.made_of = found[: len(made)], found[len(made) :]
         lengths = [int(one[0]) for one in own]
         self._numbers = list(together(lengths)) if by is not None else [[i] for i in range(len(made))]
+        self._tasks = list(side_by_side(*self._places()))
         self._unchanged = Unchanged()
         self._unchanged.check(sum(own))
 
@@ -150,7 +158,7 @@ class DaskParts(ClusterSource):
             If a part was made again, and is another one.
         """
         found: T
-        found, fingerprint = _computed(Told(work, tuple(names)), self._tasks())
+        found, fingerprint = _computed(Told(work, tuple(names)), self._counted(self._tasks))
         self._unchanged.check(fingerprint)
         return found
 
@@ -163,7 +171,8 @@ class DaskParts(ClusterSource):
             If a part was made again, and is another one.
         """
         with _retried():
-            both = self._tasks()(_sent(Told(work, tuple(names))))
+            alone = [[number] for number in range(len(self._numbers))]
+            both = self._counted(alone)(_sent(Told(work, tuple(names))))
         kept = DaskParts([one[0] for one in both], self.empty(()), work, [one[1] for one in both])
         self._kept.append(kept)
         self._unchanged.check(sum(kept.made_of))
@@ -183,14 +192,23 @@ class DaskParts(ClusterSource):
                     future.release()
         self._parts.clear()
 
-    def _tasks(self) -> Tasks:
-        """From work, as it is sent, to a task for some parts."""
+    def _places(self) -> tuple[list[str], Mapping[str, int]]:
+        """The worker that has the first of some parts, and threads of each; one place without a cluster."""
+        firsts = [next(iter(self._parts[some[0]].__dask_graph__().values())) for some in self._numbers]
+        client = getattr(firsts[0], "client", None)
+        if client is None:
+            return ["here"] * len(firsts), {"here": len(firsts)}
+        have = client.who_has(firsts)
+        return [next(iter(have.get(first.key, ())), "") for first in firsts], client.nthreads()
+
+    def _counted(self, tasks: Sequence[Sequence[int]]) -> Tasks:
+        """From work, as it is sent, to tasks that each sum up some parts where they are."""
         import dask
 
         task, by = dask.delayed(_count_kept, pure=False), _sent(self._by)
         return lambda sent: [
-            task(sent, by, [self._parts[i] for i in numbers], number)
-            for number, numbers in enumerate(self._numbers)
+            task(sent, by, {number: [self._parts[i] for i in self._numbers[number]] for number in some})
+            for some in tasks
         ]
 
 
@@ -228,8 +246,9 @@ def _told(part: Made) -> Fingerprint:
     return part.told
 
 
-def _count_kept(work: Any, by: Any, parts: Sequence[Made], number: int) -> Any:
-    return work.count(added(by, parts) if len(parts) > 1 else parts[0], number)
+def _count_kept(work: Any, by: Any, several: Mapping[int, Sequence[Made]]) -> Any:
+    parts = ((number, added(by, some) if len(some) > 1 else some[0]) for number, some in several.items())
+    return packed(work, added(work, (work.count(part, number) for number, part in parts)))
 
 
 def _deal(part: pd.DataFrame, choice: Choice, empty: pd.DataFrame, places: int) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 import pandas as pd
 
 from sdv_plausible.questions.counts import SeesRows
-from sdv_plausible.sources.crew import ALONE, Crew, Piece
+from sdv_plausible.sources.crew import ALONE, Crew, Piece, packed
 from sdv_plausible.sources.progress import SILENT, Progress
 from sdv_plausible.sources.unchanged import Unchanged
 from sdv_plausible.table.cells.series import plain_cells
@@ -159,7 +159,7 @@ class LocalSource(Source):
         RuntimeError
             If there are more rows or fewer than in an earlier pass.
         """
-        found, rows = work.count(self.empty(names), 0), 0
+        found, rows = packed(work, work.count(self.empty(names), 0)), 0
         shares, after = self._shares(names)
         self.progress.begin()
         for counts, read in self.crew.counted(work, shares, processes_after=after):

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.sources.clusters import ADDED_AT_ONCE, PLACES, ClusterSource, Told, added
+from sdv_plausible.sources.crew import packed
 from sdv_plausible.sources.raw_columns import Rows
 from sdv_plausible.sources.shuffled import Choice
 from sdv_plausible.sources.source import PART_ROWS, SourceError, Work, quietly
@@ -251,7 +252,7 @@ def _total(work: Work[T], table: Any, parts: Pairing, none: Any, partitions: int
 
     It is not always known how many partitions there will be: then there are first as many as cores.
     """
-    sums = _mapped(table, lambda batches: _summed(work, _each(work, parts(batches))))
+    sums = _mapped(table, lambda batches: _packed(work, _summed(work, _each(work, parts(batches)))))
     while partitions is None or partitions > ADDED_AT_ONCE:
         cores = table.sparkSession.sparkContext.defaultParallelism
         partitions = cores if partitions is None else -(-partitions // ADDED_AT_ONCE)
@@ -260,7 +261,7 @@ def _total(work: Work[T], table: Any, parts: Pairing, none: Any, partitions: int
             sums.repartition(partitions, "number"), lambda batches: _summed(work, _unpickled(batches))
         )
     found = quietly(sums.toArrow)["pickled"].to_pylist()
-    return added(work, [work.count(none, 0), *map(pickle.loads, found)])
+    return added(work, [packed(work, work.count(none, 0)), *map(pickle.loads, found)])
 
 
 def _mapped(table: Any, pairs: Pairing) -> Any:
@@ -332,6 +333,10 @@ def _of_rows(pieces: Iterable[Any], length: Callable[[Any], int], rows: int) -> 
 
 def _each(work: Work[Any], parts: Pairs) -> Pairs:
     return ((number, work.count(part, number)) for number, part in parts)
+
+
+def _packed(work: Work[Any], counts: Pairs) -> Pairs:
+    return ((number, packed(work, found)) for number, found in counts)
 
 
 def _summed(work: Work[Any], counts: Pairs) -> Pairs:

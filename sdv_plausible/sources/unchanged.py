@@ -44,24 +44,23 @@ def fingerprint(codes: npt.NDArray[np.int32], part: int | None = None) -> Finger
         Without it order and parts make no difference.
     """
     unsigned, total = codes.view(np.uint32), np.zeros(1, dtype=np.uint64)
+    rooms = np.empty((2, min(len(codes), AT_ONCE)), dtype=np.uint64)  # once: allocators return what is large
+    places = np.arange(rooms.shape[1], dtype=np.uint64)
     for start in range(0, len(codes), AT_ONCE):
         here = unsigned[start : start + AT_ONCE]
-        number = _places(part, start, len(here))
+        number, high = rooms[:, : len(here)]
+        if part is None:
+            number[:] = 0  # where rows stand is of no importance
+        else:
+            np.add(places[: len(here)], np.uint64(start) + (np.uint64(part) << HALF), out=number)
         for j in range(here.shape[1]):
             number *= FACTOR
             number += here[:, j]
-            number ^= number >> HALF
+            number ^= np.right_shift(number, HALF, out=high)
         number *= SPREAD
-        number ^= number >> HALF
+        number ^= np.right_shift(number, HALF, out=high)
         total += number.sum(dtype=np.uint64)
     return np.array([len(codes), total[0]], dtype=np.uint64)
-
-
-def _places(part: int | None, start: int, size: int) -> npt.NDArray[np.uint64]:
-    """Where rows stand; zeros where that is of no importance."""
-    if part is None:
-        return np.zeros(size, dtype=np.uint64)
-    return np.arange(start, start + size, dtype=np.uint64) + (np.uint64(part) << HALF)
 
 
 class Unchanged:

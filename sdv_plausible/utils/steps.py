@@ -10,7 +10,7 @@ import numpy.typing as npt
 CELLS = 1 << 14  # of the table, at most
 MOST_STEPS = 3  # starts in one cell: with more a search is as fast
 FEWEST = 1 << 10  # numbers for which a table pays
-AT_ONCE = 1 << 14  # numbers, so that they stay in the cache
+AT_ONCE = 1 << 13  # numbers, so that they stay in the cache
 
 
 class Steps:
@@ -53,7 +53,9 @@ class Steps:
             self._below.take(self._cell(here), out=above, mode="clip")
             for _ in range(self._steps):
                 above += here >= self._next.take(above, mode="clip")
-        return np.clip(found - 1, 0, len(self._starts) - 1)
+            above -= 1
+            np.clip(above, 0, len(self._starts) - 1, out=above)
+        return found
 
     def _cell(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
         with np.errstate(over="ignore"):

@@ -24,7 +24,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources import clusters, coded
-from sdv_plausible.sources.clusters import together
+from sdv_plausible.sources.clusters import ADDED_AT_ONCE, side_by_side, together
 from sdv_plausible.sources.coded import Coder
 from sdv_plausible.sources.dask_tables import DaskParts, DaskSource
 from sdv_plausible.sources.kept import Encode
@@ -246,6 +246,16 @@ def test_small_parts_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(clusters, "PART_ROWS", 7)
     assert list(together([3, 4, 1, 9, 0])) == [[0, 1], [2], [3], [4]]
     assert list(together([0])) == [[0]]
+
+
+def test_a_task_sums_up_what_one_worker_has() -> None:
+    found = list(side_by_side(["a", "b", "a", "a", "a"], {"a": 2}))
+    assert found == [[0, 2], [3, 4], [1]]
+    assert list(side_by_side(["a"], {"a": 4})) == [[0]]
+    for number in (1, 8, 9, 100):
+        tasks = list(side_by_side(["a"] * number, {}))
+        assert [i for some in tasks for i in some] == list(range(number))
+        assert len(tasks) == -(-number // ADDED_AT_ONCE)  # a worker need not hold all of its codes at once
 
 
 def counted(codes: pd.Series[Any], stored: Any = None) -> Any:

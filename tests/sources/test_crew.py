@@ -28,7 +28,7 @@ from sdv_plausible.sources import crew, found_files
 from sdv_plausible.sources import source as source_module
 from sdv_plausible.sources.bounded import bounded
 from sdv_plausible.sources.coded import Coder, SourceCounts, Tables
-from sdv_plausible.sources.crew import Crew
+from sdv_plausible.sources.crew import Crew, packed
 from sdv_plausible.sources.kept import Encode, Keep, keep_codes
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import FrameSource, LocalSource, Source
@@ -93,10 +93,10 @@ def test_what_travels_is_no_more_than_what_was_asked(
     """Other processes send tables of the sets; of this one's threads the larger ones are added, as is faster."""
     monkeypatch.setattr(counting, "FEWEST_ROWS", 1)
     source = open_source(held(engine, FRAME, tmp_path), column_types(DECLARED, COLUMNS), PIECES)
-    found, honest = [], Tables.count
-    monkeypatch.setattr(Tables, "count", lambda *given: found.append(honest(*given)) or found[-1])
+    found, honest = [], Tables.packed
+    monkeypatch.setattr(Tables, "packed", lambda *given: found.append(honest(*given)) or found[-1])
     if source.on_cluster:  # in this process, to see what its tasks give
-        monkeypatch.setattr(source, "total", lambda work, names: work.count(FRAME, 0))
+        monkeypatch.setattr(source, "total", lambda work, names: packed(work, work.count(FRAME, 0)))
     counts = SourceCounts(source, CODER, NAMES)
     source.crew = Crew(1)
     rows = counts.num_rows()
