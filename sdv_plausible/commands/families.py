@@ -136,12 +136,12 @@ def files_by_table(
         )
     named, in_order = {path.stem: path for path in paths}, dict(zip(tables, paths, strict=True))
     is_named = {*named} == {*tables}
-    if crossed := [path for name, path in in_order.items() if path.stem in {*tables} - {name}]:
-        if not is_named:
-            raise UsageError(
-                f"data: {crossed[0]} is named as another table than the one in its place "
-                f"({', '.join(tables)}): name all files as the tables, or put them in this order"
-            )
+    crossed = [path for name, path in in_order.items() if path.stem in {*tables} - {name}]
+    if crossed and not is_named:
+        raise UsageError(
+            f"data: {crossed[0]} is named as another table than the one in its place ({', '.join(tables)}): "
+            "name all files as the tables, or put them in this order"
+        )
     found = named if is_named else in_order
     return {
         name: (Files(found[name], **marks_of(options, found[name])), types) for name, types in tables.items()
