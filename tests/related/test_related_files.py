@@ -59,7 +59,7 @@ def swapped(said: Document) -> None:
     tables["trips"], tables["cars"] = tables["cars"], tables["trips"]
 
 
-LIES: dict[str, tuple[Callable[[Document], None], str]] = {
+LIES: dict[str, tuple[Callable[[Document], object], str]] = {
     "a home may have a thousand million people": (
         numbers("homes", "number of people", [0, 1, 10**9]),
         "of 0 to 2",
