@@ -287,6 +287,24 @@ def test_of_several_parents_of_one_key_each_is_as_likely() -> None:
     assert stats.chisquare(used).pvalue > ALARM
 
 
+def test_of_people_of_one_key_one_whose_home_is_used_is_used_each_as_likely() -> None:
+    """An orphan takes nobody's place, and who has no key is used beside them."""
+    home = np.arange(DRAWS)
+    people = pd.DataFrame(
+        {
+            "of": np.concatenate([home, home, home, home + DRAWS, home]),
+            "person": pd.Series([*np.tile(home, 4), *[None] * DRAWS], dtype=object),
+            "age": np.repeat(["p", "q", "r", "orphan", "no key"], DRAWS),
+        }
+    )
+    tables = {"homes": pd.DataFrame({"home": home}), "people": people, "trips": pd.DataFrame({"by": [0]})}
+    found = of_tables(tables, CHAIN, Coins.from_os_entropy()).tables["people"]["age"].value_counts()
+    assert found.pop("no key") == DRAWS
+    assert {*found.index} == {"p", "q", "r"}
+    assert found.sum() == DRAWS
+    assert stats.chisquare(found).pvalue > ALARM
+
+
 def test_the_checks_would_see_a_preference() -> None:
     """One outcome twice as likely as the others is missed with a probability below ALARM."""
     for outcomes in (2, 3, 4, 6, 8):

@@ -59,7 +59,7 @@ def swapped(said: Document) -> None:
     tables["trips"], tables["cars"] = tables["cars"], tables["trips"]
 
 
-LIES: dict[str, tuple[Callable[[Document], None], str]] = {
+LIES: dict[str, tuple[Callable[[Document], object], str]] = {
     "a home may have a thousand million people": (
         numbers("homes", "number of people", [0, 1, 10**9]),
         "of 0 to 2",
@@ -135,7 +135,6 @@ def test_memory_is_asked_for_what_is_to_be_drawn_and_not_for_what_was_to_be_expe
     document: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release, asked = read(document), []
-    monkeypatch.setattr(FamilyRelease, "rows_each", lambda *_: 0.0)
     monkeypatch.setattr(Release, "check_memory", lambda one, number: asked.append(number))
     drawn = release.sample(40)
-    assert asked[4:] == [len(drawn[one.child]) for one in release.tree.links]
+    assert asked[1:] == [len(drawn[one.child]) for one in release.tree.links]

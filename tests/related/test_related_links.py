@@ -201,6 +201,8 @@ def test_of_a_chain_a_family_has_the_product_of_its_bounds() -> None:
     assert MOST_CHILDREN**2 == MOST_ROWS
     with pytest.raises(Refused, match="one family may have 1,000,000,000 rows of 't3'"):
         read_tree(chain(4), MOST_CHILDREN)
+    with pytest.raises(Refused, match="one family may have 2,000,000 rows of 't3'"):
+        read_tree(chain(4), {"t1": MOST_CHILDREN, "t2": MOST_CHILDREN, "t3": 2})
 
 
 @pytest.mark.parametrize("links", [(), ("ab", "ab"), ("bc", "ab"), ("ab", "cd"), ("ab", "ba")])
