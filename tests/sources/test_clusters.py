@@ -17,20 +17,22 @@ import pandas as pd
 import pytest
 from engines import keeping_nothing
 from tables import COLUMNS, DECLARED, SEED, table
-from test_coded import DOMAIN
+from test_coded import DOMAIN, NAMES, SETS, agree, whole
 
 from sdv_plausible import Person, fit_source
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.counts import shape
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources import clusters, coded
+from sdv_plausible.sources import clusters, coded, dask_tables
 from sdv_plausible.sources.clusters import ADDED_AT_ONCE, side_by_side, together
 from sdv_plausible.sources.coded import Coder
 from sdv_plausible.sources.dask_tables import DaskParts, DaskSource
-from sdv_plausible.sources.kept import Encode
+from sdv_plausible.sources.kept import Encode, keep_codes
 from sdv_plausible.sources.raw_columns import Rows, SourceColumns
 from sdv_plausible.sources.source import SourceError
 from sdv_plausible.sources.unchanged import Unchanged, fingerprint
+from sdv_plausible.utils import counting
 
 pytest.importorskip("distributed", reason="distributed is not installed")
 FRAME = table(2_000)
@@ -256,6 +258,21 @@ def test_a_task_sums_up_what_one_worker_has() -> None:
         tasks = list(side_by_side(["a"] * number, {}))
         assert [i for some in tasks for i in some] == list(range(number))
         assert len(tasks) == -(-number // ADDED_AT_ONCE)  # a worker need not hold all of its codes at once
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_larger_tables_become_those_that_were_asked(planted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: tasks that send the larger ones."""
+    monkeypatch.setattr(counting, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(counting, "ROWS_PER_CELL", 1)
+    monkeypatch.setattr(clusters, "PART_ROWS", 300)
+    if planted:
+        monkeypatch.setattr(dask_tables, "packed", lambda _, counts: counts)
+    counts = keep_codes(DaskSource(partitions(20)), Coder(DOMAIN, RuleSet(), Coins.from_seed(1)), NAMES, None)
+    assert counts.num_rows() == len(FRAME)
+    asked = [shape(axes) for axes in SETS]
+    assert ([table.shape for table in counts.tables(SETS)] == asked) is not planted
+    assert planted or agree(counts, whole(FRAME))
 
 
 def counted(codes: pd.Series[Any], stored: Any = None) -> Any:
