@@ -31,14 +31,18 @@ _NONE: Mapping[str, tuple[np.ndarray, Sequence[str]]] = MappingProxyType({})
 
 @dataclass(frozen=True, kw_only=True)
 class Families:
-    """All tables, brought together."""
+    """All tables, brought together.
 
-    tables: Mapping[
-        str, pd.DataFrame
-    ]  # a row for each that is used, with counts; its parent's columns beside it
-    siblings: Mapping[
-        str, np.ndarray
-    ]  # of every row the place of one of its siblings, and -1 where it has none
+    Attributes
+    ----------
+    tables : mapping of str to DataFrame
+        A row for each that has a line of its own: its columns, counts, and its parent's columns beside it.
+    siblings : mapping of str to ndarray of int
+        Of every row the place of one of its siblings, and -1 where it has none.
+    """
+
+    tables: Mapping[str, pd.DataFrame]
+    siblings: Mapping[str, np.ndarray]
 
 
 def brought_together(

@@ -98,7 +98,7 @@ class Told:
             found = replace(found, scale=found.scale * ((1 + CLOSE) / 2 * self.epsilon / total) ** step)
         raise Refused.saying(
             "epsilon",
-            f"epsilon ({self.epsilon:g}) at delta ({self.delta:g}) must leave something for both tables, and "
+            f"epsilon ({self.epsilon:g}) at delta ({self.delta:g}) must leave something for all tables, and "
             "their plan needs more: raise epsilon or delta, or declare more columns",
         )
 

@@ -59,13 +59,11 @@ class ChildNetwork(AdaptiveNetwork):
     def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
         """How the noise will show in the child's own columns."""
         found = super().forecast(domain, budget, rows)
+        if found is None:
+            return None
         beside = {domain.names[j] for j in self.first(domain)}
-        own = (
-            {name: distance for name, distance in found.columns.items() if name not in beside}
-            if found
-            else {}
-        )
-        return replace(found, columns=own) if found else None
+        own = {name: distance for name, distance in found.columns.items() if name not in beside}
+        return replace(found, columns=own)
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> BayesianNetwork:  # noqa: ARG002
         """Learn the network: columns of parent and sibling come first in its order."""
