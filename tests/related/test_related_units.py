@@ -24,7 +24,7 @@ from cases import fast_and_slow
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
-from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours, Person
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import CountTable
@@ -495,3 +495,16 @@ def test_no_table_is_called_so_that_its_choice_shares_coins_with_a_fit(
     chosen, fitted = parts
     assert len(chosen) == 8  # of each table its rows, of people their keys, of three tables siblings
     assert not chosen & fitted
+
+
+def test_a_table_that_would_cost_otherwise_than_was_planned_stops_the_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The plan is what a budget was drawn for."""
+    honest = fitting.planned
+    with monkeypatch.context() as patch:
+        nothing = PrivacyLedger(delta=1e-6)
+        patch.setattr(fitting, "planned", lambda tell: {**honest(tell), "trips": nothing})
+        with pytest.raises(BudgetExceededError, match="did not say"):
+            fit_families(told(), together(BASES[3]), Coins.from_seed(5), Teller())
+    fit_families(told(), together(BASES[3]), Coins.from_seed(5), Teller())
