@@ -187,7 +187,7 @@ def _read(release: Release, public: Any) -> pd.DataFrame:
 def _known(release: Release, learner: Any) -> tuple[Any, Domain, Any, list[LedgerEntry]]:
     """Learner, domain, budget and planned entries of the fit that a release tells of."""
     if "model" not in release.settings:
-        raise OpenError("it was learned by a learner of somebody's own, which is in no file")
+        raise OpenError("its learner is in no file: of rows that hang on others, or somebody's own")
     if not any(entry.parts == ("seeds",) for entry in release.ledger.entries):
         raise OpenError("no fit charged it: it has no entry of seeds, as where others made the answers")
     learner = learner_of(release.settings) if learner is None else learner
