@@ -104,7 +104,7 @@ def half(path):
     path.write_text("a real row")
     {READY}
 
-check.run = lambda options: write_whole(options.data, half)
+check.run = lambda options: write_whole(options.data[0], half)
 sys.exit(cli.main(["check", sys.argv[1]]))
 """
 
