@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -136,6 +137,15 @@ class Told:
             person=Person(link.foreign_key, lines(self.tree, self.roles, link.child)), kind=ChildFit,
             parents=beside, siblings=siblings,
         )  # fmt: skip
+
+    @cached_property
+    def planned(self) -> dict[str, PrivacyLedger]:
+        """What the fit of each table costs, before a row is looked at."""
+        fits = {
+            self.tree.root: self.of_root(),
+            **{link.child: self.of_child(link) for link in self.tree.links},
+        }
+        return {name: fit.planned() for name, fit in fits.items()}
 
     def column_types(self) -> dict[str, dict[str, ColumnType]]:
         """What each column of each table is."""
@@ -272,20 +282,14 @@ def _used_entry(link: Link) -> LedgerEntry:
     return LedgerEntry(name="persons", mechanism=how, losses=(), scope="the rows used", note=note)
 
 
-def planned(told: Told) -> dict[str, PrivacyLedger]:
-    """What the fit of each table costs, before a row is looked at."""
-    fits = {told.tree.root: told.of_root(), **{link.child: told.of_child(link) for link in told.tree.links}}
-    return {name: fit.planned() for name, fit in fits.items()}
-
-
 def planned_ledger(told: Told) -> PrivacyLedger:
     """What all fits cost together, before a row is looked at."""
-    return joint_ledger(told.tree, planned(told))
+    return joint_ledger(told.tree, told.planned)
 
 
 def fit_families(told: Told, families: Families, coins: Coins, teller: Teller) -> FamilyRelease:
     """Fit the root, then every table beside its parents' rows, simulated from what was released."""
-    tree, tables, plans = told.tree, families.tables, planned(told)
+    tree, tables, plans = told.tree, families.tables, told.planned
     fits = coins.spawn("fits")  # a table may be called as any other stream of these coins is
     found = {tree.root: told.of_root().run(tables[tree.root], fits.spawn(tree.root), teller)}
     for link in tree.links:

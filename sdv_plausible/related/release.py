@@ -276,7 +276,7 @@ class FamilyRelease:
 
 @dataclass(frozen=True, kw_only=True)
 class _Described:
-    """Both tables as a card reads one."""
+    """All tables as a card reads one."""
 
     ledger: PrivacyLedger
     schema: TableSchema

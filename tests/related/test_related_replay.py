@@ -66,6 +66,7 @@ CASES: dict[str, dict[str, Any]] = {
     "declared": {"domain": DOMAIN},
     "learned": {"epsilon": 12.0},
     "one child": {"domain": DOMAIN, "max_children": 1},
+    "another family": {"domain": DOMAIN, "neighbours": "replace_one"},
     "a chain": {"domain": DOMAIN, "max_children": {"people": 3, "trips": 2}},
 }
 CHAIN = copy.deepcopy(METADATA)

@@ -35,6 +35,7 @@ from sdv_plausible.related.fitting import Told, fit_families
 from sdv_plausible.related.release import FamilyRelease
 from sdv_plausible.related.roles import lines as most_lines
 from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
+from sdv_plausible.table.columns.domain import Domain
 
 MOST = {"people": 2, "trips": 2, "cars": 1}
 METADATA = {
@@ -501,10 +502,25 @@ def test_a_table_that_would_cost_otherwise_than_was_planned_stops_the_fit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The plan is what a budget was drawn for."""
-    honest = fitting.planned
+    tell = told()
     with monkeypatch.context() as patch:
-        nothing = PrivacyLedger(delta=1e-6)
-        patch.setattr(fitting, "planned", lambda tell: {**honest(tell), "trips": nothing})
+        patch.setitem(tell.planned, "trips", PrivacyLedger(delta=1e-6))
         with pytest.raises(BudgetExceededError, match="did not say"):
-            fit_families(told(), together(BASES[3]), Coins.from_seed(5), Teller())
+            fit_families(tell, together(BASES[3]), Coins.from_seed(5), Teller())
     fit_families(told(), together(BASES[3]), Coins.from_seed(5), Teller())
+
+
+@pytest.mark.parametrize(
+    ("roles", "lines_of_people", "alone"), [({}, [1, 2, 2], [True, False, False]), (ROLES, [2], [True])]
+)
+def test_simulated_parents_stand_beside_as_many_lines_as_they_have(
+    roles: Any, lines_of_people: list[int], alone: list[bool]
+) -> None:
+    """Whoever stands in the parent's line has none, so that the other one of two is alone."""
+    tell = told(roles=roles)
+    link = next(link for link in tell.tree.links if link.child == "people")
+    homes = pd.DataFrame({link.count: [0, 1, 2]})
+    made = fitting._of_children(link, homes, "people" in tell.firsts).sort_values(link.of_parent(link.count))
+    assert made[link.of_parent(link.count)].tolist() == lines_of_people
+    learner = tell.of_child(link, Domain((fitting.up_to(link.count, 2),)), made).fit.learner
+    assert learner.alone.tolist() == alone
