@@ -13,6 +13,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axes, Axis, SeesRows, numbered, shape
 from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.sources.remembered import Remembered
 from sdv_plausible.sources.source import Source, with_objects
 from sdv_plausible.sources.unchanged import Fingerprint, Unchanged, fingerprint
 from sdv_plausible.table.codec import Codec
@@ -192,21 +193,25 @@ class SourceCounts(SeesRows):
     ) -> None:
         self._source, self._coder, self._names = source, coder, tuple(names)
         self._passes, self._rows, self._unchanged = 0, -1, unchanged or Unchanged()
+        self._remembered = Remembered(coder.cardinalities)
 
     def num_rows(self) -> int:
-        """Return the number of rows."""
+        """Return the number of rows; the pass that counts them counts every column's codes, too."""
         if self._rows < 0:
-            list(self.tables([]))
+            list(self.tables([[axis] for axis in self._remembered.codes]))
         return self._rows
 
     def tables(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
-        """Count every set of axes, all in one pass.
+        """Count every set of axes, all in one pass; in none, where earlier ones tell.
 
         Raises
         ------
         RuntimeError
             If the table has other rows than in an earlier pass.
         """
+        yield from self._remembered.tables(sets, self._rows, self._counted)
+
+    def _counted(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
         work = Tables.of(self._next_coder(), sets, self._rows, small=self._source.counts_travel)
         self._rows, found, told = self._source.total(work, self._names)
         self._unchanged.check(told)

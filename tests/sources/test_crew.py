@@ -94,15 +94,18 @@ def test_what_travels_is_no_more_than_what_was_asked(
     monkeypatch.setattr(counting, "FEWEST_ROWS", 1)
     source = open_source(held(engine, FRAME, tmp_path), column_types(DECLARED, COLUMNS), PIECES)
     found, honest = [], Tables.packed
-    monkeypatch.setattr(Tables, "packed", lambda *given: found.append(honest(*given)) or found[-1])
+    monkeypatch.setattr(
+        Tables, "packed", lambda *given: found.append((given[0], honest(*given))) or found[-1][1]
+    )
     if source.on_cluster:  # in this process, to see what its tasks give
         monkeypatch.setattr(source, "total", lambda work, names: packed(work, work.count(FRAME, 0)))
     counts = SourceCounts(source, CODER, NAMES)
     source.crew = Crew(1)
     rows = counts.num_rows()
     list(counts.tables(SETS))
-    asked = sorted(math.prod(shape(axes)) for axes in SETS)
-    travelled = sorted(table.size for table in found[-1][1])
+    work, sent = found[-1]
+    asked = sorted(math.prod(shape(axes)) for axes in work.sets)
+    travelled = sorted(table.size for table in sent[1])
     assert rows == len(FRAME)
     assert (travelled == asked) is (source.counts_travel is True)
 

@@ -124,7 +124,7 @@ def test_a_function_that_runs_dry_later_stops_the_fit(passes: int, declared: Any
         return ARROW.to_batches(100) if len(opened) <= 2 + passes else [ARROW.slice(0, 0)]
 
     with pytest.raises(RuntimeError, match="another number of rows"):
-        fit_source(drying, COLUMNS, declared)
+        fit_source(drying, COLUMNS, declared, epsilon=1000)  # so much that pairs, too, are asked
 
 
 def test_a_function_that_gives_no_rows_gives_them_anew() -> None:

@@ -1,0 +1,102 @@
+"""What follows from tables that were counted is what a pass would count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.counts import Axes, Axis
+from sdv_plausible.sources import remembered
+from sdv_plausible.sources.remembered import Remembered
+
+SIZES = (2, 3, 7, 20, 1)
+CODES = np.stack([np.random.default_rng(7).integers(0, size, 4000) for size in SIZES], axis=1)
+ROWS = CodeArray(CODES, SIZES)
+AXES = [Axis.of_codes(j, size) for j, size in enumerate(SIZES)]
+AXES += [Axis(j, np.arange(size)[::-1] // 2) for j, size in enumerate(SIZES)]
+AXES += [Axis(3, np.arange(20) % 3)]
+COLUMNS = st.lists(
+    st.integers(0, len(AXES) - 1), max_size=4
+)  # also one twice, a column in two buckets, and none
+
+
+class Counting:
+    """Passes: what each was asked."""
+
+    def __init__(self) -> None:
+        self.passes: list[list[tuple[int, ...]]] = []
+
+    def __call__(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
+        self.passes.append([tuple(axis.size for axis in axes) for axes in sets])
+        return ROWS.tables(sets)
+
+
+def differ(asked: list[list[list[int]]], found: Remembered, count: Any = None) -> bool:
+    """Whether any table is another one than a pass counts."""
+    for places in asked:
+        sets = [[AXES[i] for i in columns] for columns in places]
+        for one, other in zip(
+            found.tables(sets, len(CODES), count or Counting()), ROWS.tables(sets), strict=True
+        ):
+            if one.dtype != np.int64 or not np.array_equal(one, other):
+                return True
+            np.add(one, 1, out=one)  # whoever asked may do with it as they like
+    return False
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(COLUMNS, max_size=6), min_size=1, max_size=4), st.sampled_from([0, 100, 1 << 23]))
+def test_tables_are_those_of_a_pass(asked: list[list[list[int]]], most: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(remembered, "MOST_CELLS", most)
+        assert not differ(asked, Remembered(SIZES))
+
+
+@pytest.mark.parametrize("planted", ["the codes' own table", "not a copy", "buckets of another column"])
+def test_planted_tables_are_seen(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = remembered._in_buckets
+    wrong = {
+        "the codes' own table": lambda table, _known, _axes: table.copy(),
+        "not a copy": lambda table, known, axes: (
+            table if honest(table, known, axes).shape == table.shape else honest(table, known, axes)
+        ),
+        "buckets of another column": lambda table, known, axes: honest(table, known, axes)[::-1],
+    }
+    monkeypatch.setattr(remembered, "_in_buckets", wrong[planted])
+    assert differ([[[0, 1], [5, 8]], [[0, 1], [7, 8]]], Remembered(SIZES))
+
+
+def test_a_pass_is_made_where_something_is_missing_alone() -> None:
+    found, count = Remembered(SIZES), Counting()
+
+    def ask(*places: list[int], rows: int = 4000) -> int:
+        list(found.tables([[AXES[i] for i in columns] for columns in places], rows, count))
+        return len(count.passes)
+
+    assert ask([2], [3]) == 1
+    assert ask([7], [10], [3]) == 1  # buckets of codes that were counted
+    assert ask([2, 3], [8, 7]) == 2
+    assert count.passes[-1] == [(7, 20), (20, 7)]
+    assert ask([7, 8], [7, 3], [3, 7]) == 2
+    assert ask([0, 1, 2], [5, 6, 7]) == 3
+    assert ask([5, 6, 7]) == 3
+    assert ask([5, 6, 2]) == 4
+    assert ask([6, 8], rows=400) == 5  # of few rows, as it was asked
+    assert count.passes[-1] == [(2, 10)]
+    assert ask() == 5
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembered, "MOST_CELLS", 150)
+    found, count = Remembered(SIZES), Counting()
+    for _ in range(2):
+        list(found.tables([[AXES[7], AXES[8]], [AXES[3]]], 4000, count))  # 140 and 20 cells
+        list(found.tables([[AXES[3]]], 4000, count))
+    assert count.passes == [[(4, 10), (20,)], [(20,)], [(4, 10), (20,)]]
+    assert found._cells == 20
