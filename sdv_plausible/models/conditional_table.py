@@ -208,7 +208,7 @@ def spread_uniforms(alike: np.ndarray, coins: Coins) -> np.ndarray:
         pairs, half = points.reshape(-1, 2), len(points) >> 1
         bits = np.unpackbits(np.frombuffer(coins.bytes((half + 7) >> 3), dtype=np.uint8))[:half]
         first = np.where(bits, pairs[:, 1], pairs[:, 0]).reshape(1 << level, 1, -1)
-        second = pairs.sum(axis=1).reshape(first.shape) - first
+        second = (pairs[:, 0] + pairs[:, 1]).reshape(first.shape) - first
         points = np.concatenate([first, second], axis=1).ravel()
     u = np.empty(n)
     u[order] = np.minimum((points[:n] + coins.uniform(n)) / (1 << levels), np.nextafter(1.0, 0.0))

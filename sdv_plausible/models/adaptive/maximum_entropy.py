@@ -249,9 +249,9 @@ class _Block:
     ):
         self._p = np.tile(child, (len(mass), 1))
         self._ones, self._mass, self._cells = np.ones_like(child), mass, cells
-        at = np.arange(len(mass))
+        one_each = np.arange(len(mass) + 1)
         self._adds = [
-            sp.csr_matrix((mass, (cell, at)), shape=(size, len(mass)))
+            sp.csc_matrix((mass, cell, one_each), shape=(size, len(mass)))
             for cell, size in zip(cells, sizes, strict=True)
         ]
 
