@@ -59,7 +59,7 @@ class Remembered:
     def _finest(self, axes: Axes, most: int) -> tuple[Axis, ...]:
         """What is counted for a set: its columns' codes, or just this."""
         codes = tuple(self.codes[axis.column] for axis in axes)
-        if len(codes) == 1 or (len(set(codes)) == len(codes) == 2 and math.prod(shape(codes)) <= most):
+        if len(codes) == 1 or (len(codes) == 2 and math.prod(shape(codes)) <= most):
             return codes
         return tuple(axes)
 

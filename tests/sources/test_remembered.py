@@ -72,7 +72,7 @@ def test_planted_tables_are_seen(planted: str, monkeypatch: pytest.MonkeyPatch) 
     assert differ([[[0, 1], [5, 8]], [[0, 1], [7, 8]]], Remembered(SIZES))
 
 
-def test_a_pass_is_made_where_something_is_missing_alone() -> None:
+def test_a_pass_is_made_where_something_is_missing_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     found, count = Remembered(SIZES), Counting()
 
     def ask(*places: list[int], rows: int = 4000) -> int:
@@ -90,6 +90,10 @@ def test_a_pass_is_made_where_something_is_missing_alone() -> None:
     assert ask([6, 8], rows=400) == 5  # of few rows, as it was asked
     assert count.passes[-1] == [(2, 10)]
     assert ask() == 5
+    monkeypatch.setattr(remembered, "LARGEST", 50)
+    assert ask([5, 3], [5, 7]) == 6  # codes that would have 40 cells, and 14
+    assert count.passes[-1] == [(2, 20), (2, 7)]
+    assert ask([7, 8]) == 7  # 140: no longer what is looked for
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
