@@ -2,48 +2,84 @@
 
 A row's probabilities become masses that add up to ``2**53``: the largest takes what rounding left, so that no
 probability is off by more than ``2**-53`` for each code, as those of inversion at a uniform double are, and
-one of zero stays zero.
+one of zero stays zero. Random numbers have 32 bits, and 21 more where those decide nothing, which is seldom.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-BITS = 53  # of a word that a draw uses: they number the units of mass
-_ROOM = 10  # bits for a code beside a unit
-MOST_CODES = 1 << _ROOM
+from sdv_plausible.privacy.noise.coins import Coins
+
+BITS = 53  # of a random number: they number the units of mass
+SHORT = 32  # of them are drawn at once
+_REST = BITS - SHORT
+MOST_CODES = 1 << 10
+
+
+class Marks:
+    """Numbers below ``2**53``, each to be compared with a random one."""
+
+    def __init__(self, marks: np.ndarray) -> None:
+        self.high = (marks >> _REST).astype(np.uint32)  # what is looked at in every draw
+        self._low = (marks & ((1 << _REST) - 1)).astype(np.uint32)
+
+    def are_above(self, short: np.ndarray, high: np.ndarray, place: np.ndarray, coins: Coins) -> np.ndarray:
+        """Whether random numbers, of which ``short`` begins, are below the marks at ``place``."""
+        below: np.ndarray = short < high
+        if len(open_ := np.flatnonzero(short == high)):
+            rest = coins.words(len(open_)) >> np.uint64(64 - _REST)
+            below[open_] = rest < self._low[place[open_]]
+        return below
+
+    def draw(self, place: np.ndarray, coins: Coins) -> np.ndarray:
+        """Whether a random number each is below the mark at ``place`` (n,)."""
+        return self.are_above(coins.short_words(len(place)), self.high.take(place), place, coins)
 
 
 class AliasTable:
-    """Rows of probabilities, shape (rows, cardinality), ready to be drawn from."""
+    """Rows of probabilities, shape (rows, cardinality), ready to be drawn from.
+
+    Raises
+    ------
+    ValueError
+        If a row has a negative probability, or none above zero.
+    """
 
     # The units 0, ..., 2**53 - 1 lie in equal bins, a power of two of them. A unit below its bin's mark draws
     # the bin's own code, one from there on the code that shares the bin.
     def __init__(self, probabilities: np.ndarray) -> None:
         rows, cardinality = probabilities.shape
+        sums = probabilities.sum(axis=1, keepdims=True)
+        if not (probabilities.min(initial=0) >= 0 and sums.min(initial=1) > 0 and np.isfinite(sums).all()):
+            raise ValueError(
+                "probabilities of a row must be at least 0, finite, and not all 0: leave such a row out"
+            )
         self._log_bins = max((cardinality - 1).bit_length(), 1)
-        bins, self._shift = 1 << self._log_bins, np.uint64(BITS - self._log_bins)
+        bins = 1 << self._log_bins
         masses = np.zeros((rows, bins), dtype=np.int64)
-        scaled = probabilities / probabilities.sum(axis=1, keepdims=True)
+        scaled = probabilities / sums
         masses[:, :cardinality] = (scaled * 2.0**BITS).astype(np.int64)
         masses[np.arange(rows), scaled.argmax(axis=1)] += 2**BITS - masses.sum(axis=1)
         own, other = _shared(masses, 2**BITS >> self._log_bins)
-        start = np.arange(bins, dtype=np.int64) << int(self._shift)
-        change = other ^ np.arange(bins)  # of the bin's number: one number holds both, and is looked up once
-        self._entries = ((start + own) << _ROOM | change).view(np.uint64).ravel()
+        # What is compared is the place in a bin. Its short part leaves room for the change of the bin's
+        # number: both are looked up at once. A bin that its own code fills is shared with itself.
+        mark = np.where(own == 2**BITS >> self._log_bins, 0, own)
+        self._marks = Marks((mark >> _REST << _REST + self._log_bins | mark & (1 << _REST) - 1).ravel())
+        self._entries = self._marks.high | (other ^ np.arange(bins)).ravel().astype(np.uint32)
 
-    def draw(self, row: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """Code of each record (n,) of a row of the table, uint16, from a random word each."""
-        unit = words >> np.uint64(64 - BITS)
-        code = (unit >> self._shift).view(np.int64)
+    def draw(self, row: np.ndarray, coins: Coins) -> np.ndarray:
+        """Draw a code for each record (n,) of a row of the table, uint32."""
+        short = coins.short_words(len(row))
+        code = short >> np.uint32(SHORT - self._log_bins)
         place = row << self._log_bins
         place |= code
         entry = self._entries.take(place)
-        change = entry.astype(np.uint16)
-        change &= np.uint16(MOST_CODES - 1)
-        entry >>= np.uint64(_ROOM)
-        change *= unit >= entry
-        change ^= code.astype(np.uint16)
+        change = entry & np.uint32((1 << self._log_bins) - 1)
+        entry ^= change
+        short <<= np.uint32(self._log_bins)
+        change *= ~self._marks.are_above(short, entry, place, coins)
+        change ^= code
         return change
 
 
