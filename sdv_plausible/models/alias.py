@@ -86,27 +86,30 @@ class AliasTable:
 def _shared(masses: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Of each bin its own code's mass in it and the code that has the rest, so that every bin holds ``size``.
 
-    All rows of masses, whose means are ``size``, at the same time, one bin of each in a step.
+    All rows of masses, whose means are ``size``, at the same time, one bin of each in a step. Uses them up.
     """
     rows, bins = masses.shape
-    left, own = masses.copy(), np.full(masses.shape, size, dtype=np.int64)
-    other = np.broadcast_to(np.arange(bins), masses.shape).copy()
-    order = np.argsort(masses >= size, axis=1, kind="stable")  # the small ones first
-    active = np.flatnonzero((masses < size).any(axis=1))
+    left, own = masses.ravel(), np.full(masses.size, size, dtype=np.int64)
+    other = np.tile(np.arange(bins), rows)
     smalls = (masses < size).sum(axis=1)
-    next_small, next_large = np.ones(rows, dtype=np.int64), smalls + 1
-    small, large = order[:, 0].copy(), order[np.arange(rows), np.minimum(smalls, bins - 1)]
-    while len(active):
-        s, g = small[active], large[active]
-        own[active, s], other[active, s] = left[active, s], g
-        left[active, g] -= size - left[active, s]
-        fell = left[active, g] < size  # the giver is the next to be filled up, by the next large one
-        of_fell, of_rest = active[fell], active[~fell]
-        small[of_fell] = g[fell]
-        large[of_fell] = order[of_fell, next_large[of_fell]]
-        next_large[of_fell] += 1
-        of_rest = of_rest[next_small[of_rest] < smalls[of_rest]]
-        small[of_rest] = order[of_rest, next_small[of_rest]]
-        next_small[of_rest] += 1
-        active = np.concatenate([of_fell, of_rest])
-    return own, other
+    order = np.argsort(masses >= size, axis=1, kind="stable").ravel()  # the small ones first
+    # Of each row that is not done: its start, its small and large one, where the next ones stand, and where
+    # the small ones end.
+    row = np.flatnonzero(smalls) * bins
+    ends = row + smalls[smalls > 0]
+    active = np.stack([row, order[row], order[ends], row + 1, ends + 1, ends])
+    while active.size:
+        row, small, large, next_small, next_large, ends = active
+        filled, giver = row + small, row + large
+        own[filled] = mass = left.take(filled)
+        other[filled] = large
+        left[giver] = rest = left.take(giver) - (size - mass)
+        fell = rest < size  # the giver is the next to be filled up, by the next large one
+        next_ones = order.take(np.where(fell, next_large, next_small), mode="clip")
+        active[1], active[2] = np.where(fell, large, next_ones), np.where(fell, next_ones, large)
+        is_done = ~fell & (next_small >= ends)
+        next_large += fell
+        next_small += ~fell
+        if is_done.any():
+            active = active[:, ~is_done]
+    return own.reshape(masses.shape), other.reshape(masses.shape)

@@ -24,7 +24,7 @@ LEAST = 1e-250  # of weights multiplied: so does theirs
 MOST_COMBINED = 1 << 18  # cells of several factors in one table: they stay in the cache
 MOST_TURNING = 1 << 21  # cells of several such tables in one that turns proposals away
 MOST_PROPOSALS = 16  # to a record, before it is drawn by inversion
-FEW, MOST_AGAIN = 1 / 256, 7 / 8  # of records left, and turned away at once: so is a record then
+FEW, MOST_AGAIN = 1 / 1024, 7 / 8  # of records left, and turned away at once: so is a record then
 CELLS_AT_ONCE = 1 << 17  # records times buckets: so do these
 Weights = tuple[Configurations, np.ndarray]  # of the child's buckets, a row for each configuration
 
@@ -168,13 +168,14 @@ class LogLinearConditional:
         """
         if any(self._divides) or self.cardinality > MOST_CODES:
             return None
-        first, turning = self._tables[0], [_multiplied(g) for g in _grouped(self._tables[1:], MOST_TURNING)]
+        (given, law), *others = self._tables
+        turning = [_multiplied(group) for group in _grouped(others, MOST_TURNING)]
         inside = np.zeros((len(self.base), self.cardinality))
         inside[self.bucket, np.arange(self.cardinality)] = self.inside
-        proposed = AliasTable(first[1].astype(np.float64))
-        marks = [Marks(np.minimum(w * 2.0**BITS, 2**BITS - 1).astype(np.int64).ravel()) for _, w in turning]
         several = AliasTable(inside) if self.cardinality > len(self.base) else None
-        return (first[0], *(given for given, _ in turning)), proposed, marks, several
+        marks = [Marks(np.minimum(w * 2.0**BITS, 2**BITS - 1).astype(np.int64).ravel()) for _, w in turning]
+        proposed = AliasTable(law.astype(np.float64))
+        return (given, *(given for given, _ in turning)), proposed, marks, several
 
     @property
     def looked_up(self) -> tuple[Configurations, ...]:
