@@ -2,7 +2,8 @@
 
 A row's probabilities become masses that add up to ``2**53``: the largest takes what rounding left, so that no
 probability is off by more than ``2**-53`` for each code, as those of inversion at a uniform double are, and
-one of zero stays zero. Random numbers have 32 bits, and 21 more where those decide nothing, which is seldom.
+one of zero stays zero. Random numbers have 16 bits, and 37 more where those decide nothing, which is seldom:
+so what is looked up is small, and stays in the cache.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from sdv_plausible.privacy.noise.coins import Coins
 
 BITS = 53  # of a random number: they number the units of mass
-SHORT = 32  # of them are drawn at once
+SHORT = 16  # of them are drawn at once
 _REST = BITS - SHORT
 MOST_CODES = 1 << 10
 
@@ -21,8 +22,8 @@ class Marks:
     """Numbers below ``2**53``, each to be compared with a random one."""
 
     def __init__(self, marks: np.ndarray) -> None:
-        self.high = (marks >> _REST).astype(np.uint32)  # what is looked at in every draw
-        self._low = (marks & ((1 << _REST) - 1)).astype(np.uint32)
+        self.high = (marks >> _REST).astype(np.uint16)  # what is looked at in every draw
+        self._low = (marks & ((1 << _REST) - 1)).astype(np.uint64)
 
     def are_above(self, short: np.ndarray, high: np.ndarray, place: np.ndarray, coins: Coins) -> np.ndarray:
         """Whether random numbers, of which ``short`` begins, are below the marks at ``place``."""
@@ -66,18 +67,18 @@ class AliasTable:
         # number: both are looked up at once. A bin that its own code fills is shared with itself.
         mark = np.where(own == 2**BITS >> self._log_bins, 0, own)
         self._marks = Marks((mark >> _REST << _REST + self._log_bins | mark & (1 << _REST) - 1).ravel())
-        self._entries = self._marks.high | (other ^ np.arange(bins)).ravel().astype(np.uint32)
+        self._entries = self._marks.high | (other ^ np.arange(bins)).ravel().astype(np.uint16)
 
     def draw(self, row: np.ndarray, coins: Coins) -> np.ndarray:
-        """Draw a code for each record (n,) of a row of the table, uint32."""
+        """Draw a code for each record (n,) of a row of the table, uint16."""
         short = coins.short_words(len(row))
-        code = short >> np.uint32(SHORT - self._log_bins)
+        code = short >> np.uint16(SHORT - self._log_bins)
         place = row << self._log_bins
         place |= code
         entry = self._entries.take(place)
-        change = entry & np.uint32((1 << self._log_bins) - 1)
+        change = entry & np.uint16((1 << self._log_bins) - 1)
         entry ^= change
-        short <<= np.uint32(self._log_bins)
+        short <<= np.uint16(self._log_bins)
         change *= ~self._marks.are_above(short, entry, place, coins)
         change ^= code
         return change

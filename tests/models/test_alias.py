@@ -65,7 +65,7 @@ def test_planted_bugs_are_far_from_the_law(bug, monkeypatch):
         table = AliasTable(np.round(p * 2**24) / 2**24)
     elif bug == "neighbour":
         table = AliasTable(p)
-        table._entries ^= np.uint32(1)
+        table._entries ^= np.uint16(1)
     else:
         monkeypatch.setattr(alias, "_shared", lambda m, size: (np.full_like(m, size), np.zeros_like(m)))
         table = AliasTable(p)
@@ -80,7 +80,7 @@ class Told:
 
     def short_words(self, n: int) -> np.ndarray:
         assert n == len(self.numbers)
-        return (self.numbers >> np.uint64(BITS - SHORT)).astype(np.uint32)
+        return (self.numbers >> np.uint64(BITS - SHORT)).astype(np.uint16)
 
     def words(self, n: int) -> np.ndarray:
         self.opened = n
