@@ -15,7 +15,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 BITS = 53  # of a random number: they number the units of mass
 SHORT = 16  # of them are drawn at once
 _REST = BITS - SHORT
-MOST_CODES = 1 << 10
+MOST_CODES = 1 << 10  # the number of a bin stands beside its short mark
 
 
 class Marks:

@@ -141,22 +141,11 @@ class ConditionalTable:
         row = self.given.of(codes)
         return self._found(row, coins.uniform(len(row)))
 
-    @property
-    def looked_up(self) -> tuple[Configurations, ...]:
-        """What :meth:`draw_many` looks at."""
-        return (self.given,)
-
-    def draw_many(
-        self, codes: np.ndarray, coins: Coins, rows: Sequence[np.ndarray] | None = None
-    ) -> np.ndarray:
-        """Draw as :meth:`draw` does, by tables that take a moment to make: for tens of thousands.
-
-        ``rows``: the configuration of each record for each of ``looked_up``, where that is known.
-        """
-        row = self.given.of(codes) if rows is None else rows[0]
+    def draw_many(self, codes: np.ndarray, coins: Coins) -> np.ndarray:
+        """Draw as :meth:`draw` does, by tables that take a moment to make: for tens of thousands."""
         if self._alias is None:
-            return self._found(row, coins.uniform(len(row)))
-        return self._alias.draw(row, coins)
+            return self.draw(codes, coins)
+        return self._alias.draw(self.given.of(codes), coins)
 
     def _found(self, row: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Code of each record of a row of the table, by inversion at u."""

@@ -161,8 +161,8 @@ class LogLinearConditional:
         return drawn
 
     @cached_property
-    def _many(self) -> tuple[tuple[Configurations, ...], AliasTable, list[Marks], AliasTable | None] | None:
-        """Configurations, who proposes, who turns away, and draws of codes inside buckets.
+    def _many(self) -> tuple[list[Configurations], AliasTable, list[Marks], AliasTable | None] | None:
+        """Rows that are looked up, who proposes, who turns away, and who draws codes inside buckets.
 
         None where that does not do.
         """
@@ -175,28 +175,20 @@ class LogLinearConditional:
         several = AliasTable(inside) if self.cardinality > len(self.base) else None
         marks = [Marks(np.minimum(w * 2.0**BITS, 2**BITS - 1).astype(np.int64).ravel()) for _, w in turning]
         proposed = AliasTable(law.astype(np.float64))
-        return (given, *(given for given, _ in turning)), proposed, marks, several
+        return [given, *(g for g, _ in turning)], proposed, marks, several
 
-    @property
-    def looked_up(self) -> tuple[Configurations, ...]:
-        """What :meth:`draw_many` looks at."""
-        return self._many[0] if self._many else ()
-
-    def draw_many(
-        self, codes: np.ndarray, coins: Coins, rows: Sequence[np.ndarray] | None = None
-    ) -> np.ndarray:
+    def draw_many(self, codes: np.ndarray, coins: Coins) -> np.ndarray:
         """Draw as :meth:`draw` does, by rejection: from the first table, kept as often as the others say.
 
         A record that is turned away so often that its tables contradict each other is drawn by inversion. So
         each has the law of the product, whose weights are the numbers that :meth:`log_probability` tells.
-        ``rows``: the configuration of each record for each of ``looked_up``, where that is known.
         """
         # A proposal is off by 2^-53 for each bucket at most, and so, whatever is turned away, are all of a
         # record's together by ``MOST_PROPOSALS`` times that; what turns away by 2^-53 for each table.
         if self._many is None:
             return self.draw(codes, coins)
-        looked_up, proposed, turning, inside = self._many
-        rows = [given.of(codes) for given in looked_up] if rows is None else rows
+        tables, proposed, turning, inside = self._many
+        rows = [given.of(codes) for given in tables]
         width, left = len(self.base), np.arange(len(codes))
         drawn = bucket = proposed.draw(rows[0], coins)
         for _ in range(MOST_PROPOSALS if turning else 0):

@@ -147,8 +147,8 @@ def test_planted_bugs_of_many_draws_are_caught(bug, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(LogLinearConditional, "_found", found)
     else:
         table = conditional._tables[0][1] / np.maximum(conditional.base, 0.1).astype(np.float32)
-        looked_up, _, *others = conditional._many
-        conditional.__dict__["_many"] = (looked_up, log_linear.AliasTable(table.astype(float)), *others)
+        tables, _, *others = conditional._many
+        conditional.__dict__["_many"] = (tables, log_linear.AliasTable(table.astype(float)), *others)
     assert p_of_many(conditional, made()) < ALARM
 
 
