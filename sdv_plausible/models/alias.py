@@ -62,10 +62,11 @@ class AliasTable:
         scaled = probabilities / sums
         masses[:, :cardinality] = (scaled * 2.0**BITS).astype(np.int64)
         masses[np.arange(rows), scaled.argmax(axis=1)] += 2**BITS - masses.sum(axis=1)
-        own, other = _shared(masses, 2**BITS >> self._log_bins)
+        size = 2**BITS >> self._log_bins
+        own, other = _shared(masses, size)
         # What is compared is the place in a bin. Its short part leaves room for the change of the bin's
         # number: both are looked up at once. A bin that its own code fills is shared with itself.
-        mark = np.where(own == 2**BITS >> self._log_bins, 0, own)
+        mark = own & size - 1
         self._marks = Marks((mark >> _REST << _REST + self._log_bins | mark & (1 << _REST) - 1).ravel())
         self._entries = self._marks.high | (other ^ np.arange(bins)).ravel().astype(np.uint16)
 
