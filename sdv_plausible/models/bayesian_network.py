@@ -21,7 +21,7 @@ from sdv_plausible.privacy.plausible_seeds import partition_number
 
 NETWORK = "bayesian_network"  # what files call it
 MANY = 1 << 16  # records from which on it pays to make the tables by which many are drawn
-AT_ONCE = 1 << 16  # of them
+AT_ONCE = 1 << 17  # of them
 Parents = tuple[tuple[int, ...], ...]
 Conditional = ConditionalTable | LogLinearConditional
 

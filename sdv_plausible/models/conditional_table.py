@@ -145,7 +145,7 @@ class ConditionalTable:
         """Draw as :meth:`draw` does, by tables that take a moment to make: for tens of thousands."""
         if self._alias is None:
             return self.draw(codes, coins)
-        return self._alias.draw(self.given.of(codes), coins.words(len(codes)))
+        return self._alias.draw(self.given.of(codes), coins)
 
     def _found(self, row: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Code of each record of a row of the table, by inversion at u."""

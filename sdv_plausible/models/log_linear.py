@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial, reduce
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from sdv_plausible.models.alias import MOST_CODES, AliasTable
+from sdv_plausible.models.alias import BITS, MOST_CODES, AliasTable, Marks
 from sdv_plausible.models.conditional_table import ConditionalTable, Configurations, spread_uniforms
 from sdv_plausible.privacy.noise.coins import Coins
 
@@ -22,11 +22,11 @@ FLOOR = 1e-6  # least weight in a factor, next to 1
 SMALLEST = 1e-35  # in a table, whose precision ends a little below
 LEAST = 1e-250  # of weights multiplied: so does theirs
 MOST_COMBINED = 1 << 18  # cells of several factors in one table: they stay in the cache
-MOST_PROPOSALS = 8  # to a record, before it is drawn by inversion
-MOST_PAIRS = 1 << 22  # of rows of two tables, whose largest products are kept
-ROUNDED = 1e-5  # more than single precision rounds off a product
-FEW, MOST_AGAIN = 1 / 32, 7 / 8  # of records left, and turned away at once: so is a record then
+MOST_TURNING = 1 << 21  # cells of several such tables in one that turns proposals away
+MOST_PROPOSALS = 16  # to a record, before it is drawn by inversion
+FEW, MOST_AGAIN = 1 / 1024, 7 / 8  # of records left, and turned away at once: so is a record then
 CELLS_AT_ONCE = 1 << 17  # records times buckets: so do these
+Weights = tuple[Configurations, np.ndarray]  # of the child's buckets, a row for each configuration
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,7 +88,11 @@ class LogLinearConditional:
     @property
     def configurations(self) -> int:
         """Number of configurations of all parents together."""
-        return _joined(self.factors).number
+        return _joined(self._factors).number
+
+    @property
+    def _factors(self) -> list[Weights]:
+        return [(f.given, f.weights) for f in self.factors]
 
     @property
     def cardinality(self) -> int:
@@ -96,21 +100,14 @@ class LogLinearConditional:
         return len(self.bucket)
 
     @cached_property
-    def _tables(self) -> list[tuple[Configurations, np.ndarray]]:
+    def _tables(self) -> list[Weights]:
         """The factors, several multiplied in one table where it stays small; the base is in the first."""
         # The first table proposes, the others turn away: it should hold the factors that say most.
-        groups: list[list[Factor]] = []
-        for factor in sorted(self.factors, key=lambda factor: float(factor.weights.mean())):
-            for group in groups:
-                if _joined([*group, factor]).number * len(self.base) <= MOST_COMBINED:
-                    group.append(factor)
-                    break
-            else:
-                groups.append([factor])
-        tables: list[tuple[Configurations, np.ndarray]] = []
-        for group in groups or [[]]:
-            given = _joined(group)
-            law = _multiplied(group, given) * (1 if tables else self.base)
+        telling = sorted(self._factors, key=lambda factor: float(factor[1].mean()))
+        tables: list[Weights] = []
+        for group in _grouped(telling, MOST_COMBINED) or [[]]:
+            given, law = _multiplied(group)
+            law = law * (1 if tables else self.base)
             law = law / law.max(axis=1, keepdims=True)
             tables.append((given, np.maximum(law, SMALLEST if tables else 0).astype(np.float32)))
         return tables
@@ -164,27 +161,21 @@ class LogLinearConditional:
         return drawn
 
     @cached_property
-    def _proposals(self) -> tuple[AliasTable, AliasTable | None] | None:
-        """Draws of buckets by the first table, and of codes inside them; None where that does not do."""
+    def _many(self) -> tuple[list[Configurations], AliasTable, list[Marks], AliasTable | None] | None:
+        """Rows that are looked up, who proposes, who turns away, and who draws codes inside buckets.
+
+        None where that does not do.
+        """
         if any(self._divides) or self.cardinality > MOST_CODES:
             return None
+        (given, law), *others = self._tables
+        turning = [_multiplied(group) for group in _grouped(others, MOST_TURNING)]
         inside = np.zeros((len(self.base), self.cardinality))
         inside[self.bucket, np.arange(self.cardinality)] = self.inside
         several = AliasTable(inside) if self.cardinality > len(self.base) else None
-        return AliasTable(self._tables[0][1].astype(np.float64)), several
-
-    @cached_property
-    def _largest(self) -> np.ndarray | None:
-        """Most that the second and third table leave of a weight, by their rows; None where too many."""
-        if len(self._tables) < 3:
-            return None
-        one, other = (table for _, table in self._tables[1:3])
-        if len(one) * len(other) > MOST_PAIRS:
-            return None
-        found = np.zeros((len(one), len(other)), dtype=np.float32)
-        for b in range(len(self.base)):
-            np.maximum(found, one[:, b, None] * other[:, b], out=found)
-        return np.minimum(found * np.float32(1 + ROUNDED), 1)
+        marks = [Marks(np.minimum(w * 2.0**BITS, 2**BITS - 1).astype(np.int64).ravel()) for _, w in turning]
+        proposed = AliasTable(law.astype(np.float64))
+        return [given, *(g for g, _ in turning)], proposed, marks, several
 
     def draw_many(self, codes: np.ndarray, coins: Coins) -> np.ndarray:
         """Draw as :meth:`draw` does, by rejection: from the first table, kept as often as the others say.
@@ -193,29 +184,29 @@ class LogLinearConditional:
         each has the law of the product, whose weights are the numbers that :meth:`log_probability` tells.
         """
         # A proposal is off by 2^-53 for each bucket at most, and so, whatever is turned away, are all of a
-        # record's together by ``MOST_PROPOSALS`` times that; the product that turns away by 2^-53 of itself.
-        if self._proposals is None:
+        # record's together by ``MOST_PROPOSALS`` times that; what turns away by 2^-53 for each table.
+        if self._many is None:
             return self.draw(codes, coins)
-        proposed, inside = self._proposals
-        width, tables = len(self.base), [table.ravel() for _, table in self._tables[1:]]
-        rows, left = self._rows(codes), np.arange(len(codes))
-        bound = None if self._largest is None else self._largest[rows[1], rows[2]]
-        drawn = bucket = proposed.draw(rows[0], coins.words(len(codes))).astype(np.intp)
-        for _ in range(MOST_PROPOSALS if tables else 0):
-            u = coins.uniform(len(left))
-            weights = (table.take(row * width + bucket) for row, table in zip(rows[1:], tables, strict=True))
-            is_kept = (u if bound is None else u * bound) < reduce(partial(np.multiply, dtype=float), weights)
+        tables, proposed, turning, inside = self._many
+        rows = [given.of(codes) for given in tables]
+        width, left = len(self.base), np.arange(len(codes))
+        drawn = bucket = proposed.draw(rows[0], coins)
+        for _ in range(MOST_PROPOSALS if turning else 0):
+            is_kept = np.ones(len(left), dtype=bool)
+            for row, marks in zip(rows[1:], turning, strict=True):
+                place = row * width
+                place += bucket
+                is_kept &= marks.draw(place, coins)
             if bucket is not drawn:
                 drawn[left] = bucket
             again = np.flatnonzero(~is_kept)
-            left, rows = left[again], [row[again] for row in rows]
-            bound = None if bound is None else bound[again]
+            left, rows = left.take(again), [row.take(again) for row in rows]
             if len(left) < FEW * len(codes) or len(left) > MOST_AGAIN * len(is_kept):
                 break
-            bucket = proposed.draw(rows[0], coins.words(len(left))).astype(np.intp)
-        found = self._codes[0].take(drawn) if inside is None else inside.draw(drawn, coins.words(len(drawn)))
-        if tables and len(left):
-            found[left] = self._found(self._cumulative(rows), coins.uniform(len(left)))
+            bucket = proposed.draw(rows[0], coins)
+        found = self._codes[0].take(drawn) if inside is None else inside.draw(drawn.astype(np.intp), coins)
+        if turning and len(left):
+            found[left] = self._found(self._cumulative(self._rows(codes[left])), coins.uniform(len(left)))
         return found
 
     def _alike(self, codes: np.ndarray) -> np.ndarray:
@@ -258,8 +249,8 @@ class LogLinearConditional:
 
     def tabulated(self) -> ConditionalTable:
         """The same as a table over all configurations of the parents."""
-        given = _joined(self.factors)
-        weights = _multiplied(self.factors, given) * self.base
+        given, weights = _multiplied(self._factors)
+        weights = weights * self.base
         law = weights / weights.sum(axis=1, keepdims=True)
         table = law[:, self.bucket] * self.inside
         return ConditionalTable(
@@ -270,11 +261,24 @@ class LogLinearConditional:
         )
 
 
-def _joined(factors: Sequence[Factor]) -> Configurations:
-    """Configurations that tell those of every factor."""
+def _grouped(tables: Sequence[Weights], most: int) -> list[list[Weights]]:
+    """Tables that have at most so many cells when they are multiplied; each joins the first where it fits."""
+    groups: list[list[Weights]] = []
+    for table in tables:
+        for group in groups:
+            if _joined([*group, table]).number * table[1].shape[1] <= most:
+                group.append(table)
+                break
+        else:
+            groups.append([table])
+    return groups
+
+
+def _joined(tables: Sequence[Weights]) -> Configurations:
+    """Configurations that tell those of every table."""
     told: dict[int, list[np.ndarray]] = {}
-    for factor in factors:
-        for parent, bucket in zip(factor.given.parents, factor.given.buckets, strict=True):
+    for given, _ in tables:
+        for parent, bucket in zip(given.parents, given.buckets, strict=True):
             told.setdefault(parent, []).append(bucket)
     return Configurations(parents=tuple(told), buckets=tuple(_both(buckets) for buckets in told.values()))
 
@@ -286,15 +290,16 @@ def _both(buckets: Sequence[np.ndarray]) -> np.ndarray:
     return np.unique(np.stack(buckets), axis=1, return_inverse=True)[1].reshape(-1)
 
 
-def _multiplied(factors: Sequence[Factor], given: Configurations) -> np.ndarray:
-    """Product of factors at every configuration, rows scaled to a largest weight of 1."""
+def _multiplied(tables: Sequence[Weights]) -> Weights:
+    """Product of tables at every configuration of all, rows scaled to a largest weight of 1."""
+    given = _joined(tables)
     digits = np.unravel_index(np.arange(given.number), given.sizes) if given.sizes else ()
     code = {  # any code of each bucket
         parent: np.unique(bucket, return_index=True)[1][digit]
         for parent, bucket, digit in zip(given.parents, given.buckets, digits, strict=True)
     }
-    product = np.ones((given.number, factors[0].weights.shape[1] if factors else 1))
-    for factor in factors:
-        product = product * factor.weights[factor.given.of_columns(code)]
+    product = np.ones((given.number, tables[0][1].shape[1] if tables else 1))
+    for each, weights in tables:
+        product = product * weights[each.of_columns(code)]
         product /= product.max(axis=1, keepdims=True)
-    return product
+    return given, product

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_plausible.models import alias
-from sdv_plausible.models.alias import BITS, MOST_CODES, AliasTable
+from sdv_plausible.models.alias import BITS, SHORT, AliasTable, Marks
 
 
 def rows_of(seed: int, rows: int, cardinality: int) -> np.ndarray:
@@ -27,13 +27,14 @@ def law(table: AliasTable) -> list[list[int]]:
     """Units of mass of each code of each row, from what a draw looks up."""
     bins = 1 << table._log_bins
     size, found = 2**BITS // bins, []
-    for entries in table._entries.reshape(-1, bins).tolist():
+    low = table._marks._low.reshape(-1, bins).tolist()
+    for row, entries in enumerate(table._entries.reshape(-1, bins).tolist()):
         mass = [0] * bins
         for b, entry in enumerate(entries):
-            own = entry // MOST_CODES - b * size
-            assert 0 <= own <= size
+            own = (entry // bins << BITS - SHORT) + low[row][b]
+            assert 0 <= own < size
             mass[b] += own
-            mass[b ^ entry % MOST_CODES] += size - own
+            mass[b ^ entry % bins] += size - own
         found.append(mass)
     return found
 
@@ -64,32 +65,65 @@ def test_planted_bugs_are_far_from_the_law(bug, monkeypatch):
         table = AliasTable(np.round(p * 2**24) / 2**24)
     elif bug == "neighbour":
         table = AliasTable(p)
-        table._entries ^= np.uint64(1)
+        table._entries ^= np.uint16(1)
     else:
         monkeypatch.setattr(alias, "_shared", lambda m, size: (np.full_like(m, size), np.zeros_like(m)))
         table = AliasTable(p)
     assert farthest(table, p) > Fraction(6, 2**53)
 
 
-def test_a_word_draws_the_code_of_its_unit():
+class Told:
+    """Coins that show numbers of 53 bits, first 32 of them and then, for all that are open, the rest."""
+
+    def __init__(self, numbers: list[int], is_open: list[bool]) -> None:
+        self.numbers, self.is_open, self.opened = np.array(numbers, dtype=np.uint64), np.array(is_open), 0
+
+    def short_words(self, n: int) -> np.ndarray:
+        assert n == len(self.numbers)
+        return (self.numbers >> np.uint64(BITS - SHORT)).astype(np.uint16)
+
+    def words(self, n: int) -> np.ndarray:
+        self.opened = n
+        return (self.numbers[self.is_open] << np.uint64(64 - BITS + SHORT)) | np.uint64(3)
+
+
+def test_a_number_draws_the_code_of_its_unit():
     """Marks and ends of bins included. Control: a unit to the side, which draws another one at some mark."""
     p = rows_of(2, 6, 5)
     table = AliasTable(p)
     bins = 1 << table._log_bins
-    size = 2**BITS // bins
-    units = [entry // MOST_CODES + d for entry in table._entries.tolist() for d in (-1, 0, 1)]
-    units += [b * size + d for b in range(1, bins) for d in (-1, 0, 1)] + [0, 2**BITS - 1]
+    size, rest = 2**BITS // bins, BITS - SHORT
+    low, entries = table._marks._low.tolist(), table._entries.tolist()
+    marks = [(b % bins) * size + (entry // bins << rest) + low[b] for b, entry in enumerate(entries)]
+    units = [m + d for m in [*marks, *(b * size for b in range(bins))] for d in (-1, 0, 1)] + [2**BITS - 1]
     units = [u for u in units if 0 <= u < 2**BITS]
 
     def by_definition(row: int, unit: int) -> int:
         b = unit // size
-        entry = int(table._entries[row * bins + b])
-        return b ^ entry % MOST_CODES if unit >= entry // MOST_CODES else b
+        place = row * bins + b
+        return b ^ entries[place] % bins if unit >= marks[place] else b
 
     for row in range(len(p)):
-        words = np.array(units, dtype=np.uint64) << np.uint64(64 - BITS)
-        words |= np.uint64(3)  # the last bits say nothing
-        drawn = table.draw(np.full(len(units), row), words).tolist()
+        coins = Told(units, [u >> rest == marks[row * bins + u // size] >> rest for u in units])
+        drawn = table.draw(np.full(len(units), row), coins).tolist()  # type: ignore[arg-type]
+        assert coins.opened == coins.is_open.sum() > 0
         assert drawn == [by_definition(row, unit) for unit in units]
         assert drawn != [by_definition(row, max(unit - 1, 0)) for unit in units]
         assert (p[row, drawn] > 0).all()
+
+
+@pytest.mark.parametrize("row", [[0.0, 0.0], [0.5, -0.1], [np.nan, 1.0], [np.inf, 1.0]])
+def test_rows_that_are_no_law_are_refused(row):
+    with pytest.raises(ValueError, match="not all 0"):
+        AliasTable(np.array([[0.5, 0.5], row]))
+
+
+def test_marks_are_compared_to_the_last_bit():
+    """Control: the short part alone, which cannot tell numbers next to one another."""
+    marks = [0, 1, (5 << BITS - SHORT) + 7, 5 << BITS - SHORT, 2**BITS - 1]
+    pairs = [(m, min(max(m + d, 0), 2**BITS - 1)) for m in marks for d in (-1, 0, 1)]
+    coins = Told([u for _, u in pairs], [m >> BITS - SHORT == u >> BITS - SHORT for m, u in pairs])
+    made = Marks(np.array([m for m, _ in pairs]))
+    drawn = made.draw(np.arange(len(pairs)), coins).tolist()  # type: ignore[arg-type]
+    assert drawn == [u < m for m, u in pairs]
+    assert drawn != [u >> BITS - SHORT < m >> BITS - SHORT for m, u in pairs]

@@ -116,6 +116,7 @@ def p_of_many(conditional: LogLinearConditional, told: LogLinearConditional) -> 
 WAYS: dict[str, dict[str, float]] = {
     "one table": {},
     "rejection": {"MOST_COMBINED": 1},
+    "rejection by several tables": {"MOST_COMBINED": 1, "MOST_TURNING": 1},
     "inversion after one": {"MOST_COMBINED": 1, "MOST_PROPOSALS": 1},
     "inversion of many": {"MOST_COMBINED": 1, "MOST_AGAIN": 0},
     "inversion at the end": {"MOST_COMBINED": 1, "FEW": 0, "MOST_AGAIN": 1},
@@ -137,17 +138,17 @@ def test_planted_bugs_of_many_draws_are_caught(bug, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(log_linear, "MOST_COMBINED", 1)
     conditional = made()
     if bug == "all are kept":
-        monkeypatch.setattr(log_linear, "reduce", lambda *_: 2.0)
+        monkeypatch.setattr(
+            log_linear.Marks, "draw", lambda self, place, coins: np.ones(len(place), dtype=bool)
+        )
     elif bug == "left to the last proposal":
         monkeypatch.setattr(log_linear, "MOST_PROPOSALS", 1)
         found = lambda self, cumulative, _: np.zeros(len(cumulative), dtype=int)  # noqa: E731
         monkeypatch.setattr(LogLinearConditional, "_found", found)
     else:
         table = conditional._tables[0][1] / np.maximum(conditional.base, 0.1).astype(np.float32)
-        conditional.__dict__["_proposals"] = (
-            log_linear.AliasTable(table.astype(float)),
-            conditional._proposals[1],
-        )
+        tables, _, *others = conditional._many
+        conditional.__dict__["_many"] = (tables, log_linear.AliasTable(table.astype(float)), *others)
     assert p_of_many(conditional, made()) < ALARM
 
 

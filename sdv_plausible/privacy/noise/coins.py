@@ -109,6 +109,10 @@ class Coins:
         """Return `n` random 64-bit words."""
         return self._draw(8 * whole("n", n, 0)).view("<u8").astype(np.uint64, copy=False)
 
+    def short_words(self, n: int) -> npt.NDArray[np.uint16]:
+        """Return `n` random 16-bit words."""
+        return self._draw(2 * whole("n", n, 0)).view("<u2").astype(np.uint16, copy=False)
+
     def uniform(self, size: Size = None) -> Any:
         """Return uniform multiples of 2**-53 in [0, 1): a float, or a float64 array of shape `size`."""
         bits = self.words(_length(size))

@@ -57,6 +57,8 @@ def test_the_stream_is_aes_256_in_counter_mode_under_a_derived_key() -> None:
 def test_draws_follow_each_other_without_overlap() -> None:
     whole, parts = Coins.from_seed(5), Coins.from_seed(5)
     assert whole.bytes(80) == parts.bytes(16) + parts.bytes(48) + parts.bytes(16)
+    assert whole.short_words(5).astype("<u2").tobytes() == parts.bytes(10)
+    assert whole.bytes(16) == parts.bytes(16)
 
 
 def test_long_draws_are_the_same_stream() -> None:
