@@ -54,7 +54,7 @@ class Coder:
         """Codes of all rows of a part, and what tells them from others before a coin is drawn."""
         folded = self.rules.fold(with_objects(part)) if self.rules else part
         codec = Codec(self.domain)
-        codes = codec.known(folded)
+        codes = codec.known(folded, np.min_scalar_type(-max(self.cardinalities, default=1)))
         told = fingerprint(codes, number if self.placed else None)
         return codec.fill(codes, self.coins.spawn("part", number)), told
 

@@ -30,7 +30,7 @@ class Encode:
         """Encode one part."""
         rows, told = self.coder.codes(part, number)
         largest = max(self.coder.cardinalities, default=1) - 1
-        return Made(rows.records().astype(np.min_scalar_type(largest)), told)
+        return Made(rows.records().astype(np.min_scalar_type(largest), copy=False), told)
 
     def merge(self, one: Made, other: Made) -> Made:
         """Put parts together."""

@@ -32,22 +32,22 @@ class Made:
         return len(self.rows)
 
 
-def fingerprint(codes: npt.NDArray[np.int32], part: int | None = None) -> Fingerprint:
+def fingerprint(codes: npt.NDArray[np.signedinteger], part: int | None = None) -> Fingerprint:
     """Number of rows, and the sum of a number for each row that all its codes decide, modulo 2^64.
 
     Parameters
     ----------
-    codes : ndarray of int32, shape (n, m)
-        Codes of rows; -1 for cells outside the domain.
+    codes : ndarray of signed integers, shape (n, m)
+        Codes of rows; -1 for cells outside the domain. Their type has no say.
     part : int, optional
         The part that they are, where rows must keep their places: these then decide the number too.
         Without it order and parts make no difference.
     """
-    unsigned, total = codes.view(np.uint32), np.zeros(1, dtype=np.uint64)
+    total = np.zeros(1, dtype=np.uint64)
     rooms = np.empty((2, min(len(codes), AT_ONCE)), dtype=np.uint64)  # once: allocators return what is large
     places = np.arange(rooms.shape[1], dtype=np.uint64)
     for start in range(0, len(codes), AT_ONCE):
-        here = unsigned[start : start + AT_ONCE]
+        here = codes[start : start + AT_ONCE]
         number, high = rooms[:, : len(here)]
         if part is None:
             number[:] = 0  # where rows stand is of no importance
@@ -55,7 +55,8 @@ def fingerprint(codes: npt.NDArray[np.int32], part: int | None = None) -> Finger
             np.add(places[: len(here)], np.uint64(start) + (np.uint64(part) << HALF), out=number)
         for j in range(here.shape[1]):
             number *= FACTOR
-            number += here[:, j]
+            high[:] = here[:, j]
+            number += high
             number ^= np.right_shift(number, HALF, out=high)
         number *= SPREAD
         number ^= np.right_shift(number, HALF, out=high)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
@@ -47,9 +48,9 @@ class Codec:
         """Codes of shape (n, m), int32, column-contiguous."""
         return self.fill(self.known(table), coins)
 
-    def known(self, table: pd.DataFrame) -> np.ndarray:
+    def known(self, table: pd.DataFrame, dtype: npt.DTypeLike = np.int32) -> np.ndarray:
         """Codes that the cells decide, -1 for cells outside a domain that has no code for them."""
-        codes = np.empty((len(table), len(self.domain)), dtype=np.int32, order="F")
+        codes = np.empty((len(table), len(self.domain)), dtype=dtype, order="F")
         for j, column in enumerate(self._columns):
             column.encode_into(codes[:, j], table[column.attribute.name])
         return codes
@@ -167,47 +168,47 @@ class ColumnCodec:
 
     def encode(self, column: pd.Series[Any]) -> np.ndarray:
         """Code of each value; -1 for one outside the domain where that is not, or cannot be, missing."""
-        attribute = self.attribute
-        gone = attribute.missing_code if attribute.missing_code is not None else _OUTSIDE
-        if attribute.kind in ("categorical", "ordinal"):
-            where, codes = self._encode_values(column)
-            codes[codes == _MISSING if attribute.counts else codes < 0] = gone
-            return codes.take(where, mode="wrap")
-        if not len(self._lower):
-            missing = np.ones(len(column), dtype=bool)
-            found = np.zeros(len(column), dtype=np.intp)
-        else:
-            numbers = self.numbers(column)
-            missing = np.isnan(numbers) if numbers.dtype.kind == "f" else numbers == np.iinfo(np.int64).min
-            found = self._steps.place(numbers)
-        if attribute.texts and column.dtype.kind not in "biufcM":
-            where, codes = self._encode_values(column)
-            texts = codes.take(where, mode="wrap")
-            found, missing = np.where(texts >= 0, texts, found), missing & (texts < 0)
-        found[missing] = gone
+        found = np.empty(len(column), dtype=np.int32)
+        self.encode_into(found, column)
         return found
 
     def encode_into(self, found: np.ndarray, column: pd.Series[Any]) -> None:
-        """The same, written where it belongs; of categories a few rows at a time."""
+        """The same, written where it belongs, a few rows at a time: what is between stays in the cache."""
         # What is large and short-lived is new memory each time where an allocator returns it, as Dask has it.
-        kinds = ("categorical", "ordinal")
-        if not isinstance(column.dtype, pd.CategoricalDtype) or self.attribute.kind not in kinds:
-            found[:] = self.encode(column)
+        attribute, each = self.attribute, range(0, len(column), AT_ONCE)
+        gone = _OUTSIDE if attribute.missing_code is None else attribute.missing_code
+        if attribute.kind in ("categorical", "ordinal"):
+            where, codes = self._encode_values(column)
+            codes[codes == _MISSING if attribute.counts else codes < 0] = gone
+            codes = codes.astype(found.dtype)
+            for rows in (slice(start, start + AT_ONCE) for start in each):
+                codes.take(where[rows], out=found[rows], mode="wrap")
             return
-        each = pd.Categorical.from_codes([*range(len(column.dtype.categories)), -1], dtype=column.dtype)
-        codes, where = self.encode(pd.Series(each)).astype(found.dtype), column.array.codes
-        for start in range(0, len(column), AT_ONCE):
-            rows = slice(start, start + AT_ONCE)
-            codes.take(where[rows], out=found[rows], mode="wrap")
+        found[:] = gone
+        if len(self._lower):
+            numbers = self.numbers(column)
+            for rows in (slice(start, start + AT_ONCE) for start in each):
+                here = numbers[rows]
+                present = here == here if here.dtype.kind == "f" else here != np.iinfo(np.int64).min  # noqa: PLR0124  NaN
+                np.copyto(found[rows], self._steps.place(here), where=present, casting="unsafe")
+        if attribute.texts and column.dtype.kind not in "biufcM":
+            where, codes = self._encode_values(column)
+            texts = codes.take(where, mode="wrap")
+            np.copyto(found, texts, where=texts >= 0, casting="unsafe")
 
     def _encode_values(self, column: pd.Series[Any]) -> tuple[np.ndarray, np.ndarray]:
         """Where among distinct values each cell is, and their codes, below 0 of what is no category.
 
         Distinct values are looked up, not rows. Missing cells are at -1, whose code is the last.
         """
+        dtype = column.dtype
+        if is_stored_once := isinstance(dtype, pd.CategoricalDtype):
+            each = pd.Categorical.from_codes(range(len(dtype.categories)), dtype=dtype)
+            column, cells = pd.Series(each), column.array.codes
         where, forms = distinct_values(column)
         codes = [self._code_of.get(form, _OUTSIDE if has_form(form) else _MISSING) for form in forms]
-        return where, np.array([*codes, _MISSING], dtype=np.int32)
+        found = np.array([*codes, _MISSING], dtype=np.int32)
+        return (cells, found[np.append(where, -1)]) if is_stored_once else (where, found)
 
     def decode(self, codes: np.ndarray, coins: Coins) -> np.ndarray | pd.Series[Any]:
         """Values of codes; inside a bin they are drawn evenly, or as round as the domain says."""

@@ -43,6 +43,7 @@ from sdv_plausible.sources.dask_tables import DaskSource
 from sdv_plausible.sources.kept import Encode
 from sdv_plausible.sources.spark_tables import SparkParts
 from sdv_plausible.table.cells import distinct
+from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns import output_types
 from sdv_plausible.table.learned import type_votes
 from sdv_plausible.table.learned.private_domain import Whole
@@ -274,6 +275,20 @@ MUTANTS = {
     "codes are kept as if all parts were the first": Mutant(
         owner=Encode, name="count", old="self.coder.codes(part, number)", new="self.coder.codes(part, 0)",
         caught_by=((*PARTS, ("arrow", "codes")), (*PARTS, ("dask", "codes"))),
+    ),
+    "categories are those of the first rows": Mutant(
+        owner=ColumnCodec, name="encode_into", old="codes.take(where[rows],", new="codes.take(where[: len(found[rows])],",
+        caught_by=(
+            ("table/test_codec.py", "test_cells_are_coded_as_each_alone_however_many_at_once", ("categories", 3)),
+            ("table/test_codec.py", "test_cells_are_coded_as_each_alone_however_many_at_once", ("texts", 3)),
+        ),
+    ),
+    "missing numbers are in the first bin": Mutant(
+        owner=ColumnCodec, name="encode_into", old="where=present, ", new="",
+        caught_by=(
+            ("table/test_codec.py", "test_cells_are_coded_as_each_alone_however_many_at_once", ("numbers", 3)),
+            ("table/test_codec.py", "test_cells_are_coded_as_each_alone_however_many_at_once", ("dates", 7)),
+        ),
     ),
     "people's rows have the same secret numbers in all parts": Mutant(
         owner=Deal, name="count", old='self.coins.spawn("part", number)', new='self.coins.spawn("part")',

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.table import codec
 from sdv_plausible.table.cells.dates import NANOSECONDS
 from sdv_plausible.table.cells.rounding import Rounding
 from sdv_plausible.table.codec import Codec, ColumnCodec
@@ -34,6 +35,32 @@ def decode(attribute: Attribute, codes: list[int], seed: int = 0) -> pd.Series:
     return Codec(Domain((attribute,))).decode(np.array(codes).reshape(-1, 1), Coins.from_seed(seed))[
         attribute.name
     ]
+
+
+WORDS = pd.Series(["b", "a", None, "z", "a", "b", "b"], dtype=object)
+CELLS = {
+    "texts": ("categorical", ("a", "b"), WORDS),
+    "categories": ("ordinal", ("a", "b"), WORDS.astype("category")),
+    "numbers": ("integer", (), pd.Series([3, np.nan, 12, 99, -5, 0, 11])),
+    "numbers and texts": ("integer", ("a",), pd.Series([3, "a", None, 12.0, "z", 99, "a"], dtype=object)),
+    "dates": ("datetime", (), pd.to_datetime(pd.Series([3, 12, None, 99, -5, 0, 11]))),
+}
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 7])
+@pytest.mark.parametrize("name", CELLS)
+def test_cells_are_coded_as_each_alone_however_many_at_once(name, at_once):
+    kind, values, column = CELLS[name]
+    bins = {} if kind in ("categorical", "ordinal") else {"lower": (0, 10), "upper": (9, 19)}
+    for nullable in (False, True):
+        one = ColumnCodec(Attribute(name="x", kind=kind, values=values, nullable=nullable, **bins))
+        alone = [one.encode(column.iloc[[i]].reset_index(drop=True))[0] for i in range(len(column))]
+        found = np.full(len(column), 99, dtype=np.int8)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(codec, "AT_ONCE", at_once)
+            one.encode_into(found, column)
+        assert found.tolist() == alone
+        assert len(set(alone)) > 2
 
 
 # --- round trips ------------------------------------------------------------------------------------------------------

@@ -65,12 +65,12 @@ def without_odd(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def as_doubles(column: pd.Series[Any]) -> np.ndarray:
-    """Numbers of a column, each cell read as if it were alone; what is no number is NaN."""
+    """Numbers of a column, each cell read as if it were alone, not to be written to; NaN is what is none."""
     if column.dtype.kind in "OcUS":  # pandas takes one way of reading for all texts of a column
         return np.array([_real(cell) for cell in plain_objects(column.to_numpy(dtype=object))], dtype=float)
     if column.dtype.kind in "mM":  # a moment or duration is no number, as it is none among objects
         return np.full(len(column), np.nan)
-    return np.array(pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan))
+    return np.asarray(pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan))
 
 
 def is_number(text: str) -> bool:

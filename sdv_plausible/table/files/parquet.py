@@ -84,7 +84,8 @@ def frame_of(
     table: pa.Table, types: Mapping[str, ColumnType], spelling: Spelling, *, categories: bool = False
 ) -> pd.DataFrame:
     """Read the cells of an Arrow table, each by what was declared of its column alone."""
-    # ``categories``: text as pandas' categories, which the codec reads faster than objects.
+    # ``categories``: text as pandas' categories, which the codec reads faster than objects, and numbers in
+    # Arrow's memory, which nobody may write to.
     names = table.column_names
     columns = {
         name: _column(table.column(name), types[name], spelling, categories=categories) for name in names
@@ -143,7 +144,7 @@ def _column(
         cells = _exact(cells)
     number = is_.is_integer(kind) or is_.is_floating(kind) or is_.is_decimal(kind) or is_.is_boolean(kind)
     if column.sdtype == "numerical" and number:
-        return _numbers(cells)
+        return _numbers(cells, is_read_only=categories)
     if column.sdtype == "datetime" and (is_.is_timestamp(kind) or is_.is_date(kind)):
         return within_years(of_arrow(cells))
     text = is_.is_string(kind) or is_.is_large_string(kind) or is_.is_null(kind)
@@ -174,16 +175,19 @@ def _spread(cells: Any, column: ColumnType, spelling: Spelling, *, categories: b
     if hasattr(coded, "chunks"):
         coded = coded.chunk(0)
     distinct = _by_text([*as_objects(coded.dictionary), None], column, spelling).to_numpy()
-    where = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
+    indices = coded.indices.fill_null(len(coded.dictionary)) if coded.null_count else coded.indices
+    where = indices.to_numpy(zero_copy_only=False)
     number_of, values = pd.factorize(distinct)  # missing is -1
     if categories and distinct.dtype == object and all(isinstance(value, str) for value in values):
         kind = pd.CategoricalDtype(pd.Index(values, dtype=object))
         small = number_of.astype(np.min_scalar_type(-len(values) - 1))
-        return pd.Series(pd.Categorical.from_codes(small.take(where), dtype=kind, validate=False))
+        is_same = not coded.null_count and len(values) == len(coded.dictionary)  # each has its own number
+        codes = where.astype(small.dtype) if is_same else small.take(where)
+        return pd.Series(pd.Categorical.from_codes(codes, dtype=kind, validate=False))
     return pd.Series(distinct[where], dtype=distinct.dtype)
 
 
-def _numbers(cells: pa.ChunkedArray) -> pd.Series[Any]:
+def _numbers(cells: pa.ChunkedArray, *, is_read_only: bool) -> pd.Series[Any]:
     import pyarrow as pa
 
     if pa.types.is_boolean(cells.type):
@@ -191,7 +195,8 @@ def _numbers(cells: pa.ChunkedArray) -> pd.Series[Any]:
     if pa.types.is_decimal(cells.type):  # Arrow divides twice: 1.7 would be 1.7000000000000002
         cells = cells.cast(pa.string())
     values = cells.cast(pa.float64(), safe=False).to_numpy()
-    return pd.Series(np.where(np.isfinite(values), values, np.nan))
+    finite = np.isfinite(values)
+    return pd.Series(values if is_read_only and finite.all() else np.where(finite, values, np.nan))
 
 
 def _by_text(values: list[Any], column: ColumnType, spelling: Spelling) -> pd.Series[Any]:
