@@ -110,7 +110,8 @@ def side_by_side(places: Sequence[Any], threads: Mapping[Any, int]) -> Iterator[
 
 def as_read(part: pd.DataFrame, types: pd.Series[Any]) -> pd.DataFrame:
     """A part as rules and codes read it, whatever its worker stored it as."""
-    part = part.reset_index(drop=True)
+    part = part.copy(deep=False)
+    part.index = pd.RangeIndex(len(part))
     otherwise = [name for name in part.columns if not _is_stored(part[name].dtype, types[name])]
     part = plain_cells(_with_categories(part))  # first: some moments have no object
     for name in otherwise:  # the schema was checked; what is stored otherwise is read cell by cell

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -39,11 +40,11 @@ class DaskSource(ClusterSource):
     """
 
     def __init__(self, table: Any) -> None:
+        self._table, self._files = table.rename(columns=str), None
         with suppress(ImportError):  # of a Dask that plans its reading otherwise
-            from sdv_plausible.sources.dask_parquet import with_dictionaries
+            from sdv_plausible.sources.dask_parquet import partitions_of
 
-            table = with_dictionaries(table)
-        self._table = table.rename(columns=str)
+            self._files = partitions_of(table)
         self._kept: list[DaskParts] = []
 
     @property
@@ -73,14 +74,14 @@ class DaskSource(ClusterSource):
     def chosen(self, choice: Choice, names: Sequence[str]) -> DaskParts:
         """Rows are moved as bytes: so that no engine looks at a cell, and none changes its type."""
         import dask
+        import dask.dataframe as dd
 
-        table, empty = self._table[list(names)], self.empty(names)
+        empty, number = self.empty(names), self._table.npartitions
         meta = pd.DataFrame({"place": np.zeros(0, dtype=np.int64), "rows": np.zeros(0, dtype=object)})
-        places = PLACES * table.npartitions
-        dealt = table.map_partitions(
-            _deal, choice, empty, places, meta=meta, enforce_metadata=False, align_dataframes=False
-        )
-        moved = dealt.shuffle("place", npartitions=table.npartitions, shuffle_method="tasks").to_delayed()
+        deal = self._tasks(names)(_sent(_Deal(choice, PLACES * number)))
+        with dask.config.set({"dataframe.convert-string": False}):  # bytes are no texts
+            dealt = dd.from_delayed(deal, meta=meta, verify_meta=False)
+        moved = dealt.shuffle("place", npartitions=number, shuffle_method="tasks").to_delayed()
         with _retried():
             task, sent = dask.delayed(_choose, pure=False), _sent(choice)
             made = [task(sent, rows, empty) for rows in moved]
@@ -96,7 +97,7 @@ class DaskSource(ClusterSource):
         """From work, as it is sent, to a task for each partition."""
         import dask
 
-        parts, types = self._table[list(names)].to_delayed(), self.empty(names).dtypes
+        parts, types = self._files or self._table[list(names)].to_delayed(), self.empty(names).dtypes
         task = dask.delayed(_count, pure=False)
         return lambda sent: [task(sent, part, types, i) for i, part in enumerate(parts)]
 
@@ -238,8 +239,9 @@ def _sent(work: Any) -> Any:
     return dask.delayed(work, traverse=False)
 
 
-def _count(work: Work[T], part: pd.DataFrame, types: pd.Series[Any], number: int) -> T:
-    return work.count(as_read(part, types), number)
+def _count(work: Work[T], part: Any, types: pd.Series[Any], number: int) -> T:
+    read = part if isinstance(part, pd.DataFrame) else part.read(list(types.index))
+    return work.count(as_read(read, types), number)
 
 
 def _told(part: Made) -> Fingerprint:
@@ -251,11 +253,18 @@ def _count_kept(work: Any, by: Any, several: Mapping[int, Sequence[Made]]) -> An
     return packed(work, added(work, (work.count(part, number) for number, part in parts)))
 
 
-def _deal(part: pd.DataFrame, choice: Choice, empty: pd.DataFrame, places: int) -> pd.DataFrame:
-    dealt: Iterator[tuple[int, bytes]] = choice.dealt(as_read(part, empty.dtypes), places)
-    place, rows = [*zip(*dealt, strict=True)] or [(), ()]
-    found = pd.DataFrame({"place": np.array(place, dtype=np.int64)})
-    return found.assign(rows=pd.Series(rows, dtype=object))
+@dataclass(frozen=True)
+class _Deal:
+    """Work: rows as bytes, and where they go."""
+
+    choice: Choice
+    places: int
+
+    def count(self, part: pd.DataFrame, number: int) -> pd.DataFrame:  # noqa: ARG002
+        dealt: Iterator[tuple[int, bytes]] = self.choice.dealt(part, self.places)
+        place, rows = [*zip(*dealt, strict=True)] or [(), ()]
+        found = pd.DataFrame({"place": np.array(place, dtype=np.int64)})
+        return found.assign(rows=pd.Series(rows, dtype=object))
 
 
 def _choose(choice: Choice, dealt: pd.DataFrame, empty: pd.DataFrame) -> Made:

@@ -1,4 +1,4 @@
-"""Texts that workers read as dictionaries are the texts that Dask reads. Planted: those that are no UTF-8, read as they are."""
+"""What tasks read of Parquet files are the cells that Dask reads. Planted: texts that are no UTF-8, read as they are."""
 
 from __future__ import annotations
 
@@ -31,32 +31,63 @@ def files(folder: Path) -> Path:
 @pytest.mark.parametrize("groups", [False, True, 2])
 def test_cells_and_partitions_are_those_that_dask_reads(groups: Any, tmp_path: Path) -> None:
     table = dd.read_parquet(files(tmp_path), split_row_groups=groups)
-    found = parquet.with_dictionaries(table)
-    assert found.npartitions == table.npartitions > 1
-    assert found.dtypes.equals(table.dtypes)
-    names, met = ["number", "few", "broken", "many"], set()
-    for one, other in zip(found[names].to_delayed(), table[names].to_delayed(), strict=True):
-        ours, theirs = (part.compute(scheduler="synchronous") for part in (one, other))
+    found = parquet.partitions_of(table)
+    assert len(found) == table.npartitions > 1
+    names, met = ["number", "few", "broken", "many", "none"], set()
+    for one, other in zip(found, table[names].to_delayed(), strict=True):
+        ours, theirs = one.read(names), other.compute(scheduler="synchronous")
+        assert list(ours.columns) == names
         met |= {name for name in names if ours[name].dtype == "category"}
         cells = [as_read(part, table[names].dtypes).astype(object) for part in (ours, theirs)]
         pd.testing.assert_frame_equal(*[part.where(part.notna(), None) for part in cells])
     assert {"few", "many"} <= met
 
 
+def test_partitions_of_several_files_are_those_that_dask_reads(tmp_path: Path) -> None:
+    files(tmp_path)
+    table = dd.read_parquet(tmp_path, split_row_groups=3, aggregate_files=True)
+    rows = [part.read(["number"])["number"].tolist() for part in parquet.partitions_of(table)]
+    theirs = [part.compute(scheduler="synchronous")["number"].tolist() for part in table.to_delayed()]
+    assert str(rows) == str(theirs)
+    assert max(len(part.pieces) for part in parquet.partitions_of(table)) > 1
+
+
+@pytest.mark.parametrize(("index", "names"), [(None, ["a"]), (False, ["number", "a"])])
+def test_an_index_is_no_column_unless_dask_has_it_as_one(
+    index: Any, names: list[str], tmp_path: Path
+) -> None:
+    frame = pd.DataFrame({"a": ["x", "y"]}, index=pd.Index([7, 8], name="number"))
+    frame.to_parquet(tmp_path / "0.parquet")
+    table = dd.read_parquet(tmp_path, index=index)
+    (one,) = parquet.partitions_of(table)
+    assert list(table.columns) == list(one.read(names).columns) == names
+    cells = {"number": [7, 8], "a": ["x", "y"]}
+    assert one.read(names).astype(object).to_dict("list") == {name: cells[name] for name in names}
+
+
 def test_planted_texts_that_are_none_end_the_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "holds_no_text", lambda _: False)
     with pytest.raises((UnicodeDecodeError, pa.ArrowException)):
-        parquet.with_dictionaries(dd.read_parquet(files(tmp_path))).compute(scheduler="synchronous")
+        parquet.partitions_of(dd.read_parquet(files(tmp_path)))[0].read(["broken"])
 
 
 def test_what_is_more_than_files_is_left_alone(tmp_path: Path) -> None:
+    import dask
+
     table = dd.read_parquet(files(tmp_path))
+    frame = pd.DataFrame({"a": ["x", "y"], "number": [1, 2]})
+    frame.to_parquet(tmp_path / "by_folder", partition_cols=["a"])
+    with dask.config.set({"dataframe.convert-string": False}):
+        objects = dd.read_parquet(tmp_path / "0.parquet")
+        assert parquet.partitions_of(objects) is None
     others = [
         table[table["number"] > 3],
         table.map_partitions(lambda part: part),
-        dd.read_parquet(tmp_path, filters=[("few", "==", "f")]),
-        dd.read_parquet(tmp_path, dtype_backend="pyarrow"),
-        dd.read_parquet(tmp_path, filesystem="arrow"),
-        dd.from_pandas(table.compute(), npartitions=2),
+        table.partitions[1:],
+        dd.read_parquet(tmp_path / "0.parquet", filters=[("few", "==", "f")]),
+        dd.read_parquet(tmp_path / "0.parquet", dtype_backend="pyarrow"),
+        dd.read_parquet(tmp_path / "0.parquet", filesystem="arrow"),
+        dd.read_parquet(tmp_path / "by_folder"),
+        dd.from_pandas(frame, npartitions=2),
     ]
-    assert all(parquet.with_dictionaries(other) is other for other in others)
+    assert [parquet.partitions_of(other) for other in others] == [None] * len(others)
