@@ -175,22 +175,23 @@ class ColumnCodec:
     def encode_into(self, found: np.ndarray, column: pd.Series[Any]) -> None:
         """The same, written where it belongs, a few rows at a time: what is between stays in the cache."""
         # What is large and short-lived is new memory each time where an allocator returns it, as Dask has it.
-        attribute, each = self.attribute, range(0, len(column), AT_ONCE)
+        attribute = self.attribute
         gone = _OUTSIDE if attribute.missing_code is None else attribute.missing_code
         if attribute.kind in ("categorical", "ordinal"):
             where, codes = self._encode_values(column)
             codes[codes == _MISSING if attribute.counts else codes < 0] = gone
             codes = codes.astype(found.dtype)
-            for rows in (slice(start, start + AT_ONCE) for start in each):
+            for start in range(0, len(column), AT_ONCE):
+                rows = slice(start, start + AT_ONCE)
                 codes.take(where[rows], out=found[rows], mode="wrap")
             return
         found[:] = gone
         if len(self._lower):
-            numbers = self.numbers(column)
-            for rows in (slice(start, start + AT_ONCE) for start in each):
-                here = numbers[rows]
-                present = here == here if here.dtype.kind == "f" else here != np.iinfo(np.int64).min  # noqa: PLR0124  NaN
-                np.copyto(found[rows], self._steps.place(here), where=present, casting="unsafe")
+            plain = isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf"
+            numbers = column.to_numpy() if plain and attribute.kind != "datetime" else self.numbers(column)
+            for rows, here, places in self._steps.places(numbers):
+                present = ~np.isnan(here) if here.dtype.kind == "f" else here != np.iinfo(np.int64).min
+                np.copyto(found[rows], places, where=present, casting="unsafe")
         if attribute.texts and column.dtype.kind not in "biufcM":
             where, codes = self._encode_values(column)
             texts = codes.take(where, mode="wrap")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class Steps:
         self._scale = self._cells / span
         if not np.isfinite(self._scale):
             return
-        cells = self._cell(starts)
+        cells = self._cell(starts, np.empty(len(starts))).astype(np.intp)
         self._steps = int(np.bincount(cells).max())
         self._below = np.searchsorted(cells, np.arange(self._cells))  # starts in lower cells
         last = np.inf if starts.dtype.kind == "f" else np.iinfo(starts.dtype).max
@@ -44,20 +45,42 @@ class Steps:
 
     def place(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
         """Return the last start at or below each number, (n,); the first for those below all, or NaN."""
-        if self._steps > MOST_STEPS or len(numbers) < FEWEST:
-            found = np.searchsorted(self._starts, numbers, side="right") - 1
-            return np.clip(np.where(numbers == numbers, found, 0), 0, None)  # noqa: PLR0124  NaN
         found = np.empty(len(numbers), dtype=np.intp)
-        for start in range(0, len(numbers), AT_ONCE):
-            here, above = numbers[start : start + AT_ONCE], found[start : start + AT_ONCE]
-            self._below.take(self._cell(here), out=above, mode="clip")
-            for _ in range(self._steps):
-                above += here >= self._next.take(above, mode="clip")
-            above -= 1
-            np.clip(above, 0, len(self._starts) - 1, out=above)
+        for rows, _, places in self.places(numbers):
+            found[rows] = places
         return found
 
-    def _cell(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    def places(
+        self, numbers: npt.NDArray[Any]
+    ) -> Iterator[tuple[slice, npt.NDArray[Any], npt.NDArray[np.intp]]]:
+        """The same of a few numbers at a time: which, these in the type of the starts, and their places.
+
+        The next ones are written over them: what is large and short-lived is new memory each time where an
+        allocator returns it.
+        """
+        size, is_searched = min(len(numbers), AT_ONCE), self._steps > MOST_STEPS or len(numbers) < FEWEST
+        doubles, (alike, starts), (cells, places) = (
+            np.empty((*shape, size), dtype=dtype)
+            for shape, dtype in (((), np.float64), ((2,), self._starts.dtype), ((2,), np.intp))
+        )
+        for start in range(0, len(numbers), AT_ONCE):
+            rows = slice(start, start + AT_ONCE)
+            here = alike[: len(numbers[rows])]
+            here[:] = numbers[rows]
+            above, number, first = (room[: len(here)] for room in (places, cells, starts))
+            if is_searched:
+                above[:] = np.searchsorted(self._starts, here, side="right")
+                above[here != here] = 1  # noqa: PLR0124  NaN
+            else:
+                number[:] = self._cell(here, doubles[: len(here)])
+                self._below.take(number, out=above, mode="clip")
+                for _ in range(self._steps):
+                    above += here >= self._next.take(above, out=first, mode="clip")
+            above -= 1
+            yield rows, here, np.clip(above, 0, len(self._starts) - 1, out=above)
+
+    def _cell(self, numbers: npt.NDArray[Any], room: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         with np.errstate(over="ignore"):
-            cells = (numbers.astype(np.float64, copy=False) - float(self._starts[0])) * self._scale
-        return np.fmin(np.fmax(cells, 0.0), self._cells - 1.0).astype(np.intp)
+            np.subtract(numbers, float(self._starts[0]), out=room)
+            room *= self._scale
+        return np.fmin(np.fmax(room, 0.0, out=room), self._cells - 1.0, out=room)

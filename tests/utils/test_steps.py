@@ -70,7 +70,7 @@ def test_planted_faults_are_seen(fault: str, monkeypatch: pytest.MonkeyPatch) ->
     assert made.place(numbers).tolist() == searched(starts, numbers).tolist()
     if fault == "cells":
         monkeypatch.setattr(
-            made, "_cell", lambda n: np.clip(np.rint((n - 0.1) * made._scale), 0, 255).astype(int)
+            made, "_cell", lambda n, _: np.clip(np.rint((n - 0.1) * made._scale), 0, 255).astype(int)
         )
     else:
         made._steps = 0
