@@ -43,26 +43,17 @@ class Steps:
         last = np.inf if starts.dtype.kind == "f" else np.iinfo(starts.dtype).max
         self._next = np.append(starts, np.full(1, last, dtype=starts.dtype))
 
-    def place(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-        """Return the last start at or below each number, (n,); the first for those below all, or NaN."""
-        found = np.empty(len(numbers), dtype=np.intp)
-        for rows, _, places in self.places(numbers):
-            found[rows] = places
-        return found
-
     def places(
         self, numbers: npt.NDArray[Any]
     ) -> Iterator[tuple[slice, npt.NDArray[Any], npt.NDArray[np.intp]]]:
-        """The same of a few numbers at a time: which, these in the type of the starts, and their places.
+        """The last start at or below each number; the first for those below all, or NaN.
 
-        The next ones are written over them: what is large and short-lived is new memory each time where an
-        allocator returns it.
+        A few numbers at a time: which, these in the type of the starts, and their places. The next ones are
+        written over them: what is large and short-lived is new memory wherever an allocator returns it.
         """
-        size, is_searched = min(len(numbers), AT_ONCE), self._steps > MOST_STEPS or len(numbers) < FEWEST
-        doubles, (alike, starts), (cells, places) = (
-            np.empty((*shape, size), dtype=dtype)
-            for shape, dtype in (((), np.float64), ((2,), self._starts.dtype), ((2,), np.intp))
-        )
+        is_searched, size = self._steps > MOST_STEPS or len(numbers) < FEWEST, min(len(numbers), AT_ONCE)
+        doubles, (cells, places) = np.empty(size), np.empty((2, size), dtype=np.intp)
+        alike, starts = np.empty((2, size), dtype=self._starts.dtype)
         for start in range(0, len(numbers), AT_ONCE):
             rows = slice(start, start + AT_ONCE)
             here = alike[: len(numbers[rows])]
