@@ -44,6 +44,13 @@ def test_order_and_parts_do_not_matter(seed: int, cut: int, random: Any) -> None
         assert (fingerprint(parts[0]) + fingerprint(parts[1]) == fingerprint(rows)).all()
 
 
+def test_the_type_of_codes_has_no_say() -> None:
+    rows = codes(1)
+    assert rows.min() == -1
+    for kind in (np.int8, np.int16, np.int64):
+        assert (fingerprint(rows.astype(kind), 5) == fingerprint(rows, 5)).all()
+
+
 def by_rows(rows: np.ndarray) -> Any:
     return [len(rows)]
 
