@@ -14,7 +14,7 @@ from pages import ROOT
 
 MODULES, LINES = (
     162,
-    27_000,
+    27_100,
 )  # of modules with code: rooms whose file holds a sentence come on top, 17 of them
 OTHERS = (
     "web",
