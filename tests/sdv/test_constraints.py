@@ -68,7 +68,7 @@ def test_every_row_keeps_every_rule(storage: str) -> None:
 
 def test_types_of_made_columns_are_the_usual_ones() -> None:
     # Of a fit whose coins are known: noise may say of a column that cells are missing, which are doubles then.
-    rows = ruled.fitted(random_state=4, allow_no_claim=True).sample(200)
+    rows = ruled.fitted(random_state=4).sample(200)
     real = ruled.table()
     assert (rows.dtypes == real.dtypes).all()
     assert rows["level"].dtype == rows["red"].dtype == np.int64
