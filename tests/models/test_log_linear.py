@@ -135,7 +135,9 @@ def test_many_records_have_the_law_that_is_told(way, of, monkeypatch: pytest.Mon
     assert p_of_many(of(), of()) > ALARM > p_of_many(of(), of(1))
 
 
-@pytest.mark.parametrize("bug", ["all are kept", "left to the last proposal", "another's parents", "without the base"])
+@pytest.mark.parametrize(
+    "bug", ["all are kept", "left to the last proposal", "another's parents", "without the base"]
+)
 def test_planted_bugs_of_many_draws_are_caught(bug, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(log_linear, "MOST_COMBINED", 1)
     conditional = made()
