@@ -24,6 +24,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.sources import remembered
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import FrameSource
@@ -156,18 +157,31 @@ def test_cells_outside_the_domain_are_drawn_once_for_each_row_or_once_for_each_p
     assert passes(Unordered(strange, 50)) == drawn
 
 
-def test_a_table_that_changes_is_refused() -> None:
-    class Growing(FrameSource):
+CHANGES: dict[str, Any] = {
+    "a row more": lambda frame: pd.concat([frame, frame.iloc[:1]]),
+    "another order": lambda frame: pd.concat([frame.iloc[1:], frame.iloc[:1]]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("most", [0, remembered.MOST_CELLS])
+def test_a_table_that_changes_is_refused_and_not_remembered(
+    change: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Changing(FrameSource):
         def pieces(self, names: Any) -> Any:
-            self._table = pd.concat([self._table, self._table.iloc[:1]])
+            self._table = CHANGES[change](self._table)
             return super().pieces(names)
 
-    found = counts(Growing(FRAME, 100))
+    monkeypatch.setattr(remembered, "MOST_CELLS", most)
+    found = counts(Changing(FRAME, 100))
     next(found.tables(SETS))
-    next(found.tables(SETS))  # no pass
-    with pytest.raises(RuntimeError, match="another number of rows"):
-        next(found.tables([SETS[-2][::-1]]))
-    with pytest.raises(RuntimeError, match="another number of rows"):
+    if most:
+        next(found.tables(SETS))  # no pass
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="than in an earlier pass"):
+            next(found.tables([SETS[-2][::-1]]))
+    with pytest.raises(RuntimeError, match="than in an earlier pass"):
         found.groups((2, 3), 1)
 
 
