@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.sources.clusters import as_read
+from sdv_plausible.sources.dask_tables import DaskSource
 
 dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -91,3 +92,21 @@ def test_what_is_more_than_files_is_left_alone(tmp_path: Path) -> None:
         dd.from_pandas(frame, npartitions=2),
     ]
     assert [parquet.partitions_of(other) for other in others] == [None] * len(others)
+
+
+@pytest.mark.parametrize("piece", [None, "0.parquet", ("0.parquet", None), ("0.parquet", None, None, "more")])
+def test_a_dask_that_plans_otherwise_reads_by_itself(piece: Any, tmp_path: Path) -> None:
+    table = dd.read_parquet(files(tmp_path))
+    honest = DaskSource(table)
+    plan = table.expr._plan
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(plan, "parts", [{"piece": piece} if piece else {"path": "0.parquet"}] * 2)
+        found = DaskSource(table)
+    assert honest._files is not None
+    assert found._files is None
+    assert list(found.names) == list(honest.names)
+
+
+def test_so_does_one_that_has_other_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(parquet.READ_AS_USUAL, "another", None)
+    assert DaskSource(dd.read_parquet(files(tmp_path)))._files is None
