@@ -62,5 +62,6 @@ def partitions_of(table: Any) -> list[Partition] | None:
     if plan["empty"] or how.get("partitions") or not how.get("convert_string"):
         return None
     parts = [part if isinstance(part, list) else [part] for part in plan["parts"]]
-    found = [Partition(filesystem, tuple(piece["piece"][:2] for piece in part)) for part in parts]
+    pieces = [[piece["piece"] for piece in part] for part in parts]
+    found = [Partition(filesystem, tuple((path, groups) for path, groups, _ in part)) for part in pieces]
     return found if all(isinstance(path, str) for part in found for path, _ in part.pieces) else None

@@ -41,7 +41,8 @@ class DaskSource(ClusterSource):
 
     def __init__(self, table: Any) -> None:
         self._table, self._files = table.rename(columns=str), None
-        with suppress(ImportError):  # of a Dask that plans its reading otherwise
+        # A Dask that plans its reading otherwise reads by itself.
+        with suppress(ImportError, AttributeError, LookupError, TypeError, ValueError):
             from sdv_plausible.sources.dask_parquet import partitions_of
 
             self._files = partitions_of(table)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.sources.clusters import as_read
+from sdv_plausible.sources.dask_tables import DaskSource
 
 dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -33,7 +34,7 @@ def test_cells_and_partitions_are_those_that_dask_reads(groups: Any, tmp_path: P
     table = dd.read_parquet(files(tmp_path), split_row_groups=groups)
     found = parquet.partitions_of(table)
     assert len(found) == table.npartitions > 1
-    names, met = ["number", "few", "broken", "many", "none"], set()
+    names, met = ["broken", "number", "few", "many", "none"], set()  # in another order than in the files
     for one, other in zip(found, table[names].to_delayed(), strict=True):
         ours, theirs = one.read(names), other.compute(scheduler="synchronous")
         assert list(ours.columns) == names
@@ -77,6 +78,7 @@ def test_what_is_more_than_files_is_left_alone(tmp_path: Path) -> None:
     table = dd.read_parquet(files(tmp_path))
     frame = pd.DataFrame({"a": ["x", "y"], "number": [1, 2]})
     frame.to_parquet(tmp_path / "by_folder", partition_cols=["a"])
+    frame.astype({"a": "category"}).to_parquet(tmp_path / "categories.parquet")
     with dask.config.set({"dataframe.convert-string": False}):
         objects = dd.read_parquet(tmp_path / "0.parquet")
         assert parquet.partitions_of(objects) is None
@@ -84,6 +86,8 @@ def test_what_is_more_than_files_is_left_alone(tmp_path: Path) -> None:
         table[table["number"] > 3],
         table.map_partitions(lambda part: part),
         table.partitions[1:],
+        table.partitions[1:].optimize(fuse=False),
+        dd.read_parquet(tmp_path / "categories.parquet", categories=["a"]),
         dd.read_parquet(tmp_path / "0.parquet", filters=[("few", "==", "f")]),
         dd.read_parquet(tmp_path / "0.parquet", dtype_backend="pyarrow"),
         dd.read_parquet(tmp_path / "0.parquet", filesystem="arrow"),
@@ -91,3 +95,21 @@ def test_what_is_more_than_files_is_left_alone(tmp_path: Path) -> None:
         dd.from_pandas(frame, npartitions=2),
     ]
     assert [parquet.partitions_of(other) for other in others] == [None] * len(others)
+
+
+@pytest.mark.parametrize("piece", [None, "0.parquet", ("0.parquet", None), ("0.parquet", None, None, "more")])
+def test_a_dask_that_plans_otherwise_reads_by_itself(piece: Any, tmp_path: Path) -> None:
+    table = dd.read_parquet(files(tmp_path))
+    honest = DaskSource(table)
+    plan = table.expr._plan
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(plan, "parts", [{"piece": piece} if piece else {"path": "0.parquet"}] * 2)
+        found = DaskSource(table)
+    assert honest._files is not None
+    assert found._files is None
+    assert list(found.names) == list(honest.names)
+
+
+def test_so_does_one_that_has_other_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(parquet.READ_AS_USUAL, "another", None)
+    assert DaskSource(dd.read_parquet(files(tmp_path)))._files is None

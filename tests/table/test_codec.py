@@ -43,6 +43,8 @@ CELLS = {
     "texts": ("categorical", ("a", "b"), WORDS),
     "categories": ("ordinal", ("a", "b"), WORDS.astype("category")),
     "numbers": ("integer", (), pd.Series([3, np.nan, 12, 99, -5, 0, 11])),
+    "nullable numbers": ("integer", (), pd.Series([3, None, 12, 99, -5, 0, 11], dtype="Int64")),
+    "without end": ("float", (), pd.Series([3, np.nan, 12, np.inf, -np.inf, -0.0], dtype="float32")),
     "numbers and texts": ("integer", ("a",), pd.Series([3, "a", None, 12.0, "z", 99, "a"], dtype=object)),
     "dates": ("datetime", (), pd.to_datetime(pd.Series([3, 12, None, 99, -5, 0, 11]))),
 }

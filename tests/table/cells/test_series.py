@@ -174,6 +174,22 @@ def test_floats_of_few_bits_name_nobody_where_several_numbers_become_one():
     assert [name is None for name in identities(read["whose"])] == [False, True, False]
 
 
+@pytest.mark.parametrize("texts", [["a", "b"], ["a", None, "b"], ["b", " a", "a", ""], [None]])
+@pytest.mark.parametrize(
+    "numbers", [[1.5, 2.0], [1.5, None, -0.0], [1.5, float("inf"), float("nan")], [2**60]]
+)
+def test_parts_that_lie_in_arrows_memory_hold_the_cells_of_a_file_that_is_read(texts, numbers):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"t": pa.array(texts * 12, pa.string())[:12], "n": pa.array(numbers * 12)[:12]})
+    types = column_types({"t": {"sdtype": "categorical"}, "n": {"sdtype": "numerical"}})
+    part, read = (frame_of(table, types, Spelling(), categories=yes) for yes in (True, False))
+    assert part["n"].tolist() == pytest.approx(read["n"].tolist(), rel=0, abs=0, nan_ok=True)
+    assert not np.isinf(part["n"]).any()
+    assert read["n"].to_numpy().flags.writeable
+    found = part["t"].astype(object)
+    assert found.where(found.notna(), None).tolist() == read["t"].where(read["t"].notna(), None).tolist()
+
+
 @pytest.mark.parametrize("far", [-(2**40), 10**13])
 @pytest.mark.parametrize("stored", ["M8[s]", "zone", "timestamp[s][pyarrow]", "duration[s][pyarrow]"])
 def test_a_far_moment_in_a_category_is_one_cell(stored, far):
