@@ -10,13 +10,15 @@ import numpy as np
 from sdv_plausible.questions.counts import Axes, Axis, shape
 from sdv_plausible.utils.counting import LARGEST, MOST_CELLS, ROWS_PER_CELL
 
+BESIDE = 32  # cells: what an array takes beside its own
+
 
 class Remembered:
     """Tables of counts of the same rows, held by the engine that counted them, and as secret as the rows.
 
     Of one column, or two, tables of codes are counted, where they are small: tables of any buckets are
     margins of these. Of more columns a set that was asked is known when it is asked again. The tables
-    together have at most ``MOST_CELLS`` cells; what would be more is counted as it is asked, each time.
+    together take at most ``MOST_CELLS`` cells; what would be more is counted as it is asked, each time.
 
     Parameters
     ----------
@@ -46,7 +48,7 @@ class Remembered:
         most = min(LARGEST, num_rows // ROWS_PER_CELL)
         finest = [self._finest(axes, most) for axes in sets]
         new = [axes for axes in dict.fromkeys(finest) if axes not in self._tables]
-        cells = self._cells + sum(math.prod(shape(axes)) for axes in new)
+        cells = self._cells + sum(math.prod(shape(axes)) + BESIDE for axes in new)
         if cells > MOST_CELLS:
             yield from count(sets)
             return
