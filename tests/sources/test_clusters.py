@@ -80,7 +80,12 @@ def test_a_worker_that_is_killed_changes_nothing(when: str, monkeypatch: pytest.
     """Its codes are made again, of the same rows in the same order."""
     from distributed import Client, LocalCluster
 
-    expected = fit_source(FRAME, COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True)
+    more = {
+        "random_state": SEED,
+        "allow_no_claim": True,
+        "epsilon": 1000,
+    }  # so much that pairs, too, are asked
+    expected = fit_source(FRAME, COLUMNS, DECLARED, **more)
     monkeypatch.setattr(clusters, "PART_ROWS", 100)
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
@@ -96,7 +101,7 @@ def test_a_worker_that_is_killed_changes_nothing(when: str, monkeypatch: pytest.
 
         def counting(self: DaskParts, work: Any, names: Any) -> Any:
             seen.append(len(seen))
-            if len(seen) == 3 and when == "before a pass":
+            if len(seen) == 2 and when == "before a pass":
                 kill()
             return total(self, work, names)
 
@@ -107,7 +112,7 @@ def test_a_worker_that_is_killed_changes_nothing(when: str, monkeypatch: pytest.
 
         monkeypatch.setattr(DaskParts, "total", counting)
         monkeypatch.setattr(DaskSource, "kept", keeping)
-        found = fit_source(partitions(40), COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True)
+        found = fit_source(partitions(40), COLUMNS, DECLARED, **more)
         assert killed.is_set()
     assert same(found, expected)
 
