@@ -6,7 +6,7 @@ Simulated rows of 11 columns in Parquet files. Each figure is from a program of 
 
 read      all columns once, batch by batch
 texts     the same with columns of text as dictionaries, as a fit reads them
-memory    eight times a byte for each cell is read from memory: what eight passes over codes must take
+memory    three times a byte for each cell is read from memory: what three passes over codes must take
 pairs     all 55 pairs counted by DuckDB: one GROUP BY with grouping sets; polars: by polars, a GROUP BY for each
 fit       ``fit_source`` on one core, every pass reading the files again; fit kept: with codes kept on disk (``scratch``)
 fit 2, fit kept 2   the same on two cores; with a load above 1 when they start, times are no measure of cores
@@ -50,7 +50,7 @@ from sdv_plausible.datasets import census_like, census_like_metadata
 from sdv_plausible.sources.source import LocalSource
 
 RESULTS, PICTURE = (Path(__file__).with_name(name) for name in ("results_scale.jsonl", "scale.png"))
-FILE_ROWS, BATCH, PASSES = 1_000_000, 1 << 19, 8
+FILE_ROWS, BATCH, PASSES = 1_000_000, 1 << 19, 3
 DIFFERENT = 10  # files; more are copies of them
 BEFORE = "fit kept before"
 
@@ -110,7 +110,7 @@ def texts(folder: Path) -> None:
 
 
 def memory(folder: Path) -> None:
-    """A byte for each cell, summed eight times: by memory, as the whole is larger than any cache."""
+    """A byte for each cell, summed as often as a fit goes over them: by memory, as the whole is larger than any cache."""
     cells = np.ones(rows_of(folder) * len(declared(folder)) // 8 + 1, dtype=np.int64)
     start, used = time.perf_counter(), cpu_seconds()
     for _ in range(PASSES):

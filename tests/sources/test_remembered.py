@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sdv_plausible import fit_source
+from sdv_plausible.datasets import census_like, census_like_metadata
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axes, Axis
 from sdv_plausible.sources import remembered
 from sdv_plausible.sources.remembered import Remembered
+from sdv_plausible.sources.source import FrameSource
 
 SIZES = (2, 3, 7, 20, 1)
 CODES = np.stack([np.random.default_rng(7).integers(0, size, 4000) for size in SIZES], axis=1)
@@ -94,6 +97,24 @@ def test_a_pass_is_made_where_something_is_missing_alone(monkeypatch: pytest.Mon
     assert ask([5, 3], [5, 7]) == 6  # codes that would have 40 cells, and 14
     assert count.passes[-1] == [(2, 20), (2, 7)]
     assert ask([7, 8]) == 7  # 140: no longer what is looked for
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_a_fit_takes_three_passes(planted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for single columns and the number of rows, one for pairs, one for sets. Planted: no memory."""
+    passes, total = [], FrameSource.total
+
+    def counted(self: FrameSource, work: Any, names: Any) -> Any:
+        passes.append(work)
+        return total(self, work, names)
+
+    monkeypatch.setattr(FrameSource, "total", counted)
+    if planted:
+        monkeypatch.setattr(remembered, "MOST_CELLS", 0)
+    rows = census_like(100_000, 0).iloc[:, :6]
+    declared = {name: census_like_metadata()[name] for name in rows}
+    fit_source(rows, None, declared, epsilon=100, random_state=3, allow_no_claim=True)
+    assert (len(passes) == 3) is not planted
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
