@@ -6,6 +6,8 @@ Run: python -m benchmarks.throughput [--quick]
    (omega = 9, k = 50, gamma = 4) on 735,000 simulated seeds.
 2. Seconds to fit 1,500,000 rows of 11 columns.
 3. ``sample(1_000_000)`` through SDV against an SDV synthesizer that does nothing, and against GaussianCopula.
+4. ``sample_remaining_columns``: CPU for each distinct combination of known values, all at once and combination by
+   combination, as SDV draws them.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import scan_plausible_seeds
+from sdv_plausible.sdv import remaining
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
@@ -171,6 +174,27 @@ def sample_speed(table: pd.DataFrame, num_rows: int) -> None:
         )
 
 
+def remaining_speed(table: pd.DataFrame, combinations: int, few: int) -> None:
+    """Print CPU milliseconds for each combination of known values, of all at once and one after the other."""
+    specs = census_like_metadata()
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(specs), domain=specs)
+    synth.fit(table)
+    names = list(specs)[:4]
+    known = table[names].drop_duplicates().head(combinations).reset_index(drop=True)
+    found = {}
+    batched = remaining.can_be_batched
+    for name, rows, test in (("at once", known, batched), ("one by one", known.head(few), lambda *_: False)):
+        remaining.can_be_batched = test
+        start = time.process_time()
+        synth.sample_remaining_columns(rows)
+        found[name] = 1000 * (time.process_time() - start) / len(rows)
+        print(
+            f"  {len(rows):,} combinations of {len(names)} known columns, {name:<10}: {found[name]:.2f} ms each"
+        )
+    remaining.can_be_batched = batched
+    print(f"  ratio: {found['one by one'] / found['at once']:,.0f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -184,6 +208,8 @@ def main() -> None:
     table = fit_speed(1_500_000 // scale)
     print("3. Sample")
     sample_speed(table.head(100_000), 1_000_000 // scale)
+    print("4. Remaining columns")
+    remaining_speed(table.head(100_000), 10_000 // scale, 50)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.datasets import census_like_metadata
 from sdv_plausible.privacy.accounting.attackers import attackers
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
-from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss
+from sdv_plausible.privacy.accounting.losses import ApproxDP, gaussian_noise
 from sdv_plausible.privacy.accounting.release_loss import release_margin
 
 mpl.use("Agg")
@@ -34,7 +34,7 @@ ROWS = (500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 300_000, 1_00
 def advantages(epsilons: Any) -> dict[str, list[float]]:
     """Return the most that an attacker gains, of any release with a total and of one by this package."""
     any_release = [[ApproxDP(epsilon=e, delta=DELTA)] for e in epsilons]
-    ours = [[GaussianLoss(sensitivity_over_sigma=calibrate_gaussian(e, DELTA))] for e in epsilons]
+    ours = [gaussian_noise(calibrate_gaussian(e, DELTA)) for e in epsilons]
     return {
         "any release with this total": [attackers(losses).advantage for losses in any_release],
         "a default release: Gaussian noise": [attackers(losses).advantage for losses in ours],

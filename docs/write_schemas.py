@@ -15,15 +15,17 @@ from sdv_plausible.privacy.accounting.losses import ApproxDP, PureDP
 from sdv_plausible.privacy.entries import Part
 from sdv_plausible.privacy.neighbours import RELATIONS
 from sdv_plausible.questions.transcript import Noise
-from sdv_plausible.release.file.answers import PARTS
+from sdv_plausible.release.file.answers import FINEST, PARTS
 from sdv_plausible.release.file.documents import FORMAT, write
 from sdv_plausible.release.file.domain import REQUIRED
-from sdv_plausible.release.file.ledger import LOSSES, MOST_USES
+from sdv_plausible.release.file.ledger import LOSSES, MOST_MOVED, MOST_USES
+from sdv_plausible.release.file.settings import KNOWN
 from sdv_plausible.rules import rule_document
 from sdv_plausible.rules.rule_document import KINDS, conditions
 from sdv_plausible.table.cells.forms import LONGEST_NAME, LONGEST_TEXT
 from sdv_plausible.table.columns import column_document
 from sdv_plausible.table.columns.column_document import ATTRIBUTE, MODELLED_SDTYPES, WORDS, attribute_form
+from sdv_plausible.table.columns.stored_types import STORAGE
 from sdv_plausible.table.declared.declarations import Types, Undeclared
 from sdv_plausible.table.declared.domain_file import SCHEMA
 from sdv_plausible.utils.json_forms import Form, Shared, list_of, object_of, or_null, ref
@@ -55,7 +57,8 @@ def _shared(forms: Shared) -> dict[str, Form]:
 def _losses() -> list[Form]:
     """One form for each kind of loss, of its fields, in the ranges that they check."""
     known: dict[str, Form] = {
-        "count": {**_COUNT, "maximum": MOST_USES}, "delta": {**_SHARE, "maximum": 1},
+        "count": {**_COUNT, "maximum": MOST_USES}, "l1": {**_COUNT, "maximum": MOST_MOVED},
+        "sensitivity": {**_COUNT, "maximum": MOST_MOVED}, "delta": {**_SHARE, "maximum": 1},
         "rate": {**_POSITIVE, "maximum": 1}, "rho": _SHARE,
     }  # fmt: skip
     others = {PureDP: _SHARE, ApproxDP: _SHARE}
@@ -150,8 +153,13 @@ _DEFS: dict[str, Form] = {
             "note": _TEXT,
             "parts": list_of({"enum": _PARTS_OF_COST}),
             "envelope": {"const": True, "description": "Stands for all later entries of its parts."},
+            "assumes": list_of(
+                _NAME,
+                minItems=1,
+                description="Columns whose types the claim takes as known without the data.",
+            ),
         },
-        optional=("envelope",),
+        optional=("envelope", "assumes"),
         description="One use of the rows.",
     ),
     "axis": object_of(
@@ -162,8 +170,8 @@ _DEFS: dict[str, Form] = {
         {
             "kind": _said(
                 "Kind of question: counts, distances, entropies, number of rows, present and missing, "
-                "precision, runs, rounding, frequent values, frequent points, or the class of a question of "
-                "your own. How far one row moves each is on the page of the format.",
+                "precision, runs, rounding, patterns, frequent values, frequent points, or the class of a "
+                "question of your own. How far one row moves each is on the page of the format.",
                 _NAME,
             ),
             "tables": list_of(
@@ -177,7 +185,7 @@ _DEFS: dict[str, Form] = {
                     "anyOf": [{"type": "null"}, ref("value"), list_of(ref("value")), ref("array")]
                 },
             },
-            "values": _said("The noisy answer, whole numbers.", ref("array")),
+            "values": _said("The noisy answer, whole numbers of steps of the granularity.", ref("array")),
             "noise": {"enum": list(get_args(Noise))},
             "scale": {
                 "type": "number",
@@ -191,7 +199,15 @@ _DEFS: dict[str, Form] = {
                 "enum": list(PARTS),
                 "description": "Which rows were asked: all, or a secret part under split.",
             },
-        }
+            "granularity": {
+                "type": "number",
+                "minimum": FINEST,
+                "maximum": 0.5,
+                "description": "Spacing of the values of discrete Gaussian noise, a power of two; 1 where it "
+                "is left out. scale is in terms of 1, and values count steps.",
+            },
+        },
+        optional=("granularity",),
     ),
     "setting": {
         "anyOf": [{"type": ["string", "number", "boolean", "null"]}, list_of({}), {"type": "object"}]
@@ -232,7 +248,12 @@ _SECTIONS: dict[str, Form] = {
                     "anyOf": [_NAME, object_of({"values": list_of(ref("value")), "ordered": _FLAG})],
                     "description": "Type in which pandas writes the column; a category with its values.",
                 },
-            }),
+                "storage": {
+                    "type": "string", "pattern": f"^({STORAGE})$",
+                    "description": "How the table's Parquet file stored the column, by its schema: rows come "
+                    "back so; left out: in no way of its own.",
+                },
+            }, optional=("storage",)),
         ),
         "primary_key": or_null(ref("key")), "alternate_keys": list_of(ref("key")),
         "relationships": list_of(object_of({"type": _NAME, "columns": list_of(_NAME)})),
@@ -289,14 +310,19 @@ _SECTIONS: dict[str, Form] = {
             "undeclared",
         ],
         "properties": {
+            **dict.fromkeys(KNOWN, ref("setting")),
             "epsilon": or_null({"type": "number", "exclusiveMinimum": 0}), "locales": list_of(_STRING),
             "returns_tables": _FLAG, "max_bins": {"type": "integer", "minimum": 2},
             "undeclared": {"enum": list(get_args(Undeclared))}, "enforce_min_max_values": _FLAG,
             "enforce_rounding": _FLAG, "neighbours": _RELATION, "person": or_null(_NAME),
             "rows_per_person": _COUNT, "voted": list_of(_NAME),
-            "types": {"enum": list(get_args(Types))},
+            "voted_others": {
+                "type": "object", "additionalProperties": {"type": "number", "minimum": 0, "maximum": 1},
+                "description": "Up to what share of the cells may be of another kind than the vote found.",
+            },
+            "types": or_null({"enum": list(get_args(Types))}),
         },
-        "additionalProperties": ref("setting"),
+        "additionalProperties": False,
         "description": "Parameters of the synthesizer; an infinite epsilon is null.",
     },
     "versions": {

@@ -8,7 +8,6 @@ from .fit.plan import plan as plan
 from .fit.public_table import PublicTable as PublicTable
 from .fit.source import fit_source as fit_source
 from .fit.stated_counts import StatedCounts as StatedCounts
-from .fit.verified import verify as verify
 from .mechanism.privacy_tests.deterministic import DeterministicTest as DeterministicTest
 from .mechanism.privacy_tests.randomized import RandomizedTest as RandomizedTest
 from .mechanism.privacy_tests.release_level import ReleaseTest as ReleaseTest
@@ -45,5 +44,6 @@ from .table.files.csv_files import count_unreadable as count_unreadable
 from .table.files.csv_files import read_csv as read_csv
 from .table.files.parquet import read_parquet as read_parquet
 from .table.files.text_files import Files as Files
+from .verification import verify as verify
 
 __version__: str

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import settings
+
+pytest_plugins = ["optional_parts", "cost_report"]  # in this order: the second imports the first
 
 # The same examples on every run, so that a failure is the change's and not the day's; HYPOTHESIS_PROFILE=search draws new ones.
 settings.register_profile("same", derandomize=True, deadline=None, database=None)
@@ -19,6 +23,18 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 # plants a fault and expects the failure (comparing.py). Told here, in every process of the tests.
 for _variable in ("CI", "BUILD_NUMBER"):
     os.environ.pop(_variable, None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """No search for garbage while tests are collected: what is made there stays, and later searches pass it over."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
 
 DATA = Path(os.environ.get("SDV_PLAUSIBLE_DATA", Path(__file__).parents[1] / "../shared/data")).resolve()
 
@@ -34,6 +50,15 @@ def shared_data() -> Path:
 @pytest.fixture(autouse=True)
 def _quiet_progress_bars(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TQDM_DISABLE", "1")
+
+
+@pytest.fixture
+def untrained_classifiers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of what stands around a report: to train its classifiers takes seconds, whatever the table."""
+    monkeypatch.setattr(
+        "sdv_plausible.evaluation.classifiers.Training.predict",
+        lambda self: np.full(len(self.test.trees), self.labels[0]),
+    )
 
 
 @pytest.fixture

@@ -134,7 +134,7 @@ def questions(modules: Mapping[str, str] | None = None) -> set[str]:
 
 OPENERS = (
     "Queryable", "fit_release", "learn_model", "build_domain", "learned_file", "fit_source",
-    "PlausibleDeniabilitySynthesizer", "TableRows", "SourceRows", "shown_in_parts",
+    "PlausibleDeniabilitySynthesizer", "TableRows", "FamilyRows", "SourceRows", "shown_in_parts",
 )  # fmt: skip
 # Function that opens the rows, or has them opened -> the door through which replay meets it.
 DOORS = {
@@ -151,7 +151,7 @@ DOORS = {
     "fit/learned_domain.py: learned_file": "declare",
     "web/app/order.py: Order.synthesizer": "app",
     "related/fitting.py: TableFit.run": "families",
-    "related/fitting.py: Told.standing": "families",
+    "related/fitting.py: OwnColumns.read": "families",
 }
 REPLAYED_ELSEWHERE = {"families": "tests/related/test_related_replay.py"}
 """Doors of more than one table, and the test that replays them."""
@@ -203,6 +203,37 @@ def doors(modules: Mapping[str, str] | None = None) -> dict[str, tuple[str, int]
     for path, source in (sources() if modules is None else modules).items():
         look(ast.parse(source), path, "", 0)
     return found
+
+
+# --- classes of synthesizers ------------------------------------------------------------------------------------------
+
+
+def synthesizers(more: Mapping[str, str] | None = None) -> set[str]:
+    """Classes that are fitted and sampled: the public ones, and those of which no other class is a special case."""
+    public = {name: getattr(sdv_plausible, name) for name in sdv_plausible.__all__}
+    found = {
+        name
+        for name, one in public.items()
+        if isinstance(one, type)
+        and callable(getattr(one, "fit", None))
+        and callable(getattr(one, "sample", None))
+    }
+    made, general = set(), set()
+    for source in {**sources(), **(more or {})}.values():
+        for node in ast.walk(ast.parse(source)):
+            bases = (
+                {base.id for base in node.bases if isinstance(base, ast.Name)}
+                if isinstance(node, ast.ClassDef)
+                else set()
+            )
+            if (
+                isinstance(node, ast.ClassDef)
+                and node.name.endswith("Synthesizer")
+                and "Protocol" not in bases
+            ):
+                made.add(node.name)
+            general |= bases
+    return found | (made - general)
 
 
 # --- parameters of a fit ----------------------------------------------------------------------------------------------

@@ -224,3 +224,35 @@ def exponential_mechanism(scores: Sequence[float], changed: Sequence[float], sca
     first = np.exp((np.asarray(scores) - max(scores)) / scale)
     second = np.exp((np.asarray(changed) - max(changed)) / scale)
     return [(float(p), float(q)) for p, q in zip(first / first.sum(), second / second.sum(), strict=True)]
+
+
+def composed_gaussians(
+    noises: Iterable[tuple[float, int] | tuple[float, int, float]], *, points: int = 4000
+) -> tuple[np.ndarray, np.ndarray]:
+    """Privacy losses, and their masses, of discrete Gaussian noise on integers that all move by one.
+
+    Each of ``noises`` is a sigma, how many integers have it, and what the noise is a multiple of (1). An upper bound: an atom of a loss is shared between
+    the two next points of a grid so that both distributions keep their mass. ``points`` of it make a deviation.
+    """
+    parts = [(*one, 1.0)[:3] for one in noises]
+    deviation = math.sqrt(sum(count / sigma**2 for sigma, count, _ in parts))
+    step = deviation / points
+    reach = 14 * deviation + deviation**2 + 3 / min(sigma for sigma, _, _ in parts) ** 2
+    size = 1 << (2 * math.ceil(reach / step)).bit_length()
+    spectrum = np.ones(size // 2 + 1, dtype=complex)
+    for sigma, count, multiple in parts:
+        reach_of_noise = math.ceil(14 * sigma / multiple) + 1
+        at = np.arange(-reach_of_noise, reach_of_noise + 1) * multiple
+        mass = np.exp(-(at**2) / (2 * sigma**2))
+        loss = (2 * at + 1) / (2 * sigma**2)
+        low = np.floor(loss / step).astype(int)
+        up = mass / mass.sum() * np.expm1(low * step - loss) / math.expm1(-step)
+        one = np.bincount(low % size, mass / mass.sum() - up, size) + np.bincount((low + 1) % size, up, size)
+        spectrum *= np.fft.rfft(one) ** count
+    return step * np.fft.fftfreq(size, 1 / size), np.maximum(np.fft.irfft(spectrum, size), 0.0)
+
+
+def delta_of(losses: np.ndarray, masses: np.ndarray, epsilon: float) -> float:
+    """``E[(1 - e^(epsilon - L))+]``."""
+    beyond = losses > epsilon
+    return float(masses[beyond] @ -np.expm1(epsilon - losses[beyond]))

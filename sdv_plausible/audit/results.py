@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sdv_plausible.utils.page import Page, Section
+from sdv_plausible.utils.visible import visible
 from sdv_plausible.utils.whole_files import write_whole
 
 
@@ -109,7 +110,7 @@ class AuditResult:
         for stage in self.stages:
             sure = f", confidence {stage.confidence:.0%}" if stage.confidence else ""
             lines += [f"- {stage.threat}: {stage.verdict}{sure}", f"  {stage.words}"]
-        return "\n".join(lines)
+        return "\n".join(visible(line, keep="") for line in lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, with the mark of who may see it."""

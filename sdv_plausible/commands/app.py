@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from sdv_plausible.commands.on_disk import UsageError
-from sdv_plausible.commands.speaking import say
+from sdv_plausible.commands.speaking import say, show
 
 if TYPE_CHECKING:
     from sdv_plausible.web.serving.guard import Guard, Keys
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
 
         serve(make, lambda address: say(options, serving(address), {"address": address}), new_token())
     if not options.json:
-        print("Closed. Nothing is kept but what you saved.")
+        show("Closed. Nothing is kept but what you saved.")
 
 
 def _load_early() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.commands import on_disk
-from sdv_plausible.commands.speaking import say
+from sdv_plausible.commands.speaking import say, show
 from sdv_plausible.commands.undeclared import filled_in
 from sdv_plausible.fit.options import default_of, typed_default
 
@@ -68,12 +68,12 @@ def run(options: argparse.Namespace) -> None:
             return other(metadata)
         return PlausibleDeniabilitySynthesizer(
             metadata, epsilon=epsilon, delta=delta, domain=options.domain,
-            types="detected" if detected else "declared", rules=options.rules or (),
+            types="detected" if detected else None, rules=options.rules or (),
         )  # fmt: skip
 
     def progress(words: str) -> None:
         if not options.json:
-            print(f"  {words}", flush=True)
+            show(f"  {words}")
 
     result = attack(
         on_disk.read(options, {**types, **detected}),

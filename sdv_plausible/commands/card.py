@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from sdv_plausible.commands.on_disk import UsageError, check_output, check_there, flag, how
 from sdv_plausible.commands.parameters import add_budget, opened_budget, read_object
 from sdv_plausible.commands.speaking import say
+from sdv_plausible.utils.given_files import read_given
 from sdv_plausible.utils.strict_json import strict_json
+from sdv_plausible.utils.visible import visible
 from sdv_plausible.utils.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -57,22 +59,24 @@ def run(options: argparse.Namespace) -> None:
         if odd := how(options, "standard", "domain", "audit"):
             raise UsageError(f"{flag(next(iter(odd)))} plays no part in related tables: leave it out")
         families = FamilyRelease.load(options.release, options.expect_sha256)
-        return _card(options, families, " and ".join(families.tree.tables))
+        return _card(options, families, *families.tree.tables)
     release = Release.load(options.release, options.expect_sha256)
     if not is_card:
         return _describe(options, release)
-    return _card(options, release, release.schema.table, audit=_audit(options.audit), domain=options.domain)
+    of_one = {"audit": _audit(options.audit), "domain": options.domain}
+    return _card(options, release, release.schema.table, **of_one)
 
 
 def _card(
-    options: argparse.Namespace, release: Release | FamilyRelease, table: str, **of_one_table: Any
+    options: argparse.Namespace, release: Release | FamilyRelease, *tables: str, **of_one_table: Any
 ) -> None:
     from sdv_plausible.release.papers.privacy_card import KNOWN
 
-    known = {"name": _name(options.release, table), **how(options, *KNOWN)}
+    known = {"name": _name(options.release, *tables), **how(options, *KNOWN)}
     card = release.card(budget=opened_budget(options), **of_one_table, **known)
     card.save(options.output)
-    words = f"{f'{card.lead} {card.total}'.rstrip()}\n\nWrote {options.output}"
+    first = visible(f"{card.lead} {card.total}".rstrip(), keep="")
+    words = f"{first}\n\nWrote {options.output}"
     if card.blanks:
         words += f"\nTo be filled in: {', '.join(card.blanks)}"
     say(
@@ -107,15 +111,22 @@ def _describe(options: argparse.Namespace, release: Release) -> None:
     say(options, words, {"output": options.output, "standard": options.standard, "not_said": blank})
 
 
-def _name(path: Path, table: str) -> str:
-    """What the release is called where nobody says it: as its table, or else as its file."""
-    return path.stem if table == "table" and path.stem.strip() else table
+def _name(path: Path, *tables: str) -> str:
+    """What the release is called where nobody says it: as its tables, or else as its file."""
+    from sdv_plausible.privacy.foreign_texts import plain_or_quoted
+
+    return (
+        path.stem
+        if tables == ("table",) and path.stem.strip()
+        else " and ".join(map(plain_or_quoted, tables))
+    )
 
 
 def _audit(path: Path | None) -> Any:
     if path is None:
         return None
+    data = read_given(path, "audit")
     try:
-        return strict_json(path.read_text(encoding="utf-8"))
+        return strict_json(data.decode("utf-8"))
     except ValueError:
         raise UsageError(f"{path} is no audit: give the audit.json that audit wrote") from None

@@ -8,9 +8,13 @@ from pathlib import Path
 
 from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.looking import NO_RECORD
-from sdv_plausible.commands.speaking import say
+from sdv_plausible.commands.speaking import say, to_holder
 from sdv_plausible.commands.undeclared import filled_in
 
+SPELL = (
+    "If values are there, say how they are written: datetime_format or number_format of the column, "
+    "--decimal, --thousands or --na-values of the file"
+)
 TOLD = "NOT private, for your eyes. Cells that cannot be read, and count as missing"
 
 
@@ -67,7 +71,7 @@ def _related(options: argparse.Namespace) -> None:
         for column, count in unreadable(*file).items()
         if f"{name}.{column}" in looked  # of others nothing
     }
-    _say(options, [*lines, str(found)], unread, left)
+    _say(options, [*lines, *str(found).splitlines()], unread, left)
 
 
 def _one(options: argparse.Namespace) -> None:
@@ -95,7 +99,7 @@ def _one(options: argparse.Namespace) -> None:
         domain, words, rules = rules_with_declarations(options.rules or (), options.domain, words, MAX_BINS)
         declared = read_declarations(domain, "infer", MAX_BINS, words)
         found, looked, shown = compared(declared, rules, words, on_disk.read(options, types))
-        lines += [*shown, str(found)]
+        lines += [*shown, *str(found).splitlines()]
         if given is not None:
             unread = {name: count for name, count in unread.items() if name in looked}  # of others nothing
             lines += note_look(given, looked, rules.digests or None)
@@ -112,8 +116,11 @@ def _say(
     if left:
         lines = [*lines, f"Not declared, and not compared: {', '.join(left)}"]
     counts = ", ".join(f"{name} {count:,}" for name, count in unread.items())
+    if counts:
+        to_holder(f"warning: cells that cannot be read, and count as missing: {counts}. {SPELL}")
+        lines = [line.replace("every cell fits", "every cell that can be read fits") for line in lines]
     say(
         options,
-        "\n".join([f"{TOLD}: {counts or 'none'}", *lines]),
+        [f"{TOLD}: {counts or 'none'}", *lines],
         {"for_the_holder_alone": True, "unreadable": unread, "found": lines, "undeclared": left},
     )

@@ -13,6 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
+from sdv_plausible.utils.visible import visible
+
 COMMANDS = {
     "demo": "fit the embedded census example and look at the result",
     "declare": "draft a domain file: the columns, and what public sources say",
@@ -51,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from sdv_plausible.commands.speaking import to_holder, warnings_in_lines
     from sdv_plausible.utils.whole_files import exits_on_signals
 
+    if not os.environ.get("PYTHONSAFEPATH"):
+        os.environ["PYTHONSAFEPATH"] = "1"  # processes that are started import nothing from here
     if sys.stderr is None:  # closed by whoever called: nobody is to be told
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  for as long as the program runs
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -84,7 +88,8 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and where it is said what there is."""
-        self.exit(REFUSED, f"{self.prog}: error: {' '.join(message.split())}; see {self.prog} --help\n")
+        words = visible(" ".join(message.split()))
+        self.exit(REFUSED, f"{self.prog}: error: {words}; see {self.prog} --help\n")
 
 
 def parser(wanted: Sequence[str]) -> argparse.ArgumentParser:

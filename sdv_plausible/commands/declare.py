@@ -13,7 +13,7 @@ from typing import Any
 
 from sdv_plausible.commands import on_disk
 from sdv_plausible.commands.parameters import add_budget, opened_budget
-from sdv_plausible.commands.speaking import say, to_holder
+from sdv_plausible.commands.speaking import say, show, to_holder
 from sdv_plausible.declaring.codebook import Codebook, Message
 from sdv_plausible.declaring.public import WARNING, words_of_table
 from sdv_plausible.declaring.readers import READERS, read_codebook
@@ -129,7 +129,7 @@ def run(options: argparse.Namespace) -> None:
             "To be filled in (sdtype, and range or values), taken out, or left blank, which lets the cells "
             f"vote in synthesize and fit, for {VOTE_TAKES}: {', '.join(left)}"
         )
-    say(options, "\n".join(lines), document)
+    say(options, lines, document)
 
 
 def _check_web(options: argparse.Namespace) -> None:
@@ -206,7 +206,7 @@ def _serve(
     from sdv_plausible.web.serving.server import serve
 
     def tell(address: str) -> None:
-        say(options, "\n".join([*lines, serving(address)]), {**document, "address": address})
+        say(options, [*lines, *serving(address).splitlines()], {**document, "address": address})
 
     def on_error(error: Exception) -> None:
         if options.debug:
@@ -219,7 +219,7 @@ def _serve(
         serve(make, tell, new_token())
     if not options.json:
         saved = "saved" if review.is_saved else "not written: nothing was saved"
-        print(f"Closed. {options.output} is {saved}.")
+        show(f"Closed. {options.output} is {saved}.")
 
 
 def serving(address: str) -> str:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from sdv_plausible.commands.on_disk import UsageError
-from sdv_plausible.commands.speaking import say
+from sdv_plausible.commands.speaking import say, show
 from sdv_plausible.fit.options import default_of
 from sdv_plausible.privacy.checks import whole
 from sdv_plausible.table.files.writing import write_table
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> None:
     table = census_like(options.table_rows, random_state=0)
     columns = census_like_metadata()
     if not options.json:
-        print(f"A simulated census table: {len(table):,} rows, {table.shape[1]} columns.", flush=True)
+        show(f"A simulated census table: {len(table):,} rows, {table.shape[1]} columns.")
     metadata = metadata_from_columns(columns)
     synth = PlausibleDeniabilitySynthesizer(metadata, epsilon=options.epsilon, domain=columns)
     synth.fit(table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from sdv_plausible.commands.on_disk import (
     UsageError,
     add_spelling,
+    check_largest_file,
     check_output,
     check_there,
     flag,
+    is_same,
     keep,
     marks_of,
     write,
@@ -51,6 +54,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--delta", type=float, default=default_of("delta"), help="failure probability (default: %(default)s)")
     most = 'of a parent that are used, at most; JSON for each table: {"persons": 8, "trips": 3} (default: 8)'
     add("--max-children", default="8", help=most)
+    types = "your word that types, keys and relationships in --metadata were known without the rows"
+    add("--types", choices=("declared", "detected"), help=f"{types} (declared), or that they were not")
     add("--neighbours", choices=RELATIONS, default="add_remove", help="tables with a family more, or another")
     add_spelling(command, "data", "children")
     add_budget(command, "a total over several releases, kept in a file, which is made if it is not there")
@@ -65,6 +70,7 @@ def run(options: argparse.Namespace) -> None:
 
     check_there(options, "data", "children", "metadata", "domain", "roles")
     check_output(options, "output", (".release", ".json"))
+    check_largest_file()
     if options.sampled is not None:
         check_new_folder(options, "sampled")
     synth = synthesizer_of(
@@ -73,6 +79,7 @@ def run(options: argparse.Namespace) -> None:
         delta=options.delta,
         roles={} if options.roles is None else read_json(options.roles, "roles", ""),
         neighbours=options.neighbours,
+        types=options.types,
         budget=opened_budget(options),
     )
     files = files_by_table(options, synth, [options.data, *options.children])
@@ -89,7 +96,8 @@ def run(options: argparse.Namespace) -> None:
         with _kept_if_lost(release, options.output):
             write(options, options.output, release.to_bytes())
         if options.sampled is not None:
-            write_tables(release.sample(), options.sampled)
+            with _told_where(options.output):
+                write_tables(release.sample(), options.sampled)
     beside = "" if options.sampled is None else f"\nAll tables are in {options.sampled}"
     ledger = release.ledger
     say(
@@ -116,11 +124,29 @@ def synthesizer_of(options: argparse.Namespace, **known: Any) -> PlausibleDeniab
     from sdv_plausible.table.declared.domain_file import read_json
 
     domain = {} if options.domain is None else read_json(options.domain, "domain", "")
-    if isinstance(domain, dict):  # names of files are of the same folder
-        near = Path() if options.domain is None else options.domain.parent
-        domain = {name: near / one if isinstance(one, str) else one for name, one in domain.items()}
+    if isinstance(domain, dict):
+        domain = {
+            name: _domain_file(options.domain, name, one) if isinstance(one, str) else one
+            for name, one in domain.items()
+        }
+        for path in (one for one in domain.values() if isinstance(one, Path)):
+            if (output := getattr(options, "output", None)) is not None and is_same(output, path):
+                raise UsageError(
+                    f"output ({output}) is a file that --domain names and that is read; choose another name"
+                )
     metadata, most = read_json(options.metadata, "metadata", "or SDV's Metadata"), _most(options.max_children)
     return PlausibleDeniabilityMultiTableSynthesizer(metadata, max_children=most, domain=domain, **known)
+
+
+def _domain_file(document: Path, table: str, name: str) -> Path:
+    """A table's domain file, which the document names and looks are written to: in the same folder alone."""
+    path, folder = document.parent / name, Path(os.path.realpath(document.parent))
+    if not Path(os.path.realpath(path)).is_relative_to(folder):
+        raise UsageError(
+            f"--domain: {document} names {name!r:.200} for table {table!r:.40}, outside its folder: "
+            "copy that file into the folder, or write its declarations into the document"
+        )
+    return path
 
 
 def files_by_table(
@@ -169,21 +195,32 @@ def _kept_if_lost(release: FamilyRelease, output: Path) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def _told_where(output: Path) -> Iterator[None]:
+    """Say that the release is written, if what is drawn of it is not."""
+    try:
+        yield
+    except BaseException:
+        to_holder(f"the release is in {output}: 'sdv-plausible sample {output} -o FOLDER' draws the tables")
+        raise
+
+
 def check_new_folder(options: argparse.Namespace, name: str) -> None:
     """Refuse a folder for tables that is there, or is in none."""
     folder: Path = getattr(options, name)
-    if folder.exists() or not folder.resolve().parent.is_dir():
+    if folder.exists() or folder.is_symlink() or not folder.resolve().parent.is_dir():
         raise UsageError(f"{flag(name)}: {folder} must be a new folder, in one that is there")
 
 
 def write_tables(tables: dict[str, pd.DataFrame], folder: Path) -> None:
     """All tables as CSV files in a folder, which is there whole or not at all."""
     from sdv_plausible.table.files.writing import write_table
+    from sdv_plausible.utils.file_names import file_in
     from sdv_plausible.utils.whole_files import part_folder
 
     with part_folder(folder.parent) as hidden:
         whole = hidden / "tables"
         whole.mkdir()
         for name, table in tables.items():
-            write_table(table, whole / f"{name}.csv")
+            write_table(table, file_in(whole, name, ".csv"))
         whole.rename(folder)

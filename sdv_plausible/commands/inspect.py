@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
     write_whole(options.output, page, owner_only=True)
     say(
         options,
-        "\n".join([f"Wrote {options.output}. NOT private: it shows real rows; for your eyes alone", *notes]),
+        [f"Wrote {options.output}. NOT private: it shows real rows; for your eyes alone", *notes],
         {"output": options.output, "for_the_holder_alone": True, "notes": notes},
     )
 

@@ -183,6 +183,23 @@ def check_output(
         raise UsageError(f"{what}: cannot write to {path}: its folder {folder} is missing or not writable")
 
 
+def check_largest_file() -> None:
+    """Refuse to pay for a fit that could not be written: files may be limited in this shell."""
+    try:
+        import resource
+    except ImportError:  # no such limits on Windows
+        return
+    from sdv_plausible.release.file.documents import MAX_BYTES
+
+    most, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if most != resource.RLIM_INFINITY and most < MAX_BYTES:
+        raise UsageError(
+            f"files may have at most {most:,} bytes here (ulimit -f), and a release may have {MAX_BYTES:,}: "
+            "what is fitted and cannot be written is lost, and stays charged. Raise the limit "
+            "(ulimit -f unlimited). Nothing was fitted"
+        )
+
+
 def write(options: argparse.Namespace, path: Path, content: str | bytes | Callable[[Path], object]) -> None:
     """Write an output; without --overwrite one that was put there since it was looked for stays."""
     try:

@@ -12,6 +12,7 @@ from typing import Any
 
 from sdv_plausible.commands.on_disk import UsageError
 from sdv_plausible.fit.options import NAMED, OPTIONS, Option, arguments_of, default_of, misplaced
+from sdv_plausible.utils.given_files import text_of
 from sdv_plausible.utils.strict_json import strict_json
 
 
@@ -131,7 +132,7 @@ def read_object(text: str, option: str = "--model-parameters") -> Mapping[str, A
     """A JSON object, or the path of a file that holds one."""
     path = Path(text)
     try:
-        found = strict_json(path.read_text(encoding="utf-8") if text[:1] != "{" else text)
+        found = strict_json(text_of(path) if text[:1] != "{" else text)
     except (OSError, ValueError):
         found = None
     if not isinstance(found, dict):

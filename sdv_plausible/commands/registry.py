@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sdv_plausible.commands.on_disk import UsageError, check_output, how
 from sdv_plausible.commands.speaking import say
+from sdv_plausible.utils.given_files import read_given
 from sdv_plausible.utils.strict_json import strict_json
 from sdv_plausible.utils.whole_files import write_whole
 
@@ -57,11 +58,11 @@ def run(options: argparse.Namespace) -> None:
 
 def _ledger_record(path: Path) -> tuple[LedgerRecord, Domain | None]:
     """The ledger of a file, and the domain if it is a release file."""
-    from sdv_plausible.privacy.ledger_record import LedgerRecord
+    from sdv_plausible.privacy.ledger_record import LedgerRecord, from_file
     from sdv_plausible.release.file.documents import FORMAT
     from sdv_plausible.release.file.release import Release
 
-    data = path.read_bytes()
+    data = read_given(path)
     if FORMAT.encode() in data:
         release = Release.load(path)
         return LedgerRecord.of(release.ledger.to_dict()), release.domain
@@ -69,7 +70,8 @@ def _ledger_record(path: Path) -> tuple[LedgerRecord, Domain | None]:
         ledger = strict_json(data.decode("utf-8", errors="replace"))
     except ValueError as error:
         raise UsageError(f"{path} is no privacy ledger: it is not JSON, or {error}") from None
-    return LedgerRecord.of(ledger), None
+    LedgerRecord.of(ledger)  # complains of one that contradicts itself
+    return LedgerRecord.of(from_file(ledger)), None
 
 
 def _check_papers(options: argparse.Namespace) -> None:

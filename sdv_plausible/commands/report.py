@@ -11,6 +11,7 @@ from sdv_plausible.commands.looking import note_rows_shown
 from sdv_plausible.commands.shared_fit import allow_no_claim
 from sdv_plausible.commands.speaking import say, steps
 from sdv_plausible.commands.undeclared import filled_in
+from sdv_plausible.utils.given_files import read_given
 from sdv_plausible.utils.strict_json import strict_json
 
 FOR_HOLDER = "NOT private: it shows real rows; for your eyes alone"
@@ -73,7 +74,7 @@ def run(options: argparse.Namespace) -> None:
     words = FOR_HOLDER if not options.publishable else PUBLISHABLE if claimed else UNPROTECTED
     say(
         options,
-        "\n".join([f"Wrote {options.output}. {words}", *notes]),
+        [f"Wrote {options.output}. {words}", *notes],
         {"output": options.output, "for_the_holder_alone": is_own, "notes": notes},
     )
 
@@ -100,11 +101,8 @@ def _check(options: argparse.Namespace) -> None:
 def _claimed(options: argparse.Namespace, ledger: Any) -> bool:
     """Whether a guarantee protects the synthetic rows; a page to be published without one must be allowed."""
     from sdv_plausible.evaluation.page.guarantee import Guarantee
-    from sdv_plausible.privacy.ledger_record import LedgerRecord
 
     guarantee = Guarantee.of(ledger)
-    if guarantee.claimed and options.release is None:
-        LedgerRecord.of(ledger)  # complains of one that contradicts itself
     if options.publishable and not guarantee.claimed and not options.allow_no_claim:
         raise on_disk.UsageError(
             f"{guarantee.words.lead} The page may hold single people's values: give --release or --ledger of "
@@ -125,8 +123,22 @@ def _guarantee(options: argparse.Namespace) -> tuple[Any, Any]:
         return release.ledger, found if set(found) <= columns else None
     if options.ledger is None:
         return None, None
+    data = read_given(options.ledger, "ledger")
     try:
-        ledger = strict_json(options.ledger.read_text(encoding="utf-8"))
+        ledger = strict_json(data.decode("utf-8"))
     except ValueError:
         raise on_disk.UsageError(f"{options.ledger} is no ledger: give what --ledger wrote") from None
-    return ledger, None
+    return _quoted(options.ledger, ledger), None
+
+
+def _quoted(path: Path, ledger: Any) -> Any:
+    """A ledger that a file held, its texts in quotation marks; one that contradicts itself is refused."""
+    from sdv_plausible.evaluation.page.guarantee import Guarantee
+    from sdv_plausible.privacy.ledger_record import LedgerRecord, from_file
+
+    if Guarantee.of(ledger).claimed:
+        LedgerRecord.of(ledger)
+    try:
+        return from_file(ledger)
+    except (TypeError, AttributeError, KeyError):
+        raise on_disk.UsageError(f"{path} is no ledger: give what --ledger wrote") from None

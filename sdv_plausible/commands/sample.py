@@ -18,6 +18,7 @@ from sdv_plausible.privacy.noise.recipients import SECRET_BYTES, new_secret
 from sdv_plausible.release.file.documents import is_of_families
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.table.files.writing import write_table
+from sdv_plausible.utils.given_files import read_given
 from sdv_plausible.utils.whole_files import locked, write_whole
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def _secret(path: Path) -> bytes:
     if os.name == "posix" and mode & 0o077:
         to_holder(f"warning: others may read the secret in {path} (mode {mode:03o}): chmod 600 it")
     with suppress(ValueError):
-        secret = bytes.fromhex(path.read_text(encoding="ascii").strip())
+        secret = bytes.fromhex(read_given(path, "secret").decode("ascii").strip())
         if len(secret) == SECRET_BYTES:
             return secret
     raise ValueError(f"{path} holds no secret: it must be the file that --secret made")

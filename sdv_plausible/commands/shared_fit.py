@@ -189,6 +189,7 @@ def fitted(
     # may refuse; ``known`` are arguments that the command knows itself.
     from sdv_plausible.table.declared.column_types import check_released
 
+    on_disk.check_largest_file()
     known, given_domain = dict(known or {}), options.domain
     on_disk.check_there(options, "public")
     if options.public is not None and any(

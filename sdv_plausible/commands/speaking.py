@@ -12,15 +12,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sdv_plausible.utils.visible import visible
+
 PROGRAM = "sdv-plausible"
 _PACKAGE = Path(__file__).parents[1]
 
 
-def say(options: argparse.Namespace, words: str, document: Mapping[str, Any]) -> None:
-    """Print the answer: words, or with ``--json`` one JSON object."""
+def say(options: argparse.Namespace, words: str | Sequence[str], document: Mapping[str, Any]) -> None:
+    """Print the answer: words, of which a list holds lines, or with ``--json`` one JSON object."""
+    if not isinstance(words, str):
+        words = "\n".join(visible(line, keep="") for line in words)
     answer = json.dumps(_plain(document), indent=1, ensure_ascii=False) if options.json else words
     try:
-        coded = answer.encode(sys.stdout.encoding or "utf-8", "backslashreplace")
+        coded = visible(answer).encode(sys.stdout.encoding or "utf-8", "backslashreplace")
         print(coded.decode(sys.stdout.encoding or "utf-8"), flush=True)
     except BrokenPipeError:
         raise
@@ -61,7 +65,12 @@ def to_holder(words: str) -> None:
     """Print a line on standard error, which is for whoever holds the table."""
     bars = sys.modules.get("tqdm")  # a bar on the terminal makes room for it
     write: Callable[..., object] = print if bars is None else bars.tqdm.write
-    write(f"{PROGRAM}: {words}", file=sys.stderr)
+    write(visible(f"{PROGRAM}: {words}"), file=sys.stderr)
+
+
+def show(words: str) -> None:
+    """Print a line on standard output, beside the answer."""
+    print(visible(words), flush=True)
 
 
 class Steps:

@@ -34,4 +34,4 @@ def run(options: argparse.Namespace) -> None:
     if options.output is not None:
         release.save(options.output)
     written = [] if options.output is None else [f"Wrote {options.output}"]
-    say(options, "\n".join([*(found or [CLEAN]), *written]), {"found": found, "output": options.output})
+    say(options, [*(found or [CLEAN]), *written], {"found": found, "output": options.output})

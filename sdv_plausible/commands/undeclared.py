@@ -28,6 +28,7 @@ from sdv_plausible.table.declared.declarations import (
     says_written,
 )
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks
+from sdv_plausible.utils.visible import visible
 
 
 @dataclass(frozen=True)
@@ -49,16 +50,17 @@ class FoundTypes:
     def hint(self) -> str:
         """What is said of them; empty if there are none."""
         if self.voted:
-            types = ", ".join(f"{name} {_in_words(words)}" for name, words in self.voted.items())
+            types = visible(", ".join(f"{n} {_in_words(words)}" for n, words in self.voted.items()), keep="")
             said = f"Types by a vote, for {VOTE_TAKES}: {types}. They were learned from the rows,"
             return f"\n\n  {said} and are no public words: declare (--domain) what you know without them."
         if not self.detected:
             return ""
-        said = f"Types detected: {', '.join(self.detected)}. Declare them (--domain), or leave them out "
-        said += "(--only-declared)."
+        said = f"Types detected: {visible(', '.join(self.detected), keep='')}. "
+        said += "Declare them (--domain), or leave them out (--only-declared)."
         if personal := [name for name, kind in self.detected.items() if kind.get("pii")]:
-            example = f'{{"{personal[0]}": {{"sdtype": "categorical"}}}}'
+            personal = [visible(name, keep="") for name in personal]
             said += f"\n  Taken for personal data, and invented: {', '.join(personal)}. If they are "
+            example = f'{{"{personal[0]}": {{"sdtype": "categorical"}}}}'
             said += f"categories, declare them so: {example}"
         return f"\n\n  {said}"
 
@@ -86,9 +88,12 @@ def columns_of(options: argparse.Namespace) -> Columns:
     """What the columns of the command's table are; some may have no type, unless all are to be declared."""
     options.domain = filled_in(options.domain)
     types = declared_types(options)
-    left = [] if options.only_declared else [name for name in names_of(options, types) if name not in types]
-    if left and wanted(options) == "voted":
-        return voted_on(options, types, left)
+    names = [] if options.only_declared else names_of(options, types)
+    left = [name for name in names if name not in types]
+    if wanted(options) == "voted" and (left or hasattr(options, "types")):
+        columns = voted_on(options, names)
+        if columns.open:
+            return columns
     if left and wanted(options) == "declared":
         raise UsageError(
             f"--types declared: {', '.join(left)} have no type: declare them, or leave them out "
@@ -129,12 +134,16 @@ def wanted(options: argparse.Namespace) -> str:
     return str(getattr(options, "types", "voted" if math.isfinite(epsilon) else "detected"))
 
 
-def voted_on(options: argparse.Namespace, types: Mapping[str, ColumnType], names: Sequence[str]) -> Columns:
-    """Columns of which some are voted on."""
+def voted_on(options: argparse.Namespace, names: Sequence[str]) -> Columns:
+    """Columns of which those are voted on that no declaration names: types in metadata may be detected."""
     from sdv_plausible.sdv.metadata import load_metadata, metadata_of
     from sdv_plausible.sdv.schema import with_types
 
-    open_ = column_types({name: {"sdtype": "categorical"} for name in names})
+    known = metadata_columns(options.metadata)
+    file = given_file(options.domain) or DomainFile(columns={})
+    declared = DomainFile(columns=known) if says_written(options.domain) else file
+    types = column_types(declared, person=getattr(options, "person", None))
+    open_ = column_types({name: {"sdtype": "categorical"} for name in [*names, *known] if name not in types})
     read = {**types, **open_}
     ordered = in_order(options, read) if hasattr(options, "data") else read
     if options.metadata is None:
@@ -142,19 +151,8 @@ def voted_on(options: argparse.Namespace, types: Mapping[str, ColumnType], names
     else:
         words = {name: kind.words for name, kind in ordered.items()}
         metadata = with_types(load_metadata(options.metadata), words)
-    arguments = {"domain": _all_declared(options, types), "types": "voted"}
-    return Columns(metadata=metadata, types=read, arguments=arguments, open=tuple(names))
-
-
-def _all_declared(options: argparse.Namespace, types: Mapping[str, ColumnType]) -> DomainFile:
-    """All that was declared in one file, as metadata says no types where some are voted for."""
-    known = metadata_columns(options.metadata)
-    if options.domain == "written":
-        return DomainFile(columns=known)
-    file = given_file(options.domain) or DomainFile(columns={})
-    if options.metadata is None:
-        return file
-    return file.with_types({name: types[name].words for name in {**known, **file.columns}})
+    arguments = {"domain": declared, "types": "voted"}
+    return Columns(metadata=metadata, types=read, arguments=arguments, open=tuple(open_))
 
 
 def plan_blanks(options: argparse.Namespace) -> Columns | None:
@@ -164,8 +162,7 @@ def plan_blanks(options: argparse.Namespace) -> Columns | None:
     left = blanks(domain_document(options.domain))
     options.domain = filled_in(options.domain)
     types = declared_types(options)
-    open_ = [name for name in left if name not in types]
-    return voted_on(options, types, open_) if open_ else None
+    return None if all(name in types for name in left) else voted_on(options, left)
 
 
 def filled_in(domain: Any) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 from sdv_plausible.commands.on_disk import add_spelling, check_there, files_of
 from sdv_plausible.commands.speaking import say
 
-REFUSED = 1
+FAILED = 1
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -20,22 +20,27 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--public", type=Path, help="the published table that the model started from, CSV or Parquet")
     add("--key", type=Path, help="the public key with which the file's statement must be signed")
     add("--statement", type=Path, help="the signed statement; it stands beside the file by default")
+    add("--allow-unchecked", action="store_true", help="exit with 0 though some claims cannot be checked")
     add_spelling(command, "public")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a verdict per line, and what no file can show; 1 if anything is refused."""
-    from sdv_plausible.fit.verified import verify
+    """Print a verdict per line, and what no file can show; 1 if anything is refused or not checkable."""
+    from sdv_plausible.verification import verify
     from sdv_plausible.verifying.checking import CANNOT_SHOW
 
     check_there(options, "release", "public", "key", "statement")
     public = None if options.public is None else files_of(options, options.public)
     found = verify(
         options.release, public=public, expect_sha256=options.expect_sha256, key=options.key,
-        statement=options.statement,
+        statement=options.statement, allow_unchecked=options.allow_unchecked,
     )  # fmt: skip
-    verdicts = [asdict(verdict) for verdict in found.verdicts]
-    say(
-        options, str(found), {"refused": len(found.refused), "verdicts": verdicts, "cannot_show": CANNOT_SHOW}
-    )
-    return REFUSED if found.refused else 0
+    answer = {
+        "passed": found.passed,
+        "refused": len(found.refused),
+        "not_checkable": len(found.unchecked),
+        "verdicts": [asdict(verdict) for verdict in found.verdicts],
+        "cannot_show": CANNOT_SHOW,
+    }
+    say(options, str(found), answer)
+    return 0 if found.passed else FAILED

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.table.declared.domain_file import is_blank
+from sdv_plausible.table.declared.domain_file import is_blank, read_json
 from sdv_plausible.table.declared.words import check_words
+from sdv_plausible.utils.given_files import text_of
+from sdv_plausible.utils.visible import visible
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_DECIMAL = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_EXACT = 2**53  # doubles hold whole numbers up to here
+_DECIMAL = re.compile(r"-?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 Message = tuple[str | None, str]
 """The column that something is said of, None for the whole document, and what."""
@@ -30,7 +34,8 @@ class Codebook:
     @property
     def lines(self) -> list[str]:
         """The messages, a line each."""
-        return [text if name is None else f"{name}: {text}" for name, text in self.messages]
+        lines = (text if name is None else f"{name}: {text}" for name, text in self.messages)
+        return [visible(line, keep="") for line in lines]
 
     def of_table(self, names: Sequence[str]) -> Codebook:
         """The same for a table with these columns: the last one is called as the table does."""
@@ -46,6 +51,17 @@ class Codebook:
         return replace(self, columns=cited)
 
 
+def with_open_digits(words: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Words of numbers whose digits nothing tells: whole ends would say that there are none."""
+    said = {word for word in ("decimal_places", "resolution") if words.get(word) is not None}
+    if words.get("sdtype") != "numerical" or said:
+        return words
+    ends = {word: words[word] for word in ("range_min", "range_max") if words.get(word) is not None}
+    if any(abs(end) > _EXACT for end in ends.values()):
+        return words
+    return {**words, **{word: float(end) for word, end in ends.items()}}
+
+
 def plain(codes: Iterable[Any]) -> list[Any]:
     """Codes as a table holds them: whole numbers where all are, as written in ``1`` but not in ``01``."""
     texts = [str(code).strip() for code in codes]
@@ -53,34 +69,38 @@ def plain(codes: Iterable[Any]) -> list[Any]:
 
 
 def number(text: Any) -> int | float | None:
-    """A number as written, whole ones as such; None if it is none."""
+    """A finite number as written, whole ones as such; None if it is none."""
     if isinstance(text, bool) or text is None:
         return None
     written = str(text).strip()
     if _WHOLE.fullmatch(written):
         return int(written)
-    return float(written) if _DECIMAL.fullmatch(written) else None
+    found = float(written) if _DECIMAL.fullmatch(written) else math.nan
+    return found if math.isfinite(found) else None
 
 
 def categories(values: Iterable[Any]) -> dict[str, Any]:
     """Words of a column with a list of values."""
-    return {"sdtype": "categorical", "range_values": list(dict.fromkeys(values))}
+    listed = list(values)
+    for value in listed:
+        if not isinstance(value, Hashable):
+            raise ValueError(f"a value ({value!r:.60}) must be a text or a number, and no list of them")
+    return {"sdtype": "categorical", "range_values": list(dict.fromkeys(listed))}
 
 
 def ranged(
     name: str, low: float | None, high: float | None, codes: Sequence[Any] = ()
 ) -> tuple[dict[str, Any], list[Message]]:
     """Words of a column of numbers with codes beside the range, and what they cannot say."""
-    # Without one end the range is left out.
     words: dict[str, Any] = {"sdtype": "numerical"}
     listed = ", ".join(map(repr, codes))
+    messages: list[Message] = []
     if low is None or high is None:
-        beside = f", and for its codes {listed}" if codes else ""
-        return words, [(name, f"no range is told: give range_min and range_max{beside}, or it is learned")]
-    words |= {"range_min": low, "range_max": high}
+        beside = f" (and for its codes {listed})" if codes else ""
+        messages = [(name, f"no range is told: give range_min and range_max{beside}, or it is learned")]
+    words |= {word: end for word, end in (("range_min", low), ("range_max", high)) if end is not None}
     numbers = [found for code in codes if (found := number(code)) is not None]
     special = [*numbers, *(code for code in codes if number(code) is None)]
-    messages: list[Message] = []
     try:
         check_words(name, {**words, "special_values": special})
     except ValueError:
@@ -112,6 +132,12 @@ def labelled(
 def read_text(path: Path, what: str) -> str:
     """Text of a file."""
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeError:
-        raise ValueError(f"{path} is no {what} in UTF-8: write it in that encoding") from None
+        return text_of(path, encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise ValueError(f"{path}: line {line} is not UTF-8: save this {what} in that encoding") from None
+
+
+def read_document(path: Path) -> Any:
+    """A JSON document."""
+    return read_json(path, "code book", "in a form that is read")

@@ -1,8 +1,9 @@
 """Code books as a plain CSV file, one line for each column of the table.
 
 ``name,type,min,max,values,labels,missing,decimals,format``: only ``name`` must be there. ``type`` is SDV's
-(numerical, categorical, ordinal, boolean, datetime, id, ...; number, category and date will do), ``values``
-are separated by ``|``; ``labels`` are for people and not used; ``missing`` is yes or no; ``format`` is that
+(numerical, categorical, ordinal, boolean, datetime, id, ...; number, category and date will do; integer is a
+number without ``decimals``, and of other numbers these are learned where they are left out), ``values`` are
+separated by ``|``; ``labels`` are for people and not used; ``missing`` is yes or no; ``format`` is that
 of dates, such as ``%Y-%m-%d``.
 """
 
@@ -27,6 +28,7 @@ _PLAIN_TYPES = {
     "bool": "boolean",
 }
 HEADER = ("name", "type", "min", "max", "values", "labels", "missing", "decimals", "format")
+_WHOLE = ("integer", "int")
 _TRUTH = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
@@ -77,11 +79,14 @@ def _words(name: str, cells: dict[str, str]) -> dict[str, Any]:
         words["range_values"] = plain(cells["values"].split("|"))
     if "decimals" in cells:
         words["decimal_places"] = _number(name, "decimals", cells["decimals"])
+    elif kind is not None and kind.casefold() in _WHOLE:
+        words["decimal_places"] = 0
     if "missing" in cells:
         if cells["missing"].casefold() not in _TRUTH:
-            raise ValueError(f"column {name!r}: missing ({cells['missing']!r}) must be yes or no")
+            raise ValueError(f"column {name!r}: missing ({cells['missing']!r:.60}) must be yes or no")
         words["range_is_nullable"] = _TRUTH[cells["missing"].casefold()]
-    words["sdtype"] = words["sdtype"] or told_sdtype(words)
+    is_number = not is_date and words.keys() & {"range_min", "range_max", "decimal_places"}
+    words["sdtype"] = words["sdtype"] or told_sdtype(words) or ("numerical" if is_number else None)
     check_words(name, words)
     return words
 
@@ -89,5 +94,5 @@ def _words(name: str, cells: dict[str, str]) -> dict[str, Any]:
 def _number(name: str, key: str, text: str) -> int | float:
     found = number(text)
     if found is None:
-        raise ValueError(f"column {name!r}: {key} ({text!r}) must be a number, such as 0 or 99.5")
+        raise ValueError(f"column {name!r}: {key} ({text!r:.60}) must be a number, such as 0 or 99.5")
     return found

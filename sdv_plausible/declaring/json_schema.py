@@ -6,8 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.declaring.codebook import Codebook, Message, categories, number
-from sdv_plausible.table.declared.domain_file import read_json
+from sdv_plausible.declaring.codebook import Codebook, Message, categories, number, read_document
 
 _READ = {
     "type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
@@ -18,18 +17,20 @@ _WORDS_FOR_PEOPLE = {"title", "description", "$comment", "examples", "default", 
 
 def read_json_schema(path: Path) -> Codebook:
     """Read the properties of a record."""
-    document = read_json(path)
+    document = read_document(path)
     if isinstance(document, dict) and isinstance(document.get("items"), dict):
         document = document["items"]  # a table is an array of records
     properties = document.get("properties") if isinstance(document, dict) else None
     if not isinstance(properties, dict) or not properties:
         raise ValueError(f"{path} is no JSON schema of records: it must have 'properties'")
     required = document.get("required") or []
+    if not isinstance(required, list):
+        raise ValueError(f"{path}: 'required' ({required!r:.60}) must be a list of names")
     columns: dict[str, dict[str, Any]] = {}
     messages: list[Message] = []
     for name, given in properties.items():
         if not isinstance(given, dict):
-            raise ValueError(f"{path}: the property {name!r} ({given!r}) must be an object")
+            raise ValueError(f"{path}: the property {name!r} ({given!r:.60}) must be an object")
         columns[name], said = _column(name, given, name in required)
         messages += said
     return Codebook(columns=columns, messages=tuple(messages))
@@ -38,11 +39,14 @@ def read_json_schema(path: Path) -> Codebook:
 def _column(name: str, given: dict[str, Any], is_required: bool) -> tuple[dict[str, Any], list[Message]]:
     strange = sorted(set(given) - _READ - _WORDS_FOR_PEOPLE)
     messages: list[Message] = [(name, f"not understood: {', '.join(strange)}")] if strange else []
-    types = [given["type"]] if isinstance(given.get("type"), str) else list(given.get("type") or [])
+    stated = given.get("type") or []
+    types = [stated] if isinstance(stated, str) else stated
+    if not isinstance(types, list):
+        raise ValueError(f"column {name!r}: type ({types!r:.60}) must be a text or a list, such as 'integer'")
     values = [given["const"]] if "const" in given else given.get("enum")
     kinds = [kind for kind in types if kind != "null"]
     if values is not None and (not isinstance(values, list) or not all(map(_is_value, values))):
-        raise ValueError(f"column {name!r}: enum ({values!r}) must be a list of texts or numbers")
+        raise ValueError(f"column {name!r}: enum ({values!r:.60}) must be a list of texts or numbers")
     if values is not None:
         words = categories(value for value in values if value is not None)
     elif kinds in (["integer"], ["number"]):
@@ -78,7 +82,7 @@ def _numbers(name: str, given: dict[str, Any], kind: str) -> tuple[dict[str, Any
     messages: list[Message] = (
         [] if len(ends) == 2 else [(name, "no range is told: give both its ends, or it is learned")]
     )
-    words: dict[str, Any] = {"sdtype": "numerical", **(ends if len(ends) == 2 else {})}
+    words: dict[str, Any] = {"sdtype": "numerical", **ends}
     if kind == "integer":
         words["decimal_places"] = 0
     elif "multipleOf" in given:
@@ -93,7 +97,7 @@ def _numbers(name: str, given: dict[str, Any], kind: str) -> tuple[dict[str, Any
 def _number(name: str, key: str, value: Any) -> float:
     found = number(value) if not isinstance(value, str) else None
     if found is None or (key == "multipleOf" and found <= 0):
-        raise ValueError(f"column {name!r}: {key} ({value!r}) must be a number")
+        raise ValueError(f"column {name!r}: {key} ({value!r:.60}) must be a number")
     return found
 
 

@@ -8,8 +8,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.declaring.codebook import Codebook, Message, categories, number, plain, ranged
-from sdv_plausible.table.declared.domain_file import read_json
+from sdv_plausible.declaring.codebook import (
+    Codebook,
+    Message,
+    categories,
+    number,
+    plain,
+    ranged,
+    read_document,
+)
 
 _KNOWN = {"description", "values", "details", "link"}
 
@@ -25,7 +32,7 @@ def looks_like(document: Any) -> bool:
 
 def read_nist(path: Path) -> Codebook:
     """Read a data dictionary."""
-    document = read_json(path)
+    document = read_document(path)
     if not looks_like(document):
         raise ValueError(
             f"{path} is no data dictionary of NIST's form: every column must map to an object with a "
@@ -52,7 +59,7 @@ def _column(name: str, entry: dict[str, Any]) -> tuple[dict[str, Any], list[Mess
     low, high = number(values.get("min")), number(values.get("max"))
     if low is None or high is None or low > high:
         raise ValueError(
-            f"column {name!r}: 'min' ({values.get('min')!r}) and 'max' ({values.get('max')!r}) must be "
-            "numbers, min <= max"
+            f"column {name!r}: 'min' ({values.get('min')!r:.60}) and 'max' ({values.get('max')!r:.60}) must "
+            "be numbers, min <= max"
         )
     return ranged(name, low, high, codes)

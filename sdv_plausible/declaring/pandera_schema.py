@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.declaring.codebook import Codebook, Message, categories, number, read_text
-from sdv_plausible.table.declared.domain_file import read_json
+from sdv_plausible.declaring.codebook import Codebook, Message, categories, number, read_document, read_text
 
+MOST_ENTRIES = 1_000_000
 _LOW = {"greater_than_or_equal_to", "greater_than", "ge", "gt"}
 _HIGH = {"less_than_or_equal_to", "less_than", "le", "lt"}
 
@@ -32,7 +32,7 @@ def read_pandera(path: Path) -> Codebook:
 
 def _document(path: Path) -> Any:
     if path.suffix.lower() == ".json":
-        return read_json(path)
+        return read_document(path)
     try:
         import yaml
     except ImportError as error:
@@ -40,15 +40,30 @@ def _document(path: Path) -> Any:
             f"reading {path} needs PyYAML: pip install 'sdv-plausible[codebooks]', or write it with to_json"
         ) from error
     try:
-        return yaml.safe_load(read_text(path, "schema"))
+        document = yaml.safe_load(read_text(path, "schema"))
     except yaml.YAMLError as error:
         raise ValueError(f"{path} is no YAML: {' '.join(str(error).split())}") from error
+    _check_size(path, document)
+    return document
+
+
+def _check_size(path: Path, document: Any) -> None:
+    """Refuse aliases that stand for more entries than any schema has: a few lines may stand for billions."""
+    left, seen = [document], 0
+    while left:
+        one = left.pop()
+        seen += 1
+        if seen > MOST_ENTRIES:
+            raise ValueError(
+                f"{path} has more than {MOST_ENTRIES:,} entries once its aliases are followed: write them out"
+            )
+        left += one if isinstance(one, list) else one.values() if isinstance(one, dict) else ()
 
 
 def _column(name: str, column: dict[str, Any]) -> tuple[dict[str, Any], list[Message]]:
     messages, values = [], None
     ends: dict[str, float] = {}
-    for check, told in _checks(column.get("checks")):
+    for check, told in _checks(name, column.get("checks")):
         if check in ("isin", "eq", "equal_to"):
             listed = told.get("allowed_values", told.get("value"))
             values = listed if isinstance(listed, list) else [listed]
@@ -68,18 +83,19 @@ def _column(name: str, column: dict[str, Any]) -> tuple[dict[str, Any], list[Mes
     return words, messages + said
 
 
-def _checks(checks: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+def _checks(column: str, checks: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Names and statistics of checks: of one version a mapping by name, of another a list with options."""
     if isinstance(checks, dict):
-        entries = list(checks.items())
-    else:
-        entries = [
-            (str((check.get("options") or {}).get("check_name")), check)
-            for check in checks or ()
-            if isinstance(check, dict)
-        ]
-    for name, told in entries:
-        yield str(name), told if isinstance(told, dict) else {"value": told}
+        for name, told in checks.items():
+            yield str(name), told if isinstance(told, dict) else {"value": told}
+        return
+    if not isinstance(checks, (list, type(None))):
+        raise ValueError(f"column {column!r}: checks ({checks!r:.60}) must be a mapping or a list")
+    for check in checks or ():
+        options = check.get("options") or {} if isinstance(check, dict) else None
+        if not isinstance(options, dict):
+            raise ValueError(f"column {column!r}: a check ({check!r:.60}) must be an object with 'options'")
+        yield str(options.get("check_name")), check
 
 
 def _words(
@@ -94,7 +110,7 @@ def _words(
         whole = {"decimal_places": 0} if "int" in kind else {}
         if len(ends) == 2:
             return {"sdtype": "numerical", **ends, **whole}, []
-        return {"sdtype": "numerical", **whole}, [
+        return {"sdtype": "numerical", **ends, **whole}, [
             (name, "no range is told: give both its ends, or it is learned")
         ]
     if kind.startswith(("datetime", "date", "timestamp")):
@@ -105,5 +121,5 @@ def _words(
 def _number(name: str, value: Any) -> float:
     found = number(value)
     if found is None:
-        raise ValueError(f"column {name!r}: the bound of a check ({value!r}) must be a number")
+        raise ValueError(f"column {name!r}: the bound of a check ({value!r:.60}) must be a number")
     return found

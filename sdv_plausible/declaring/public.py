@@ -46,7 +46,7 @@ def _words(cells: Sequence[str], spelling: Spelling) -> dict[str, Any] | None:
     if kinds.keys() == {"truth"}:
         return {"sdtype": "boolean", "range_values": [False, True]}
     form, numbers = spelling_of_numbers(kinds, spelling)
-    if numbers == len(values) > kinds[DIGITS]:
+    if numbers == len(values) > max(kinds[form] for form in DIGITS):
         if form is None:
             return _numbers([spelling.plain(value).removeprefix("+") for value in values])
         return {**_numbers([plain_text(value, form) for value in values]), "number_format": form}

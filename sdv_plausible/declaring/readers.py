@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from sdv_plausible.declaring.c45_names import read_c45_names
-from sdv_plausible.declaring.codebook import Codebook
+from sdv_plausible.declaring.codebook import Codebook, read_document, with_open_digits
 from sdv_plausible.declaring.csv_codebook import read_csv_codebook
 from sdv_plausible.declaring.ddi import read_ddi
 from sdv_plausible.declaring.json_schema import read_json_schema
@@ -17,7 +19,10 @@ from sdv_plausible.declaring.sql import read_sql
 from sdv_plausible.declaring.statistics_files import read_statistics_file
 from sdv_plausible.declaring.table_schema import looks_like as looks_like_a_table_schema
 from sdv_plausible.declaring.table_schema import read_table_schema
-from sdv_plausible.table.declared.domain_file import read_json
+from sdv_plausible.table.declared.specifications import declared_attribute
+from sdv_plausible.table.declared.words import MODELLED_SDTYPES, VALUE_WORDS
+from sdv_plausible.utils.given_files import check_given
+from sdv_plausible.utils.visible import visible
 
 Reader = Callable[[Path], Codebook]
 READERS: Mapping[str, Reader] = {
@@ -40,12 +45,42 @@ _BY_ENDING = {
 
 
 def read_codebook(path: str | Path, form: str | None = None) -> Codebook:
-    """Read what a code book declares, each column with the file's name as its source."""
+    """Read what a code book declares, each column with the file's name as its source.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged or of another form: one line with the file, the place and what to do.
+    """
     path = Path(path)
-    form = form or _form(path)
-    if form not in READERS:
+    if form is not None and form not in READERS:
         raise ValueError(f"format ({form!r}) must be one of {', '.join(READERS)}")
-    return READERS[form](path).citing(path.name)
+    try:
+        form = form or _form(path)
+        check_given(path)
+        return _usable(READERS[form](path)).citing(path.name)
+    except RecursionError:
+        raise ValueError(f"{path} nests too deeply to be read: write it flat") from None
+    except ValueError as error:  # of a column or a cell: the file is named here, whoever found the fault
+        text = visible(" ".join(str(error).split()), keep="")
+        raise ValueError(text if str(path) in text else f"{path}: {text}") from error
+
+
+def _usable(found: Codebook) -> Codebook:
+    """The same as a fit takes it; what contradicts itself is refused."""
+    columns: dict[str, Mapping[str, Any]] = {}
+    messages = list(found.messages)
+    for name, said in found.columns.items():
+        words, sdtype = with_open_digits(said), said.get("sdtype")
+        if sdtype in MODELLED_SDTYPES:
+            declared_attribute(name, words)
+        elif sdtype is not None and (unused := [word for word in words if word in VALUE_WORDS]):
+            words = {word: value for word, value in words.items() if word not in unused}
+            messages.append(
+                (name, f"of type {sdtype!r}, which is invented anew: {', '.join(unused)} not used")
+            )
+        columns[name] = words
+    return replace(found, columns=columns, messages=tuple(messages))
 
 
 def _form(path: Path) -> str:
@@ -60,7 +95,7 @@ def _form(path: Path) -> str:
 
 def _json_form(path: Path) -> str:
     """Four kinds of code book are JSON, and none has the keys of another."""
-    document = read_json(path)
+    document = read_document(path)
     if isinstance(document, dict):
         if "schema_type" in document:
             return "pandera"

@@ -99,17 +99,19 @@ def _groups(path: Path, tokens: Tokens) -> Iterator[tuple[list[str], Tokens]]:
             names, values = [], []
         elif kind in ("text", "word") and followed == "text" and (names or kind == "text"):
             if not values and not names:
-                raise ValueError(f"{path}: VALUE LABELS: {text!r} must be the name of a variable")
+                raise ValueError(f"{path}: VALUE LABELS: {text!r:.60} must be the name of a variable")
             if kind == "word" and not values and number(text.removeprefix("+")) is None:
                 raise ValueError(
-                    f"{path}: VALUE LABELS: after {text!r} there must be a value, then its label"
+                    f"{path}: VALUE LABELS: after {text!r:.60} there must be a value, then its label"
                 )
             values.append((kind, text))
             place += 1
         elif kind == "word" and not values:
             names.append(text)
         elif kind != "mark":
-            raise ValueError(f"{path}: VALUE LABELS of {', '.join(names)}: the value {text!r} has no label")
+            raise ValueError(
+                f"{path}: VALUE LABELS of {', '.join(names):.200}: the value {text!r:.60} has no label"
+            )
         place += 1
     if names:
         yield names, values
@@ -144,4 +146,6 @@ def _read_missing(path: Path, tokens: Tokens, missing: dict[str, list[str]], mes
         elif kind == "word":
             names.append(text)
     if names or inside is not None:
-        raise ValueError(f"{path}: MISSING VALUES of {', '.join(names)} must have values in brackets: (9)")
+        raise ValueError(
+            f"{path}: MISSING VALUES of {', '.join(names):.200} must have values in brackets: (9)"
+        )

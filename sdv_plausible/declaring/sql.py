@@ -17,7 +17,8 @@ from typing import Any
 from sdv_plausible.declaring.codebook import Codebook, Message, categories, number, read_text
 
 _DIALECTS = ("", "postgres", "tsql", "mysql", "oracle")
-_ROWS = re.compile(r"^COPY .*?^\\\.$|^\\[^\n]*$|^GO\s*$", re.MULTILINE | re.DOTALL | re.IGNORECASE)
+_ROWS, _LAST_ROW = re.compile(r"^COPY ", re.MULTILINE | re.IGNORECASE), re.compile(r"^\\\.$", re.MULTILINE)
+_OF_PROGRAMS = re.compile(r"^\\[^\n]*$|^GO[ \t]*$", re.MULTILINE | re.IGNORECASE)
 _TYPE_IN_BRACKETS = re.compile(r"(?<=\])([ \t]+)\[(\w+)\]")  # [age] [int], as SQL Server writes it
 _SIGNS = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "EQ": "="}
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
@@ -33,7 +34,11 @@ def read_sql(path: Path) -> Codebook:
             f"{path}: SQL is read by sqlglot: pip install 'sdv-plausible[codebooks]'"
         ) from error
     logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it says what it cannot read, as we do
-    text, found, failed = _ROWS.sub(";", read_text(path, "SQL")), list[tuple[int, list[Any]]](), 0
+    text, found, failed = (
+        _OF_PROGRAMS.sub(";", _without_rows(read_text(path, "SQL"))),
+        list[tuple[int, list[Any]]](),
+        0,
+    )
     for dialect in _DIALECTS:
         written = _TYPE_IN_BRACKETS.sub(r"\1\2", text) if dialect == "tsql" else text
         try:
@@ -54,6 +59,19 @@ def read_sql(path: Path) -> Codebook:
     if not tables.columns:
         raise ValueError(f"{path} must hold a CREATE TABLE with columns in brackets, and holds none")
     return tables.codebook()
+
+
+def _without_rows(text: str) -> str:
+    """The text without the rows that a dump has after COPY, up to a line of a backslash and a full stop."""
+    kept, place = list[str](), 0
+    for copy in _ROWS.finditer(text):
+        if copy.start() < place:
+            continue
+        if (last := _LAST_ROW.search(text, copy.end())) is None:
+            break
+        kept.append(text[place : copy.start()])
+        place = last.end()
+    return ";".join([*kept, text[place:]])
 
 
 def _unread(statement: Any) -> int:
@@ -98,8 +116,6 @@ class _Tables:
     def _finish(self, name: str, words: Words) -> None:
         low, high = words.get("range_min"), words.get("range_max")
         if low is None or high is None:
-            words.pop("range_min", None)
-            words.pop("range_max", None)
             if words["sdtype"] == "numerical":
                 self.messages.append((name, "no range is told: give both its ends, or it is learned"))
             elif words["sdtype"] == "datetime":

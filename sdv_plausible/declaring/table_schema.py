@@ -8,8 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.declaring.codebook import Codebook, Message, categories, number
-from sdv_plausible.table.declared.domain_file import read_json
+from sdv_plausible.declaring.codebook import Codebook, Message, categories, number, read_document
 from sdv_plausible.table.declared.words import check_names
 
 _READ = {"required", "enum", "minimum", "maximum"}
@@ -32,7 +31,7 @@ def looks_like(document: Any) -> bool:
 
 def read_table_schema(path: Path) -> Codebook:
     """Read the fields of a schema."""
-    schema = _schema(read_json(path))
+    schema = _schema(read_document(path))
     fields = schema["fields"] if schema else None
     if not schema or not fields or not all(isinstance(f, dict) and "name" in f for f in fields):
         raise ValueError(
@@ -110,11 +109,8 @@ def _column(name: str, field: dict[str, Any], missing: list[Any]) -> tuple[dict[
     elif kind == "boolean":
         words = {"sdtype": "boolean", "range_values": [False, True]}
     elif kind in ("integer", "number", "year"):
-        words = {
-            "sdtype": "numerical",
-            **_ends(name, limits),
-            **({} if kind == "number" else {"decimal_places": 0}),
-        }
+        whole = {} if kind == "number" else {"decimal_places": 0}
+        words = {"sdtype": "numerical", **_ends(name, limits), **whole}
     elif kind in _DATES:
         form = str(field.get("format", "default")).removeprefix("fmt:")
         form = {"default": _DATES[kind], "any": ""}.get(form, form)
@@ -123,16 +119,12 @@ def _column(name: str, field: dict[str, Any], missing: list[Any]) -> tuple[dict[
             for end, of in (("range_min", "minimum"), ("range_max", "maximum"))
             if of in limits
         }
-        words = {
-            "sdtype": "datetime",
-            **({"datetime_format": form} if form else {}),
-            **(ends if len(ends) == 2 else {}),
-        }
+        words = {"sdtype": "datetime", **({"datetime_format": form} if form else {}), **ends}
         if len(ends) < 2:
             messages.append((name, "no range of dates is told: give both its ends, or it is learned"))
     else:
         return {"sdtype": None}, [*messages, (name, "no values are listed")]
-    if words["sdtype"] == "numerical" and "range_min" not in words:
+    if words["sdtype"] == "numerical" and not {"range_min", "range_max"} <= {*words}:
         messages.append((name, "no range is told: give both its ends, or it is learned"))
     return {**words, "range_is_nullable": limits.get("required") is not True}, messages
 
@@ -143,8 +135,8 @@ def _ends(name: str, limits: dict[str, Any]) -> dict[str, float]:
         if key in limits:
             found = number(limits[key])
             if found is None:
-                raise ValueError(f"column {name!r}: {key} ({limits[key]!r}) must be a number")
+                raise ValueError(f"column {name!r}: {key} ({limits[key]!r:.60}) must be a number")
             ends[word] = found
     if len(ends) == 2 and ends["range_min"] > ends["range_max"]:
         raise ValueError(f"column {name!r}: no number is between {ends['range_min']} and {ends['range_max']}")
-    return ends if len(ends) == 2 else {}
+    return ends

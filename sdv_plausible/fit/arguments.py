@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,11 @@ from sdv_plausible.release.file.invented import check_invented, check_locales
 from sdv_plausible.rules.written import read_rules
 from sdv_plausible.table.columns.cell_texts import PLAIN, Spelling
 from sdv_plausible.table.columns.column_document import type_words
-from sdv_plausible.table.declared.column_types import check_released, metadata_columns
+from sdv_plausible.table.declared.column_types import (
+    check_released,
+    metadata_columns,
+    types_of_unknown_origin,
+)
 from sdv_plausible.table.declared.declarations import Types, Undeclared, given_file, says_written
 from sdv_plausible.table.declared.domain_file import DomainFile
 
@@ -39,7 +43,8 @@ class Arguments:
     settings: Settings
     learner: Any
     domain: Any  # the declarations, or "written"
-    types: Types
+    types: Types | None  # None: some came from metadata of unknown origin
+    assumed: tuple[str, ...]  # their columns
     locales: list[str]
     earlier: Earlier  # what the declarations cost when they were learned
 
@@ -53,7 +58,7 @@ class Arguments:
         delta: float,
         model: Any,
         test: Any,
-        types: Types,
+        types: Types | None,
         person: str | Person | None,
         neighbours: Relation,
         budget: Any,
@@ -77,11 +82,18 @@ class Arguments:
         check_released(metadata)
         told = domain if says_written(domain) else given_file(domain)
         earlier = earlier_losses(told, unit)
-        if types == "declared":
+        assumed: tuple[str, ...] = ()
+        if types in (None, "declared"):
             _check_not_voted(metadata, told)
+        if types is None:
+            found = types_of_unknown_origin(metadata, told, unit.person)
+            known = {name for entry in earlier.entries for name in entry.assumes}
+            assumed = tuple(name for name in found if name not in known)
+        elif types == "declared":
+            earlier = earlier.vouched()
         return cls(
-            settings=settings, learner=learner, domain=told, types=types, locales=known_locales,
-            earlier=earlier,
+            settings=settings, learner=learner, domain=told, types=stated_types(types, assumed, earlier),
+            assumed=assumed, locales=known_locales, earlier=earlier,
         )  # fmt: skip
 
     def read(
@@ -129,8 +141,13 @@ class Arguments:
         check_public(public, columns, self.learner, rule_set)
         return Fit(
             told=said, declared=declared, rules=rule_set, specs=specs, settings=self.settings,
-            learner=self.learner, earlier=self.earlier, name=name,
+            learner=self.learner, earlier=self.earlier, name=name, assumed=self.assumed,
         )  # fmt: skip
+
+
+def stated_types(types: Types | None, assumed: Sequence[str], earlier: Earlier) -> Types | None:
+    """Where types are from, as a release says it: declared where none is left to an assumption."""
+    return "declared" if types is None and not (assumed or earlier.assumes) else types
 
 
 def _check_not_voted(metadata: Any, domain: Any) -> None:

@@ -15,9 +15,10 @@ from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, add_up
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.checks import Refused, one_of
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, conclusions
-from sdv_plausible.privacy.ledger_record import PUBLIC, gain, right_by, rounded_up, total_of
+from sdv_plausible.privacy.ledger_record import CONDITION, PUBLIC, gain, right_by, rounded_up, total_of
 from sdv_plausible.privacy.noise.opendp import check_there
 from sdv_plausible.table.cells.forms import LONGEST_TEXT, is_text
+from sdv_plausible.utils.visible import visible
 from sdv_plausible.utils.whole_files import locked
 
 if TYPE_CHECKING:
@@ -115,7 +116,8 @@ class Budget:
                 raise BudgetExceededError(_too_much(state, cost))
             from sdv_plausible.fit.budget_file import Charge
 
-            charge = Charge(when=when, what=what, cost=cost)
+            assumes = bool(planned.assumed_types)
+            charge = Charge(when=when, what=what, cost=cost, assumes_types=assumes)
             state.with_charge(charge, planned.neighbours).write(self._path)
         return charge
 
@@ -167,11 +169,14 @@ class Budget:
             return "Nothing has been charged to this budget yet: no row has been looked at."
         fits = "1 fit" if len(state.fits) == 1 else f"{len(state.fits)} fits"
         epsilon, delta, unit = state.filter.epsilon, state.filter.delta, state.neighbours
+        is_conditional = any(fit.assumes_types for fit in state.fits)
+        source, right = "everything charged to this budget", right_by(epsilon, delta)
+        stated = total_of(epsilon, delta, unit.relation, is_conditional=is_conditional)
         return (
-            f"{gain(right_by(epsilon, delta), unit.question, 'everything charged to this budget')} "
-            f"{total_of(epsilon, delta, unit.relation)}: every conclusion that anyone can draw from "
-            f"everything released by the {fits} charged to this budget, and by those still to come, each "
-            f"chosen in the light of earlier releases or not, {conclusions(unit, epsilon, delta)}. {PUBLIC}"
+            f"{gain(right, unit.question, source, is_conditional=is_conditional)} {stated}: every conclusion "
+            f"that anyone can draw from everything released by the {fits} charged to this budget, and by "
+            "those still to come, each chosen in the light of earlier releases or not, "
+            f"{conclusions(unit, epsilon, delta)}. {PUBLIC}"
         )
 
     def __str__(self) -> str:
@@ -183,8 +188,8 @@ class Budget:
         lines = [self.sentence(), "", f"  Charged so far: {of} (filter {state.filter.name!r})"]
         for fit in state.fits:
             spent = ", ".join(f"{unit} {rounded_up(cost, 4)}" for unit, cost in fit.cost.items())
-            lines.append(f"  {fit.when}  {spent}  {fit.what}")
-        return "\n".join(lines)
+            lines.append(f"  {fit.when}  {spent}  {fit.what}{f', {CONDITION}' if fit.assumes_types else ''}")
+        return "\n".join(visible(line, keep="") for line in lines)
 
     def __repr__(self) -> str:
         try:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, PrivacyFilter
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import Neighbours, neighbours_of
+from sdv_plausible.utils.given_files import open_given
 from sdv_plausible.utils.strict_json import strict_json
 from sdv_plausible.utils.whole_files import write_whole
 
@@ -30,6 +33,12 @@ class Charge:
     when: str  # date and time of the charge, in UTC
     what: str
     cost: Cost  # an amount for each unit of the filter
+    assumes_types: bool = False  # whether its claim depends on column types that nobody vouched for
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form; what is assumed is written where there is something."""
+        plain = {name: value for name, value in asdict(self).items() if name != "assumes_types"}
+        return {**plain, "assumes_types": True} if self.assumes_types else plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +66,7 @@ class BudgetState:
             "delta": self.filter.delta,
             "filter": self.filter.name,
             "neighbours": None if self.neighbours is None else asdict(self.neighbours),
-            "fits": [asdict(fit) for fit in self.fits],
+            "fits": [fit.to_dict() for fit in self.fits],
         }
         text = json.dumps(content | {"sha256": _digest(content)}, indent=1, allow_nan=False) + "\n"
         write_whole(path, text)
@@ -66,19 +75,32 @@ class BudgetState:
     def read(cls, path: Path) -> BudgetState:
         """Read a file."""
         try:
-            data = path.read_bytes()
-            if len(data) > _MOST_BYTES:
-                raise ValueError("too large")
-            return _state(strict_json(data.decode("utf-8")))
+            with open_given(path) as file:
+                _check_links(file.fileno(), path)
+                data = file.read(_MOST_BYTES + 1)
         except FileNotFoundError:
             raise ValueError(
                 f"path ({str(path)!r}): the budget file is gone. Put it back: what was charged still counts"
             ) from None
+        try:
+            if len(data) > _MOST_BYTES:
+                raise ValueError("too large")
+            return _state(strict_json(data.decode("utf-8")))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(
                 f"path ({str(path)!r}) is no budget file, or was changed or damaged ({type(error).__name__}: "
                 f"{str(error)[:80]}): put a whole copy back; what was charged still counts"
             ) from None
+
+
+def _check_links(file: int, path: Path) -> None:
+    """Refuse a file of several names: each would be a budget of its own as soon as one is written."""
+    if (names := os.fstat(file).st_nlink) > 1:
+        raise Refused.saying(
+            "path",
+            f"path ({str(path)!r}): this budget file has {names} names (hard links), and what is charged "
+            "under one would be left under the others: remove these, or take a symbolic link instead",
+        )
 
 
 def _state(content: Any) -> BudgetState:
@@ -90,8 +112,18 @@ def _state(content: Any) -> BudgetState:
     state = BudgetState(
         filter=FILTERS[content["filter"]](content["epsilon"], content["delta"]),
         neighbours=None if of_whom is None else neighbours_of(of_whom),
-        fits=tuple(Charge(when=f["when"], what=f["what"], cost=dict(f["cost"])) for f in content["fits"]),
+        fits=tuple(
+            Charge(
+                when=f["when"],
+                what=f["what"],
+                cost=dict(f["cost"]),
+                assumes_types=f.get("assumes_types", False),
+            )
+            for f in content["fits"]
+        ),
     )
+    if not all(isinstance(fit.assumes_types, bool) for fit in state.fits):
+        raise ValueError("assumes_types must be true or false")
     units = set(state.filter.limits)
     for cost in state.costs:
         if set(cost) != units or not all(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from sdv_plausible.fit.stated_counts import StatedCounts
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.checks import Refused, listed
 from sdv_plausible.table.files.text_files import is_parquet
+from sdv_plausible.utils.given_files import check_given, open_given
 
 STRUCTURE = ("DATAFLOW", "STRUCTURE")  # the first header of SDMX-CSV 1 and 2
 BESIDE = ("DATAFLOW", "STRUCTURE", "ACTION", "SERIES_KEY", "OBS_KEY")  # columns that are no dimensions
@@ -37,6 +39,7 @@ def read_counts(path: str | Path, count: str = "count", **stated: Any) -> Stated
     ValueError
         If the file lacks a column, or a parameter cannot be.
     """
+    check_given(path)
     table = pd.read_parquet(path) if is_parquet(path) else _texts(path, ",")
     return StatedCounts(table=table, count=count, **stated)
 
@@ -95,7 +98,11 @@ def counts_of_tumult(
     ValueError
         If the noise is of another kind.
     """
-    told = noise if isinstance(noise, Mapping) else next(iter(noise), {})
+    told = noise if isinstance(noise, Mapping) else next(iter(noise), {}) if _is_list(noise) else None
+    if not isinstance(told, Mapping):
+        raise Refused(
+            "noise", noise, "must be a mapping with noise_mechanism and noise_parameter, or a list of such"
+        )
     mechanism = told.get("noise_mechanism")
     name = str(getattr(mechanism, "name", mechanism)).upper()
     if name not in ("GAUSSIAN", "DISCRETE_GAUSSIAN", "GEOMETRIC", "LAPLACE"):
@@ -105,6 +112,10 @@ def counts_of_tumult(
     law, scale = ("gaussian", scale**0.5) if is_gaussian else ("laplace", scale)
     known = {"source": "Tumult Analytics", **stated}
     return StatedCounts(table=_pandas("released", released), count=count, noise=law, scale=scale, **known)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
 def read_sdmx(
@@ -166,7 +177,7 @@ def read_sdmx(
 
 def _observations(path: str | Path) -> tuple[pd.DataFrame, str]:
     """Lines of a file in SDMX-CSV from the first dimension on, and its dataflow."""
-    with Path(path).open(encoding="utf-8-sig") as file:
+    with io.TextIOWrapper(open_given(path), encoding="utf-8-sig") as file:
         head = file.readline().lstrip('"')
     first = next((word for word in STRUCTURE if head.startswith(word)), None)
     if first is None:

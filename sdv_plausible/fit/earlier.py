@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,20 +14,22 @@ from sdv_plausible.fit.budget import Budget
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.checks import listed
 from sdv_plausible.privacy.entries import LedgerEntry, counted
+from sdv_plausible.privacy.foreign_texts import entry_name, quoted, says
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
-from sdv_plausible.release.file.ledger import read_ledger, write_ledger
+from sdv_plausible.release.file.ledger import MOST_COLUMNS, read_ledger, write_ledger
 from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.columns.column_document import type_words
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import given_file, looked_at
 from sdv_plausible.table.declared.domain_file import DomainFile, digest
+from sdv_plausible.table.declared.specifications import origin_of
 from sdv_plausible.table.learned.private_domain import Whole
 
 EARLIER = "learned earlier"
-MOST_COLUMNS = 100_000  # as in a release file
+_CARRIED = rf'{EARLIER} (without a claim|at epsilon [0-9.e+-]+ and delta [0-9.e+-]+): "[^"]*"'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +45,15 @@ class Earlier:
     def voted(self) -> bool:
         """Whether types were voted for: how many columns there are is an answer of the rows, too."""
         return any(entry.name == "types" and entry.losses for entry in self.entries)
+
+    @property
+    def assumes(self) -> bool:
+        """Whether it was learned of columns whose types nobody had vouched for."""
+        return any(entry.assumes for entry in self.entries)
+
+    def vouched(self) -> Earlier:
+        """The same for who vouches now for the types that were assumed."""
+        return replace(self, entries=tuple(entry for entry in self.entries if not entry.assumes))
 
     def not_in(self, budget: Budget, planned: PrivacyLedger) -> PrivacyLedger:
         """What a fit still has to draw: all that was planned, without what this budget has paid already."""
@@ -76,6 +88,7 @@ def with_charges(
     # ``what`` of the one in the budget that paid for the fit.
     charged = (e for e in counted(ledger.entries) if "domain" in e.parts and e.status == "charged")
     paid = [_of_domain(entry) for entry in charged]
+    paid += [entry for entry in ledger.entries if entry.assumes]
     marked = any(e.name == "rules" and e.status == "no claim" for e in ledger.entries)
     if not (paid or marked or any(a.provenance == "private" for a in domain)):
         return domain
@@ -102,6 +115,12 @@ def with_looks(domain: Domain, looks: DomainFile, rules: RuleSet, digests: Colle
     return looked_at(domain, {*looks.looked, *seen}, digests if through else None)
 
 
+def without_assumed_format(attribute: Attribute, ledger: PrivacyLedger) -> Attribute:
+    """A declared column without a date format that came from metadata of unknown origin."""
+    is_assumed = attribute.name in ledger.assumed_types
+    return replace(attribute, datetime_format=None) if is_assumed else attribute
+
+
 def _of_domain(entry: LedgerEntry) -> LedgerEntry:
     """What an entry charged for the domain: of what stands for domain and model, the domain's most."""
     if not entry.envelope:
@@ -115,8 +134,24 @@ def _of_domain(entry: LedgerEntry) -> LedgerEntry:
 
 def was_voted(file: DomainFile | None) -> bool:
     """Whether the types of a learned domain were voted for: its record says what that cost."""
-    entries = (((file.learned if file else None) or {}).get("ledger") or {}).get("entries") or ()
-    return any(entry.get("name") == "types" and entry.get("losses") for entry in entries)
+    return any(entry.get("name") == "types" and entry.get("losses") for entry in _recorded(file))
+
+
+def of_the_rows(file: DomainFile | None) -> set[str]:
+    """Columns whose types declarations repeat, or may repeat, from the rows: they are no statement."""
+    if file is None:
+        return set()
+    assumed = {name for entry in _recorded(file) for name in entry.get("assumes") or ()}
+    origins = {
+        name: words.provenance if isinstance(words, Attribute) else origin_of(words)
+        for name, words in file.declarations().items()
+    }
+    return assumed | {name for name, origin in origins.items() if origin in ("inferred", "edited")}
+
+
+def _recorded(file: DomainFile | None) -> Sequence[Mapping[str, Any]]:
+    """Entries of what learning a domain cost, as they are written."""
+    return (((file.learned if file else None) or {}).get("ledger") or {}).get("entries") or ()
 
 
 def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
@@ -139,7 +174,7 @@ def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
     for one in parts["types"].entries(MOST_COLUMNS).values() if "types" in parts else ():
         one.entries()  # complains of what is no mapping of words
     ledger, _ = read_ledger(parts["ledger"])
-    if not any(entry.losses for entry in ledger.entries):
+    if not any(entry.losses or entry.assumes for entry in ledger.entries):
         raise parts["ledger"].refuse("must have a loss: learn the domain anew (declare --private)")
     if ledger.neighbours != neighbours:
         raise ValueError(
@@ -167,9 +202,15 @@ def strangers(place: str, names: Sequence[str], paid: Sequence[str]) -> ValueErr
 
 def _carried(entry: LedgerEntry, at: str) -> LedgerEntry:
     """An entry as the later ledger has it, whichever of the fits before it is from."""
-    entry = replace(entry, envelope=False)  # what it stood for is not to follow
-    if entry.mechanism.startswith(EARLIER):
+    if entry.assumes:
+        return replace(entry, envelope=False)
+    # What it stood for is not to follow. Its texts are the domain file's, and stay in quotation marks.
+    scope = entry.scope if entry.scope in ("the domain", "the types", "everything") else quoted(entry.scope)
+    entry = replace(entry, envelope=False, name=entry_name(entry.name), scope=scope)
+    if re.fullmatch(_CARRIED, entry.mechanism) and not entry.note:
         return entry
-    how = f"{EARLIER} {at}: {entry.mechanism}"
-    note = f"the domain was learned in a fit without a claim: {entry.note or entry.mechanism}"
-    return replace(entry, mechanism=how, note=note if entry.status == "no claim" else entry.note)
+    how, note = f"{EARLIER} {at}: {quoted(entry.mechanism)}", entry.note and says(entry.note)
+    if entry.status == "no claim":
+        why = quoted(entry.note or entry.mechanism)
+        note = f"the domain was learned in a fit without a claim: {why}"
+    return replace(entry, mechanism=how, note=note)

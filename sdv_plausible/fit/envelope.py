@@ -12,7 +12,7 @@ from sdv_plausible.models.base import Learner, ModelBudget
 from sdv_plausible.models.learners import planned_entries
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.filters import gaussian_cost
-from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss
+from sdv_plausible.privacy.accounting.losses import ApproxDP, Loss, gaussian_noise
 from sdv_plausible.privacy.checks import Refused, listed
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.table.columns.domain import Attribute, Domain
@@ -45,8 +45,7 @@ def envelope_entry(
         thresholds = FAILURE_SHARE * (1 - TYPES_SHARE) * s.model_delta
         failures = [failure for failure in (thresholds, max(failure for _, failure in costs)) if failure]
         mu = calibrate_gaussian(s.epsilon, s.model_delta - math.fsum(failures), spent)
-        noise = GaussianLoss(sensitivity_over_sigma=mu)
-        losses = (noise, *(ApproxDP(epsilon=0.0, delta=failure) for failure in failures))
+        losses = (*gaussian_noise(mu), *(ApproxDP(epsilon=0.0, delta=failure) for failure in failures))
     return LedgerEntry(
         name="learning",
         mechanism="the most that domain and model may cost whatever was found before; their own lines are "

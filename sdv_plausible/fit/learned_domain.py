@@ -14,7 +14,7 @@ from sdv_plausible.fit.budget import Budget, check_budget, draw_all
 from sdv_plausible.fit.earlier import write_learned
 from sdv_plausible.fit.rows import TableRows
 from sdv_plausible.fit.run import Opened, chosen
-from sdv_plausible.fit.telling import Teller
+from sdv_plausible.fit.telling import Teller, missing_in
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
@@ -30,7 +30,7 @@ from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import read_declarations
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.files.storage import PERSON, check_storage, with_texts
-from sdv_plausible.table.learned.private_domain import Whole
+from sdv_plausible.table.learned.private_domain import Whole, check_bins
 from sdv_plausible.table.persons import person_entry
 
 
@@ -55,7 +55,8 @@ def learned_file(
     check_budget(budget)
     if file.learned is not None:
         raise ValueError("columns of this file are learned already: start from a file without them")
-    table = plain_cells(with_texts(table.set_axis(table.columns.astype(str), axis=1)))
+    stored = table = with_texts(table.set_axis(table.columns.astype(str), axis=1))
+    table = plain_cells(table)
     document = file.to_dict()
     types = column_types(document, person=neighbours.person)
     specs = {name: kind.words for name, kind in types.items() if kind.is_modelled}
@@ -68,12 +69,14 @@ def learned_file(
     plan = declared.plan_private(specs, Whole.of(epsilon, delta), neighbours)
     if not plan.columns:
         raise ValueError("there is nothing to learn: every column's values are declared")
+    check_bins(max_bins, plan.columns)
     # all of it is the domain's
     plan = replace(plan, mu=Whole.of(epsilon, delta).mu)
     ledger = PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours)
     planned = PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours)
     planned.charge(*plan.entries())
-    _check_table(table, neighbours, {name: str(spec["sdtype"]) for name, spec in specs.items()})
+    for one in (stored, table):  # as it was stored, too
+        _check_table(one, neighbours, {name: str(spec["sdtype"]) for name, spec in specs.items()})
     check_dates(
         table, {n: declared.date_format(n, specs[n]) for n, t in plan.columns.items() if t == "datetime"}
     )
@@ -87,8 +90,12 @@ def learned_file(
     domain = build_domain(
         rows.folded(names), declared, specs, max_bins, plan, ledger, coins.spawn("domain"), transcript
     )
-    teller.tell_of_domain(domain)
+    teller.tell_of_domain(domain, transcript.answers)
+    teller.tell_of_missing(missing_in(domain, transcript.answers))
     teller.tell_of_digits(domain, plan.digits, transcript.answers)
+    from sdv_plausible.table.learned.mass import of_mass
+
+    teller.tell_all(of_mass(domain, transcript.answers))
     teller.warn()
     opened.closed().charge(*person_entry(neighbours))
     return _with(file, domain, opened)

@@ -26,9 +26,12 @@ TESTS = {
     "randomized": "row by row, randomised: every row costs",
     "deterministic": "row by row, plausible deniability without an epsilon",
 }
-TYPES_SHARE = 0.1
-"""Of epsilon and of the model's delta, for a vote on types: domain and model keep to what is left."""
-VOTE_TAKES = "a tenth of the budget"
+TYPES_SHARE = 0.3
+"""Of epsilon and of the model's delta, for a vote on types: domain and model keep to what is left.
+
+Of Gaussian noise it is a tenth of mu^2: domain and model have noise that is a twentieth larger than without.
+"""
+VOTE_TAKES = "three tenths of epsilon"
 VALUES = {
     "ReleaseTest": "test", "RandomizedTest": "test", "DeterministicTest": "test", "PaperNetwork": "model",
     "Person": "person", "PublicTable": "public",
@@ -84,8 +87,9 @@ _LIST = (
     Option("model", str, "bayesian_network", f"{', '.join(MODELS)}", choices=MODELS, written="NAME"),
     Option("test", str, "release", "the privacy test", choices=TESTS),
     Option(
-        "types", str, "declared",
-        "where types are from; on the command line cells vote on those that nobody declared",
+        "types", str, None,
+        "where types are from: without a word, a claim says that it depends on those of --metadata; on the "
+        "command line cells vote on types that nobody declared",
         choices=("declared", "voted", "detected"),
     ),
     Option(

@@ -18,6 +18,7 @@ from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.fragments import fragment
+from sdv_plausible.utils.visible import visible
 
 _TITLE = "Plan (no row has been looked at)"
 HARDLY_ANY = 20.0  # total epsilon from which on a plan warns
@@ -49,7 +50,7 @@ class Plan:
 
     def __str__(self) -> str:
         lines = [*(f"  {note}" for note in self._notes()), *(f"  ! {warning}" for warning in self.warnings)]
-        return "\n".join([f"{_TITLE}\n{self.ledger}", *lines])
+        return "\n".join([f"{_TITLE}\n{self.ledger}", *(visible(line, keep="") for line in lines)])
 
     def _repr_html_(self) -> str:
         notes = [*self._notes(), *(f"! {warning}" for warning in self.warnings)]

@@ -30,8 +30,8 @@ from sdv_plausible.fit.learning import fit_release
 from sdv_plausible.fit.plan import Plan, plan
 from sdv_plausible.fit.public_table import codes_digest, with_public
 from sdv_plausible.fit.rows import Rows, TableRows
-from sdv_plausible.fit.said import of_noise, of_types, of_vote, personal
-from sdv_plausible.fit.telling import Teller
+from sdv_plausible.fit.said import blurred, of_noise, of_others, of_types, of_vote, personal
+from sdv_plausible.fit.telling import Teller, missing_shares, warn_of_assumed_types
 from sdv_plausible.fit.told import CATEGORY, MOMENTS, Told
 from sdv_plausible.mechanism.drawing.sampler import Sampler
 from sdv_plausible.mechanism.privacy_tests.settings import Settings
@@ -45,7 +45,7 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.questions.transcript import Transcript
+from sdv_plausible.questions.transcript import NoisyAnswer, Transcript
 from sdv_plausible.release.file.sections import check_sections
 from sdv_plausible.rules.declared import rule_entries
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
@@ -54,7 +54,7 @@ from sdv_plausible.table.columns.cell_texts import read_again
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import Declarations, Specs
-from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
+from sdv_plausible.table.learned.private_domain import DomainPlan, Whole, check_bins
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +68,7 @@ class Found:
     charge: Mapping[str, str] | None  # in the budget it was drawn from
     types: Specs = field(default_factory=dict)  # words of the columns whose types were voted for
     public: str | None = None  # digest of the published table that the model started from
+    others: Mapping[str, float] = field(default_factory=dict)  # shares that may be of another kind, by a vote
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +105,7 @@ class Fit:
     side: tuple[LedgerEntry, ...] = ()  # what stands beside the mechanism, and the rules
     said: Mapping[str, Any] = field(default_factory=dict)  # settings, as a release file will have them
     earlier: Earlier = field(default_factory=Earlier)  # what the domain cost when it was learned
+    assumed: tuple[str, ...] = ()  # columns whose types came from metadata of unknown origin
     name: str = "table"  # the table in words, for a budget
     as_declared: bool = True  # whether columns are those declared: constraints and transformers change them
     rounding: bool = True  # whether numbers keep to the digits of the domain
@@ -130,6 +132,7 @@ class Fit:
         settings = self.settings if epsilon is None else replace(self.settings, epsilon=epsilon)
         envelope, domain = self._envelope(settings), self._planned()
         private = self._private(settings, envelope)
+        check_bins(self.told.max_bins, private.columns, self.told.open)
         if self.as_declared:
             self._check_names(domain)
         extra = (
@@ -229,7 +232,11 @@ class Fit:
         return replace(self, declared=declared, rules=rules, specs=specs, public=public, settings=settings)
 
     def opened(
-        self, budget: Budget | None = None, watch: Callable[[PrivacyLedger], object] | None = None
+        self,
+        budget: Budget | None = None,
+        watch: Callable[[PrivacyLedger], object] | None = None,
+        *,
+        warns: bool = True,
     ) -> Opened:
         """Plan it, and draw all of it from the budget: the last thing before the first look.
 
@@ -239,6 +246,8 @@ class Fit:
             A total over several releases.
         watch : callable, optional
             Told the ledger after each charge, before the rows are asked.
+        warns : bool
+            Whether a claim that depends on column types of unknown origin is warned of.
 
         Raises
         ------
@@ -254,6 +263,8 @@ class Fit:
                 outcome = found.plan().ledger
                 if planned.claims_privacy and not outcome.claims_privacy:
                     raise Refused.saying("types", f"types: the vote may end the claim. {outcome.sentence()}")
+        if warns:
+            warn_of_assumed_types(planned)
         what = f"{self.name}, epsilon {rounded_up(self.settings.epsilon)}"
         charge = draw_all(ledger, planned, budget, what, self.earlier.not_in)
         ledger.after_charge = watch
@@ -291,23 +302,29 @@ class Fit:
         if not self.told.open:
             opened.ledger.charge(*self._envelope(self.settings))
             return self._learned(rows, opened, coins, teller)
-        types, said = self._voted(rows, opened, coins.spawn("types"))
+        types, answers = self._voted(rows, opened, coins.spawn("types"))
+        said, others = (
+            of_vote(types, answers, self.told.spelling),
+            of_others(types, answers, self.told.spelling),
+        )
         fit = self.with_types(types)
         if opened.ledger.before_charge is not None:  # within the envelope, too, a fit keeps to its plan
             opened.ledger.before_charge = only_planned(fit.plan().ledger)
         opened.ledger.charge(*fit._envelope(fit.settings))
         teller.tell_all(said)
-        opened.ledger.charge(*of_types(said))
+        opened.ledger.charge(*of_types([*said, *blurred(others)]))
         teller.tell_of_omega(self.settings.test.user_omega, len(fit.specs))
         rows = rows.read_again(column_types(types), self.told.spelling, fit.rules)
-        return replace(fit._learned(rows, opened, coins, teller), types=types)
+        return replace(fit._learned(rows, opened, coins, teller), types=types, others=others)
 
-    def _voted(self, rows: Rows, opened: Opened, coins: Coins) -> tuple[dict[str, dict[str, Any]], list[str]]:
-        """Types that are open, by a vote of the persons' rows; and what is said of it."""
+    def _voted(
+        self, rows: Rows, opened: Opened, coins: Coins
+    ) -> tuple[dict[str, dict[str, Any]], tuple[NoisyAnswer, ...]]:
+        """Types that are open, by a vote of the persons' rows, and its answers."""
         told, answers, texts = self.told, Transcript(), column_types(dict.fromkeys(self.told.open, CATEGORY))
         cells = rows.read_again(texts, told.spelling, RuleSet()).columns(told.open)
         asked = Queryable(cells, opened.ledger, told.entries(self.settings), coins, transcript=answers)
-        return (found := told.found(asked, self.settings)), of_vote(found, answers.answers, told.spelling)
+        return told.found(asked, self.settings), answers.answers
 
     def _beside(self, domain: Domain) -> Domain:
         """The domain with columns that cost nothing more: ``related/fitting.py`` has some."""
@@ -329,7 +346,7 @@ class Fit:
 
             domain = replace(domain, possible=possible_pairs(self.rules, domain))
         ledger.charge(*domain_entries(domain, self.declared), *rule_entries(self.rules), *self.side)
-        teller.tell_of_domain(domain)
+        teller.tell_of_domain(domain, transcript.answers)
         domain = self._beside(domain)
         codes = rows.coded(domain, coins.spawn("cells outside the domain"))
         if (learner := self.learner) and self.public is not None:
@@ -341,8 +358,17 @@ class Fit:
         noise = private.warnings(counted)
         with suppress(Exception):  # of a learner's own forecast: what was paid for is not lost
             noise = [*expected.warnings(counted), *noise]
+        if any(attribute.provenance == "private" for attribute in domain):
+            from sdv_plausible.table.learned.mass import of_mass  # where a domain was learned
+
+            noise = [*noise, *of_mass(domain, transcript.answers)]
         ledger.charge(*of_noise(noise))
         teller.tell_of_strangers(self.declared, self.rules, self.specs, rows)
+        made = {name: rule.made[0] for rule in rules.rule_set.making for name in rule.added}
+        with suppress(Exception):  # what is only told ends no fit
+            stream = coins.spawn("rows to see missing cells")
+            shares = missing_shares(sampler.model, domain, transcript.answers, made, stream)
+            teller.tell_of_missing(shares)
         teller.tell_of_digits(domain, private.digits, transcript.answers)
         teller.tell_of_structure(self.learner.arcs, sampler.model, domain)
         teller.tell_all([*noise, *personal(self.specs, self.declared)])

@@ -6,7 +6,6 @@ They are entries without a loss, charged with the rest, so that they stay with t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
@@ -17,10 +16,9 @@ from sdv_plausible.models.learners import makes
 from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import SAID
-from sdv_plausible.privacy.ledger_record import EMPTY, rounded_up
+from sdv_plausible.privacy.ledger_record import ALL_SEEDS, rounded_up
 from sdv_plausible.questions.transcript import NoisyAnswer
-from sdv_plausible.table.cells.date_texts import BROADER, FORMATS
-from sdv_plausible.table.columns.cell_texts import Spelling, spelling_of_numbers
+from sdv_plausible.table.columns.cell_texts import Spelling
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.declarations import Declarations, Specs
 from sdv_plausible.table.declared.personal_names import personal_sdtype
@@ -31,12 +29,13 @@ FOR_SURE = (
 )
 RARE = 0.01  # share of a column's cells that were left out, from which that is said
 NO_SEED = (
-    f"{EMPTY}, and rightly so under this test: no row is made from a record (no seed is used), so every "
-    "record is a plausible seed of every row, whatever k and gamma are, and the protection is epsilon's alone"
+    f"{ALL_SEEDS} (Definition 1 of [PD]): no row is made from a record (no seed is used), so every record "
+    "could have produced it with the same probability. What the rows tell of the records that the model was "
+    "learned from is bounded by epsilon alone"
 )
 NO_SEED_NO_EPSILON = (
-    "Nothing is guaranteed for any row: no seed is used, so (k, gamma)-plausible deniability is empty, and "
-    "this test gives no epsilon"
+    "This test gives no epsilon: nothing bounds what the rows tell of the records that the model was learned "
+    f"from. {ALL_SEEDS} (Definition 1 of [PD]): no row is made from a record (no seed is used)"
 )
 FROM_POINTS = (
     "The test looks at the latent point from which alone the row is decoded: what it guarantees in epsilon "
@@ -67,27 +66,15 @@ def of_types(said: Sequence[str]) -> tuple[LedgerEntry, ...]:
 
 def of_vote(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) -> list[str]:
     """Say what a vote on types left out, and the way out. Answers are no secret."""
-    from sdv_plausible.table.learned.type_votes import (
-        CLEAR,
-        MOSTLY,
-        OF_EVERY_KIND,
-        seen,
-    )  # where there is a vote
+    from sdv_plausible.table.learned.type_votes import OTHERS, others_of  # where there is a vote
 
     hidden, others = [], []
-    for answer in (one for one in answers if one.asked.kind == OF_EVERY_KIND):
-        (name,) = answer.asked.columns
-        words = types[name]
-        is_open = words["sdtype"] == "categorical"
-        counts = seen(answer.values, (CLEAR if is_open else FOR_SURE) * answer.scale)
-        present = sum(counts.values()) - counts["missing"]
-        if is_open:
-            dates = sum(counts[form] for form in FORMATS)
-            most = max(dates, counts["truth"], spelling_of_numbers(counts, spelling)[1])
-            hidden += [name] if most >= MOSTLY * present else []
-        elif words["sdtype"] in MODELLED_SDTYPES and present:
-            share = 1 - _read(words, counts, spelling) / present
-            others += [f"{name} ({share:.0%})"] if share >= RARE else []
+    for name, (decided, share) in others_of(answers, spelling).items():
+        if not decided:
+            hidden += [name] if share.least <= OTHERS and types[name]["sdtype"] in MODELLED_SDTYPES else []
+            continue
+        surely = share.estimate - FOR_SURE * share.deviation > 0 and share.estimate >= RARE
+        others += [f"{name} ({share.estimate:.0%})"] if surely else []
     found = invented(types)
     if hidden:
         found.append(
@@ -96,19 +83,32 @@ def of_vote(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) ->
         )
     if others:
         found.append(
-            f"some cells are of another kind than their column: {', '.join(others)}. They count as missing; "
-            "numbers with zeros in front lose these. Declare the columns where they mean something "
+            f"some cells are of another kind than their column: {', '.join(others)}. They count as missing. "
+            "Declare the columns where they mean something "
             '(special_values beside numbers; codes are "categorical")'
         )
     return found
 
 
-def _read(words: Mapping[str, Any], counts: Mapping[str, float], spelling: Spelling) -> float:
-    """Cells that are of their column's kind, of cells of each kind."""
-    if words["sdtype"] == "numerical":
-        return spelling_of_numbers(counts, spelling)[1]
-    form = words.get("datetime_format", "truth")
-    return sum(n for kind, n in counts.items() if form in (kind, BROADER.get(kind)))
+def of_others(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) -> dict[str, float]:
+    """Share of the cells of columns whose kind was voted for that may be of another, with 95 % certainty."""
+    from sdv_plausible.table.learned.type_votes import others_of  # where there is a vote
+
+    known = others_of(answers, spelling)
+    return {
+        name: round(share.most, 4) for name, (decided, share) in known.items() if decided and name in types
+    }
+
+
+def blurred(others: Mapping[str, float]) -> list[str]:
+    """Say up to how many cells may be of another kind than their column, by a vote."""
+    if not others or max(others.values()) < RARE:
+        return []
+    names = ", ".join(f"{name} {share:.0%}" for name, share in others.items())
+    return [
+        "noise hides from the vote on types whether some cells are of another kind than their column; such "
+        f"cells count as missing. Their share is at most: {names}. Declare the types to be sure (domain=...)"
+    ]
 
 
 def invented(types: Specs) -> list[str]:

@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
-from sdv_plausible.privacy.checks import one_of
+from sdv_plausible.privacy.checks import listed, one_of
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.table.declared.declarations import Types
 
 
 def check_types(types: Any) -> None:
     """Refuse another word: a slip would make a claim of types that were read off the rows."""
-    one_of("types", types, get_args(Types))
+    if types is not None:
+        one_of("types", types, get_args(Types), ", or None")
 
 
 def side_entries(
@@ -24,10 +25,12 @@ def side_entries(
     *,
     has_constraints: bool,
     transformers: Sequence[str] = (),
-    types: Types = "declared",
+    types: Types | None = "declared",
+    assumed: Sequence[str] = (),
 ) -> list[LedgerEntry]:
     """Return an entry for each thing that looks at the rows without noise, or gives the noise away."""
-    # ``types`` is where semantic types and date formats are from; ``transformers`` are names of columns.
+    # ``types`` is where semantic types and date formats are from; ``transformers`` are names of columns, and
+    # so are ``assumed``, whose types came from metadata of unknown origin.
     reasons = {}
     if types == "detected":
         reasons["types"] = (
@@ -52,7 +55,23 @@ def side_entries(
             f"transformers of {', '.join(transformers)}",
             "your own transformers learn from the rows without noise; leave the default ones",
         )
-    return [
+    ended = [
         LedgerEntry(name=name, mechanism=how, losses=(InfiniteLoss(),), scope="everything", note=note)
         for name, (how, note) in reasons.items()
     ]
+    return [*assumed_types_entry(assumed), *ended]
+
+
+def assumed_types_entry(columns: Sequence[str]) -> list[LedgerEntry]:
+    """Return the entry of column types that the claim takes as known without the data; none of no column."""
+    if not columns:
+        return []
+    how = f"types, date formats and keys of {listed(columns)} are taken from metadata of unknown origin"
+    note = (
+        'the total holds if they were known without the data: types="declared" is your word that they were; '
+        'types="voted" learns those of a single table within the budget'
+    )
+    entry = LedgerEntry(
+        name="column types", mechanism=how, losses=(), scope="the release", note=note, assumes=tuple(columns)
+    )
+    return [entry]

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from sdv_plausible.fit.arguments import Arguments
@@ -32,6 +33,7 @@ from sdv_plausible.sources.source import PART_ROWS
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS, Domain
 from sdv_plausible.table.columns.output_types import invented_type, output_type
+from sdv_plausible.table.columns.stored_types import keeps_storage
 from sdv_plausible.table.declared.column_types import column_types, metadata_columns
 from sdv_plausible.table.declared.declarations import Types, says_written
 from sdv_plausible.table.declared.looks import told_of_look
@@ -48,7 +50,7 @@ def fit_source(
     delta: float = 1e-9,
     model: Any = "bayesian_network",
     test: Any = "release",
-    types: Types = "declared",
+    types: Types | None = None,
     max_bins: int = MAX_BINS,
     person: str | Person | None = None,
     neighbours: Relation = "add_remove",
@@ -92,8 +94,10 @@ def fit_source(
     scratch : str or Path, optional
         A folder on a disk of yours for the codes of all rows, a byte or two for each cell, which are removed
         after the fit: cells are then read and coded once, not once for every pass. They are as secret as the
-        rows. With ``person`` also for the declared columns of the rows used, some 8 bytes for each cell. What
-        a program that was killed left there, the next fit in the folder removes. Not for a Dask or Spark
+        rows. With ``person`` also for the declared columns of the rows used, some 8 bytes for each cell. A
+        program that is killed (SIGKILL, a power cut) cannot remove its scratch files: they stay until the
+        next fit with the same folder removes them, so start one, or remove ``.sdv-plausible-part-*`` there
+        yourself. Not for a Dask or Spark
         DataFrame: its workers keep the codes.
     workers : int, optional
         Who read and count a larger table side by side on this machine; by default as many as it has cores. It
@@ -147,10 +151,10 @@ def fit_source(
             "metadata and domain declare no column that is modelled: try {'age': {'sdtype': 'numerical'}}"
         )
     words = said(
-        settings, model, fit.told.open, max_bins=max_bins, types=types, locales=arguments.locales,
+        settings, model, fit.told.open, max_bins=max_bins, types=arguments.types, locales=arguments.locales,
         enforce_min_max_values=True, enforce_rounding=True, undeclared="private", returns_tables=False,
     )  # fmt: skip
-    side = side_entries(random_state, has_constraints=False, types=types)
+    side = side_entries(random_state, has_constraints=False, types=types, assumed=fit.assumed)
     fit = replace(fit, said=words, side=(*person_entry(settings.neighbours), *side))
     coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
     teller = Teller(partial(told_of_look, domain))
@@ -164,7 +168,14 @@ def fit_source(
         _ask(fit.plan().ledger, allow_no_claim=allow_no_claim)
         opened = fit.opened(budget)  # before the first row
         found = fit.run(parts.rows(fit.rules, modelled), opened, coins, teller)
-    release = release_of(found, fit, {**columns, **column_types(found.types)}, table_name)
+    columns = {**columns, **column_types(found.types)}
+    release = release_of(
+        found, fit, columns, table_name, storage={
+            name: stored
+            for name, stored in parts.source.storage.items()
+            if name in columns and keeps_storage(columns[name].words, voted=name in found.types)
+        },
+    )  # fmt: skip
     teller.warn()
     return release
 
@@ -206,22 +217,29 @@ def release_of(
     types: Mapping[str, ColumnType],
     name: str,
     key: str | tuple[str, ...] | None = None,
+    *,
+    storage: Mapping[str, str] = MappingProxyType({}),
 ) -> Release:
     """The release of what a fit found, of a table with these columns."""
     sampler = found.sampler
     assert isinstance(sampler, PrefixSampler)  # the release test's
     return Release(
-        schema=replace(schema_of(types, found.rules.whole(found.domain), name), primary_key=key),
+        schema=replace(schema_of(types, found.rules.whole(found.domain), name, storage), primary_key=key),
         domain=found.domain, rules=found.rules,
         model=sampler.model, seeds=sampler.seeds,
         answers=Answers(sampler.answers, found.domain.names), ledger=found.ledger,
-        settings=dict(fit.said),
+        settings={**fit.said, **({"voted_others": dict(found.others)} if found.others else {})},
         versions=versions_of(),
     )  # fmt: skip
 
 
-def schema_of(types: Mapping[str, ColumnType], whole: Domain, name: str) -> TableSchema:
-    """Columns of the release: types from what was released and declared, none from the source."""
+def schema_of(
+    types: Mapping[str, ColumnType],
+    whole: Domain,
+    name: str,
+    storage: Mapping[str, str] = MappingProxyType({}),
+) -> TableSchema:
+    """Columns of the release: types from what was released, declared or a file's schema, none from rows."""
     return TableSchema(
         table=name,
         columns=tuple(
@@ -230,6 +248,7 @@ def schema_of(types: Mapping[str, ColumnType], whole: Domain, name: str) -> Tabl
                 label=column,
                 spec=spec.words,
                 dtype=output_type(whole[column]) if column in whole else invented_type(spec.words),
+                storage=storage.get(column),
             )
             for column, spec in types.items()
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,30 +16,53 @@ import pandas as pd
 from sdv_plausible.fit.public_table import starts
 from sdv_plausible.fit.rows import LOOKED_AT, Rows
 from sdv_plausible.fit.said import RARE
+from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.models.bayesian_network import HasStructure
 from sdv_plausible.privacy.checks import all_there, listed
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.neighbours import OneFamily
+from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.transcript import NoisyAnswer
 from sdv_plausible.rules.checking import check_rows
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.table.checking import Check, mostly_outside, often_missing
+from sdv_plausible.table.checking import Check, mostly_outside, often_cut, often_missing
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import Declarations, Specs
+from sdv_plausible.table.learned.raw_counts import PrecisionCounts
+from sdv_plausible.utils.visible import visible
 
 AS_MISSING = frozenset(("?", "-", "--", ".", "na", "n/a", "n.a.", "nan", "nil", "null"))
 """Texts that mostly say that nothing is there."""
 FOR_YOU = "for you, not for publication"
-HIDDEN = 0.05  # of the cells: where more may have digits that noise hides, it is said
+GONE = 0.9  # share of missing cells in the released model from which a column is named
+GONE_ROWS = 2000  # drawn of the model to see it
+HIDDEN = 0.10  # of the cells: where more may have digits that noise hides, it is said, as of any loss
+CLEARLY = 3.0  # standard deviations of noise above which missing cells are there
 SURELY = 2.0  # standard deviations of noise: more than so many cells more than were seen have none
 Note = Callable[[Collection[str], Collection[str] | None], list[str]]
 """Columns and digests of rules that rows were compared through -> what the holder is told of that."""
 
 
 class FitWarning(UserWarning):
-    """What a fit tells the holder of the rows, once it is done; ``for_holder`` alone if it hangs on them."""
+    """What a fit tells the holder of the rows; ``for_holder`` alone if it depends on them."""
 
     def __init__(self, text: str, *, for_holder: bool = False) -> None:
-        super().__init__(text)
+        super().__init__(visible(text, keep=""))
         self.for_holder = for_holder
+
+
+def warn_of_assumed_types(planned: PrivacyLedger) -> None:
+    """Warn, before anything is paid, of a claim that depends on column types nobody has vouched for."""
+    if not (names := planned.assumed_types) or not planned.claims_privacy:
+        return
+    text = (
+        f"the privacy claim holds only if the column types of {listed(names)} were known without the data: "
+        "the metadata does not say where they are from, and detection reads types off the rows. If they were "
+        'known, say types="declared", or declare these columns (domain=...)'
+    )
+    if not isinstance(planned.neighbours, OneFamily):
+        text += '. Otherwise types="voted" learns them within the budget'
+    warnings.warn(FitWarning(text), stacklevel=3)
 
 
 @dataclass(frozen=True)
@@ -117,15 +140,17 @@ class Teller:
             noted, lost = "".join(f". {line}" for line in lines), None
         except (OSError, ValueError) as error:
             noted, lost = "", error
-        outside, missing = [], []
+        outside, cut, missing = [], [], []
         with suppress(Exception):  # what is only told ends no fit
             first = rows.begins(LOOKED_AT)
             first = rules.fold(first) if rules else first
             there = [name for name in declared.names if name in first and name in specs]
-            outside = mostly_outside(first, {name: as_read(declared, name, specs) for name in there})
+            read = {name: as_read(declared, name, specs) for name in there}
+            outside, cut = mostly_outside(first, read), often_cut(first, read)
             missing = often_missing(first, [name for name in there if declared.says_missing(name) is False])
         for names, what in (
             (outside, "most cells of {} are outside what was declared and are lost"),
+            (cut, "cells of {} have digits after the point that are cut off, as whole numbers were declared"),
             (missing, "cells of {} are missing, which was not declared, and get random values"),
         ):
             if names:
@@ -136,8 +161,23 @@ class Teller:
                     way_out = f"the look cannot be written down: {lost}"
                 self._tell(f"{told}: {way_out}{noted}", for_holder=True)
 
-    def tell_of_domain(self, domain: Domain) -> None:
+    def tell_of_missing(self, shares: Mapping[str, float]) -> None:
+        """Warn of columns that come out missing. What a model says are answers, which are no secret."""
+        if gone := [f"{name} ({share:.0%})" for name, share in shares.items() if share >= GONE]:
+            self._tell(
+                f"cells that are missing, or could not be read: {listed(gone)}. If values are there, say how "
+                "they are written: datetime_format or number_format of the column, decimal, thousands or "
+                "na_values of the file"
+            )
+
+    def tell_of_domain(self, domain: Domain, answers: Sequence[NoisyAnswer] = ()) -> None:
         """Warn where value sets were read off the rows, or noise hides values. Answers are no secret."""
+        missing = missing_in(domain, answers)
+        if lost := [f"{name} ({share:.0%})" for name, share in unread_in(domain, answers).items() if share]:
+            self._tell(
+                f"cells that cannot be read come out missing: {listed(lost)}. Dates must lie in the years "
+                "1678 to 2262. List others, and codes, as special_values, or declare another type or format"
+            )
         if domain.inferred:
             self._tell(
                 f"the value sets of {list(domain.inferred)[:6]} were read off the rows, and may hold what "
@@ -145,9 +185,10 @@ class Teller:
                 "undeclared='infer' out"
             )
         learned = [a for a in domain if a.provenance == "private"]
-        if empty := [a.name for a in learned if not (a.values or a.lower)]:
+        empty = [a.name for a in learned if not (a.values or a.lower)]
+        if hidden := [name for name in empty if missing.get(name, 0.0) < GONE]:
             self._tell(
-                f"of {', '.join(empty)} no value was learned: all are lost in the noise, and the cells are "
+                f"of {', '.join(hidden)} no value was learned: all are lost in the noise, and the cells are "
                 "empty. Declare what they may hold (domain=...), or give more epsilon"
             )
         if lost := [a.name for a in learned if a.cardinality == 1 and a.name not in empty]:
@@ -204,6 +245,50 @@ class Teller:
             )
 
 
+def missing_in(domain: Domain, answers: Sequence[NoisyAnswer]) -> dict[str, float]:
+    """Share of the cells of learned numbers and dates that are missing or cannot be read, as answers say."""
+    # None where noise may have made their number.
+    return {
+        name: min((lost + (counts.missing if counts.missing > CLEARLY * scale else 0.0)) / rows, 1.0)
+        for name, counts, scale, lost, rows in _precisions(domain, answers)
+    }
+
+
+def unread_in(domain: Domain, answers: Sequence[NoisyAnswer]) -> dict[str, float]:
+    """Share of the cells of learned numbers and dates that hold something else and come out missing."""
+    return {name: min(lost / rows, 1.0) for name, _, _, lost, rows in _precisions(domain, answers)}
+
+
+def _precisions(
+    domain: Domain, answers: Sequence[NoisyAnswer]
+) -> Iterator[tuple[str, PrecisionCounts, float, float, float]]:
+    """Counts of each learned number or date, their noise, cells that cannot be read, and all rows."""
+    rows = next((float(a.values[0]) for a in answers if a.asked.kind == "number of rows"), 0.0)
+    for answer in answers if rows > 0 else ():
+        if answer.asked.kind == "precision":
+            (name,), counts = answer.asked.columns, PrecisionCounts.of(answer.values, answer.asked)
+            yield name, counts, answer.scale, math.fsum(counts.lost(domain[name].texts, answer.scale)), rows
+
+
+def missing_shares(
+    model: Any, domain: Domain, answers: Sequence[NoisyAnswer], names: Mapping[str, str], coins: Coins
+) -> dict[str, float]:
+    """Share of missing cells by column of numbers or dates of the table, in rows of the model."""
+    # Of a column without any value, as was answered: its rows in the model say nothing.
+    if not isinstance(model, PrefixModel):
+        return {}
+    codes, answered = model.sample(GONE_ROWS, coins), missing_in(domain, answers)
+    found: dict[str, float] = {}
+    for j, attribute in enumerate(domain):
+        is_category = bool(attribute.values) and not attribute.lower
+        if attribute.missing_code is not None and not is_category:
+            share = float((codes[:, j] == attribute.missing_code).mean())
+            share = share if attribute.cardinality > 1 else answered.get(attribute.name, 0.0)
+            name = names.get(attribute.name, attribute.name)
+            found[name] = max(share, found.get(name, 0.0))
+    return found
+
+
 def hidden_digits(
     domain: Domain, names: Collection[str], answers: Sequence[NoisyAnswer]
 ) -> dict[str, tuple[int, float]]:
@@ -217,7 +302,7 @@ def hidden_digits(
         digits = 0 if learned.kind == "integer" else learned.decimals
         if digits is None:  # all are kept
             continue
-        beyond = answer.values[digits + 1 : -1]  # the last are the missing cells
+        beyond = PrecisionCounts.of(answer.values, answer.asked).levels[digits + 1 :]
         most = float(beyond.sum()) + SURELY * answer.scale * math.sqrt(len(beyond))
         if most > HIDDEN * max(rows, 1.0):
             found[learned.name] = digits, min(most / max(rows, 1.0), 1.0)

@@ -23,6 +23,7 @@ from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import Declarations, Specs, Undeclared, read_declarations
+from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES
 
 CATEGORY = {"sdtype": "categorical"}
@@ -49,8 +50,10 @@ class Told:
     def read(self, found: Specs | None = None) -> tuple[Declarations, RuleSet, dict[str, dict[str, Any]]]:
         """Value sets, rules, and the columns that the model sees; ``found`` are words of columns without."""
         columns = {name: dict(words) for name, words in {**self.columns, **(found or {})}.items()}
+        is_file = isinstance(self.domain, DomainFile)
+        domain = self.domain.with_types(found or {}) if is_file else self.domain
         given, seen, rules = rules_with_declarations(
-            self.rules, self.domain, columns, self.max_bins, split_dates=self.split_dates
+            self.rules, domain, columns, self.max_bins, split_dates=self.split_dates
         )
         declared = read_declarations(given, self.undeclared, self.max_bins, seen)
         modelled = {name: words for name, words in columns.items() if words.get("sdtype") in MODELLED_SDTYPES}

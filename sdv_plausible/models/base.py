@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
-from sdv_plausible.privacy.accounting.losses import GaussianLoss, Loss
+from sdv_plausible.privacy.accounting.losses import Loss, gaussian_noise
 from sdv_plausible.privacy.entries import WHOLE_MODEL, LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
@@ -72,7 +72,7 @@ class ModelBudget:
         return LedgerEntry(
             name="model",
             mechanism=f"{what}; discrete Gaussian noise on every cell",
-            losses=(GaussianLoss(sensitivity_over_sigma=mu),),
+            losses=gaussian_noise(mu),
             scope="the model",
             parts=WHOLE_MODEL,
         )
@@ -212,17 +212,22 @@ class PrefixModel(SeedModel):
         """Log probability that :meth:`complete` draws each candidate from its ``kept`` values, (N,)."""
 
     def complete_given(
-        self, codes: np.ndarray, kept: int, known: Mapping[int, int], coins: Coins
+        self, codes: np.ndarray, kept: int, known: Mapping[int, int | np.ndarray], coins: Coins
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draw as :meth:`complete` with known codes put in, and the log weight of each record.
 
-        The general way draws everything and gives weight 0 to what contradicts the known codes.
+        A known code is that of all records, or of each. The general way draws everything and gives weight 0
+        to what contradicts the known codes.
         """
         codes = self.complete(codes, kept, coins)
         fits = np.ones(len(codes), dtype=bool)
         for column, code in known.items():
             fits &= codes[:, column] == code
         return codes, np.where(fits, 0.0, -np.inf)
+
+    def most_given(self, known: Mapping[int, np.ndarray], kept: int) -> np.ndarray:  # noqa: ARG002
+        """Log weight that :meth:`complete_given` gives at most to records with these known codes, (N,)."""
+        return np.zeros(len(next(iter(known.values()))))
 
     def sample(self, num_rows: int, coins: Coins) -> np.ndarray:
         """Records drawn from the model alone, int32 codes (num_rows, m)."""

@@ -90,7 +90,7 @@ class BayesianNetwork(PrefixModel):
         return codes
 
     def complete_given(
-        self, codes: np.ndarray, kept: int, known: Mapping[int, int], coins: Coins
+        self, codes: np.ndarray, kept: int, known: Mapping[int, int | np.ndarray], coins: Coins
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draw the unknown attributes with the known codes put in: likelihood weighting, log weights (N,)."""
         log_weight = np.zeros(len(codes))
@@ -104,6 +104,14 @@ class BayesianNetwork(PrefixModel):
             elif position >= kept:
                 codes[:, table.child] = table.draw(codes, coins)
         return codes, log_weight
+
+    def most_given(self, known: Mapping[int, np.ndarray], kept: int) -> np.ndarray:
+        """Log weight at most: of each known code that is drawn the largest probability in its table."""
+        found = super().most_given(known, kept)
+        for table in self.tables[kept:]:
+            if table.child in known:
+                found += table.most_likely[known[table.child]]
+        return found
 
     def log_suffix(self, candidates: np.ndarray) -> np.ndarray:
         """Natural log probability of drawing the values after each prefix, shape (N, m + 1)."""

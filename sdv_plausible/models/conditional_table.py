@@ -108,6 +108,11 @@ class ConditionalTable:
             return np.log(self.probabilities)
 
     @cached_property
+    def most_likely(self) -> np.ndarray:
+        """Of each code the log of its largest probability, whatever the parents are."""
+        return np.asarray(self._log.max(axis=0))
+
+    @cached_property
     def _guide(self) -> np.ndarray:
         """Where the search for c + u starts, for u in each of ``cardinality`` equal parts of [0, 1)."""
         configurations, cardinality = self.probabilities.shape

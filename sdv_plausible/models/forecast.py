@@ -94,9 +94,8 @@ class Forecast:
                 "rows, or model fewer columns"
             )
         if noisy := [name for name, distance in self.columns.items() if distance > NEAR_NOISE]:
-            more = f" and {len(noisy) - 5} more" if len(noisy) > 5 else ""
             found.append(
-                f"{at} these columns are close to noise: {', '.join(map(repr, noisy[:5]))}{more}. Raise "
+                f"{at} these columns are close to noise: {', '.join(map(repr, noisy))}. Raise "
                 "epsilon, declare fewer values or wider bins, or leave such columns out"
             )
         if far := {name: distance for name, distance in self.pairs.items() if distance > NEAR_NOISE}:

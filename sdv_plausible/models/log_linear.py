@@ -122,6 +122,12 @@ class LogLinearConditional:
             bound = least if found[-1] else bound * least
         return found
 
+    @cached_property
+    def most_likely(self) -> np.ndarray:
+        """Of each code the log of a bound on its probability: of that in its bucket, for any parents."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.inside))
+
     def _rows(self, codes: np.ndarray) -> list[np.ndarray]:
         """Row of each table for each record of codes (n, m)."""
         return [given.of(codes) for given, _ in self._tables]

@@ -64,7 +64,7 @@ class NodeMixture(PrefixModel):
         return codes
 
     def complete_given(
-        self, codes: np.ndarray, kept: int, known: Mapping[int, int], coins: Coins
+        self, codes: np.ndarray, kept: int, known: Mapping[int, int | np.ndarray], coins: Coins
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draw as :meth:`complete` given known codes too; the weight is their exact probability."""
         prefix = list(self.order[:kept])
@@ -80,6 +80,18 @@ class NodeMixture(PrefixModel):
             if j not in given:
                 codes[:, j] = self.codes_of(j, chosen, coins, 1)
         return codes, weight + likely - prefixes
+
+    def most_given(self, known: Mapping[int, np.ndarray], kept: int) -> np.ndarray:
+        """Log weight at most: exactly the weight where nothing is kept, else that at the likeliest nodes."""
+        if not kept:
+            columns = np.array(list(known), dtype=np.int64)
+            codes = np.stack([known[j] for j in known], axis=1)
+            return self._choose(codes, columns, None)[1]
+        found, prefix = super().most_given(known, kept), self.order[:kept]
+        for column, code in known.items():
+            if column not in prefix:
+                found += self.log_probabilities(column).max(axis=1)[code]
+        return found
 
     def log_completion(self, candidates: np.ndarray, kept: np.ndarray) -> np.ndarray:
         """Exact log probability that each candidate is drawn from its kept values."""

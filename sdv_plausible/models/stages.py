@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss
+from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss, gaussian_noise
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 
 NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
@@ -57,7 +57,7 @@ def counts_entry(
     losses: tuple[Loss, ...] = ()
     if math.isfinite(mu):
         failures = (ApproxDP(epsilon=0.0, delta=failure),) if failure else ()
-        losses = (GaussianLoss(sensitivity_over_sigma=mu, count=count), *failures)
+        losses = (*gaussian_noise(mu, count), *failures)
     return stage_entry(name, what, parts, losses, "discrete Gaussian noise on every cell")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 _LARGEST_INTEGER = 2**63 - 1
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _PLAIN = (str, bytes, int, float, complex, np.generic, type(None))
 _SUGGESTED = 100  # letters of a word for which another one is sought
 _LONGEST = 4096  # bits of a whole number that is shown; Python writes none of many more
@@ -54,8 +56,8 @@ class Refused(ValueError):  # noqa: N818  nothing has gone wrong
 
     def __str__(self) -> str:
         if self.value is NotShown:
-            return self.rule
-        return f"{self.field} ({shown(self.value)}) {self.rule}{_tail(self.way_out)}"
+            return visible(self.rule, keep="")
+        return visible(f"{self.field} ({shown(self.value)}) {self.rule}{_tail(self.way_out)}", keep="")
 
 
 def shown(value: Any) -> str:
@@ -64,9 +66,14 @@ def shown(value: Any) -> str:
     return value.__name__ if isinstance(value, type) else f"{value!r:.200}"
 
 
+def visible(text: str, keep: str = "\n\t") -> str:
+    """Write control characters out, as ``utils.visible`` does for all that is not the privacy core."""
+    return _CONTROL.sub(lambda found: found[0] if found[0] in keep else f"\\u{ord(found[0]):04x}", text)
+
+
 def listed(names: Sequence[str]) -> str:
     """Names, the first six of them."""
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+    return visible(", ".join(names[:6]), keep="") + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
 def suggestion(word: str, known: Collection[str]) -> str:

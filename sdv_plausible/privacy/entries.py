@@ -16,7 +16,7 @@ from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.filters import gaussian_cost
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss
 
-Status = Literal["charged", "declared", "no claim"]
+Status = Literal["charged", "declared", "assumed", "no claim"]
 Part = Literal["domain", "structure", "parameters", "seeds"]
 """What of a release an entry may pay for."""
 WHOLE_MODEL: tuple[Part, ...] = ("structure", "parameters")
@@ -46,11 +46,13 @@ class LedgerEntry:
     envelope : bool
         Whether it stands for all later entries of its parts, whose losses hang on answers: they are within
         it, and not in the total.
+    assumes : tuple of str
+        Columns whose types the claim takes as known without the data, although nobody has said so.
 
     Raises
     ------
     ValueError
-        If ``parts`` holds anything else.
+        If ``parts`` holds anything else, or an entry that assumes something costs something, too.
     """
 
     name: str
@@ -60,6 +62,7 @@ class LedgerEntry:
     note: str = ""
     parts: tuple[Part, ...] = ()
     envelope: bool = False
+    assumes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         known = get_args(Part)
@@ -67,12 +70,16 @@ class LedgerEntry:
             raise ValueError(
                 f"parts ({self.parts!r}) of entry {self.name!r} must be a tuple of {known}, or empty"
             )
+        if self.assumes and self.losses:
+            raise ValueError(f"entry {self.name!r} must have losses or assumptions, not both")
 
     @property
     def status(self) -> Status:
-        """Whether the entry is charged, free because declared, or ends the privacy claim."""
+        """Whether the entry is charged, declared or assumed and so free, or ends the privacy claim."""
         if any(isinstance(loss, InfiniteLoss) for loss in self.losses):
             return "no claim"
+        if self.assumes:
+            return "assumed"
         return "charged" if self.losses else "declared"
 
     def epsilon(self, delta: float) -> float:
@@ -127,8 +134,13 @@ def _dominates(envelope: Sequence[Loss], inside: Sequence[Loss]) -> bool:
 
 
 def _gaussian(losses: Sequence[Loss]) -> tuple[float, ...] | None:
-    """Squares of mu, failures, and rho of Gaussian noise: each adds up; None of other losses."""
+    """Squares of mu, failures, and rho of Gaussian noise: each adds up; None of other losses.
+
+    Several failures compose to less than their sum, so what they compose to is compared as well.
+    """
     cost = gaussian_cost(losses)
     if cost is None:
         return None
-    return (*cost, math.fsum(found.rho for loss in losses if (found := loss.zcdp()) is not None))
+    failures = [loss for loss in losses if isinstance(loss, ApproxDP)]
+    lost = math.fsum(-one.count * math.log1p(-one.delta) if one.delta < 1 else math.inf for one in failures)
+    return (*cost, lost, math.fsum(found.rho for loss in losses if (found := loss.zcdp()) is not None))

@@ -11,6 +11,7 @@ from sdv_plausible.privacy.accounting.attackers import Attackers, attackers
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 from sdv_plausible.privacy.accounting.split import RandomSplit
+from sdv_plausible.privacy.checks import visible
 from sdv_plausible.privacy.entries import (
     TOLERANCE,
     LedgerEntry,
@@ -20,8 +21,10 @@ from sdv_plausible.privacy.entries import (
     envelope_of,
     within,
 )
-from sdv_plausible.privacy.ledger_record import NOISE, PUBLIC, Words, rounded_up, total_of
+from sdv_plausible.privacy.foreign_texts import says
+from sdv_plausible.privacy.ledger_record import NO_CLAIM, NOISE, PUBLIC, Words, rounded_up, total_of
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.quoting import in_own_words, with_quoted_names
 
 SAID = ("plausible deniability", "as printed", "noise", "invented")
 """Names of entries without a loss that are sentences of the ledger, and no lines of its table."""
@@ -35,7 +38,7 @@ SEVERAL_ROWS = (
     "several rows of the same person: their loss grows faster than their number (ten rows, each at epsilon 1 "
     "and delta 1e-9, cost more than 12); name the column that says whose a row is with person=..."
 )
-_FREE = {"declared": "free", "no claim": "no claim"}
+_FREE = {"declared": "free", "assumed": "assumed", "no claim": "no claim"}
 SEVERAL_NAMES = "a person whose rows are under several values of {person}"
 
 
@@ -71,6 +74,8 @@ class PrivacyLedger:
     """How the rows were split secretly at random, where that lowers the total."""
     stated: float = 0.0
     """The total that was stated when the release was made, where this account of the losses finds less."""
+    is_recorded: bool = False
+    """Whether it was read from a file: the file's texts are then quoted, and never the program's words."""
 
     def __init__(
         self,
@@ -145,7 +150,13 @@ class PrivacyLedger:
 
     def said(self, name: str) -> str:
         """Sentence of the ledger, one of ``SAID``; empty if it has none."""
-        return next((e.mechanism for e in self._entries if e.name == name and not e.losses), "")
+        text = next((e.mechanism for e in self._entries if e.name == name and not e.losses), "")
+        return says(text, name) if self.is_recorded and text else text
+
+    @property
+    def _unit(self) -> Neighbours:
+        """Whom it protects; names that a file gives are quoted."""
+        return with_quoted_names(self.neighbours) if self.is_recorded else self.neighbours
 
     @property
     def _lines(self) -> tuple[LedgerEntry, ...]:
@@ -157,21 +168,38 @@ class PrivacyLedger:
         """Whether the total is finite."""
         return all(entry.status != "no claim" for entry in self._entries)
 
+    @property
+    def assumed_types(self) -> tuple[str, ...]:
+        """Columns whose types the claim takes as known without the data, although nobody has said so.
+
+        The claim holds only if they were: every sentence that states the total says so.
+        """
+        return tuple(dict.fromkeys(name for entry in self._entries for name in entry.assumes))
+
     def covers_part(self, part: Part) -> bool:
         """Whether the ledger claims privacy and an entry pays for this part of the release."""
         return self.claims_privacy and any(part in entry.parts for entry in self._entries)
 
-    def sentence(self) -> str:
-        """Return the guarantee in one quotable sentence, total first."""
+    def sentence(self, *, as_written: bool = False) -> str:
+        """Return the guarantee in one quotable sentence, total first.
+
+        Parameters
+        ----------
+        as_written : bool
+            As a file has it: texts that were read from one are not quoted.
+        """
         if not self._entries:
             return "Nothing has been charged yet: no row has been looked at."
         if not self.claims_privacy:
             reasons = "; ".join(e.note or e.mechanism for e in self._entries if e.status == "no claim")
+            if self.is_recorded and not as_written:
+                return f"{NO_CLAIM} {says(reasons)}"
             return f"No differential-privacy claim is made for this release: {reasons}."
         total = self.total()
-        who = self.neighbours
+        who = self.neighbours if as_written else self._unit
+        stated = total_of(total, self.delta, who.relation, is_conditional=bool(self.assumed_types))
         return (
-            f"{total_of(total, self.delta, who.relation)}: every conclusion that anyone can draw from this "
+            f"{stated}: every conclusion that anyone can draw from this "
             f"release ({self._scope()}) {conclusions(who, total, self.delta)}. {PUBLIC}"
         )
 
@@ -183,7 +211,7 @@ class PrivacyLedger:
         """Return what an attacker can gain, in the sentence that leads; empty without a claim."""
         if not self._entries or not self.claims_privacy:
             return ""
-        return self.attackers().sentence(self.neighbours.question)
+        return self.attackers().sentence(self._unit.question, is_conditional=bool(self.assumed_types))
 
     @property
     def words(self) -> Words:
@@ -195,22 +223,26 @@ class PrivacyLedger:
         if not self._entries or not self.claims_privacy:
             return []
         mus = ", ".join(
-            f"{entry.name} {rounded_up(mu)}" + (f" in each of {loss.count:,}" if loss.count > 1 else "")
+            f"{self._words(entry).name} {rounded_up(mu)}"
+            + (f" in each of {loss.count:,}" if loss.count > 1 else "")
             for entry in self._lines
             for loss in entry.losses
             if (mu := getattr(loss, "mu", None)) is not None  # of Gaussian noise, of samples too
         )
         return [self.attackers().rare(), *([f"{NOISE} {mus}."] if mus else [])]
 
+    def _words(self, entry: LedgerEntry) -> LedgerEntry:
+        """An entry in the words in which it is shown."""
+        return in_own_words(entry) if self.is_recorded else entry
+
     def _scope(self) -> str:
-        scopes = dict.fromkeys(e.scope for e in self._entries if e.status == "charged")
+        scopes = dict.fromkeys(self._words(e).scope for e in self._entries if e.status == "charged")
         return "; ".join(scopes) if self.covers is None else self.covers
 
     @property
     def not_covered(self) -> tuple[str, ...]:
         """What no total covers."""
-        person = self.neighbours.person
-        return (*NOT_COVERED, SEVERAL_ROWS if person is None else SEVERAL_NAMES.format(person=person))
+        return not_covered(self._unit.person)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form: headline, total, unit, entries, what is not covered."""
@@ -221,8 +253,9 @@ class PrivacyLedger:
             "meaning": self.meaning(),
             "epsilon": total if claim else None,
             "delta": self.delta if claim else None,
-            "unit": self.neighbours.unit,
-            "neighbours": self.neighbours.relation,
+            "unit": self._unit.unit,
+            "neighbours": self._unit.relation,
+            "assumed_types": list(self.assumed_types),
             "entries": [self._entry_dict(entry, total) for entry in self._lines],
             "not_covered": list(self.not_covered),
         }
@@ -232,16 +265,17 @@ class PrivacyLedger:
         inside = self.envelope if any(entry is one for one in within(self._entries)) else None
         finite = entry.status == "charged" and inside is None
         alone = math.ceil(min(entry.epsilon(self.delta), total) * 1e6) / 1e6 if finite else None
-        free = _FREE.get(entry.status, "") if inside is None else f"in {inside.name}"
+        words = self._words(entry)
+        free = _FREE.get(entry.status, "") if inside is None else f"in {self._words(inside).name}"
         return {
-            "name": entry.name,
-            "mechanism": entry.mechanism,
+            "name": words.name,
+            "mechanism": words.mechanism,
             "epsilon": alone,
             "cost": free if alone is None else rounded_up(alone),
             "delta": self.delta if finite else None,
-            "scope": entry.scope,
+            "scope": words.scope,
             "provenance": entry.status if inside is None else "within another",
-            "note": entry.note,
+            "note": words.note,
             "parts": list(entry.parts),
         }
 
@@ -255,7 +289,7 @@ class PrivacyLedger:
 
         templates = Environment(
             loader=PackageLoader("sdv_plausible.privacy"), autoescape=True, undefined=StrictUndefined,
-            trim_blocks=True, lstrip_blocks=True,
+            trim_blocks=True, lstrip_blocks=True, finalize=_finalized,
         )  # fmt: skip
         return templates.get_template("ledger.html").render(self.to_dict(), words=self.words)
 
@@ -279,9 +313,14 @@ class PrivacyLedger:
         lines += [f"    - {item}" for item in self.not_covered]
         if words.annex:
             lines += ["  Annex, for specialists:", *(f"    - {text}" for text in words.annex)]
-        return "\n".join(lines)
+        return "\n".join(visible(line, keep="") for line in lines)
 
     __repr__ = __str__
+
+
+def _finalized(value: Any) -> Any:
+    """A value of a template, its control characters written out; jinja then escapes it."""
+    return visible(value, keep="\n\r\t") if type(value) is str else value
 
 
 def _losses(entries: Sequence[LedgerEntry]) -> list[Loss]:
@@ -294,6 +333,11 @@ def _total(entries: Sequence[LedgerEntry], delta: float) -> float:
     if any(isinstance(loss, InfiniteLoss) for loss in losses):
         return math.inf
     return compose(losses, delta) if losses else 0.0
+
+
+def not_covered(person: str | None) -> tuple[str, ...]:
+    """What no total covers, where this column says whose a row is."""
+    return (*NOT_COVERED, SEVERAL_ROWS if person is None else SEVERAL_NAMES.format(person=person))
 
 
 def conclusions(who: Neighbours, epsilon: float, delta: float) -> str:

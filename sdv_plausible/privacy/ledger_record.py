@@ -10,14 +10,29 @@ from decimal import ROUND_CEILING, Context
 from typing import Any
 
 from sdv_plausible.privacy.checks import shown
+from sdv_plausible.privacy.foreign_texts import entry_name, quoted, says
 
 PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
+CONDITION = "if the column types in the metadata were known without the data"
+"""What a total depends on where types came from metadata of unknown origin: part of its first sentences."""
 TOTAL = "Total epsilon "
-EMPTY = "(k, gamma)-plausible deniability is empty here"
+NO_CLAIM = "No differential-privacy claim is made for this release."
+UNIT = "((addition or removal|replacement) of any )?one (row|person|family)( by another one)?"
+EMPTY = "(k, gamma)-plausible deniability is empty here"  # begins the sentence in files made before
+ALL_SEEDS = "(k, gamma)-plausible deniability holds for every row, with k = all records and gamma = 1"
 RARE, NOISE = "Where false alarms must be rare:", "Noise, as mu of Gaussian differential privacy:"
-ANNEX = (EMPTY, "As printed in [PD]", RARE, NOISE)
+ANNEX = (
+    ALL_SEEDS, EMPTY, "As printed in [PD]", RARE, NOISE, "The file says of plausible deniability:",
+    "The file says of as printed:",
+)  # fmt: skip
 """How sentences begin that are for specialists: they stand last, whoever wrote the ledger down, and when."""
 ROUNDED = 1e-6  # epsilons of entries are written with six digits after the point
+_KNOWN = {
+    "cost": r"free|assumed|no claim|in learning|[0-9.e+-]+",
+    "provenance": "charged|declared|assumed|no claim|within another",
+    "scope": "everything|the (domain|model|seeds|types|release|rows used)|domain and model",
+}
+"""Forms of texts of an entry that the program writes; others are quoted."""
 _TEXTS = ("name", "mechanism", "scope", "provenance", "note")
 
 
@@ -56,8 +71,12 @@ class Words:
         if not (known and isinstance(epsilon, (int, float)) and isinstance(delta, (int, float))):
             return cls(headline, further=others)
         asked = "this one or another" if relation.startswith("replacement") else "in the data"
-        lead = str(plain.get("meaning", "")) or gain(right_by(epsilon, delta), f"{unit} is {asked}")
         total = total_of(epsilon, delta, relation)
+        is_conditional = headline.startswith(f"{total}, {CONDITION}")
+        total = total_of(epsilon, delta, relation, is_conditional=is_conditional)
+        lead = str(plain.get("meaning", "")) or gain(
+            right_by(epsilon, delta), f"{unit} is {asked}", is_conditional=is_conditional
+        )
         if not headline.startswith(total):  # in the words of an older ledger
             return cls(lead, headline, "", others, annex)
         rest = headline.removeprefix(total).lstrip(":. ")
@@ -69,17 +88,62 @@ class Words:
         return f"{self.lead} {self.total}".rstrip()
 
 
-def total_of(epsilon: float, delta: float, relation: str) -> str:
-    """The total, as a sentence begins."""
-    return f"{TOTAL}{rounded_up(epsilon)} at delta {rounded_up(delta)}, for the {relation}"
+def from_file(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """The plain form of a ledger that a file held: its figures, and its texts in quotation marks.
+
+    The headline is made anew of epsilon, delta and the relation; what it says beyond is quoted.
+    """
+    epsilon, delta, headline = plain.get("epsilon"), plain.get("delta"), str(plain["headline"])
+    relation = _quoted_inside(str(plain.get("neighbours", "")))
+    if isinstance(epsilon, (int, float)) and isinstance(delta, (int, float)):
+        conditional = bool(plain.get("assumed_types"))
+        stated = total_of(epsilon, delta, str(plain.get("neighbours", "")), is_conditional=conditional)
+        rest = says(headline.removeprefix(stated).lstrip(":. "))
+        headline = f"{total_of(epsilon, delta, relation, is_conditional=conditional)}: {rest}"
+    else:
+        headline = f"{NO_CLAIM} {says(headline)}" if "epsilon" in plain else says(headline)
+    return {
+        **plain,
+        "headline": headline,
+        "meaning": "",
+        "said": [says(str(text)) for text in plain.get("said", ())],
+        "unit": _quoted_inside(str(plain.get("unit", ""))),
+        "neighbours": relation,
+        "entries": [_quoted_entry(entry) for entry in plain["entries"]],
+        "not_covered": [says(str(text)) for text in plain.get("not_covered", ())],
+    }
 
 
-def gain(right: float, question: str, source: str = "this release") -> str:
+def _quoted_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+    said = {name: says(str(entry[name])) for name in ("mechanism", "note") if entry.get(name)}
+    for name, known in _KNOWN.items():
+        if name in entry and not re.fullmatch(known, str(entry[name])):
+            said[name] = quoted(str(entry[name]))
+    if "name" in entry:
+        said["name"] = entry_name(str(entry["name"]))
+    return {**entry, **said}
+
+
+def _quoted_inside(unit: str) -> str:
+    """A unit or a relation in the program's words, with what it says of columns in quotation marks."""
+    begins, bracket, inside = unit.partition(" (")
+    if not re.fullmatch(UNIT, begins):
+        return quoted(unit)
+    return begins if not bracket else f"{begins} ({quoted(inside.removesuffix(')'))})"
+
+
+def total_of(epsilon: float, delta: float, relation: str, *, is_conditional: bool = False) -> str:
+    """The total, as a sentence begins, with the condition under which it holds."""
+    total = f"{TOTAL}{rounded_up(epsilon)} at delta {rounded_up(delta)}, for the {relation}"
+    return f"{total}, {CONDITION}" if is_conditional else total
+
+
+def gain(right: float, question: str, source: str = "this release", *, is_conditional: bool = False) -> str:
     """What an attacker can gain: how often, at even odds, a guess is right at most."""
     figure = rounded_up(100 * right, 3 if right < 0.995 else 5)
     return (
         f"Whoever guesses from {source} whether {question}, at even odds, is right in at most {figure} of "
-        "100 cases instead of 50."
+        f"100 cases instead of 50{f', {CONDITION}' if is_conditional else ''}."
     )
 
 
@@ -118,6 +182,7 @@ class LedgerRecord:
                         **plain,
                         "said": _list({"said": (), **plain}, "said", str),
                         "meaning": _text({"meaning": "", **plain}, "meaning"),
+                        "assumed_types": _list({"assumed_types": (), **plain}, "assumed_types", str),
                     }
                 ),
             )
@@ -140,6 +205,11 @@ class LedgerRecord:
                 f"this ledger contradicts itself: its total ({record.epsilon:g}) is not that of its words, "
                 "or below an entry's; write it again with ledger.to_json() or --ledger"
             )
+        if record.assumed and CONDITION not in record.headline:
+            raise ValueError(
+                f"this ledger contradicts itself: it assumes something ({record.assumed[0].mechanism}), and "
+                "its total is stated without that condition; write it again with ledger.to_json() or --ledger"
+            )
         return record
 
     @property
@@ -156,6 +226,11 @@ class LedgerRecord:
     def declared(self) -> tuple[RecordedEntry, ...]:
         """Entries that are free because somebody vouches for them."""
         return tuple(entry for entry in self.entries if entry.provenance == "declared")
+
+    @property
+    def assumed(self) -> tuple[RecordedEntry, ...]:
+        """Entries that are free only if what they assume is true: nobody vouches for it."""
+        return tuple(entry for entry in self.entries if entry.provenance == "assumed")
 
     @property
     def of_people(self) -> bool:

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from sdv_plausible.privacy.accounting.gaussian import DISCRETE_EXCESS, sigma_within
 from sdv_plausible.privacy.accounting.losses import (
+    LARGEST_SQUARE,
     ApproxDP,
     BoundedRangeLoss,
     DiscreteLaplaceLoss,
@@ -28,6 +30,8 @@ from sdv_plausible.privacy.ledger import BudgetExceededError
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
 
+COARSE = 3.0  # sigma below which noise on whole numbers is too coarse
+FINE = 5.0  # least sigma in steps of a finer lattice
 _ROUNDING = 1e-9  # relative: shares that add up to the whole may miss it by rounding
 Pieces = Mapping[float, int]
 """Sizes, and how many there are of each."""
@@ -44,6 +48,10 @@ class Allowance:
     # What was charged in pieces stays in pieces: shares of mu^2, epsilons and failures, and how many of each;
     # empty where one piece is all of it (docs/explanation/proofs/composition.md, Lemma 2)
     shares: Pieces = field(default_factory=dict)
+    # Where some pieces are the largest that there are: most that an answer may cost in terms of continuous
+    # noise, as a multiple of its share of mu^2: the least of the entries' (Theorem 4 there). Answers are
+    # then of any size
+    rate: float | None = None
     epsilons: Pieces = field(default_factory=dict)
     failures: Pieces = field(default_factory=dict)
     releases: tuple[ReleaseLoss, ...] = ()  # of sizes of groups
@@ -55,12 +63,15 @@ class Allowance:
     @classmethod
     def of(cls, entries: Iterable[LedgerEntry]) -> Allowance:
         """Return what ledger entries have paid for."""
+        entries = list(entries)
         losses = [loss for entry in entries for loss in entry.losses]
         squares, epsilons, failures = found = Counter[float](), Counter[float](), Counter[float]()
         for loss in losses:
             for pieces, size in zip(found, _paid_for(loss), strict=True):
                 pieces[size] += loss.count
         whole = _sum(squares)
+        largest = max(squares, default=0.0)
+        in_pieces = math.isfinite(whole) and math.isclose(largest, LARGEST_SQUARE, rel_tol=_ROUNDING)
         chosen = [loss for loss in losses if isinstance(loss, BoundedRangeLoss)]
         sampled = [loss for loss in losses if isinstance(loss, SampledGaussianLoss)]
         if len(sampled) > 1:
@@ -72,7 +83,8 @@ class Allowance:
             mu=math.sqrt(whole),
             epsilon=_sum(epsilons),
             failure=_sum(failures),
-            shares=_pieces(squares, whole),
+            shares={} if in_pieces else _pieces(squares, whole),
+            rate=min(map(_rate, entries)) if in_pieces else None,
             epsilons=_pieces(epsilons),
             failures=_pieces(failures),
             releases=tuple(loss for loss in losses if isinstance(loss, ReleaseLoss)),
@@ -90,9 +102,39 @@ class Allowance:
         """What is allowed in terms of one row: mu of a table of counts that one row moves by 1."""
         return replace(self, mu=self.mu / neighbours.histogram_l2)
 
-    def sigma(self, share: float, sensitivity: float = 1.0) -> float:
-        """Noise deviation that a share of mu^2 buys at an L2 sensitivity; 0 without privacy."""
-        return sensitivity / (self.mu * math.sqrt(share)) if self.is_private else 0.0
+    def sigma(self, share: float, sensitivity: float = 1.0, granularity: float | None = None) -> float:
+        """Noise deviation that a share of mu^2 buys at an L2 sensitivity; 0 without privacy.
+
+        By default on the lattice of :meth:`granularity`.
+        """
+        if not self.is_private:
+            return 0.0
+        plain = sensitivity / (self.mu * math.sqrt(share))
+        step = self.granularity(share, sensitivity) if granularity is None else granularity
+        if (
+            self.rate is None
+            or not sensitivity
+            or (1 + DISCRETE_EXCESS / (plain / step) ** 2) ** 2 <= self.rate
+        ):
+            return plain
+        # A vector of whole numbers whose sensitivity is s costs s times what one that moves by 1 does.
+        most = self.mu * math.sqrt(share * self.rate) / (sensitivity / step)
+        return max(plain, step * sigma_within(most))
+
+    def granularity(self, share: float, sensitivity: float = 1.0) -> float:
+        """Spacing of the values of an answer's noise: 1, or less where that would cost more than it must."""
+        # docs/explanation/proofs/composition.md, Theorem 5. A budget of one piece never needs it.
+        if not self.is_private or self.rate is None or not sensitivity:
+            return 1.0
+        plain = sensitivity / (self.mu * math.sqrt(share))
+        return 1.0 if plain >= COARSE else 2.0 ** math.floor(math.log2(plain / FINE))
+
+
+def _rate(entry: LedgerEntry) -> float:
+    """What an entry's Gaussian noise costs as continuous noise, as a multiple of its squares."""
+    noise = [loss for loss in entry.losses if isinstance(loss, GaussianLoss)]
+    whole = math.fsum(one.count * one.sensitivity_over_sigma**2 for one in noise)
+    return math.fsum(one.count * one.mu**2 for one in noise) / whole if whole else math.inf
 
 
 def _sum(pieces: Pieces) -> float:

@@ -42,8 +42,9 @@ def noise_groups(shares: Sequence[float]) -> list[list[int]]:
 class Answer:
     """A noisy answer."""
 
-    values: np.ndarray  # integers with integer noise
+    values: np.ndarray  # multiples of the granularity
     sigma: float  # standard deviation of the noise on every value; 0 where there is none
+    granularity: float = 1.0  # spacing of the noise's values
 
 
 class Door:
@@ -95,14 +96,20 @@ class Door:
             else:
                 values = answer.values
             self._transcript.note(
-                asked, values, answer.sigma, paid_by=self._paid_by, rows=self._name, noise=law
-            )
+                asked, values, answer.sigma, paid_by=self._paid_by, rows=self._name, noise=law,
+                granularity=answer.granularity,
+            )  # fmt: skip
         return answer
 
     def _noisy(self, exact: np.ndarray, sensitivity: float, share: float) -> Answer:
         if not self.allowance.is_private:
             return Answer(values=exact.astype(float), sigma=0.0)
-        rho = self.allowance.mu**2 * share / 2
+        sigma, rho = self.allowance.sigma(share, sensitivity), self.allowance.mu**2 * share / 2
+        if self.allowance.rate is not None:  # large answers get a little more noise
+            rho = (sensitivity / sigma) ** 2 / 2
         coins = self._coins.spawn("answer", self._meter.next_answer())
-        noisy = noise.discrete_gaussian(exact, sensitivity=sensitivity, rho=rho, coins=coins)
-        return Answer(values=noisy.astype(float), sigma=self.allowance.sigma(share, sensitivity))
+        step = self.allowance.granularity(share, sensitivity)
+        noisy = noise.discrete_gaussian(
+            exact, sensitivity=sensitivity, rho=rho, coins=coins, granularity=step
+        )
+        return Answer(values=noisy.astype(float), sigma=sigma, granularity=step)

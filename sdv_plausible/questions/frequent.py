@@ -34,6 +34,7 @@ class Frequent:
     counts: np.ndarray  # their noisy counts
     public: np.ndarray  # noisy counts of the public cells, such as missing
     sigma: float  # standard deviation of the noise
+    granularity: float  # spacing of the noise's values
 
 
 class GroupRelease(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -121,7 +121,7 @@ class Queryable(Door):
         flat = self._noisy(np.concatenate([t.ravel() for t in tables]), moved * math.sqrt(k), share * k)
         parts = np.split(flat.values, np.cumsum([t.size for t in tables])[:-1])
         for table, values in zip(tables, parts, strict=True):
-            yield Answer(values=values.reshape(table.shape), sigma=flat.sigma)
+            yield replace(flat, values=values.reshape(table.shape))
 
     def choose(self, question: Question[Any]) -> int:
         """Choose the largest number of an answer, by the exponential mechanism, for one charged choice.
@@ -176,6 +176,7 @@ class Queryable(Door):
             counts=noisy[passed],
             public=answer.values[: len(public)],
             sigma=answer.sigma,
+            granularity=answer.granularity,
         )
         return self._give(describe(question), found)
 

@@ -40,7 +40,8 @@ class NoisyAnswer:
     """One answer and what it was an answer to."""
 
     asked: Asked
-    values: np.ndarray  # the noisy answer, of the question's shape
+    # The noisy answer, of the question's shape: whole numbers, or multiples of the granularity
+    values: np.ndarray
     noise: Noise  # law of the independent noise on every value
     # Its parameter, > 0: sigma of the discrete Gaussian, b of the discrete Laplace (sensitivity / epsilon),
     # the largest error of rounded counts. Where values differ in theirs, ``scales`` has them, and this is
@@ -50,6 +51,7 @@ class NoisyAnswer:
     # Which rows were asked: "all", or under ``split`` the secret part ("structure", "parameters", "learning",
     # "seeds")
     rows: str = ALL_ROWS
+    granularity: float = 1.0  # spacing of the values of Gaussian noise: 1, or a power of two below
 
     @property
     def scales(self) -> np.ndarray | float:
@@ -83,12 +85,14 @@ class Transcript:
         paid_by: tuple[str, ...],
         rows: str,
         noise: Noise,
+        granularity: float = 1.0,
     ) -> None:
         """Write an answer down; one without noise (``scale`` 0) is not for keeping."""
         if scale > 0:
-            whole = np.asarray(values).astype(np.int64)
+            found = np.asarray(values)
             self._answers.append(
                 NoisyAnswer(
-                    asked=asked, values=whole, noise=noise, scale=float(scale), paid_by=paid_by, rows=rows
+                    asked=asked, values=found.astype(np.int64 if granularity == 1 else np.float64),
+                    noise=noise, scale=float(scale), paid_by=paid_by, rows=rows, granularity=granularity,
                 )
-            )
+            )  # fmt: skip

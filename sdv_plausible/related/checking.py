@@ -25,7 +25,9 @@ from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.persons import identities
 
-WHOLE = re.compile(r"\+?(-?)0*(\d+)(?:\.0*)?")  # a whole number as texts write it, such as 007 and 7.0
+WHOLE = re.compile(
+    r"\+?(-?)0*(0|[^\D0]\d*)(?:\.0*)?"
+)  # a whole number as texts write it, such as 007 and 7.0
 NOT_USED = "such rows are not used"
 
 
@@ -90,6 +92,10 @@ def _findings(column: str, cells: int, told: Mapping[str, int]) -> Iterator[Find
 
 def _spelled_alike(name: Any) -> str:
     """What a key is but for blanks, capitals, forms of letters, and how whole numbers are written."""
-    text = "".join(unicodedata.normalize("NFKC", str(name)).split()).casefold()
+    try:
+        written = str(name)
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        return f"#{hash(name)}"
+    text = "".join(unicodedata.normalize("NFKC", written).split()).casefold()
     number = WHOLE.fullmatch(text)
     return text if number is None else "".join(number.groups())

@@ -8,7 +8,7 @@ at most ``tree.rows(table)`` of every other table: so the family moves what is c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
@@ -22,7 +22,7 @@ from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.related.links import Link, Tree
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling, read_again
+from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.persons import identities, numbered, smallest
 
@@ -39,10 +39,13 @@ class Families:
         A row for each that has a line of its own: its columns, counts, and its parent's columns beside it.
     siblings : mapping of str to ndarray of int
         Of every row the place of one of its siblings, and -1 where it has none.
+    schemas : mapping of str to DataFrame
+        No row, in the types of each table as it was given.
     """
 
     tables: Mapping[str, pd.DataFrame]
     siblings: Mapping[str, np.ndarray]
+    schemas: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
 def brought_together(
@@ -150,30 +153,33 @@ class _Names:
 
 
 class FamilyRows(TableRows):
-    """Children in memory, each with its parent beside it: codes of a sibling are those of its own row.
+    """Lines of one table, each with its parent beside it; codes of a sibling are those of its own row.
 
     Parameters
     ----------
     table : DataFrame
-        The modelled columns of children and of their parents.
-    rules : RuleSet
-        None, today.
+        The model's columns of rows and of their parents: read and folded before they were brought together.
+    schema : DataFrame
+        No row, in the types of the table as it was given.
     beside : ndarray of int
-        Of every child the row of a sibling, and -1 where it has none.
+        Of every row the place of a sibling, and -1 where it has none.
     copies : mapping of str to str
-        The column of the child that each column of a sibling is one of.
+        The column of the row that each column of a sibling is one of.
     """
 
     def __init__(
-        self, table: pd.DataFrame, rules: RuleSet, *, beside: np.ndarray, copies: Mapping[str, str]
+        self, table: pd.DataFrame, *, schema: pd.DataFrame, beside: np.ndarray, copies: Mapping[str, str]
     ) -> None:
-        super().__init__(table, rules)
-        self._beside, self._copies = beside, copies
+        super().__init__(table, RuleSet())
+        self._schema, self._beside, self._copies = schema, beside, copies
 
-    def read_again(self, types: Mapping[str, ColumnType], spelling: Spelling, rules: RuleSet) -> FamilyRows:
-        """The same with some columns read as from a file."""
-        read = read_again(self._table, types, spelling)
-        return FamilyRows(read, rules, beside=self._beside, copies=self._copies)
+    def read_again(self, types: Mapping[str, ColumnType], spelling: Spelling, rules: RuleSet) -> FamilyRows:  # noqa: ARG002
+        """The same: it was read."""
+        return self
+
+    def schema(self) -> pd.DataFrame:
+        """No row, in the types of the table as it was given."""
+        return self._schema
 
     def coded(self, domain: Domain, coins: Coins) -> CodeArray:
         """Codes of all rows."""

@@ -18,34 +18,36 @@ from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.side_entries import side_entries
 from sdv_plausible.fit.source import release_of
 from sdv_plausible.fit.telling import FitWarning, Teller
-from sdv_plausible.models.adaptive.adaptive_network import NUM_SIMULATED
-from sdv_plausible.models.adaptive.child_network import ChildNetwork
+from sdv_plausible.fit.told import Told as Columns
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
-from sdv_plausible.privacy.accounting.losses import GaussianLoss
+from sdv_plausible.privacy.accounting.losses import gaussian_noise
 from sdv_plausible.privacy.checks import Refused, listed
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Person
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.related.drawing import beside_child, drawings, up_to, with_missing
+from sdv_plausible.related.drawing import beside_child, up_to, with_missing
 from sdv_plausible.related.families import Families, FamilyRows
-from sdv_plausible.related.links import Link, Specs, Tree
+from sdv_plausible.related.links import Link, Specs, Tree, check_beside
 from sdv_plausible.related.release import FamilyRelease, joint_ledger
-from sdv_plausible.related.roles import Role, lines
+from sdv_plausible.related.roles import Role, first_of, lines
+from sdv_plausible.related.simulation import child_learner, simulated_parents
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.settings import said
 from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.table.cells.dates import check_dates
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.columns.cell_texts import ColumnType
+from sdv_plausible.table.columns.cell_texts import PLAIN, ColumnType
+from sdv_plausible.table.columns.column_document import type_words
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute, Domain
 from sdv_plausible.table.declared.column_types import column_types
-from sdv_plausible.table.declared.declarations import Types
+from sdv_plausible.table.declared.declarations import Declarations, Types
 from sdv_plausible.table.declared.domain_file import DomainFile
+from sdv_plausible.table.files.storage import PERSON, check_storage
 
 GROWS = (
     5 / 6
 )  # power of the rows of a family in a table that its share of the squared noise parameter grows with
-SIMULATION_SEED, MOST_SIMULATED = 2017, 4 * NUM_SIMULATED
 STEPS, CLOSE = 20, 0.999  # towards the total, and what of it is spent at least
 # Epsilon grows as the noise parameter does at first, and as its square where it is large.
 POWER, LEAST_POWER = 0.9, 0.4
@@ -64,23 +66,71 @@ class ChildFit(Fit):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OwnColumns:
+    """A table's own columns: their types, and what the model sees in their place."""
+
+    types: Mapping[str, ColumnType]  # of all columns of the table
+    declared: Declarations  # value sets of the model's columns
+    rules: RuleSet  # a date with a time of day becomes two columns
+    specs: Specs  # the model's columns, in order
+
+    def read(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The model's columns of some rows, beside columns that are not modelled, such as keys."""
+        names = [name for name, kind in self.types.items() if kind.is_modelled]
+        rows = TableRows(table[names], self.rules)
+        if spelled := self.declared.spelled:
+            rows = rows.read_again(spelled, PLAIN, self.rules)
+        others = table[[name for name in self.types if name not in names]].reset_index(drop=True)
+        return pd.concat([rows.folded(list(self.specs)), others], axis=1)
+
+
+def own_columns(
+    tree: Tree, columns: Mapping[str, Specs], domain: Mapping[str, DomainFile], max_bins: int
+) -> dict[str, OwnColumns]:
+    """The columns of every table, of metadata and declarations alone.
+
+    Raises
+    ------
+    ValueError
+        If a declaration is of no column, or a table has none for the model.
+    """
+    keys, found = {link.child: link.foreign_key for link in tree.links}, dict[str, OwnColumns]()
+    for name, specs in columns.items():
+        file = domain.get(name, DomainFile(columns={}))
+        if strange := [column for column in file.columns if column not in specs]:
+            raise Refused.saying(
+                "domain",
+                f"domain: the metadata of table {name!r} has no columns {listed([*map(str, strange)])}: "
+                "leave them out",
+            )
+        types = column_types(file, {"columns": specs}, keys.get(name))
+        words = {column: kind.words for column, kind in types.items()}
+        declared, rules, model_specs = Columns(columns=words, domain=file, max_bins=max_bins).read()
+        if not model_specs and not tree.below(name):
+            raise Refused.saying(
+                "metadata", f"metadata: table {name!r} must have a column that is modelled beside its keys"
+            )
+        found[name] = OwnColumns(types=types, declared=declared, rules=rules, specs=model_specs)
+    check_beside(tree, {name: [*columns[name], *one.rules.added] for name, one in found.items()})
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
 class Told:
     """What the fit of all tables is told, but for the rows."""
 
     tree: Tree
     columns: Mapping[str, Specs]  # of every table
+    own: Mapping[str, OwnColumns]  # the same, read
     keys: Mapping[str, Any]  # primary keys, of tables that have one
     epsilon: float
     delta: float
     domain: Mapping[str, DomainFile]
-    types: Types
+    types: Types | None
     max_bins: int = MAX_BINS
     locales: Any = ("en_US",)
     random_state: int | None = None
     roles: Mapping[str, tuple[Role, ...]] = field(default_factory=dict)
-    # By table of whose rows one has a role, and stands in its parent's line: the columns of it, and what is
-    # known of them
-    firsts: Mapping[str, Mapping[str, Attribute | None]] = field(default_factory=dict)
     scale: float = 1.0  # of the noise parameter: other losses than Gaussian ones need some of the total, too
 
     def within(self) -> Told:
@@ -112,8 +162,8 @@ class Told:
             name: lines(self.tree, self.roles, name) ** GROWS * (1 + len(self._with_first(name)))
             for name in self.tree.tables
         }
-        part = GaussianLoss(sensitivity_over_sigma=mu * math.sqrt(weights[table] / sum(weights.values())))
-        return compose([part], self.delta)
+        part = gaussian_noise(mu * math.sqrt(weights[table] / sum(weights.values())))
+        return compose(part, self.delta)
 
     def of_root(self) -> TableFit:
         """The fit of the table that hangs on none."""
@@ -123,19 +173,12 @@ class Told:
         self, link: Link, parents: Domain | None = None, simulated: pd.DataFrame | None = None
     ) -> TableFit:
         """The fit of a table beside the one it hangs on; None: of that nothing is known yet."""
-        beside = tuple(beside_child(link, a) for a in parents or ())
-        siblings = {link.of_sibling(name): name for name in self.modelled(link.child)}
-        codes, alone = dict[str, np.ndarray](), np.zeros(0, dtype=bool)
-        if simulated is not None:
-            drawn = Codec(Domain(beside)).encode(simulated, Coins.from_seed(SIMULATION_SEED).spawn("codes"))
-            codes = dict(zip([a.name for a in beside], drawn.T, strict=True))
-            alone = simulated[link.of_parent(link.count)].to_numpy() == 1 + (link.child in self.firsts)
-        early = tuple(dict.fromkeys(role.column for role in self.roles.get(link.child, ())))
+        siblings = {link.of_sibling(name): name for name in self.specs(link.child)}
         return TableFit.of(
             self, link.child,
-            model=ChildNetwork(parents=codes, siblings=siblings, alone=alone, early=early),
+            model=child_learner(link, self.roles, siblings, parents, simulated),
             person=Person(link.foreign_key, lines(self.tree, self.roles, link.child)), kind=ChildFit,
-            parents=beside, siblings=siblings,
+            parents=tuple(beside_child(link, a) for a in parents or ()), siblings=siblings,
         )  # fmt: skip
 
     @cached_property
@@ -149,62 +192,93 @@ class Told:
 
     def column_types(self) -> dict[str, dict[str, ColumnType]]:
         """What each column of each table is."""
-        keys = {link.child: link.foreign_key for link in self.tree.links}
+        return {name: dict(own.types) for name, own in self.own.items()}
+
+    @property
+    def firsts(self) -> dict[str, list[str]]:
+        """Columns that stand in the parent's line, by table of whose rows one does."""
         return {
-            name: column_types(self.domain.get(name), {"columns": specs}, keys.get(name))
-            for name, specs in self.columns.items()
+            link.child: self._first(link.child)
+            for link in self.tree.links
+            if first_of(self.roles.get(link.child, ()))
         }
+
+    def _first(self, table: str) -> list[str]:
+        """Columns of a table's row that stands in its parent's line."""
+        role = first_of(self.roles[table])
+        assert role is not None
+        return [name for name in self.specs(table) if name != role.column]
 
     def _with_first(self, table: str) -> list[Link]:
         """Links to what hangs on a table, of whose rows one stands in its line."""
-        return [link for link in self.tree.below(table) if link.child in self.firsts]
+        return [link for link in self.tree.below(table) if first_of(self.roles.get(link.child, ()))]
 
     def specs(self, table: str) -> Specs:
-        """Words of all columns of a table's lines, but for what stands beside them."""
+        """The model's columns of a table's lines, but for those of its parent and of a sibling."""
+        return {**self.own[table].specs, **self._more(table)}
+
+    def _more(self, table: str) -> Specs:
+        """The model's columns of other tables' rows in a table's lines: counts, and rows with a role."""
         counts = {count: {"sdtype": "numerical"} for count in self.tree.counts(table)}
         firsts = {
-            link.of_first(name): self.specs(link.child)[name]
+            link.of_first(name): type_words(self.specs(link.child)[name])
             for link in self._with_first(table)
-            for name in self.firsts[link.child]
+            for name in self._first(link.child)
         }
-        return {**self.columns[table], **counts, **firsts}
+        return {**counts, **firsts}
 
     def known(self, table: str) -> dict[str, Attribute]:
-        """What is known of the columns that a table's lines have beside its own."""
-        firsts = {
-            link.of_first(name): with_missing(replace(a, name=link.of_first(name), provenance="declared"))
-            for link in self._with_first(table)
-            for name, a in self.firsts[link.child].items()
-            if a is not None
+        """Value sets of the columns of :meth:`specs` that are known without the rows."""
+        own = self.own[table].declared
+        found = {name: one for name in self.own[table].specs if (one := own.known(name)) is not None}
+        found |= {name: up_to(name, most) for name, most in self.tree.counts(table).items()}
+        for link in self._with_first(table):
+            known = self.known(link.child)
+            for name in (name for name in self._first(link.child) if name in known):
+                named = replace(
+                    known[name], name=link.of_first(name), provenance="declared", number_format=None
+                )
+                found[named.name] = with_missing(named)
+        return found
+
+    def declarations(self, table: str) -> dict[str, Any]:
+        """Declarations of the columns of other tables' rows in a table's lines: they are read already."""
+        known = self.known(table)
+        return {
+            name: known.get(name) or {**words, **_as_it_is(words)}
+            for name, words in self._more(table).items()
         }
-        return {**{name: up_to(name, most) for name, most in self.tree.counts(table).items()}, **firsts}
+
+    def check_stored(self, tables: Mapping[str, pd.DataFrame]) -> None:
+        """Refuse tables whose columns are stored so that their cells cannot be read: by the schema alone."""
+        keys = {link.parent: link.primary_key for link in self.tree.links}
+        for name, table in tables.items():
+            own, named = self.own[name], [link for link in self.tree.links if link.child == name]
+            read = {column: kind.sdtype for column, kind in own.types.items() if kind.is_modelled}
+            read |= {key: PERSON for key in (keys.get(name), *(link.foreign_key for link in named)) if key}
+            words = {column: own.types[column].words for column in own.types}
+            try:
+                check_storage(table, read)
+                check_dates(table, own.declared.date_formats(words, own.rules.formats, {*table.columns}))
+            except ValueError as error:
+                raise Refused.saying("data", f"data: table {name!r}: {error}") from error
 
     def standing(
         self, tables: Mapping[str, pd.DataFrame], coins: Coins
     ) -> dict[str, tuple[np.ndarray, list[str]]]:
-        """Of tables of whose rows one stands in its parent's line, which could, and the columns that do."""
-        found = {}
-        for link in self.tree.links:
-            for role in (role for role in self.roles.get(link.child, ()) if role.is_first):
-                fit, rows = self.of_child(link).fit, TableRows(tables[link.child][[role.column]], RuleSet())
-                attribute = fit.declared.known(role.column)
-                assert attribute is not None, "roles are read of declared values"
-                if spelled := fit.declared.spelled.get(role.column):
-                    rows = rows.read_again({role.column: spelled}, fit.told.spelling, RuleSet())
-                codes = Codec(Domain((attribute,))).encode(
-                    rows.folded([role.column]), coins.spawn(link.child)
-                )
-                found[link.child] = codes[:, 0] == role.code, [*self.firsts[link.child]]
-        return found
+        """Of tables of whose rows one stands in its parent's line, which could, and the columns that do.
 
-    def modelled(self, table: str) -> list[str]:
-        """A table's columns that are modelled, with what its lines have beside them of rows of others."""
-        names = [name for name, kind in self.column_types()[table].items() if kind.is_modelled]
-        if names := [*names, *(name for name in self.specs(table) if name not in self.columns[table])]:
-            return names
-        raise Refused.saying(
-            "metadata", f"metadata: table {table!r} must have a column that is modelled beside its keys"
-        )
+        ``tables``: as :meth:`OwnColumns.read` gives them.
+        """
+        found = {}
+        for name, columns in self.firsts.items():
+            role = first_of(self.roles[name])
+            assert role is not None
+            attribute = self.own[name].declared.known(role.column)
+            assert attribute is not None, "roles are read of declared values"
+            codes = Codec(Domain((attribute,))).encode(tables[name][[role.column]], coins.spawn(name))
+            found[name] = codes[:, 0] == role.code, columns
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,16 +295,13 @@ class TableFit:
         cls, told: Told, name: str, *, model: Any, person: Person | None, kind: type[Fit], **options: Any
     ) -> TableFit:
         """Read what is told of a table, with columns that its lines have beside its own."""
-        file, specs = told.domain.get(name, DomainFile(columns={})), told.specs(name)
-        if strange := [column for column in file.columns if column not in told.columns[name]]:
-            raise Refused.saying(
-                "domain",
-                f"domain: the metadata of table {name!r} has no columns {listed([*map(str, strange)])}: "
-                "leave them out",
-            )
-        file = replace(file, columns={**file.columns, **told.known(name)})
+        file = told.domain.get(name, DomainFile(columns={}))
+        file = replace(file, columns={**file.columns, **told.declarations(name)})
+        specs = {**told.columns[name], **told._more(name)}
+        linked = [] if person is None else [person.column]
+        given = {"columns": told.columns[name], "primary_key": told.keys.get(name), "alternate_keys": linked}
         arguments = Arguments.of(
-            {"columns": specs}, file, epsilon=told.share(name), delta=told.delta, model=model, test="release",
+            given, file, epsilon=told.share(name), delta=told.delta, model=model, test="release",
             types=told.types, person=person, neighbours=told.tree.neighbours, budget=None,
             locales=told.locales, random_state=told.random_state,
         )  # fmt: skip
@@ -239,11 +310,13 @@ class TableFit:
             {name: kind.words for name, kind in columns.items()}, rules=(), max_bins=told.max_bins, name=name
         )
         settings = said(
-            arguments.settings, model, read.told.open, max_bins=told.max_bins, types=told.types,
+            arguments.settings, model, read.told.open, max_bins=told.max_bins, types=arguments.types,
             locales=arguments.locales, enforce_min_max_values=True, enforce_rounding=True,
             undeclared="private", returns_tables=False,
         )  # fmt: skip
-        side = side_entries(told.random_state, has_constraints=False, types=told.types)
+        side = side_entries(
+            told.random_state, has_constraints=False, types=told.types, assumed=arguments.assumed
+        )
         fields = {f: getattr(read, f) for f in read.__dataclass_fields__}
         fields |= {"said": settings, "side": (*map(_used_entry, told.tree.path(name)[-1:]), *side)}
         return cls(fit=kind(**fields, **options), name=name, columns=read.told.types, key=told.keys.get(name))
@@ -252,19 +325,21 @@ class TableFit:
         """What it costs, before a row is looked at."""
         return self.fit.plan().ledger
 
-    def run(
-        self, table: pd.DataFrame, coins: Coins, teller: Teller, beside: np.ndarray | None = None
-    ) -> Release:
+    def run(self, families: Families, coins: Coins, teller: Teller) -> Release:
         """Fit rows of which each unit has no more than it may."""
-        modelled = [name for name, kind in self.columns.items() if kind.is_modelled]
-        types, fit, rows = dict(self.columns), self.fit, TableRows(table[modelled], self.fit.rules)
-        if isinstance(fit, ChildFit) and beside is not None:
-            table = table[[*modelled, *(a.name for a in fit.parents)]]
-            rows = FamilyRows(table, fit.rules, beside=beside, copies=fit.siblings)
-            types |= column_types({a.name: a for a in fit.parents})
-            types |= {name: replace(types[own], name=name) for name, own in fit.siblings.items()}
+        fit = self.fit
+        parents: tuple[Attribute, ...] = fit.parents if isinstance(fit, ChildFit) else ()
+        copies: Mapping[str, str] = fit.siblings if isinstance(fit, ChildFit) else {}
+        table = families.tables[self.name][[*fit.specs, *(a.name for a in parents)]]
+        rows = FamilyRows(
+            table, schema=families.schemas.get(self.name, table.iloc[:0]), copies=copies,
+            beside=families.siblings.get(self.name, np.full(len(table), -1)),
+        )  # fmt: skip
         own = Teller()  # which compares nothing with declarations: no row shows in what it tells
-        release = release_of(fit.run(rows, fit.opened(None), coins, own), fit, types, self.name, self.key)
+        found = fit.run(rows, fit.opened(None, warns=False), coins, own)
+        of_others = [replace(a, provenance="declared") for a in found.domain if a.name not in fit.specs]
+        beside = column_types({attribute.name: attribute for attribute in of_others})
+        release = release_of(found, fit, {**self.columns, **beside}, self.name, self.key)
         teller.told.extend(FitWarning(f"{self.name}: {one}", for_holder=one.for_holder) for one in own.told)
         return release
 
@@ -289,35 +364,16 @@ def planned_ledger(told: Told) -> PrivacyLedger:
 
 def fit_families(told: Told, families: Families, coins: Coins, teller: Teller) -> FamilyRelease:
     """Fit the root, then every table beside its parents' rows, simulated from what was released."""
-    tree, tables, plans = told.tree, families.tables, told.planned
+    tree, plans = told.tree, told.planned
     fits = coins.spawn("fits")  # a table may be called as any other stream of these coins is
-    found = {tree.root: told.of_root().run(tables[tree.root], fits.spawn(tree.root), teller)}
+    found = {tree.root: told.of_root().run(families, fits.spawn(tree.root), teller)}
     for link in tree.links:
-        simulated = simulated_rows(told, found, link.parent)
-        parents = Domain(tuple(a for a in found[link.parent].domain if a.name in simulated))
-        fit = told.of_child(link, parents, _of_children(link, simulated, link.child in told.firsts))
+        fit = told.of_child(link, *simulated_parents(tree, told.roles, found, link))
         only_planned(plans[link.child])(fit.planned().losses)
-        beside = families.siblings[link.child]
-        found[link.child] = fit.run(tables[link.child], fits.spawn(link.child), teller, beside)
+        found[link.child] = fit.run(families, fits.spawn(link.child), teller)
     return FamilyRelease(tree=tree, tables=found, roles=told.roles)
 
 
-def simulated_rows(told: Told, found: Mapping[str, Release], table: str) -> pd.DataFrame:
-    """Modelled columns of a table's rows, drawn with a public seed from releases on the way to it."""
-    coins, root = Coins.from_seed(SIMULATION_SEED), told.tree.root
-    rows = found[root].drawn(NUM_SIMULATED, coins.spawn("parents"))[list(found[root].domain.names)]
-    path = [link.child for link in told.tree.path(table)]
-    on_the_way = {name: found[name] for name in (root, *path)}
-    for name, drawing in drawings(told.tree, on_the_way, told.roles).items():
-        sizes = rows[drawing.link.count].to_numpy(dtype=int)
-        few = np.cumsum(sizes) <= MOST_SIMULATED  # whole families, as many as that
-        rows = drawing.children(rows[few], sizes[few], coins.spawn("children", name))
-    return rows
-
-
-def _of_children(link: Link, parents: pd.DataFrame, has_first: bool) -> pd.DataFrame:
-    """Simulated rows of a parent's table, each as often as it has lines of children, in a public order."""
-    sizes = parents[link.count].to_numpy(dtype=int)
-    often = parents.loc[parents.index.repeat(np.maximum(sizes - has_first, 0))]
-    shuffled = Coins.from_seed(SIMULATION_SEED).spawn("order").uniform(len(often)).argsort()
-    return often.iloc[shuffled[:NUM_SIMULATED]].reset_index(drop=True).rename(columns=link.of_parent)
+def _as_it_is(words: Mapping[str, Any]) -> dict[str, str]:
+    """Words by which dates are no more split: they were, or are to stay whole."""
+    return {"parts": "whole"} if words.get("sdtype") == "datetime" else {}

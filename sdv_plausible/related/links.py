@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sdv_plausible.privacy.checks import Refused, listed, one_of, whole
 from sdv_plausible.privacy.neighbours import RELATIONS, OneFamily, Relation
-from sdv_plausible.table.declared.words import check_names, check_table_name
+from sdv_plausible.table.columns.column_document import schema_of
+from sdv_plausible.table.declared.words import check_names, check_table_names
 
 Specs = dict[str, dict[str, Any]]
 MOST_CHILDREN, MOST_ROWS, MOST_TABLES = 1000, 10**6, 100
@@ -79,6 +80,7 @@ class Tree:
             known.add(link.child)
         if not known:
             raise ValueError("links must be at least one")
+        check_table_names(self.tables, "links")
 
     @property
     def root(self) -> str:
@@ -135,6 +137,7 @@ def read_tree(
     """
     document = metadata.to_dict() if hasattr(metadata, "to_dict") else metadata
     tables, relations = _parts(document)
+    check_table_names(tables, "metadata")
     bounds = _bounds(most, relations)
     one_of("neighbours", neighbours, RELATIONS)
     links = _in_order(tables, [_link(said, bounds) for said in relations])
@@ -142,7 +145,7 @@ def read_tree(
     columns = {name: _columns(tables, name) for name in tree.tables}
     for link in tree.links:
         _check_keys(link, tables, columns)
-        _check_beside(link, columns, tree)
+    check_beside(tree, columns)
     for table in tree.tables:
         if tree.rows(table) > MOST_ROWS:
             raise Refused.saying(
@@ -236,10 +239,9 @@ def _has_columns(table: Any) -> bool:
 
 
 def _columns(tables: Mapping[str, Any], name: str) -> Specs:
-    check_table_name(name)
     columns = tables[name].get("columns") or {}
     check_names(columns, f"metadata of table {name!r}")
-    return {column: dict(spec) for column, spec in columns.items()}
+    return schema_of(columns)  # all else may have been detected in the rows
 
 
 def _one_column(word: str, said: Mapping[str, Any]) -> str:
@@ -279,20 +281,21 @@ def _check_keys(link: Link, tables: Mapping[str, Any], columns: Mapping[str, Spe
         )
 
 
-def _check_beside(link: Link, columns: Mapping[str, Specs], tree: Tree) -> None:
-    """Refuse names of columns that stand for what is put beside a row."""
-    parents, children = (
-        [
-            *columns[name],
-            *tree.counts(name),
-            *(one.of_first(c) for one in tree.below(name) for c in columns[one.child]),
-        ]
-        for name in (link.parent, link.child)
-    )
-    made = [*map(link.of_parent, parents), *map(link.of_sibling, children)]
-    names = Counter([*made, *parents, *(name for name in children if name not in parents)])
-    marked = [name for name in (link.parent, *children) if f"{name}.".startswith(link.of_sibling(""))]
-    _check_names([*(name for name, often in names.items() if often > 1), *marked])
+def check_beside(tree: Tree, columns: Mapping[str, Collection[str]]) -> None:
+    """Refuse names that stand for columns which a fit adds beside a table's own."""
+    for link in tree.links:
+        parents, children = (
+            [
+                *columns[name],
+                *tree.counts(name),
+                *(one.of_first(c) for one in tree.below(name) for c in columns[one.child]),
+            ]
+            for name in (link.parent, link.child)
+        )
+        made = [*map(link.of_parent, parents), *map(link.of_sibling, children)]
+        names = Counter([*made, *parents, *(name for name in children if name not in parents)])
+        marked = [name for name in (link.parent, *children) if f"{name}.".startswith(link.of_sibling(""))]
+        _check_names([*(name for name, often in names.items() if often > 1), *marked])
 
 
 def _check_names(taken: list[str]) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +23,16 @@ from sdv_plausible.related.links import MOST_CHILDREN, MOST_ROWS, MOST_TABLES, L
 from sdv_plausible.related.roles import OFTEN, Role, lines
 from sdv_plausible.release.file import documents
 from sdv_plausible.release.file.answers import Answers
-from sdv_plausible.release.file.invented import invent
+from sdv_plausible.release.file.ledger import adds_up_soon
 from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.release.file.schema import Column, TableSchema, as_stored
+from sdv_plausible.release.file.sampling import completed
+from sdv_plausible.release.file.schema import Column, TableSchema
 from sdv_plausible.release.file.sections import read_document
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.columns.output_types import usual_types
+from sdv_plausible.utils.visible import visible
 from sdv_plausible.utils.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -66,6 +67,11 @@ class FamilyRelease:
         tree, ledgers = self.tree, {name: one.ledger for name, one in self.tables.items()}
         if {*self.tables} != {*tree.tables}:
             raise ValueError(f"tables ({listed(sorted(self.tables))}) must be {listed(sorted(tree.tables))}")
+        for name, one in self.tables.items():
+            if one.schema.table != name:
+                raise ValueError(
+                    f"table {name!r:.40} must be of that name: its schema has {one.schema.table!r:.40}"
+                )
         for name in tree.tables:
             for count, most in tree.counts(name).items():
                 domain = self.tables[name].domain
@@ -76,12 +82,17 @@ class FamilyRelease:
                     )
         for link in tree.links:
             parent, child = self.tables[link.parent], self.tables[link.child]
-            is_key = parent.schema.primary_key == link.primary_key not in parent.domain
-            if not is_key or link.foreign_key not in _invented(child):
+            if parent.schema.primary_key != link.primary_key or not (
+                link.primary_key in _invented(parent) and link.foreign_key in _invented(child)
+            ):
                 raise ValueError(
                     f"keys of {link.parent!r} and {link.child!r} must be those that their link names"
                 )
         assert self._drawings is not None  # it complains of what is not of one fit
+        for name, one in self.tables.items():
+            rules, own = one.rules.rule_set, {*self.own_modelled(name), *one.rules.made}
+            if rules.limiting or any({*rule.columns, *rule.added} - own for rule in rules.making):
+                raise ValueError(f"rules of table {name!r} must make columns of its own columns, and no more")
         keys = {tree.root: None} | {link.child: link.foreign_key for link in tree.links}
         units = {
             name: Neighbours(rows=lines(tree, self.roles, name), replace=tree.replace, person=key)
@@ -146,46 +157,47 @@ class FamilyRelease:
 
     def drawn(self, number: int, coins: Coins) -> dict[str, pd.DataFrame]:
         """Draw so many rows of the root with all that hangs on them, from these coins."""
+        root, this = self.tree.root, coins.spawn("parents")
         self._root.check_memory(number)
-        drawn = {self.tree.root: self._root.drawn(number, coins.spawn("parents"))}
+        rows = {root: self._root.drawn_by_model(number, this)}  # what the models see
+        drawn = {root: self._completed(root, rows[root], partial(this.spawn, "invented"))}
         for name, drawing in self._drawings.items():
             link, this = drawing.link, coins.spawn("children").spawn(name)
-            parents = drawn[link.parent]
+            parents = rows[link.parent]
             sizes = parents[link.count].to_numpy(dtype=np.int64)
             self.tables[name].check_memory(int(sizes.sum()))
-            table = drawing.children(parents, sizes, this.spawn("modelled"))
-            keys = parents[link.primary_key].loc[parents.index.repeat(sizes)].reset_index(drop=True)
-            drawn[name] = self._whole(table, link, keys, this.spawn("invented"))
-        return {name: table.drop(columns=self._made(name)) for name, table in drawn.items()}
+            rows[name] = drawing.children(parents, sizes, this.spawn("modelled"))
+            keys = (
+                drawn[link.parent][link.primary_key].loc[parents.index.repeat(sizes)].reset_index(drop=True)
+            )
+            table = rows[name].assign(**{link.foreign_key: keys})
+            drawn[name] = self._completed(name, table, this.spawn("invented").spawn)
+        return drawn
 
     def own_columns(self, table: str) -> list[Column]:
         """A table's own columns, without those that its lines have beside them."""
-        one, drawing = self.tables[table], self._drawings.get(table)
-        modelled = one.domain.names if drawing is None else drawing.columns
-        others = {*one.domain.names} - {*modelled} | {*self._made(table)}
+        one, modelled = self.tables[table], {*self.own_modelled(table)}
+        below = [self._drawings[link.child] for link in self.tree.below(table)]
+        others = {*one.domain.names} - modelled | {*self.tree.counts(table)}
+        others |= {name for drawing in below for name in drawing.firsts}
         return [column for column in one.schema.columns if column.name not in others]
 
-    def _made(self, table: str) -> list[str]:
-        """Columns that a table's lines have beside its own: of rows that hang on them."""
-        below = [self._drawings[link.child] for link in self.tree.below(table)]
-        return [*self.tree.counts(table), *(name for drawing in below for name in drawing.firsts)]
+    def whole(self, table: str) -> Domain:
+        """Value sets of a table's own columns, as the table has them."""
+        one, own = self.tables[table], {column.name for column in self.own_columns(table)}
+        return Domain(tuple(a for a in one.rules.whole(one.domain) if a.name in own))
 
-    def _whole(self, table: pd.DataFrame, link: Link, keys: pd.Series[Any], coins: Coins) -> pd.DataFrame:
-        """A children's table: modelled columns, their parents' keys, and what is made up."""
-        release, columns = self.tables[link.child], {}
-        schema, beside = release.schema, {*release.domain.names} - {*table}
-        for column in schema.columns:
-            if column.name in table:
-                columns[column.name] = as_stored(table[column.name], column.dtype)
-            elif column.name == link.foreign_key:
-                columns[column.name] = keys
-            elif column.name not in beside:
-                columns[column.name] = invent(
-                    column, len(table), coins.spawn(column.name), is_key=column.name in schema.keys,
-                    locales=release.settings["locales"],
-                )  # fmt: skip
-        own = Domain(tuple(release.domain[str(name)] for name in table))
-        return usual_types(pd.DataFrame(columns), own)
+    def own_modelled(self, table: str) -> list[str]:
+        """The model's columns of a table's lines, without those of parents and siblings."""
+        drawing = self._drawings.get(table)
+        return [*self.tables[table].domain.names] if drawing is None else drawing.columns
+
+    def _completed(self, name: str, rows: pd.DataFrame, streams: Callable[[str], Coins]) -> pd.DataFrame:
+        """A table as it is released, of the model's columns and foreign keys."""
+        one = self.tables[name]
+        schema = replace(one.schema, columns=tuple(self.own_columns(name)))
+        rows, whole = one.rules.unfold(rows), self.whole(name)
+        return completed(rows, schema, whole, streams, locales=one.settings["locales"])
 
     def card(self, *, budget: Any = None, **known: str) -> PrivacyCard:
         """Make the page on this release that a data-protection officer files: of all tables, one total.
@@ -241,10 +253,19 @@ class FamilyRelease:
         """
         check.whole("max_bytes", max_bytes, 1, f"try {2 * documents.MAX_BYTES}")
         what = "a release of related tables"
-        return documents.loaded(path, lambda data: cls._read(data, max_bytes), what, expect_sha256, max_bytes)
+        return documents.loaded(
+            path, lambda data: cls.from_bytes(data, max_bytes=max_bytes), what, expect_sha256, max_bytes
+        )
 
     @classmethod
-    def _read(cls, data: bytes, max_bytes: int) -> FamilyRelease:
+    def from_bytes(cls, data: bytes, *, max_bytes: int = 2 * documents.MAX_BYTES) -> FamilyRelease:
+        """Read what :meth:`to_bytes` wrote.
+
+        Raises
+        ------
+        ValueError
+            If it is not the content of such a file.
+        """
         top = Placed(documents.read(data, max_bytes), "")
         if not isinstance(top.value, dict) or top.value.get("format") != FORMAT:
             raise ValueError(f"the entry 'format' must be {FORMAT!r}")
@@ -261,6 +282,10 @@ class FamilyRelease:
             raise ValueError(f"the entry 'links' must leave a family at most {MOST_ROWS:,} rows of a table")
         documents_of = f["tables"].fields(tree.tables)
         tables = {name: Release(**read_document(one.value)) for name, one in documents_of.items()}
+        if not adds_up_soon(
+            [loss for one in tables.values() for e in one.ledger.entries for loss in e.losses]
+        ):
+            raise ValueError("the entry 'tables' must have ledgers whose total is found in seconds")
         roles = {
             name: _read_roles(one, tables[name].domain)
             for name, one in f["roles"].entries().items()
@@ -269,7 +294,8 @@ class FamilyRelease:
         return cls(tree=tree, tables=tables, roles=roles)
 
     def __str__(self) -> str:
-        return f"FamilyRelease of {listed(self.tree.tables)}, sha256 {self.digest}\n{self.ledger.words.first}"
+        first = visible(self.ledger.words.first, keep="")
+        return f"FamilyRelease of {listed(self.tree.tables)}, sha256 {self.digest}\n{first}"
 
     __repr__ = __str__
 
@@ -286,30 +312,26 @@ class _Described:
     versions: Mapping[str, str]
     digest: str
     rules: FittedRules
+    named: tuple[str, ...]  # the tables
 
     @classmethod
     def of(cls, release: FamilyRelease) -> _Described:
         columns, domain, root = [], [], release.tables[release.tree.root]
         for table in release.tree.tables:
-            one, kept = release.tables[table], release.own_columns(table)
-            columns += [replace(column, name=f"{table}.{column.name}") for column in kept]
-            domain += [
-                replace(one.domain[column.name], name=f"{table}.{column.name}")
-                for column in kept
-                if column.name in one.domain
-            ]
+            columns += [replace(c, name=f"{table}.{c.name}") for c in release.own_columns(table)]
+            domain += [replace(a, name=f"{table}.{a.name}") for a in release.whole(table)]
         return cls(
             ledger=release.ledger,
             schema=TableSchema(table=" and ".join(release.tree.tables), columns=tuple(columns)),
             domain=Domain(tuple(domain)),
             settings=root.settings, answers=root.answers, versions=root.versions,
-            digest=release.digest, rules=FittedRules(),
+            digest=release.digest, rules=FittedRules(), named=release.tree.tables,
         )  # fmt: skip
 
 
 def _invented(release: Release) -> set[str]:
     """Columns that are not modelled."""
-    return {column.name for column in release.schema.columns} - {*release.domain.names}
+    return {column.name for column in release.schema.columns} - {*release.rules.whole(release.domain).names}
 
 
 _TEXTS = ("parent", "child", "primary_key", "foreign_key")
@@ -328,6 +350,7 @@ def _read_roles(part: Placed, domain: Domain) -> tuple[Role, ...]:
 def joint_ledger(tree: Tree, ledgers: Mapping[str, PrivacyLedger]) -> PrivacyLedger:
     """One ledger of all tables: every loss is of the same family, so that they compose."""
     joint = PrivacyLedger(delta=ledgers[tree.root].delta, covers=COVERS, neighbours=tree.family)
+    joint.is_recorded = any(ledger.is_recorded for ledger in ledgers.values())
     for table in tree.tables:
         joint.charge(
             *(
@@ -335,6 +358,7 @@ def joint_ledger(tree: Tree, ledgers: Mapping[str, PrivacyLedger]) -> PrivacyLed
                     entry,
                     name=f"{table}: {entry.name}",
                     scope=entry.scope if entry.scope == "everything" else f"{table}: {entry.scope}",
+                    assumes=tuple(f"{table}.{column}" for column in entry.assumes),
                 )
                 for entry in ledgers[table].entries
                 if entry.losses or entry.name not in SAID

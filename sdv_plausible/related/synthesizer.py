@@ -13,25 +13,37 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.fit.budget import Budget, check_budget
-from sdv_plausible.fit.telling import Teller
+from sdv_plausible.fit.object_state import (
+    check_budget_there,
+    fixed_parameters,
+    is_path,
+    without_details,
+    without_transient,
+)
+from sdv_plausible.fit.side_entries import check_types
+from sdv_plausible.fit.telling import Teller, warn_of_assumed_types
+from sdv_plausible.mechanism.privacy_tests.settings import check_total
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.checks import listed
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Relation
+from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.related.checking import check_keys, check_table
 from sdv_plausible.related.families import brought_together
-from sdv_plausible.related.fitting import Told, fit_families, planned_ledger
+from sdv_plausible.related.fitting import Told, fit_families, own_columns, planned_ledger
 from sdv_plausible.related.links import read_tree
 from sdv_plausible.related.rebuilding import arguments_of
 from sdv_plausible.related.release import FamilyRelease, coins_of
-from sdv_plausible.related.roles import Often, first_of, read_roles
+from sdv_plausible.related.roles import Often, Role, read_roles
+from sdv_plausible.table.cells.series import plain_cells
 from sdv_plausible.table.checking import Check
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.declarations import Types, domain_document
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.declared.looks import told_of_look
+from sdv_plausible.table.files.storage import with_texts
 
 Tables = dict[str, pd.DataFrame]
 SUCH_AS = "such as {'persons': {'relation': {'head': 'exactly one'}}}"
@@ -57,8 +69,8 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         Values that one child of a parent has, known without the rows: ``{"persons": {"relation": {"head":
         "exactly one", "spouse": "at most one"}}}``. They hold in every sample, and cost nothing; whoever
         there is exactly one of gets less noise, and the others are drawn given it.
-    types : {"declared", "detected"}
-        As there.
+    types : {"declared", "detected"}, optional
+        As there; keys and relationships count as types.
     max_bins : int
         As there.
     locales : list of str
@@ -83,6 +95,11 @@ class PlausibleDeniabilityMultiTableSynthesizer:
     >>> synth.sample_scale(1.0)["persons"]                                           # doctest: +SKIP
     """
 
+    epsilon: float
+    delta: float
+    domain: Mapping[str, Any] | None
+    budget: Budget | None = None
+
     def __init__(
         self,
         metadata: Any,
@@ -92,12 +109,15 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         max_children: int | Mapping[str, int] = 8,
         domain: Mapping[str, Any] | None = None,
         roles: Mapping[str, Mapping[str, Mapping[Any, Often]]] = {},
-        types: Types = "declared",
+        types: Types | None = None,
         max_bins: int = MAX_BINS,
         neighbours: Relation = "add_remove",
         budget: Budget | None = None,
         random_state: int | None = None,
     ) -> None:
+        given = locals()
+        check_total(epsilon, delta)
+        check_types(types)
         tree, columns, keys = read_tree(metadata, max_children, neighbours)
         check_budget(budget)
         if not isinstance(domain, (Mapping, type(None))) or (domain and {*domain} - {*tree.tables}):
@@ -107,43 +127,41 @@ class PlausibleDeniabilityMultiTableSynthesizer:
             raise check.Refused.saying(
                 "types", 'types ("voted"): related tables take types that are declared in the metadata alone'
             )
+        for name in PARAMETERS:
+            if name not in NOT_FIXED:
+                setattr(self, name, given[name])  # a copy, fixed from now on
         declared = {name: domain_document(one) for name, one in (domain or {}).items()}
-        self.metadata, self.budget = deepcopy(metadata), budget
-        given: dict[str, Any] = {
-            "locales": locales, "epsilon": epsilon, "delta": delta, "max_children": max_children,
-            "domain": domain, "roles": roles, "types": types, "max_bins": max_bins,
-            "neighbours": neighbours, "random_state": random_state,
-        }  # fmt: skip
-        self._given = deepcopy(given)
-        self._dates: list[str | None] = [date.today().isoformat(), None]  # made, fitted
+        self.metadata, self.budget = without_details(metadata), budget
+        files = {name: declared[name] if is_path(one) else one for name, one in (domain or {}).items()}
+        self._from_files = {"domain": files} if any(map(is_path, (domain or {}).values())) else {}
+        self._made = date.today().isoformat()
+        self._fitted: str | None = None
         self._told = Told(
             tree=tree, columns=columns, keys=keys, epsilon=epsilon, delta=delta,
-            domain=declared, types=types, max_bins=max_bins, locales=locales,
-            random_state=random_state,
+            own=own_columns(tree, columns, declared, max_bins), domain=declared, types=types,
+            max_bins=max_bins, locales=locales, random_state=random_state,
         )  # fmt: skip
         self._release: FamilyRelease | None = None
         self._told = self._with_roles(roles).within()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return without_transient(vars(self))
+
     def _with_roles(self, roles: Any) -> Told:
         """What the fit is told, with roles by the children's table, read without the rows."""
-        told, links = self._told, {link.child: link for link in self._told.tree.links}
+        children = sorted(link.child for link in self._told.tree.links)
         if not isinstance(roles, Mapping):
-            raise check.Refused(
-                "roles", roles, f"must be a mapping of {listed(sorted(links))} to roles", SUCH_AS
-            )
-        if strange := {*roles} - {*links}:
-            check.one_of("roles", min(map(str, strange)), sorted(links), of="a table that hangs on another")
-        for name, link in reversed(links.items()):  # whoever stands in a parent's line goes with it
-            specified = told.of_child(link).fit.declared
-            known = {column: specified.known(column) for column in told.modelled(name)}
-            found = read_roles(
-                roles.get(name, {}), {c: a for c, a in known.items() if c in told.columns[name]}
-            )
-            told = replace(told, roles={**told.roles, name: found} if found else told.roles)
-            if first := first_of(found):
-                stands = {c: a for c, a in known.items() if c != first.column}
-                told = replace(told, firsts={**told.firsts, name: stands})
-        return told
+            rule = f"must be a mapping of {listed(children)} to roles"
+            raise check.Refused("roles", roles, rule, SUCH_AS)
+        if strange := {*roles} - {*children}:
+            check.one_of("roles", min(map(str, strange)), children, of="a table that hangs on another")
+        found = dict[str, tuple[Role, ...]]()
+        for name, given in roles.items():
+            own = self._told.own[name]
+            known = {column: own.declared.known(column) for column in own.specs if column in own.types}
+            if read := read_roles(given, known):
+                found[name] = read
+        return replace(self._told, roles=found)
 
     @classmethod
     def from_release(
@@ -158,6 +176,10 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         **parameters
             Parameters of this class in the place of the release's, for another fit.
         """
+        given: Any = release
+        if not isinstance(given, FamilyRelease):
+            way_out = "read a file with FamilyRelease.load(path)"
+            raise check.Refused("release", type(given), "must be a FamilyRelease", way_out)
         found = cls(**{**arguments_of(release), **parameters})
         found._release = release
         return found
@@ -206,7 +228,7 @@ class PlausibleDeniabilityMultiTableSynthesizer:
             findings, looked, lines = check_table(name, tables[name], types, file, told.max_bins)
             found += findings
             compared |= {f"{name}.{column}" for column in looked}
-            for line in [*lines, *told_of_look((self._given["domain"] or {}).get(name), looked)]:
+            for line in [*lines, *told_of_look((self.domain or {}).get(name), looked)]:
                 show(line)
         found += check_keys(tables, told.tree)
         most = ", ".join(f"{link.child} {link.most}" for link in told.tree.links)
@@ -228,17 +250,20 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         """
         told, tree = self._told, self._told.tree
         tables = self._tables(data)
+        told.check_stored(tables)
+        check_budget_there(self)
+        check_budget(self.budget)
         for table in (told.of_root(), *map(told.of_child, tree.links)):
-            table.fit.opened()  # complains now of what no release file could hold
+            table.fit.opened(warns=False)  # complains now of what no release file could hold
+        planned = self.plan()
+        warn_of_assumed_types(planned)
         if self.budget is not None:
+            _rehearse(told, tables)
             what = f"{' and '.join(tree.tables)}, epsilon {rounded_up(told.epsilon)}"
-            self.budget.draw(self.plan(), what)
-        coins = coins_of(told.random_state)
-        standing = told.standing(tables, coins.spawn("roles"))
-        families = brought_together(tables, tree, coins.spawn("families"), standing)
+            self.budget.draw(planned, what)
         teller = Teller()
-        release = fit_families(told, families, coins, teller)
-        self._release, self._dates[1] = release, date.today().isoformat()
+        release = _fitted(told, tables, coins_of(told.random_state), teller)
+        self._release, self._fitted = release, date.today().isoformat()
         teller.warn()
 
     def _tables(self, data: Any) -> dict[str, pd.DataFrame]:
@@ -260,7 +285,7 @@ class PlausibleDeniabilityMultiTableSynthesizer:
                     f"data: columns of table {name!r} ({sorted(given)}) must be the "
                     f"metadata's ({sorted(columns)}), each once",
                 )
-            found[name] = data[name].set_axis(given, axis=1)[list(columns)]
+            found[name] = plain_cells(with_texts(data[name].set_axis(given, axis=1)[list(columns)]))
         return found
 
     def sample(
@@ -314,7 +339,9 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         return self.release().save(filepath)
 
     def get_metadata(self, version: str = "original") -> Any:
-        """A copy of the metadata as given.
+        """A copy of the metadata's schema: tables, columns, types, formats and keys.
+
+        Ranges, values and digits are left out, as they may have been detected in the rows.
 
         Parameters
         ----------
@@ -326,18 +353,46 @@ class PlausibleDeniabilityMultiTableSynthesizer:
 
     def get_parameters(self) -> dict[str, Any]:
         """Copies of the constructor's parameters, but for ``metadata`` and ``budget``."""
-        return deepcopy(self._given)
+        return {name: getattr(self, name) for name in PARAMETERS if name not in NOT_FIXED}
 
     def get_info(self) -> dict[str, Any]:
         """As SDV's: class, dates, and versions; ``fitted_sdv_version`` is None, as no part of SDV fits it."""
-        made, fitted = self._dates
         return {
             "class_name": type(self).__name__,
-            "creation_date": made,
+            "creation_date": self._made,
             "is_fit": self._release is not None,
-            "last_fit_date": fitted,
+            "last_fit_date": self._fitted,
             "fitted_sdv_version": None,
         }
+
+
+NOT_FIXED = ("metadata", "budget")
+PARAMETERS = fixed_parameters(PlausibleDeniabilityMultiTableSynthesizer, but=NOT_FIXED)
+
+
+def _fitted(told: Told, tables: Tables, coins: Coins, teller: Teller) -> FamilyRelease:
+    """All that follows the draw from a budget: rows are read, brought together and fitted."""
+    read = {name: told.own[name].read(table) for name, table in tables.items()}
+    standing = told.standing(read, coins.spawn("roles"))
+    families = brought_together(read, told.tree, coins.spawn("families"), standing)
+    schemas = {name: table.iloc[:0] for name, table in tables.items()}
+    return fit_families(told, replace(families, schemas=schemas), coins, teller)
+
+
+def _rehearse(told: Told, tables: Tables) -> None:
+    """Fit the same tables without their rows, and use what comes out, so that no schema ends a paid fit."""
+    without_rows = {name: table.iloc[:0] for name, table in tables.items()}
+    try:
+        release = _fitted(told, without_rows, Coins.from_os_entropy(), Teller())
+        release = FamilyRelease.from_bytes(release.to_bytes())
+        release.sample(2)
+        release.card()
+    except Exception as error:
+        raise check.Refused.saying(
+            "data",
+            f"data: tables of these columns cannot be fitted ({type(error).__name__}: {error}). Nothing was "
+            "drawn from the budget. Leave out the column that is named, and please report this error",
+        ) from error
 
 
 def _unfitted(text: str) -> ValueError:

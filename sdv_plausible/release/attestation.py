@@ -18,6 +18,7 @@ from typing import Any
 
 from sdv_plausible.release.file.settings import write_settings
 from sdv_plausible.release.signing import opened, sealed, secret_key
+from sdv_plausible.utils.given_files import read_given
 from sdv_plausible.utils.strict_json import strict_json
 
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -75,7 +76,8 @@ def _statement(release: Any, draw: Mapping[str, float] | None, readable: bool) -
         "code": {"sha256": code_digest()},
         "versions": dict(release.versions),
         "options": {name: value for name, value in options.items() if name not in LEFT_OUT},
-        "total": {name: ledger[name] for name in ("epsilon", "delta")},
+        "total": {name: ledger[name] for name in ("epsilon", "delta")}
+        | ({"assumed_types": ledger["assumed_types"]} if ledger["assumed_types"] else {}),
         "draw": None if draw is None else dict(draw),
         "time": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
@@ -103,7 +105,8 @@ def check_attestation(attestation: str | Path, release: str | Path, key: str | P
     -------
     dict
         ``code`` (sha256), ``versions``, ``options``, ``total`` and ``draw`` (epsilon, delta; None where no
-        budget was drawn from), ``time`` (UTC).
+        budget was drawn from), ``time`` (UTC). A ``total`` with ``assumed_types`` holds only if the types of
+        these columns were known without the data.
 
     Raises
     ------
@@ -120,7 +123,7 @@ def check_attestation(attestation: str | Path, release: str | Path, key: str | P
         is_ours = False
     if not is_ours:
         raise ValueError(f"{attestation} is signed, and no statement of a fit: give what fit --sign wrote")
-    found = hashlib.sha256(Path(release).read_bytes()).hexdigest()
+    found = hashlib.sha256(read_given(release, "release")).hexdigest()
     if found not in digests:
         raise ValueError(
             f"{attestation} is of another release file: its sha256 is {digests[0]}, and that of {release} is "

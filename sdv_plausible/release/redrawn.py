@@ -169,10 +169,13 @@ def redraw(
     def again(i: int, answer: NoisyAnswer) -> NoisyAnswer:
         if answer.asked.kind != "counts":
             return answer
-        more = 0 if deviations is None else np.rint(deviations[i]).astype(np.int64)
+        step = answer.granularity
+        more = 0 if deviations is None else np.rint(deviations[i] / step).astype(np.int64)
         values = noise.discrete_gaussian(
-            answer.values + more, sensitivity=answer.scale, rho=0.5, coins=coins.spawn("again", i)
-        )
+            np.rint(answer.values / step).astype(np.int64) + more, sensitivity=answer.scale / step, rho=0.5,
+            coins=coins.spawn("again", i),
+        )  # fmt: skip
+        values = values if step == 1 else values * step
         return replace(answer, values=values, scale=math.sqrt(2) * answer.scale)
 
     return tuple(again(i, answer) for i, answer in enumerate(answers))

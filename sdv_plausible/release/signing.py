@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from sdv_plausible.privacy.noise.recipients import new_secret
+from sdv_plausible.utils.given_files import open_given, read_given
 from sdv_plausible.utils.strict_json import strict_json
 from sdv_plausible.utils.whole_files import write_whole
 
@@ -48,9 +49,10 @@ def opened(kind: str, path: Path, key: Path) -> bytes:
         If it is none of that media type, or another key signed it.
     """
     public = _public_key(key)
+    with open_given(path, "attestation") as file:
+        data = file.read(MAX_BYTES)
     try:
-        with path.open("rb") as file:
-            plain = strict_json(file.read(MAX_BYTES).decode("utf-8"))
+        plain = strict_json(data.decode("utf-8"))
         signatures = [base64.b64decode(one["sig"], validate=True) for one in plain["signatures"]]
         body, is_such = base64.b64decode(plain["payload"], validate=True), plain["payloadType"] == kind
     except (ValueError, KeyError, TypeError):
@@ -115,11 +117,11 @@ def key_id(public: Ed25519PublicKey) -> str:
 
 def secret_key(path: Path) -> Ed25519PrivateKey:
     """Read a secret key that its owner alone may read."""
-    mode = stat.S_IMODE(path.stat().st_mode)
+    data, mode = read_given(path, "key"), stat.S_IMODE(path.stat().st_mode)
     if os.name == "posix" and mode & 0o077:
         raise ValueError(f"key: others may read {path} (mode {mode:04o}): chmod 600 it, or make a new key")
     try:
-        found = load_pem_private_key(path.read_bytes(), password=None)
+        found = load_pem_private_key(data, password=None)
     except (ValueError, TypeError):
         found = None
     if not isinstance(found, Ed25519PrivateKey):
@@ -128,8 +130,9 @@ def secret_key(path: Path) -> Ed25519PrivateKey:
 
 
 def _public_key(path: Path) -> Ed25519PublicKey:
+    data = read_given(path, "key")
     try:
-        found = load_pem_public_key(path.read_bytes())
+        found = load_pem_public_key(data)
     except ValueError:
         found = None
     if not isinstance(found, Ed25519PublicKey):

@@ -70,11 +70,18 @@ class Condition:
 
     def __str__(self) -> str:
         if self.values is None:
-            ends = [f"{self.low} <= " if self.low is not None else "", self.column,
-                    f" <= {self.high}" if self.high is not None else ""]  # fmt: skip
+            ends = [f"{_word(self.low)} <= " if self.low is not None else "", self.column,
+                    f" <= {_word(self.high)}" if self.high is not None else ""]  # fmt: skip
             return "".join(ends)
-        words = ["missing" if pd.isna(v) else str(v) for v in self.values]
+        words = ["missing" if pd.isna(v) else _word(v) for v in self.values]
         return f"{self.column} is {' or '.join(words)}"
+
+
+def _word(value: Any) -> str:
+    """A value as it reads once a file has held it, whatever numpy calls it."""
+    if isinstance(value, np.datetime64):
+        return str(pd.Timestamp(value))
+    return str(value.item() if isinstance(value, np.floating) else value)
 
 
 def read_conditions(what: str, given: Any) -> tuple[Condition, ...]:

@@ -118,7 +118,7 @@ def _values(name: str, rules: Sequence[Rule], spec: Words) -> pd.Series[Any]:
     declared = spec.get("range_values")
     if declared is None and spec.get("sdtype") == "boolean":
         declared = (False, True)
-    missing = [] if spec.get("range_is_nullable") is False else [None]
+    missing = [None] if _may_miss(name, rules, spec) else []
     if declared is not None:
         return pd.Series([*declared, *missing], dtype=object)
     named = named_values(name, rules)
@@ -128,6 +128,15 @@ def _values(name: str, rules: Sequence[Rule], spec: Words) -> pd.Series[Any]:
         return _numbers(named, spec, missing)
     distinct = {cells.key(value, name, {}): value for value in (*named, "\x00another", *missing)}
     return pd.Series(list(distinct.values()), dtype=object)
+
+
+def _may_miss(name: str, rules: Sequence[Rule], spec: Words) -> bool:
+    """Whether a row may do without a value: of a declared column, as far as it or a rule says so."""
+    if (stated := spec.get("range_is_nullable")) is not None:
+        return bool(stated)
+    is_declared = any(spec.get(word) is not None for word in ("range_values", "range_min", "range_max"))
+    named = (value for rule in rules for column, value in rule.named if column == name)
+    return not is_declared or any(pd.isna(value) for value in named)
 
 
 def named_values(name: str, rules: Sequence[Rule]) -> list[Any]:
@@ -168,7 +177,9 @@ def _dates(named: list[Any], spec: Words, missing: list[None]) -> pd.Series[Any]
     ends = (spec.get("range_min"), spec.get("range_max"))
     day = 86_400_000_000_000
     known = moments((*named, *ends), spec.get("datetime_format"))
+    low, high = (next(iter(moments([end], spec.get("datetime_format"))), None) for end in ends)
     near = sorted({m + d for m in known for d in (-day, 0, day)}) or [0]
+    near = [m for m in near if (low is None or m >= low) and (high is None or m <= high + day - 1)]
     return pd.Series([*map(pd.Timestamp, near), *missing], dtype=object)
 
 

@@ -18,7 +18,7 @@ from sdv_plausible.table.cells.dates import shows_time
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.declarations import given_file, says_written
 from sdv_plausible.table.declared.domain_file import DomainFile, digest
-from sdv_plausible.table.declared.specifications import declare, origin_of
+from sdv_plausible.table.declared.specifications import declare, origin_of, stated_of
 from sdv_plausible.table.declared.words import (
     FORM_WORDS,
     MODELLED_SDTYPES,
@@ -27,6 +27,9 @@ from sdv_plausible.table.declared.words import (
     check_words,
     sdtype_of,
 )
+
+_STATED = {"range_min", "range_max", "range_values", "range_is_nullable", "special_values"}
+"""Words of a stand-in that say something of its values."""
 
 
 def rules_with_declarations(
@@ -54,14 +57,15 @@ def rules_with_declarations(
     found += _implied(found, words, given, split_dates=split_dates)
     if not found:
         return domain, known, replace(RuleSet(), **history)
-    rule_set = replace(RuleSet.make(found, words), **history)
+    rule_set = replace(RuleSet.make(found, words, columns), **history)
     seen = [name for rule in rule_set.making for name in rule.columns if _was_seen(given.get(name))]
     rule_set = replace(rule_set, seen=tuple(dict.fromkeys(seen)))
     for name in rule_set.made:
         if name in given:
             spec = given[name]
             check_agreement(name, spec, known[name])
-            if not isinstance(spec, Attribute) and any(word in spec for word in VALUE_WORDS):
+            says_values = not isinstance(spec, Attribute) and any(word in spec for word in VALUE_WORDS)
+            if says_values and stated_of(name, spec, known[name]) is None:
                 declare(name, {**_types(known[name]), **spec}, known[name].get("sdtype"), max_bins)
     model_columns = rule_set.model_columns(known)
     if not vouched:
@@ -110,7 +114,8 @@ def _is_split(spec: Words, split_dates: bool) -> bool:
     """Whether a column becomes date and time of day: decided from words alone, never from rows."""
     if spec.get("parts") is not None:
         return bool(spec["parts"] == "split")
-    if spec.get("bins") is not None or spec.get("buckets") is not None or not split_dates:
+    whole = any(spec.get(word) is not None for word in ("bins", "buckets")) or spec.get("special_values")
+    if whole or not split_dates:
         return False
     step = spec.get("resolution")
     return step != "D" if step is not None else shows_time(spec.get("datetime_format"))
@@ -125,7 +130,7 @@ def _stand_ins(rule_set: RuleSet, words: Mapping[str, Words]) -> dict[str, Words
         if any(spec.get("provenance") == "edited" for spec in origins):
             ended["provenance"] = "edited"
         for name, spec in rule.stand_ins(words).items():
-            if {"range_min", "range_values"} & set(spec):
+            if _STATED & set(spec):
                 found[name] = {**spec, **ended}
     return found
 
@@ -160,21 +165,27 @@ def _words(spec: Mapping[str, Any], declared: Any) -> Words:
     return {**spec, **found}
 
 
+def rules_named(rules: Sequence[Rule]) -> tuple[str, str]:
+    """How a ledger names rules that were declared, and rules that were changed after a look at the rows."""
+    names = "; ".join(map(str, rules)) or "none is left"
+    return f"declared: {names}", f"changed after looking at the rows: {names}"
+
+
 def rule_entries(rule_set: RuleSet) -> list[LedgerEntry]:
     """One line: free where the rules were declared without the rows, without a claim after a look at them."""
     if not rule_set and not rule_set.edited:
         return []
-    how = "; ".join(map(str, rule_set.rules)) or "none is left"
+    declared, changed = rules_named(rule_set.rules)
     losses: tuple[Loss, ...] = ()
     if rule_set.edited:
-        losses, how = (InfiniteLoss(),), f"changed after looking at the rows: {how}"
+        losses, how = (InfiniteLoss(),), changed
         note = (
             "the rules were changed after rows that break one were counted, and may repeat what was seen; "
             "put them back as they were, or name the public text that they are from (rules_source in the "
             "domain file)"
         )
     else:
-        how, note = f"declared: {how}", f"from {rule_set.source}" if rule_set.source else ""
+        how, note = declared, f"from {rule_set.source}" if rule_set.source else ""
     entries = [
         LedgerEntry(
             name="rules", mechanism=how, losses=losses, scope="every row", parts=("domain",), note=note

@@ -12,7 +12,16 @@ import pandas as pd
 from sdv_plausible.privacy.checks import Refused, shown
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import Columns, Formats, MakingRule, Words, check_columns, check_sdtypes
-from sdv_plausible.table.cells.dates import NANOSECONDS, date_style, format_unit, resolution_step, shows_time
+from sdv_plausible.table.cells.dates import (
+    NANOSECONDS,
+    bins_from_clocks,
+    date_style,
+    format_unit,
+    from_clocks,
+    on_clocks,
+    resolution_step,
+    shows_time,
+)
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.specifications import date_ends
 
@@ -126,10 +135,10 @@ class DateAndTime(MakingRule):
         """Date in the declared range, if there is one; time of day in that of a day, midnight single."""
         spec = words.get(self.column, {})
         date: Words = {"sdtype": "datetime"}
-        ends = self._declared(spec)
-        if ends is not None:
-            first, last = (str(pd.Timestamp(max(end // DAY * DAY, FIRST_DAY)).date()) for end in ends)
-            date |= {"datetime_format": "%Y-%m-%d", "range_min": first, "range_max": last}
+        for word, end in zip(("range_min", "range_max"), self._declared(spec), strict=True):
+            if end is not None:
+                day = str(pd.Timestamp(max(end // DAY * DAY, FIRST_DAY)).date())
+                date |= {"datetime_format": "%Y-%m-%d", word: day}
         steps = [step // self._step for step in CLOCK_STEPS if step > self._step and step % self._step == 0]
         time: Words = {
             "sdtype": "numerical", "range_min": 0, "range_max": DAY // self._step - 1, "decimal_places": 0,
@@ -140,17 +149,20 @@ class DateAndTime(MakingRule):
                 part["range_is_nullable"] = spec["range_is_nullable"]
         return {self.date: date, self.time: time}
 
-    def _declared(self, spec: Words) -> tuple[int, int] | None:
-        low, high = spec.get("range_min"), spec.get("range_max")
-        if low is None or high is None:
-            return None
-        return date_ends(self.column, low, high, spec.get("datetime_format"))
+    def _declared(self, spec: Words) -> tuple[int | None, int | None]:
+        """The ends that are declared."""
+        low, high, form = spec.get("range_min"), spec.get("range_max"), spec.get("datetime_format")
+        if low is not None and high is not None:
+            return date_ends(self.column, low, high, form)
+        one = low if high is None else high
+        end = None if one is None else date_ends(self.column, one, one, form)[0]
+        return (None, end) if low is None else (end, None)
 
     def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
         """Date, and time of day in steps since midnight; both missing where there is no date."""
         moments, there = cells.numbers(table, self.column, formats)
         style = date_style(table[self.column], formats.get(self.column))
-        local = _shown(np.where(there, moments, 0), style.get("time_zone"))
+        local = on_clocks(np.where(there, moments, 0), style.get("time_zone"))
         local = np.clip(local, FIRST_DAY, -FIRST_DAY)
         date = local // DAY * DAY
         dates = pd.Series(np.where(there, date, cells.NO_DATE).view("M8[ns]"), index=table.index)
@@ -166,7 +178,7 @@ class DateAndTime(MakingRule):
         steps = np.minimum(
             np.where(there, time, 0).astype(np.int64), (LAST - np.maximum(date, 0)) // self._step
         )
-        moments = _universal(date + steps * self._step, attribute.time_zone)
+        moments = from_clocks(date + steps * self._step, attribute.time_zone)
         if attribute.lower:
             moments = np.clip(moments, attribute.lower[0], attribute.upper[-1])
         return {self.column: cells.written(moments, there, attribute)}
@@ -177,14 +189,15 @@ class DateAndTime(MakingRule):
         """One bin: the declared range, or from the first date to the end of the last one."""
         date, spec = known[self.date], words.get(self.column, {})
         style = {"datetime_format": spec.get("datetime_format"), **styles.get(self.column, {})}
-        ends = self._declared(spec)
-        if ends is None and date.lower:
+        low, high = self._declared(spec)
+        if date.lower and (low is None or high is None):
             last = min(int(date.upper[-1]) // DAY * DAY, LAST // DAY * DAY - DAY) + DAY - self._step
-            ends = tuple(
-                int(end) for end in _universal(np.array([date.lower[0], last]), style.get("time_zone"))
-            )  # type: ignore[assignment]
-        lower, upper = ((end,) for end in ends) if ends else ((), ())
-        nullable = date.nullable or known[self.time].nullable or not ends
+            low = int(date.lower[0]) if low is None else low
+            high = last if high is None else high
+        firsts = [] if low is None or high is None else [min(low, high)]
+        lasts = [] if low is None or high is None else [high]
+        lower, upper = bins_from_clocks(firsts, lasts, style.get("time_zone"))
+        nullable = date.nullable or known[self.time].nullable or not lower
         return (
             Attribute(
                 name=self.column, kind="datetime", lower=lower, upper=upper, nullable=nullable,
@@ -203,21 +216,3 @@ class DateAndTime(MakingRule):
     def __str__(self) -> str:
         shown = f" ({self.resolution})" if self.resolution else ""
         return f"{self.column} is a date and a time of day{shown}"
-
-
-def _shown(moments: np.ndarray, time_zone: str | None) -> np.ndarray:
-    """Nanoseconds that the clocks of a time zone show."""
-    if time_zone is None:
-        return moments
-    stamps = pd.Series(moments.view("M8[ns]")).dt.tz_localize("UTC").dt.tz_convert(time_zone)
-    return stamps.dt.tz_localize(None).to_numpy().astype("M8[ns]").view(np.int64)
-
-
-def _universal(shown: np.ndarray, time_zone: str | None) -> np.ndarray:
-    """Nanoseconds of UTC; what clocks show twice is winter time, what they skip is when they go on."""
-    if time_zone is None:
-        return shown
-    stamps = pd.Series(shown.astype(np.int64).view("M8[ns]")).dt.tz_localize(
-        time_zone, ambiguous=np.zeros(len(shown), dtype=bool), nonexistent="shift_forward"
-    )
-    return stamps.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy().astype("M8[ns]").view(np.int64)

@@ -61,15 +61,16 @@ class Multiple(MakingRule):
         """Whole steps, in the declared range if there is one."""
         spec = words.get(self.column, {})
         found: Words = {"sdtype": "numerical"}
-        if spec.get("range_min") is None or spec.get("range_max") is None:
-            return {self.steps: found}
-        first = math.ceil(spec["range_min"] / self.step - 1e-9)
-        last = math.floor(spec["range_max"] / self.step + 1e-9)
-        if first > last:
+        if spec.get("range_min") is not None:
+            found["range_min"] = math.ceil(spec["range_min"] / self.step - 1e-9)
+        if spec.get("range_max") is not None:
+            found["range_max"] = math.floor(spec["range_max"] / self.step + 1e-9)
+        if found.get("range_min", -math.inf) > found.get("range_max", math.inf):
             raise check.Refused.saying(
                 "rules", f"rule '{self}' contradicts the declared range: it holds no such multiple"
             )
-        found |= {"range_min": first, "range_max": last, "decimal_places": 0}
+        if found.keys() > {"sdtype"}:
+            found["decimal_places"] = 0
         if spec.get("range_is_nullable") is not None:
             found["range_is_nullable"] = spec["range_is_nullable"]
         if spec.get("special_values"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -25,6 +25,8 @@ SPARE = 1.1  # more rows than are likely to be needed
 LEAST = 0.01  # share of kept rows that is assumed at least
 MOST = 4  # times the rows wanted, in one round
 ENOUGH = 10_000  # rows of which one must keep the rules
+LIKE_TRIES = 300  # of a row with given values that may be of its own case only
+EACH_AT_ONCE = 2**18  # tries at once of rows with given values
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,11 @@ class RuleSet:
     seen: tuple[str, ...] = ()
 
     @classmethod
-    def make(cls, rules: Iterable[Rule], words: Mapping[str, Words]) -> RuleSet:
-        """Check rules against the columns and one another; no row is looked at."""
+    def make(cls, rules: Iterable[Rule], words: Mapping[str, Words], taken: Collection[str] = ()) -> RuleSet:
+        """Check rules against the columns and one another; no row is looked at.
+
+        ``words`` are those of modelled columns, ``taken`` names of all.
+        """
         from sdv_plausible.rules.contradictions import check_possible  # where there are rules
 
         rules = tuple(rules)
@@ -69,7 +74,7 @@ class RuleSet:
                     f"rules: a column of {len(name):,} letters, {name[:40]!r}..., would stand in for others, "
                     f"and no file holds names of more than {LONGEST_NAME:,}: shorten those of the table",
                 )
-            if name in words:
+            if name in {*words, *taken}:
                 raise Refused.saying(
                     "rules", f"rules: the table has a column {name!r}, which the rules need: rename it"
                 )
@@ -202,6 +207,19 @@ class FittedRules:
                 found |= {name: column.iloc[0] for name, column in folded.items()}
         return found
 
+    def given_each(self, conditions: pd.DataFrame) -> pd.DataFrame:
+        """As :meth:`given`, of conditions that are other ones in each row."""
+        found = conditions
+        for rule in self.rule_set.making:
+            if rule.reversible and set(rule.made) <= set(found):
+                made = list(rule.made)
+                codec = Codec(Domain(tuple(self.made[name] for name in made)))
+                for name in made:
+                    codec.check_values(name, found[name])
+                folded = rule.fold(found[made], self.rule_set.formats)
+                found = found.drop(columns=made).assign(**folded)
+        return found
+
     def unfold(self, table: pd.DataFrame) -> pd.DataFrame:
         """Rows as the table has them, from rows of the model."""
         formats = self.rule_set.formats
@@ -235,6 +253,42 @@ class FittedRules:
             f"rules: of {drawn:,} rows that the model made, {num_rows - places.left:,} keep all rules, and "
             f"{num_rows:,} are wanted: the rules, or the conditions together with them, do not fit the table",
         )
+
+    def draw_each(
+        self, num_rows: int, rows: Callable[[np.ndarray, int], pd.DataFrame], domain: Domain
+    ) -> pd.DataFrame:
+        """As :meth:`draw`, where each row has conditions of its own: it is drawn until it keeps the rules.
+
+        ``rows`` gets the numbers of rows that are to be drawn, which may be there several times, and that of
+        the round. A row that is drawn again is of the same case as it was first.
+        """
+        first = rows(np.arange(num_rows), 0)
+        if not (self.rule_set.limiting and num_rows):
+            return first
+        good, cases = self.rule_set.holds(first), self.rule_set.cases(first).to_numpy()
+        kept, places, left = [first[good]], [np.flatnonzero(good)], np.flatnonzero(~good)
+        times, tried = 1, 1  # of each row that is left
+        for number in range(1, ROUNDS):
+            if not len(left) or tried >= ENOUGH:
+                break
+            times = max(1, min(4 * times, EACH_AT_ONCE // len(left)))
+            wanted = np.repeat(left, times)
+            table = rows(wanted, number)
+            fits = self.rule_set.holds(table)
+            if tried < LIKE_TRIES:
+                fits &= self.rule_set.cases(table).to_numpy() == cases[wanted]
+            filled, at = np.unique(wanted[fits], return_index=True)
+            kept.append(table.iloc[np.flatnonzero(fits)[at]])
+            places.append(filled)
+            left, tried = np.setdiff1d(left, filled), tried + times
+        if len(left):
+            raise Refused.saying(
+                "rules",
+                f"rules: of {num_rows:,} rows with given values {len(left):,} do not keep all rules, however "
+                "often they are drawn: the rules do not fit the table together with these values",
+            )
+        found = pd.concat(kept, ignore_index=True).iloc[np.argsort(np.concatenate(places))]
+        return _usual_numbers(found.reset_index(drop=True), domain)
 
 
 class _Places:

@@ -22,12 +22,13 @@ from sdv_plausible.rules.rule import (
     check_columns,
     check_sdtypes,
 )
-from sdv_plausible.table.cells.dates import NANOSECONDS, format_unit
+from sdv_plausible.table.cells.dates import NANOSECONDS, date_style, format_unit, on_clocks
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.specifications import date_ends
 from sdv_plausible.table.declared.words import CATEGORIES, sdtype_of
 
 UNITS = {"D": "days", "h": "hours", "min": "minutes", "s": "seconds"}
+DAY = NANOSECONDS["D"]
 LAST = pd.Timestamp.max.value
 LAST_SHORT = pd.Timestamp("2068-12-31T23:59:59").value  # of years of two digits
 
@@ -37,7 +38,8 @@ class Inequality(MakingRule):
     """A number or date that is never below another one, such as an end after its start.
 
     The model sees how far apart they are in the place of ``high``; so durations come out as they are, and
-    the order holds exactly. A row that breaks the rule counts as having the least distance.
+    the order holds exactly. A row that breaks the rule counts as having the least distance. A date whose
+    format shows no time of day is the whole day: a moment on that day is not after it.
 
     Parameters
     ----------
@@ -49,8 +51,8 @@ class Inequality(MakingRule):
         Largest distance, of dates in ``unit``. None: as far as both declared ranges let; where they are not
         declared, learned like any column without a declaration.
     unit : {"D", "h", "min", "s"}, optional
-        Dates: what distances are counted in. None: days if neither format shows a time of day, else the
-        finer of both.
+        Dates: what distances are counted in. None: days if the higher one's format shows no time of day,
+        else the finer of both.
 
     Raises
     ------
@@ -109,7 +111,8 @@ class Inequality(MakingRule):
         specs = [words.get(name, {}) for name in self.columns]
         if self.unit is not None or any(spec.get("sdtype") != "datetime" for spec in specs):
             return self
-        finest = min(format_unit(spec.get("datetime_format")) for spec in specs)
+        units = [format_unit(spec.get("datetime_format")) for spec in specs]
+        finest = max(units[1], DAY) if _is_day(specs[1].get("datetime_format")) else min(units)
         return replace(self, unit=next(unit for unit in UNITS if NANOSECONDS[unit] <= max(finest, 10**9)))
 
     def check(self, words: Mapping[str, Words]) -> None:
@@ -180,7 +183,9 @@ class Inequality(MakingRule):
         if low.get("sdtype") != "datetime":
             return float(high["range_max"] - low["range_min"])
         first = date_ends(self.low, low["range_min"], low["range_min"], low.get("datetime_format"))[0]
-        last = date_ends(self.high, high["range_max"], high["range_max"], high.get("datetime_format"))[0]
+        form = high.get("datetime_format")
+        last = date_ends(self.high, high["range_max"], high["range_max"], form)[0]
+        last += DAY - 1 if _is_day(form) else 0
         return (last - first) // NANOSECONDS[self.unit or "s"]
 
     def _scale(self, formats: Formats) -> int:
@@ -193,11 +198,21 @@ class Inequality(MakingRule):
             return int(self.strict and scale > 1)
         return 1 if made.kind == "integer" else 0 if made.decimals is None else 10.0**-made.decimals
 
+    def _lower(self, table: pd.DataFrame, formats: Formats) -> tuple[np.ndarray, np.ndarray]:
+        """The lower column; its moments as clocks show them, where the higher one's text shows days alone."""
+        low, there = cells.numbers(table, self.low, formats)
+        if _is_day(formats.get(self.high)):
+            zone = date_style(table[self.low], formats.get(self.low)).get("time_zone")
+            low = np.where(there, on_clocks(np.where(there, low, 0), zone), low)
+        return low, there
+
     def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
         """Distances; at least 0, and missing where an end is."""
-        low, first = cells.numbers(table, self.low, formats)
+        low, first = self._lower(table, formats)
         high, last = cells.numbers(table, self.high, formats)
         there, scale = first & last, self._scale(formats)
+        if _is_day(formats.get(self.high)):  # its last moment
+            high = np.where(last, np.minimum(high, LAST - DAY) + DAY - 1, high)
         low, high = np.where(there, low, 0), np.where(there, high, 0)
         if scale > 1:  # of whole units, as 500 years of nanoseconds do not fit 64 bits
             apart = high // scale - low // scale - (high % scale < low % scale)
@@ -209,7 +224,7 @@ class Inequality(MakingRule):
 
     def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
         """The lower one plus the distance; missing where one of the two is."""
-        low, first = cells.numbers(table, self.low, formats)
+        low, first = self._lower(table, formats)
         apart, known = cells.numbers(table, self.distance, {})
         there, attribute, scale = first & known, made[self.high], self._scale(formats)
         least = self._floor(scale, attribute)
@@ -218,7 +233,10 @@ class Inequality(MakingRule):
             unit = format_unit(attribute.datetime_format)
             room = LAST // scale - low // scale - unit // scale - 1
             high = low + np.minimum(apart, room).astype(np.int64) * scale
-            high = -(-high // unit) * unit  # text that shows days alone is not below a time of day
+            if _is_day(attribute.datetime_format):
+                high = np.maximum(high // DAY, low // DAY + self.strict) * DAY
+            else:
+                high = -(-high // unit) * unit  # text that shows hours alone is not below a minute
         else:
             with np.errstate(over="ignore"):
                 high = np.maximum(_up(cells.rounded(low + apart), attribute), low)
@@ -260,14 +278,15 @@ class Inequality(MakingRule):
         scale = NANOSECONDS[self.unit or "s"] if dates else 1
         least, most = _distances(apart, scale, self._floor(scale, shape))
         up = _up_to(shape)
-        last = up(low.upper[-1] + most)
-        first = min(low.lower[0], last)  # a learned one may lie beyond what the format writes
+        lowest, highest = _ends_by_clock(low, shape)
+        last = up(highest + most)
+        first = min(lowest, last)  # a learned one may lie beyond what the format writes
         declared = [spec.get(word) for word in ("range_min", "range_max")]
         if None in declared:
             return first, last
         if dates:
             declared = list(date_ends(self.high, declared[0], declared[1], spec.get("datetime_format")))
-        last = min(last, max(declared[1], up(low.upper[-1] + least)))
+        last = min(last, max(declared[1], up(highest + least)))
         return max(first, min(declared[0], last)), last
 
     def fits(self, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> bool:
@@ -285,13 +304,16 @@ class Inequality(MakingRule):
             return True
         scale = NANOSECONDS[self.unit or "s"] if low.kind == "datetime" else 1
         smallest = _distances(apart, scale, self._floor(scale, mine))[0]
-        least = min(low.upper[-1] + smallest, found.upper[-1])
+        highest = _ends_by_clock(low, mine)[1] + smallest
+        least = min(highest // DAY * DAY if _is_day(mine.datetime_format) else highest, found.upper[-1])
         return bool(least <= mine.upper[-1] <= found.upper[-1])
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether they are in order, or one is missing."""
-        low, first = cells.numbers(table, self.low, formats)
+        low, first = self._lower(table, formats)
         high, last = cells.numbers(table, self.high, formats)
+        if _is_day(formats.get(self.high)):
+            low = low // DAY * DAY
         ordered = low < high if self.strict else low <= high
         return np.asarray(ordered | ~first | ~last)
 
@@ -314,6 +336,20 @@ def _distances(apart: Attribute, scale: int, floor: float) -> tuple[Any, Any]:
     return least, most
 
 
+def _is_day(form: str | None) -> bool:
+    """Whether text shows a day and no time of day."""
+    return form is not None and format_unit(form) == DAY
+
+
+def _ends_by_clock(low: Attribute, high: Attribute) -> tuple[Any, Any]:
+    """Lowest and highest value of the lower column, by the clock of its moments where days are compared."""
+    if not _is_day(high.datetime_format):
+        return low.lower[0], low.upper[-1]
+    ends = np.array([low.lower[0], low.upper[-1]], dtype=np.int64)
+    first, last = on_clocks(ends, low.time_zone).tolist()
+    return first // DAY * DAY, last
+
+
 def _own_places(spec: Words) -> int | None:
     """Digits after the point of a column, if its declaration tells them."""
     whole = all(isinstance(spec.get(end), (int, np.integer)) for end in ("range_min", "range_max"))
@@ -331,6 +367,8 @@ def _up_to(attribute: Attribute) -> Callable[[Any], Any]:
     """Function from an end to the next one that the attribute's form can show."""
     unit = format_unit(attribute.datetime_format)
     last = LAST if attribute.datetime_format is None or "%y" not in attribute.datetime_format else LAST_SHORT
+    if _is_day(attribute.datetime_format):
+        return lambda end: min(int(end), last) // DAY * DAY
     if attribute.kind == "datetime":
         return lambda end: min(-(-int(end) // unit) * unit, last // unit * unit)
     if attribute.kind == "integer":

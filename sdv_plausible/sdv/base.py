@@ -13,10 +13,11 @@ from sdv.errors import RefitWarning
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible.fit.arguments import VOTED
+from sdv_plausible.fit.object_state import without_details, without_transient
 from sdv_plausible.sdv.frames import FrameKind, frame_kind, split_input
-from sdv_plausible.sdv.schema import check_columns, check_labels, without_details
+from sdv_plausible.sdv.schema import check_columns, check_labels
 from sdv_plausible.sdv.stand_ins import hide_invented, own_transformers, stand_in_table
-from sdv_plausible.sdv.transient import call_of, quiet_about_rows, shown_rows, without_transient
+from sdv_plausible.sdv.transient import call_of, quiet_about_rows, shown_rows
 from sdv_plausible.sdv.versions import from_native, to_native
 from sdv_plausible.table.cells.series import without_odd
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES

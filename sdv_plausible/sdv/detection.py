@@ -63,7 +63,7 @@ def _spelled(kinds: Counter[str], spelling: Spelling) -> str | None:
 def _guessed(column: pd.Series[Any], kinds: Counter[str], spelling: Spelling) -> pd.Series[Any]:
     if kinds.keys() == {"truth"}:
         return column.map(spelling.truth, na_action="ignore")
-    if kinds.keys() - {DIGITS} and kinds.keys() <= {*plain_numbers(spelling), DIGITS}:
-        return pd.to_numeric(column.map(spelling.number, na_action="ignore"))
     is_date = bool(kinds) and kinds.keys() <= {*FORMATS}
+    if kinds and kinds.keys() <= {*plain_numbers(spelling), *DIGITS} and not (is_date and len(kinds) == 1):
+        return pd.to_numeric(column.map(spelling.number, na_action="ignore"))
     return column.str.strip() if is_date else column  # of dates SDV tells the format

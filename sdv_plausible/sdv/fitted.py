@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -41,6 +42,7 @@ class FittedSynthesizer(SamplingSynthesizer):
     _looked = DomainFile(columns={})  # what was compared with rows, and not what came out: saved, too
     _charge: Mapping[str, str] | None = None  # in the budget, that paid for the fit
     _said: Mapping[str, Any] | None = None  # settings of a release that this object's own ones do not say
+    _voted_others: Mapping[str, float] = MappingProxyType({})  # shares that may be of another kind, by a vote
     budget: Budget | None = None
 
     @property
@@ -85,6 +87,26 @@ class FittedSynthesizer(SamplingSynthesizer):
         assert self._ledger is not None  # whose persons the answers are of; settings are of the next fit
         rows = self._ledger.neighbours.rows
         return margins(answers, self._codec.domain, columns, level, rows_per_unit=rows)
+
+    def columns(self) -> pd.DataFrame:
+        """What became of the columns' values, from the noisy answers alone: at no further cost.
+
+        Returns
+        -------
+        DataFrame
+            A row per modelled column: ``kind``, ``codes``, where its ``domain`` is from, and, where it was
+            learned, estimated shares of the rows. ``exact``: values that stand alone. ``merged``: values kept
+            as ranges.
+            ``replaced``: values that the domain does not hold, for which more common ones are drawn;
+            ``uncertainty`` is the standard deviation of this share. ``missing``: cells without a value, or
+            with one that cannot be read. ``other_kind``, of columns whose type was voted for: up to what
+            share of the cells may be of another kind, and count as missing.
+        """
+        from sdv_plausible.table.learned.mass import columns_frame
+
+        answers = self._fitted_sampler().answers
+        others = (self._said or {}).get("voted_others", self._voted_others)
+        return columns_frame(self._codec.domain, answers, others)
 
     def get_domain(self) -> Domain:
         """Return the domain of the fit: what each modelled column may hold, and where that is from.
@@ -227,7 +249,7 @@ class FittedSynthesizer(SamplingSynthesizer):
         """Keep what a fit made."""
         self._codec, self._fitted_rules = Codec(found.domain), found.rules
         self._sampler, self._ledger, self._charge = found.sampler, found.ledger, found.charge
-        self._public_digest = found.public
+        self._public_digest, self._voted_others = found.public, found.others
         write_as_domain(self._data_processor, found.rules.whole(found.domain), dtypes)
         self._model = found.sampler  # SDV asks whether there is a model
         self._process = os.getpid()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import pandas as pd
 
 import sdv_plausible.rules as kinds
 from sdv_plausible.fit.budget import check_budget
+from sdv_plausible.fit.object_state import check_budget_there
 from sdv_plausible.fit.public_table import PublicTable, check_there, public_entries
 from sdv_plausible.fit.rows import Rows, TableRows
 from sdv_plausible.fit.run import Fit, Found, Opened
@@ -42,11 +45,13 @@ from sdv_plausible.table.cells.series import numbers_alone
 from sdv_plausible.table.checking import Check
 from sdv_plausible.table.columns.cell_texts import ColumnType, Spelling
 from sdv_plausible.table.columns.column_document import schema_of
+from sdv_plausible.table.columns.stored_types import said_storage
 from sdv_plausible.table.declared.declarations import Types, says_written
 from sdv_plausible.table.declared.looks import told_of_look
 from sdv_plausible.table.files.storage import PERSON, check_storage
 from sdv_plausible.table.files.text_files import is_in_parts
 from sdv_plausible.table.persons import person_entry, unknown_persons
+from sdv_plausible.utils.visible import visible
 
 
 class FittingSynthesizer(FittedSynthesizer):
@@ -60,12 +65,12 @@ class FittingSynthesizer(FittedSynthesizer):
     """How cells of text are written whose types are voted for."""
     record: Note | None = None
     """Writes looks at columns and rules down in the domain file, of whatever folder it is; never saved."""
+    _stored_as: Mapping[str, str] = MappingProxyType({})  # of the file that was fitted, for its release
     _read_as: dict[str, ColumnType]  # cells of a table in parts
-    types: Types
+    types: Types | None
     domain: Any
     public: Any
     random_state: int | None
-    _lost_budget = False  # saved files hold no budget
     _public_given: pd.DataFrame | None = None  # only to be told from the rows; saved files hold none
 
     def check(self, data: Any, show: Callable[[str], object] = print) -> Check:
@@ -89,9 +94,11 @@ class FittingSynthesizer(FittedSynthesizer):
         Raises
         ------
         ValueError
-            If the table lacks a declared column.
+            If the table lacks a declared column, or stores one so that its cells are not read.
         """
+        self._check_stored(data, sees_cells=True)
         _, frame = split_input(data)
+        self._check_stored(frame, sees_cells=True)
         told, rules = self._known.declared, self._known.rules
         found, looked, lines = compared(told, rules, self._modelled_specs(), frame.rename(columns=str))
         for line in [*lines, *self._noted(looked, rules.digests or None)]:
@@ -103,8 +110,9 @@ class FittingSynthesizer(FittedSynthesizer):
         """Fit to a table in memory, or in parts to one that need not fit there.
 
         If it fails, an earlier fit stays as it was. A cell that is a list, a dict or an object of an unknown
-        class counts as missing: one cell never ends a fit. Columns of which most cells are outside what was
-        declared, these included, are named in a warning.
+        class counts as missing: no cell ends a fit. A column that is stored as such, by pandas' or Arrow's
+        type, is refused before anything is spent; `check` names columns of such objects. Columns of which
+        most cells are outside what was declared, these included, are named in a warning.
 
         Parameters
         ----------
@@ -124,7 +132,11 @@ class FittingSynthesizer(FittedSynthesizer):
             If it does not match the metadata.
         """
         if scratch is None and not is_in_parts(data):
-            return super().fit(data)
+            self._check_stored(data)
+            super().fit(data)
+            frame = next(iter(data.values()), None) if isinstance(data, dict) else data
+            self._keep_storage(said_storage(frame))
+            return
         from sdv_plausible.fit.parts import shown_in_parts
 
         call, types = call_of(self), self._read_as
@@ -133,7 +145,24 @@ class FittingSynthesizer(FittedSynthesizer):
             data, types, self._known.settings, self._known.learner, scratch, is_paid=self.budget is not None,
             infers=self._needs_rows, sdv_sees_rows=self._sdv_sees_rows, tell=self.watch_passes,
         ) as call.parts:  # fmt: skip
-            return super().fit(call.parts.source.empty(list(types)))
+            super().fit(call.parts.source.empty(list(types)))
+            self._keep_storage(call.parts.source.storage)
+
+    def _keep_storage(self, found: Mapping[str, str]) -> None:
+        """Remember how the columns of the file that was fitted are stored, if it said so."""
+        self.__dict__.pop("_stored_as", None)
+        if found:
+            self._stored_as = dict(found)
+
+    def _check_stored(self, data: Any, *, sees_cells: bool = False) -> None:
+        """Refuse columns of a pandas frame that are stored so that no cell is read."""
+        if isinstance(data, pd.DataFrame):
+            named, specs = data.rename(columns=str), self._given_specs()
+            read = modelled(specs, self._data_processor._keys)
+            if (person := self._known.settings.neighbours.person) is not None:
+                read = {**read, person: PERSON}
+            once = {n for n, number in Counter(named.columns).items() if number == 1}  # others are refused
+            check_storage(named, {n: s for n, s in read.items() if n in once}, sees_cells=sees_cells)
 
     # --- what SDV calls ---------------------------------------------------------------------------
 
@@ -217,10 +246,8 @@ class FittingSynthesizer(FittedSynthesizer):
                 "metadata was changed after this synthesizer was made, which read it then: make a new one, "
                 "PlausibleDeniabilitySynthesizer(metadata, ...)"
             )
+        self._check_stored(frame)
         named, specs, keys = frame.rename(columns=str), self._given_specs(), self._data_processor._keys
-        person = self._known.settings.neighbours.person
-        read = {name: sdtype for name, sdtype in modelled(specs, keys).items() if name in named}
-        check_storage(named, read if person not in named else {**read, str(person): PERSON})
         parts = None if (call := call_of(self)) is None else call.parts
         check_there(
             self.public,
@@ -228,11 +255,7 @@ class FittingSynthesizer(FittedSynthesizer):
             is_the_table=self._public_given is (frame if parts is None else parts.given),
             alone=not self._sdv_sees_rows,
         )
-        if self._lost_budget and self.budget is None:
-            raise ValueError(
-                "budget: this synthesizer drew from one, which its saved file does not hold: set "
-                "synthesizer.budget = Budget(...) before you fit again"
-            )
+        check_budget_there(self)
         check_budget(self.budget)
         check_assigned(specs, keys, self._data_processor._hyper_transformer.field_transformers)
         if self._sdv_sees_rows:
@@ -279,7 +302,7 @@ class FittingSynthesizer(FittedSynthesizer):
         # the table's columns: the model has others in the place of some, and so have constraints
         lines = self._noted(self._original_metadata.tables[self._table_name].columns)
         for line in lines if not fits and self.domain is not None else ():  # a fit tells itself
-            print(line)
+            print(visible(line))
 
     def _noted(self, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
         """Write a look down here and where the declarations are kept; return what whoever looked is told."""
@@ -293,7 +316,8 @@ class FittingSynthesizer(FittedSynthesizer):
 
     def _without_texts(self, frame: pd.DataFrame) -> pd.DataFrame:
         known = ((name, self._known.declared.known(name)) for name in self._column_specs())
-        texts = {name: one.texts for name, one in known if one is not None and one.texts}  # of numbers
+        numbers = ((name, one) for name, one in known if one is not None and one.kind != "datetime")
+        texts = {name: one.texts for name, one in numbers if one.texts}
         if not texts:
             return frame
         return frame.apply(lambda c: numbers_alone(c, texts[str(c.name)]) if str(c.name) in texts else c)
@@ -344,6 +368,6 @@ class FittingSynthesizer(FittedSynthesizer):
             + person_entry(self._known.settings.neighbours)
             + side_entries(
                 self.random_state, has_constraints=self._has_constraints,
-                transformers=self._own_transformers, types=self.types,
+                transformers=self._own_transformers, types=self.types, assumed=self._known.assumed,
             )
         )  # fmt: skip

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.fit.arguments import VOTED
-from sdv_plausible.fit.earlier import was_voted
+from sdv_plausible.fit.earlier import of_the_rows, was_voted
 from sdv_plausible.sdv.versions import TAKES_DICT
-from sdv_plausible.table.columns.column_document import schema_of
-from sdv_plausible.table.declared.column_types import column_types
+from sdv_plausible.table.columns.column_document import schema_of, type_words
+from sdv_plausible.table.declared.column_types import STATED, column_types
 from sdv_plausible.table.declared.declarations import given_file
 
 
@@ -42,7 +42,9 @@ def metadata_from_columns(columns: dict[str, dict[str, Any]], table_name: str = 
     """
     if not TAKES_DICT:
         columns = schema_of(columns)
-    return metadata_from_table({"columns": columns}, table_name)
+    made = metadata_from_table({"columns": columns}, table_name)
+    setattr(made, STATED, {name: type_words(words) for name, words in columns.items()})
+    return made
 
 
 def metadata_from_table(table: dict[str, Any], table_name: str = "table") -> Any:
@@ -81,6 +83,9 @@ def metadata_of(domain: Any, table_name: str = "table") -> Any:
     made = metadata_from_columns(
         {name: kind.words for name, kind in column_types(domain).items()}, table_name
     )
-    if was_voted(given_file(domain)):
+    file = given_file(domain)
+    if was_voted(file):
         setattr(made, VOTED, True)
+    for name in of_the_rows(file):
+        getattr(made, STATED).pop(name, None)
     return made

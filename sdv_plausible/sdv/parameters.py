@@ -1,46 +1,13 @@
-"""The constructor's parameters after construction: what was given, fixed, as copies."""
+"""The constructor's parameters that are SDV's: metadata as given, and synthesizers as models."""
 
 from __future__ import annotations
 
-import inspect
 import weakref
 from copy import deepcopy
 from hashlib import sha256
 from typing import Any
 
-from sdv_plausible.models import is_ours
 from sdv_plausible.sdv.versions import sdv_bases
-
-SHARED = "model"
-"""Given back as it is where a learner is the caller's own: plan and fit ask it anew."""
-
-
-class Parameter:
-    """A parameter that a plan, a fit and its ledger read alike: it is set once, by the constructor.
-
-    Whoever changes it afterwards, or what it holds, would get a fit that its ledger does not describe.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, synth: Any, owner: Any = None) -> Any:
-        if synth is None:
-            return self
-        try:
-            value = vars(synth)[self.name]
-        except KeyError:
-            raise AttributeError(self.name) from None
-        return _copied(self.name, value)
-
-    def __set__(self, synth: Any, value: Any) -> None:
-        if self.name in vars(synth):
-            kind, shown = type(synth).__name__, " ".join(repr(vars(synth)[self.name]).split())
-            raise AttributeError(
-                f"{self.name} ({shown:.60}) is fixed when a synthesizer is made, so that "
-                f"plan, fit and ledger agree: make a new one, {kind}(metadata, {self.name}=...)"
-            )
-        vars(synth)[self.name] = _copied(self.name, value)
 
 
 class GivenMetadata:
@@ -75,20 +42,6 @@ class GivenMetadata:
 
 def _digest(metadata: Any) -> bytes:
     return sha256(repr(metadata.to_dict()).encode()).digest()
-
-
-def _copied(name: str, value: Any) -> Any:
-    return value if name == SHARED and not is_ours(value) else deepcopy(value)
-
-
-def fixed_parameters(kind: type[Any], *, but: tuple[str, ...]) -> tuple[str, ...]:
-    """Fix the constructor's parameters of a class, but for some, and return all their names."""
-    known = inspect.signature(kind.__init__).parameters.values()
-    names = tuple(p.name for p in known if p.name != "self" and p.kind is not p.VAR_KEYWORD)
-    for name in names:
-        if name not in but:
-            setattr(kind, name, Parameter(name))
-    return names
 
 
 def learner_of(model: Any) -> Any:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from sdv.errors import SamplingError
 
-from sdv_plausible.fit.earlier import EARLIER, write_learned
+from sdv_plausible.fit.arguments import stated_types
+from sdv_plausible.fit.earlier import EARLIER, without_assumed_format, write_learned
 from sdv_plausible.fit.run import Found
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler
 from sdv_plausible.mechanism.privacy_tests.settings import read_test
@@ -26,7 +27,8 @@ from sdv_plausible.release.file.settings import KNOWN, OTHERS, privacy_test_of, 
 from sdv_plausible.sdv.metadata import metadata_from_table
 from sdv_plausible.table.columns.column_document import type_words
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.declared.column_types import check_released
+from sdv_plausible.table.columns.stored_types import keeps_storage
+from sdv_plausible.table.declared.column_types import STATED, check_released, metadata_columns
 from sdv_plausible.table.declared.declarations import domain_document
 from sdv_plausible.table.declared.domain_file import DomainFile
 
@@ -81,12 +83,14 @@ def _schema(synth: Any) -> TableSchema:
     table = next(iter(synth.metadata.to_dict()["tables"].values()))
     labels = {str(label): label for label in synth._original_columns}
     types = synth._data_processor._dtypes
+    stored, voted = getattr(synth, "_stored_as", {}), synth._known.told.open
     columns = tuple(
         Column(
             name=str(name),
             label=_plain_label(labels.get(str(name), name)),
             spec=type_words(spec),
             dtype=types[name],
+            storage=stored.get(str(name)) if keeps_storage(spec, voted=str(name) in voted) else None,
         )
         for name, spec in table["columns"].items()
     )
@@ -114,7 +118,10 @@ def settings_of(synth: Any) -> dict[str, Any]:
     """The parameters as far as they are plain; a seed would tell the noise, and a budget is the holder's."""
     others = {name: getattr(synth, name) for name in OTHERS if name != "returns_tables"}
     others |= {"locales": check_locales(synth.locales), "returns_tables": synth._returns_dict}
+    others["types"] = stated_types(synth.types, synth._known.assumed, synth._known.earlier)
     found = said(synth._known.settings, synth.model, synth._known.told.open, **others)
+    if synth._voted_others:
+        found |= {"voted_others": dict(synth._voted_others)}
     rows, source = synth._public_said
     if rows is None:
         return found
@@ -158,6 +165,8 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         )
     names = ("epsilon", "delta", "neighbours", *OTHERS)
     given = {name: settings[name] for name in names if name != "returns_tables"}
+    if settings["types"] == "declared":  # as the metadata says below
+        given["types"] = None
     name, test = settings["privacy_test"], privacy_test_of(settings)
     given["test"] = name if test == read_test(name) else test
     given |= {"domain": _declared(release, carried), "rules": release.rules.rule_set.rules}
@@ -182,6 +191,9 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         given["domain"] = replace(file, columns={**spelled, **file.columns})
     given |= parameters
     metadata = _metadata(release)
+    others = {*release.ledger.assumed_types, *voted}
+    columns = metadata_columns(metadata)
+    setattr(metadata, STATED, {n: type_words(words) for n, words in columns.items() if n not in others})
     synth = made(metadata, **given)
     if (earlier := synth._known.earlier).entries:
         synth._known = replace(synth._known, earlier=replace(earlier, anew=True))
@@ -191,11 +203,14 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         model=release.model, seeds=release.seeds, coins=Coins.from_os_entropy().spawn("sampling"),
         answers=release.answers.answers,
     )  # fmt: skip
-    found = Found(
-        domain=release.domain, rules=release.rules, sampler=sampler, ledger=release.ledger, charge=None,
-        public=settings.get("public_sha256"),
+    synth._take(
+        release.schema.dtypes,
+        Found(
+            domain=release.domain, rules=release.rules, sampler=sampler, ledger=release.ledger, charge=None,
+            public=settings.get("public_sha256"),
+        ),
     )  # fmt: skip
-    synth._take(release.schema.dtypes, found)
+    synth._keep_storage(release.schema.storage)
     synth._returns_dict, synth._frame_kind = settings["returns_tables"], None
     if synth.public is None:
         synth._public_said = tuple(settings.get(name) for name in ("public_rows", "public_source"))
@@ -224,7 +239,8 @@ def _carried(release: Release) -> PrivacyLedger:
 def _declared(release: Release, carried: PrivacyLedger) -> Domain:
     """What was declared: a fit anew learns the rest anew."""
     attributes = (*release.domain, *release.rules.made.values())
-    domain = Domain(tuple(a for a in attributes if a.provenance == "declared"))
+    declared = [a for a in attributes if a.provenance == "declared"]
+    domain = Domain(tuple(without_assumed_format(a, release.ledger) for a in declared))
     return replace(domain, learned=write_learned(carried, ())) if carried.entries else domain
 
 

@@ -100,6 +100,8 @@ def check_known_columns(known: Any, what: str = "known_columns") -> None:
         raise ValueError(f"{what} ({type(known).__name__}) must be a pandas DataFrame")
     if not known.shape[1]:
         raise ValueError(f"{what} has no column; use sample() for rows without a condition")
+    if known.empty:
+        raise ValueError(f"{what} has no row: give a row for each that is to be completed")
     twice = sorted({str(name) for name in known.columns[known.columns.duplicated()]})
     if twice:
         raise ValueError(f"{what} has several columns named {twice}: give each column once")

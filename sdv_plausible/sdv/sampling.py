@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from sdv.errors import SamplingError
+from sdv.single_table.base import FIXED_RNG_SEED
 
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler, RecordSampler, Sampler
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
@@ -52,6 +53,8 @@ class SamplingSynthesizer(WholeTableSynthesizer):
     _public_said: tuple[int | None, str | None] = (None, None)  # its rows, and who published it
     _public_digest: str | None = None  # of the one that the model started from
     _charged_calls: dict[tuple[Any, ...], int]  # of a row cap
+    _calls: int  # since a sequence of samples was started
+    _random_state_set: bool
     _process: int | None = None  # whose the rows of the next call are
     _points: list[np.ndarray] | None = None  # only while rows are sampled with their latent points
 
@@ -222,20 +225,47 @@ class SamplingSynthesizer(WholeTableSynthesizer):
         for name in conditions.columns:
             known = self._sampler is not None and name in self._codec.domain
             if known and transformers.get(name) is None:
-                for value in conditions[name].drop_duplicates():
-                    if not self._is_never(name, value):
-                        self._codec.check_value(name, value)
+                never = not self._codec.domain[name].nullable  # missing is put in then, and asks nothing
+                values = conditions[name].infer_objects()
+                self._codec.check_values(name, values[values.notna()] if never else values)
 
     def _is_never(self, name: str, value: Any) -> bool:
         """Whether a value is missing, in a column that is never missing: it is put in, and asks nothing."""
         return not self._codec.domain[name].nullable and bool(pd.isna(value))
 
+    def _sample_with_conditions(self, conditions: pd.DataFrame, *args: Any, **kwargs: Any) -> pd.DataFrame:
+        """Rows that meet conditions: all at once where the model can, else combination by combination."""
+        sampler, processor = self._sampler, self._data_processor
+        transformers = processor._hyper_transformer.field_transformers
+        plain = [name for name in conditions.columns if transformers.get(name) is None]
+        is_plain = not (self._sdv_sees_rows or kwargs.get("keep_extra_columns") or _has_file(args, kwargs))
+        if sampler is None or not is_plain or self._points is not None or len(conditions) < 2:
+            return super()._sample_with_conditions(conditions, *args, **kwargs)
+        from sdv_plausible.sdv import remaining  # where rows have known values
+
+        if not remaining.can_be_batched(conditions, sampler, self._codec, self._fitted_rules, plain):
+            return super()._sample_with_conditions(conditions, *args, **kwargs)
+        self._tell_copies()
+        if not self._random_state_set:
+            self._set_random_state(FIXED_RNG_SEED)
+        number, self._calls = self._calls, self._calls + 1
+        stream = remaining.stream_of(conditions)
+        coins = sampler.coins.spawn("sample each", self._sdv_seed, number, stream)
+        raw = remaining.drawn(conditions, sampler, self._codec, self._fitted_rules, coins)
+        if (bar := kwargs.get("progress_bar", args[2:3][0] if args[2:3] else None)) is not None:
+            bar.update(len(conditions))
+        return remaining.exactly(processor.reverse_transform(raw), conditions)
+
+    def _tell_copies(self) -> None:
+        """Warn of rows that another copy of this object draws, too."""
+        if self._process != os.getpid():
+            warnings.warn(SAME_ROWS, UserWarning, stacklevel=3)
+            self._process = os.getpid()
+
     def _sample(self, num_rows: int, conditions: Mapping[str, Any] | None = None) -> pd.DataFrame:
         sampler, given = self._sampler, {n: _from_token(v) for n, v in (conditions or {}).items()}
         assert sampler is not None
-        if self._process != os.getpid():
-            warnings.warn(SAME_ROWS, UserWarning, stacklevel=2)
-            self._process = os.getpid()
+        self._tell_copies()
         if sampler.samples_conditions:
             given = self._fitted_rules.given(given)
         known = {
@@ -333,12 +363,14 @@ class SamplingSynthesizer(WholeTableSynthesizer):
             raise
 
 
+def _has_file(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether SDV is to write rows as they come, by its own names and places of arguments."""
+    return bool(kwargs.get("output_file_path") or args[3:4] not in ((), (None,)))
+
+
 _MISSING = "\x00missing"
 
 
 def _from_token(value: Any) -> Any:
     """A condition's value, with NaN for the token that stands for missing."""
     return math.nan if isinstance(value, str) and value == _MISSING else value
-
-
-RowCapExceededError.__module__ = "sdv_plausible.synthesizer"  # see synthesizer.py

@@ -1,9 +1,4 @@
-"""What of a table and its metadata is schema, and nothing else.
-
-SDV's detection writes minima, maxima, digits, missingness and every category of the rows into the metadata.
-None of it is kept: an object holds the columns' names and semantic types, the formats that make text a date
-or an id, and the keys.
-"""
+"""What of a table and its metadata is schema, and nothing else."""
 
 from __future__ import annotations
 
@@ -15,23 +10,9 @@ import pandas as pd
 from sdv.errors import InvalidDataError
 
 from sdv_plausible.privacy.checks import Refused, one_of
-from sdv_plausible.table.columns.column_document import schema_of
 from sdv_plausible.table.declared.column_types import metadata_columns, person_words
 from sdv_plausible.table.declared.declarations import says_written
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES, is_invented
-
-
-def without_details(metadata: Any) -> Any:
-    """Return the metadata with its schema alone, as an object of the same class.
-
-    What is no metadata is returned as it is.
-    """
-    if not hasattr(metadata, "to_dict") or not hasattr(type(metadata), "load_from_dict"):
-        return metadata  # SDV says what is wrong with it
-    document = metadata.to_dict()
-    for table in document.get("tables", {"table": document}).values():
-        table["columns"] = schema_of(table.get("columns", {}))
-    return type(metadata).load_from_dict(document)
 
 
 def check_metadata(metadata: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pandas as pd
 
 from sdv_plausible.fit.arguments import VOTED, Arguments
 from sdv_plausible.fit.budget import Budget
+from sdv_plausible.fit.object_state import fixed_parameters, is_path
 from sdv_plausible.fit.plan import Plan, epsilon_for
 from sdv_plausible.fit.public_table import PublicTable
 from sdv_plausible.mechanism.privacy_tests.base import PrivacyTest
@@ -18,14 +18,15 @@ from sdv_plausible.mechanism.privacy_tests.settings import TestName
 from sdv_plausible.privacy.checks import one_of, truth
 from sdv_plausible.privacy.neighbours import Person, Relation
 from sdv_plausible.release.file.release import Release
+from sdv_plausible.rules.written import read_rules
 from sdv_plausible.sdv import shown
 from sdv_plausible.sdv.fitting import FittingSynthesizer
-from sdv_plausible.sdv.parameters import GivenMetadata, fixed_parameters, learner_of
+from sdv_plausible.sdv.parameters import GivenMetadata, learner_of
 from sdv_plausible.sdv.releasing import rebuilt
 from sdv_plausible.sdv.schema import check_metadata, with_person, with_types
 from sdv_plausible.sdv.transient import call_of
 from sdv_plausible.table.columns.domain import MAX_BINS
-from sdv_plausible.table.declared.column_types import metadata_columns
+from sdv_plausible.table.declared.column_types import STATED, metadata_columns
 from sdv_plausible.table.declared.declarations import Types, Undeclared, says_written
 from sdv_plausible.table.declared.domain_file import DomainFile
 from sdv_plausible.table.declared.looks import told_of_look
@@ -66,16 +67,19 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         Declared value sets, see docs/how_to/declare_the_domain.md. ``"written"``: your word that you wrote
         the ranges and values in the metadata. Metadata that was detected holds those of the rows. A mapping
         has the metadata's words per column.
-    types : {"declared", "voted", "detected"}
-        Where the metadata's semantic types and date formats are from. ``"declared"``: you vouch that they are
+    types : {"declared", "voted", "detected"}, optional
+        Where the metadata's semantic types and date formats are from. By default, types that ``domain`` or
+        ``metadata_of`` states count as declared; others may have been detected in the rows, and the ledger
+        says that its total holds only if they were known without them. ``"declared"``: you vouch that all are
         public, known without the rows. ``"voted"``: of the metadata names alone count (no type, no key), and
-        the cells of every column that ``domain`` does not name vote on its type, for a tenth of the budget.
+        the cells of every column that ``domain`` does not name vote on its type, for three tenths of epsilon.
         ``"detected"``: they were read off the rows, and the ledger then makes no privacy claim.
     undeclared : {"private", "infer"}
         How the domains of columns without a declaration are found: learned with noise from a share of the
         budget, or read off the rows, without a privacy claim and with a warning.
     max_bins : int
-        Numbers and dates with more values than this are put into this many bins.
+        Numbers and dates with more values than this are put into this many bins: at most 5,000 where values
+        are learned from the rows.
     person : str or Person, optional
         Column that says whose a row is, such as a household or patient number: the guarantee is then for all
         rows of any one person. The column is never modelled; it is invented anew, like an id. Rows without a
@@ -114,7 +118,7 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         model: Any = "bayesian_network",
         test: TestName | PrivacyTest = "release",
         domain: Any = None,
-        types: Types = "declared",
+        types: Types | None = None,
         undeclared: Undeclared = "private",
         max_bins: int = MAX_BINS,
         person: str | Person | None = None,
@@ -144,10 +148,14 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         )  # fmt: skip
         check_metadata(metadata)
         self._given = GivenMetadata(metadata, is_written=says_written(domain))
+        self._stated_types = getattr(metadata, STATED, None)
         published, file = PublicTable.read(public), arguments.domain
         self._public_given = None if published is None else published.frame
         metadata = with_person(metadata, arguments.settings.neighbours.person, file)
-        if isinstance(rules := self.rules, (list, tuple)) and rules:
+        self._from_files = {"domain": file} if is_path(domain) and not says_written(domain) else {}
+        if is_path(rules := self.rules):
+            rules = self._from_files["rules"] = read_rules(rules)
+        if isinstance(rules, (list, tuple)) and rules:
             from sdv_plausible.sdv.constraints import as_rules
 
             rules = as_rules(rules)
@@ -168,7 +176,7 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         self._keep(fit)
         if isinstance(file, DomainFile):  # also of columns whose types are open
             self._looked = self._looked.looked_at(file.looked, file.looked_rules)
-            if isinstance(domain, (str, os.PathLike)):
+            if is_path(domain):
                 self.record = partial(told_of_look, Path(domain).resolve())
         self._public_said = (None, None) if published is None else (len(published.frame), published.source)
         self._sampler = self._ledger = None
@@ -236,6 +244,8 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
             return written
         found = super().get_metadata(version)
         vars(found).update({VOTED: True} if self._has_voted_types else {})
+        if self._stated_types is not None:
+            setattr(found, STATED, dict(self._stated_types))
         return found
 
     def _check_input_metadata_updated(self) -> None:
@@ -272,5 +282,6 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
 
 
 PARAMETERS = fixed_parameters(PlausibleDeniabilitySynthesizer, but=("metadata", "budget"))
-# Saved files name the public module: it imports SDV first, whatever a program that loads one has imported.
-PlausibleDeniabilitySynthesizer.__module__ = "sdv_plausible.synthesizer"
+# Saved files name the class by its public name. The package is imported whenever this module is; a module
+# that may not be imported yet would make cloudpickle, with which SDV saves, copy the class into the file.
+PlausibleDeniabilitySynthesizer.__module__ = "sdv_plausible"

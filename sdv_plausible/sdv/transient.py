@@ -1,4 +1,4 @@
-"""What never leaves with a synthesizer: the rows of a call, and what is its holder's.
+"""Calls that show a synthesizer rows.
 
 Rows belong to the call that is shown them and are no attribute of the object, so that no copy, pickle, saved
 file or snapshot can hold them, in the middle of a fit or after an interrupt.
@@ -10,7 +10,7 @@ import contextlib
 import functools
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
@@ -20,14 +20,6 @@ from sdv.single_table import base
 if TYPE_CHECKING:
     from sdv_plausible.fit.parts import Parts
     from sdv_plausible.fit.telling import FitWarning
-
-TRANSIENT = (
-    "budget", "public", "_public_given", "watch", "watch_passes", "record",  # the holder's: paths, rows
-    "_given",  # metadata that the holder may change
-    "_charge", "_paid",  # what was done on this machine
-    "_taken", "_points",  # of calls
-)  # fmt: skip
-"""Attributes that save, pickle, copy and deepcopy leave behind alike."""
 
 BUSY = (
     "another call that is shown rows is under way in this object (fit, preprocess, fit_processed_data, "
@@ -88,14 +80,6 @@ def shown_rows(method: Method) -> Method:
                 _CALLS.remove(known)
 
     return alone  # type: ignore[return-value]
-
-
-def without_transient(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of an object's state may leave with it."""
-    kept = {name: value for name, value in state.items() if name not in TRANSIENT}
-    if state.get("budget") is not None:
-        kept["_lost_budget"] = True
-    return kept | {"public": None}  # a parameter, and told from none by its number of rows
 
 
 @contextlib.contextmanager

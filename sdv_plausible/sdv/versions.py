@@ -10,6 +10,8 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_plausible.utils.file_names import file_in
+
 SDV_MAJOR = int(version("sdv").split(".")[0])
 TAKES_DICT = SDV_MAJOR >= 2
 _OUTPUT = "output_folder_path" if TAKES_DICT else "output_file_path"
@@ -49,7 +51,7 @@ class OutputFile:
         given = arguments.arguments.get(_OUTPUT)
         if not given or given == "disable":  # SDV's own word for none
             return None
-        return cls(Path(given) / f"{table_name}.csv" if TAKES_DICT else Path(given), arguments)
+        return cls(file_in(Path(given), table_name, ".csv") if TAKES_DICT else Path(given), arguments)
 
     def call(self, method: Any) -> Any:
         """Call the method, which writes none."""

@@ -16,6 +16,7 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.utils.side_by_side import in_turn
 
 AHEAD = 2  # shares that wait for a process: what is held of the rows is bounded
+ALONE_IN_PATH = {"PYTHONSAFEPATH": "1"}  # processes import nothing from the current folder (Python 3.11)
 IDLE = 60  # seconds after which a process ends that nobody asks, such as after the fit
 
 
@@ -114,7 +115,7 @@ class Crew:
         from joblib.externals import loky  # which needs no "if __name__ == '__main__'" of its user
 
         try:
-            yield loky.get_reusable_executor(number, timeout=IDLE)
+            yield loky.get_reusable_executor(number, timeout=IDLE, env=ALONE_IN_PATH)
         except loky.process_executor.TerminatedWorkerError:
             raise RuntimeError(
                 f"workers ({self.workers}): the machine ended one of these processes, as it does when its "

@@ -15,6 +15,7 @@ import pandas as pd
 from sdv_plausible.sources.crew import Piece
 from sdv_plausible.sources.source import PART_ROWS, LocalSource, SourceError, quietly
 from sdv_plausible.table.columns.cell_texts import PLAIN, ColumnType, Spelling
+from sdv_plausible.table.columns.stored_types import storage_of
 from sdv_plausible.table.files.csv_files import (
     check_csv,
     csv_columns,
@@ -22,7 +23,7 @@ from sdv_plausible.table.files.csv_files import (
     csv_texts,
     frame_of_texts,
 )
-from sdv_plausible.table.files.parquet import frame_of, parquet_schema
+from sdv_plausible.table.files.parquet import frame_of, parquet_schema, with_short_floats
 from sdv_plausible.table.files.text_files import Files
 
 TEXT_ROWS = 1 << 16  # records that are held as text at a time
@@ -118,6 +119,8 @@ class ParquetSource(ArrowSource):
         self._paths = paths
         self._texts = [name for name in known if pa.types.is_string(schema.field(name).type)]
         self.uneven = _uneven(paths, [one.names for one in schemas])
+        stored = {name: storage_of(schema.field(name).type) for name in known}
+        self.storage = {name: kind for name, kind in stored.items() if kind is not None}
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """Row groups of one file after another: together about a part, or one of several parts."""
@@ -163,7 +166,7 @@ class RowGroups:
         """Read them, so many rows at a time."""
         tables = self._tables()
         while (table := quietly(lambda: next(tables, None))) is not None:
-            yield frame_of(table, self.types, self.spelling, categories=True)
+            yield frame_of(with_short_floats(table), self.types, self.spelling, categories=True)
 
     def _tables(self) -> Iterator[Any]:
         """Arrow tables of so many rows each, but for the last: its batches end where row groups do."""

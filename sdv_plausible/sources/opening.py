@@ -61,6 +61,8 @@ def open_source(data: Any, types: Mapping[str, ColumnType], rows: int = PART_ROW
     all_there("source", types, found.names)
     modelled = {name: column.sdtype for name, column in types.items() if column.is_modelled}
     check_storage(found.empty(list(types)), modelled)
+    if isinstance(data, pd.DataFrame):
+        check_storage(data.rename(columns=str), modelled)  # by types that an empty piece has lost
     return found
 
 
@@ -158,7 +160,11 @@ ENGINES = (
         lambda data: _library(data) == "polars",
         lambda data, types, rows: polars_source(data.lazy(), types, rows),
     ),
-    Engine("DuckDB relation", lambda data: _library(data) in ("duckdb", "_duckdb"), duckdb_source),
+    Engine(
+        "DuckDB relation",
+        lambda data: _library(data) in ("duckdb", "_duckdb") and hasattr(data, "columns"),  # no connection
+        duckdb_source,
+    ),
     Engine("Arrow table", lambda data: _library(data) == "pyarrow" and hasattr(data, "slice"), table_source),
     Engine(
         "Dask DataFrame",

@@ -119,7 +119,7 @@ class SourceColumns(SeesRows):
         return order, np.array([counts[v] for v in order], dtype=np.int64), missing
 
     def precision_counts(self, reading: Reading) -> np.ndarray:
-        """Cells of every level of precision, and last those that hold no number."""
+        """Cells of every level of precision, then of every text beside, unread cells, missing ones."""
         return np.asarray(
             self._once("levels", reading, lambda: self._total(Levels(self._rules, reading), reading.name))
         )

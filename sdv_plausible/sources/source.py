@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 import pandas as pd
@@ -61,6 +62,8 @@ class Source(SeesRows, ABC):
     """Who hears how far a pass is."""
     crew: Crew = ALONE
     """Who counts the parts, where they are on this machine."""
+    storage: Mapping[str, str] = MappingProxyType({})
+    """How columns are stored, where files say so whose schema is public: so they come back."""
     uneven: tuple[str, ...] = ()
     """Columns that not every file has, or that names of folders tell."""
 

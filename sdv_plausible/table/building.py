@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pandas as pd
 
@@ -18,6 +17,7 @@ from sdv_plausible.table.cells.dates import date_style
 from sdv_plausible.table.columns.column_document import Provenance
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import Declarations, Specs
+from sdv_plausible.table.learned.bounds import in_zone
 from sdv_plausible.table.learned.private_domain import DomainPlan
 from sdv_plausible.table.learned.raw_counts import ExactColumns, FrameColumns
 
@@ -59,12 +59,13 @@ def build_domain(
         elif declared is None or spec.get("transformed"):
             from sdv_plausible.table.learned.inference import infer_attribute  # which ends the claim
 
-            attributes.append(infer_attribute(name, table[name], spec["sdtype"], spec, max_bins))
+            found = infer_attribute(name, table[name], spec["sdtype"], spec, max_bins)
+            attributes.append(declarations.kept(found))
         elif declared.kind == "datetime" and declared.time_zone is None:
             # How dates are written is the table's schema, not its rows.
             form = declarations.date_format(name, spec)
             style = {"datetime_format": None, **date_style(table[name], form)}
-            attributes.append(replace(declared, **style))
+            attributes.append(in_zone(declared, style))
         else:
             attributes.append(declared)
     return Domain(tuple(map(declarations.marked, attributes)))

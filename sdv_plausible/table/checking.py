@@ -14,9 +14,11 @@ from sdv_plausible.table.cells.forms import canonical
 from sdv_plausible.table.cells.series import as_doubles
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute
+from sdv_plausible.utils.visible import visible
 
 EXAMPLES = 5  # values shown of a column
 MOST = 0.5  # share of a column's cells outside from which a fit warns
+CUT = 0.1  # share of the present cells that have digits which the declaration cuts off from which it does
 MISSING = 0.01  # share of a column's cells that are missing, undeclared, from which it does
 FEW_CELLS = 20  # present cells below which it does not: a small table says little
 
@@ -32,7 +34,7 @@ class Finding:
     share: float
 
     def __str__(self) -> str:
-        return f"{self.column}: {self.cells:,} cells ({self.share:.1%}) {self.problem}"
+        return visible(f"{self.column}: {self.cells:,} cells ({self.share:.1%}) {self.problem}", keep="")
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,22 @@ def mostly_outside(table: pd.DataFrame, known: Mapping[str, Attribute]) -> list[
     return found
 
 
+def often_cut(table: pd.DataFrame, known: Mapping[str, Attribute]) -> list[str]:
+    """Names of columns declared as whole numbers of which more than a few cells have a fraction."""
+    found = []
+    for name, attribute in known.items():
+        present = int(table[name].notna().sum())
+        if attribute.kind == "integer" and present >= FEW_CELLS and _fractions(table[name]) > CUT * present:
+            found.append(name)
+    return found
+
+
+def _fractions(column: pd.Series[Any]) -> int:
+    """Cells that hold a number with a fraction."""
+    numbers = as_doubles(column)
+    return int(((numbers[np.isfinite(numbers)] % 1) > 0).sum())
+
+
 def often_missing(table: pd.DataFrame, never: Collection[str]) -> list[str]:
     """Names of columns of which cells are missing that were not declared to be, and not just a few."""
     # ``never`` are the columns whose declaration has no missing value.
@@ -105,9 +123,7 @@ def _column_findings(
     if nullable and not missing and len(column):
         yield Finding(name, "are missing, which was declared to be: is it another column?", 0, 0.0), []
     if attribute.kind == "integer" and not wrong.all():
-        numbers = as_doubles(column)
-        numbers = numbers[np.isfinite(numbers)]
-        broken = int(((numbers % 1) > 0).sum())
+        broken = _fractions(column)
         if broken:
             problem = "have a fraction, which is cut off: give decimal_places"
             yield Finding(name, problem, broken, broken / present), []
@@ -152,11 +168,4 @@ def _kind(value: Any) -> str:
 
 def is_outside(column: pd.Series[Any], attribute: Attribute) -> np.ndarray:
     """Mask of cells that the attribute does not hold: also missing ones, where missing is no value of it."""
-    codec = ColumnCodec(attribute)
-    codes, present = codec.encode(column), column.notna().to_numpy()
-    outside = (codes < 0) | ((codes == attribute.missing_code) & present)
-    if attribute.lower:
-        numbers = codec.numbers(column)
-        with np.errstate(invalid="ignore"):
-            outside |= ((numbers < attribute.lower[0]) | (numbers > attribute.upper[-1])) & present
-    return np.asarray(outside)
+    return ColumnCodec(attribute).placed(column)[1]

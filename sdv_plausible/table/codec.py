@@ -12,7 +12,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.table.cells.date_texts import write_dates
-from sdv_plausible.table.cells.dates import as_nanoseconds
+from sdv_plausible.table.cells.dates import as_nanoseconds, from_clocks, on_clocks
 from sdv_plausible.table.cells.distinct import distinct_values
 from sdv_plausible.table.cells.forms import canonical, has_form
 from sdv_plausible.table.cells.number_texts import read_numbers
@@ -105,6 +105,31 @@ class Codec:
         if is_written and (rule := _other_form(attribute, value, number)) is not None:
             raise ValueError(f"column {name!r}: a value that is given ({value!s:.60}) must be {rule}")
 
+    def encode_values(self, name: str, values: pd.Series[Any]) -> np.ndarray:
+        """Codes of many values, or the error of :meth:`encode_value` for one of them."""
+        attribute = self.domain[name]
+        codes = ColumnCodec(attribute).encode(values)
+        odd = (codes < 0) | ((codes == attribute.missing_code) & values.notna().to_numpy())
+        for value in values[odd].drop_duplicates():
+            self.encode_value(name, value)
+        return codes
+
+    def check_values(self, name: str, values: pd.Series[Any]) -> np.ndarray:
+        """Codes of many values, each of which :meth:`check_value` would let pass, or the same error."""
+        attribute, present = self.domain[name], values.notna().to_numpy()
+        codes, odd, numbers = ColumnCodec(attribute).placed(values)
+        if numbers is not None:
+            plain = values.dtype.kind in "iuf" if isinstance(values.dtype, np.dtype) else False
+            exact = plain and (attribute.kind == "integer" or attribute.decimals is not None)
+            digits = 0 if attribute.kind == "integer" else attribute.decimals or 0
+            if exact and not attribute.number_format:
+                odd |= (np.round(numbers, digits) != numbers) & present
+            else:
+                odd |= present
+        for value in values[odd].drop_duplicates():
+            self.check_value(name, value)
+        return codes
+
 
 def _other_form(attribute: Attribute, value: Hashable, number: float) -> str | None:
     """What a value in the range must be instead, as the column would be written with another one."""
@@ -158,7 +183,7 @@ class ColumnCodec:
     def numbers(self, column: pd.Series[Any]) -> np.ndarray:
         """Floats, or nanoseconds as int64; missing and unreadable as NaN or the smallest int64."""
         if self.attribute.kind == "datetime":
-            alone = self.attribute.provenance != "inferred"
+            alone = self.attribute.provenance != "inferred" or bool(self.attribute.texts)
             return as_nanoseconds(column, self.attribute.datetime_format, row_by_row=alone)
         if self.attribute.number_format is not None and column.dtype.kind not in "biufc":
             cells = read_numbers(column.astype(object), self.attribute.number_format)
@@ -171,6 +196,17 @@ class ColumnCodec:
         found = np.empty(len(column), dtype=np.int32)
         self.encode_into(found, column)
         return found
+
+    def placed(self, column: pd.Series[Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Codes of cells, which cells the attribute does not hold, and the numbers of a column with bins."""
+        attribute, codes, present = self.attribute, self.encode(column), column.notna().to_numpy()
+        outside, numbers = (codes < 0) | ((codes == attribute.missing_code) & present), None
+        if attribute.lower:
+            numbers = self.numbers(column)
+            with np.errstate(invalid="ignore"):
+                beyond = ((numbers < attribute.lower[0]) | (numbers > attribute.upper[-1])) & present
+            outside |= beyond & (codes < len(attribute.lower))  # a text beside them is in no range
+        return codes, np.asarray(outside), numbers
 
     def encode_into(self, found: np.ndarray, column: pd.Series[Any]) -> None:
         """The same, written where it belongs, a few rows at a time: what is between stays in the cache."""
@@ -237,6 +273,7 @@ class ColumnCodec:
         numbers = self._lower.take(bins)
         if self._wide.any() and len(wide := np.flatnonzero(self._wide.take(bins))):
             draw = self._draw if attribute.rounding is None else self._draw_rounded
+            draw = draw if attribute.time_zone is None else self._draw_on_clocks
             numbers[wide] = draw(numbers[wide], self._upper.take(bins[wide]), coins)
         if attribute.kind == "datetime":
             return self._write_dates(np.where(missing, np.iinfo(np.int64).min, numbers))
@@ -266,6 +303,12 @@ class ColumnCodec:
         steps = (high.view(np.uint64) - first) // unit
         whole = np.minimum((u * (steps + np.uint64(1))).astype(np.uint64), steps)
         return (first + whole * unit).view(np.int64)
+
+    def _draw_on_clocks(self, low: np.ndarray, high: np.ndarray, coins: Coins) -> np.ndarray:
+        """Dates as the clocks of the time zone show them, so that midnights stay midnights."""
+        first, last = (on_clocks(ends, self.attribute.time_zone) for ends in (low, high))
+        drawn = self._draw(first, np.maximum(first, last), coins)
+        return np.clip(from_clocks(drawn, self.attribute.time_zone), low, high)
 
     def _draw_rounded(self, low: np.ndarray, high: np.ndarray, coins: Coins) -> np.ndarray:
         """As round as people write such values: whole numbers, or those of the last digit."""

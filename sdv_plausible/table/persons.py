@@ -8,6 +8,7 @@ of the rows, not on other people (docs/explanation/proofs/persons.md, Lemma 1). 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from decimal import Decimal
 from fractions import Fraction
@@ -55,8 +56,9 @@ def identities(persons: pd.Series[Any]) -> np.ndarray:
     kind = kind.categories.dtype if isinstance(kind, pd.CategoricalDtype) else kind
     stored: Any = getattr(kind, "numpy_dtype", kind)
     exact = min(_EXACT, 2.0 ** (np.finfo(stored).nmant + 1)) if stored.kind == "f" else _EXACT
-    for i, name in enumerate(map(plain, cells)):  # one by one: a tuple is one name
-        names[i] = None if name is ODD or is_missing(name) or _is_rounded(name, exact) else name
+    for i, cell in enumerate(cells):  # one by one: a tuple is one name
+        name = plain(cell)
+        names[i] = None if name is ODD or is_missing(name) or _is_rounded(cell, name, exact) else name
     return names
 
 
@@ -66,10 +68,19 @@ def without_names(persons: pd.Series[Any], names: np.ndarray) -> bool:
     return bool((lost & ~persons.isna().to_numpy(dtype=bool)).any())
 
 
-def _is_rounded(name: Any, exact: float) -> bool:
+def _is_rounded(cell: Any, name: Any, exact: float) -> bool:
     """Whether a name is, or holds, a float in which several whole numbers become one: it is nobody's then."""
-    entries = name if type(name) is tuple else (name,)
-    return any(type(entry) is float and abs(entry) >= exact for entry in entries)
+    pairs = zip(tuple.__iter__(cell), name, strict=True) if type(name) is tuple else ((cell, name),)
+    return any(
+        type(entry) in (int, float) and abs(entry) >= _exact(type(stored), exact) for stored, entry in pairs
+    )
+
+
+def _exact(stored: type, exact: float) -> float:
+    """Smallest whole number that a cell's own type cannot tell from its successor."""
+    if issubclass(stored, np.inexact):
+        return float(2 ** (np.finfo(stored).nmant + 1))  # type: ignore[type-var]
+    return exact if issubclass(stored, (float, complex)) else math.inf
 
 
 def numbered(names: np.ndarray) -> np.ndarray:

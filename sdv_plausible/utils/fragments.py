@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from sdv_plausible.utils.visible import visible
+
 if TYPE_CHECKING:
     from jinja2 import Environment
 
@@ -41,7 +43,7 @@ def environment(*rooms: str, **options: Any) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        **options,
+        **{"finalize": _finalized, **options},
     )
     del made.filters["safe"]  # no filter marks text as safe
     made.filters.update({filter_.__name__: filter_ for filter_ in (percent, count, decimals)})
@@ -63,7 +65,12 @@ def fragment(
 def text(title: str, rows: Sequence[Sequence[str]] = (), notes: Sequence[str] = ()) -> str:
     """Return the same as plain text: the words of a row side by side, notes indented."""
     lines = ["  ".join(row).rstrip() for row in _aligned(rows)]
-    return "\n".join([title, *(f"  {line}" for line in [*lines, *notes])])
+    return "\n".join(visible(line, keep="") for line in [title, *(f"  {line}" for line in [*lines, *notes])])
+
+
+def _finalized(value: Any) -> Any:
+    """A value of a template, its control characters written out; jinja then escapes it."""
+    return visible(value, keep="\n\r\t") if type(value) is str else value
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[list[str]]:

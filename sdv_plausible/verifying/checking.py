@@ -9,19 +9,21 @@ from hashlib import sha256
 from typing import Any
 
 from sdv_plausible.verifying import contents, families, ledger
-from sdv_plausible.verifying.answers import check_answers, groups
-from sdv_plausible.verifying.reading import breaches, canonical, read, schema, with_arrays
-from sdv_plausible.verifying.verdict import LieError, OpenError, Verdict
+from sdv_plausible.verifying.answers import check_all_there, check_answers, groups
+from sdv_plausible.verifying.reading import breaches, canonical, check_sizes, in_counts, read, schema
+from sdv_plausible.verifying.table_names import check_table_names
+from sdv_plausible.verifying.verdict import LieError, OpenError, Verdict, shown
 
 CANNOT_SHOW = (
     "No file can show that the noise was drawn honestly, nor that the fit did what its entries say.",
     "No file can show that the domain, the rules and the options were written without looking at the rows.",
+    "Texts in the file (mechanisms, scopes, notes) are its maker's words: nothing in them was checked.",
     "Whether this is the file that its maker published, only its digest tells, from somebody you trust.",
 )
 CHECKS: dict[str, Callable[[Any], str]] = {
     "entries": ledger.check_losses, "total": ledger.check_total, "words": ledger.check_words,
     "settings": ledger.check_settings, "domain": contents.check_domain, "rules": contents.check_rules,
-    "seeds": contents.check_seeds, "model": contents.check_model,
+    "seeds": contents.check_seeds, "model": contents.check_model, "answers": check_all_there,
 }  # fmt: skip
 
 
@@ -34,11 +36,13 @@ def check(data: bytes, expect_sha256: str | None = None) -> list[Verdict]:
         elif broken := next(breaches(plain, form, form), None):
             raise LieError(broken)
         else:
-            tables = {"": with_arrays(plain)}
+            check_table_names([plain["schema"]["table"]])
+            tables = {"": in_counts(plain)}
+        check_sizes([document["ledger"] for document in tables.values()])
         whole = sha256(canonical(plain)).hexdigest()
     except LieError as error:
         return [Verdict("format", "refused", str(error))]
-    except (RecursionError, ValueError, TypeError) as error:  # of numbers and texts beyond any measure
+    except Exception as error:
         return [Verdict("format", "refused", f"it cannot be read ({type(error).__name__})")]
     found = [Verdict("format", "ok", "it is of the published schema"), _digest(data, whole, expect_sha256)]
     if "" in tables:
@@ -46,8 +50,13 @@ def check(data: bytes, expect_sha256: str | None = None) -> list[Verdict]:
     for about, judge in families.checks_of(plain, tables).items():
         found.append(verdict_of(about, judge, plain))
     for name, document, alone in families.alone(plain, tables):
-        found += [replace(one, about=f"{name}: {one.about}") for one in _of_table(document, alone)]
+        found += [replace(one, about=f"{shown(name)}: {one.about}") for one in _of_table(document, alone)]
     return found
+
+
+def is_of_families(document: Any) -> bool:
+    """Whether a document is of related tables."""
+    return families.is_of_families(document)
 
 
 def _of_table(document: Any, alone: Any) -> Iterator[Verdict]:
@@ -56,7 +65,7 @@ def _of_table(document: Any, alone: Any) -> Iterator[Verdict]:
         yield verdict_of(about, judge, alone if about == "domain" else document)
     for names in groups(document):
         judge = partial(check_answers, names=names)
-        yield verdict_of(f"answers paid by {', '.join(names)}", judge, document)
+        yield verdict_of(f"answers paid by {', '.join(map(shown, names))}", judge, document)
 
 
 def verdict_of(about: str, judge: Callable[[Any], str], document: Any) -> Verdict:
@@ -67,7 +76,7 @@ def verdict_of(about: str, judge: Callable[[Any], str], document: Any) -> Verdic
         return Verdict(about, "refused", str(error))
     except OpenError as error:
         return Verdict(about, "not checkable", str(error))
-    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+    except Exception as error:
         return Verdict(about, "refused", f"it cannot be read as the format says ({type(error).__name__})")
 
 

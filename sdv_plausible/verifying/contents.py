@@ -9,10 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from sdv_plausible.verifying.ledger import has_claim, losses_of
-from sdv_plausible.verifying.verdict import LieError, Unit
+from sdv_plausible.verifying.ledger import has_claim, is_earlier, losses_of
+from sdv_plausible.verifying.points import check_numbers
+from sdv_plausible.verifying.verdict import LieError, OpenError, Unit, shown
 
 MODELLED, NETWORK = ("categorical", "ordinal", "boolean", "numerical", "datetime"), "bayesian_network"
+KINDS = {
+    "categorical": ("categorical",), "ordinal": ("ordinal",), "boolean": ("categorical",),
+    "numerical": ("integer", "float"), "datetime": ("datetime",),
+}  # fmt: skip
+"""What the codes of a modelled column stand for, by the column's sdtype."""
+FAR = 50.0  # scales of noise beyond which it is never
 MODELS = {"gaussian_copula": "gaussian_copula", "latent": "latent"}  # others of the program are networks
 
 
@@ -32,32 +39,73 @@ def check_domain(document: Any) -> str:
     origins = {column["name"]: column["provenance"] for column in domain}
     if len(origins) < len(domain) or not all(map(codes_of, domain)):
         raise LieError("columns must have names of their own, and codes")
-    if has_claim(entries) and {"inferred", "edited"} & {*origins.values()}:
+    made = [column for item in document["rules"] for column in item["made"]]
+    if has_claim(entries) and {"inferred", "edited"} & {column["provenance"] for column in [*domain, *made]}:
         raise LieError("a column holds values read off the rows, and the ledger makes a claim")
+    _check_stored(document)
+    _check_noisy(document)
     learned, paying = [n for n, origin in origins.items() if origin == "private"], charged(document, "domain")
     if learned and not paying:
-        raise LieError(f"column {learned[0]!r} was learned, and no entry pays for it")
+        raise LieError(f"column {shown(learned[0])} was learned, and no entry pays for it")
     declared = [name for name, origin in origins.items() if origin == "declared"]
     more = f" and {len(declared) - 6} more" if len(declared) > 6 else ""
     told = [e["mechanism"] for e in entries if e["name"] == "domain" and not e["losses"]]
-    if declared and f"declared: {', '.join(declared[:6])}{more}" not in told:
+    wanted = [f"declared: {', '.join(declared[:6])}{more}"] if declared else []
+    if [text for text in told if text.startswith("declared")] != wanted:
         raise LieError("the ledger names other columns as declared than the domain does")
     asked: dict[str, list[Any]] = {}
     for answer in document["answers"]["asked"]:
         for name in answer["columns"]:
             asked.setdefault(name, []).append(answer)
             if origins.get(name, "private") != "private":
-                raise LieError(f"answers tell what column {name!r} holds, said to be {origins[name]}")
-    was_earlier = not has_claim(entries) or any(e["mechanism"].startswith("learned earlier") for e in paying)
+                raise LieError(f"answers tell what column {shown(name)} holds, said to be {origins[name]}")
+    earlier = []
     for column in (column for column in domain if column["name"] in learned):
-        if column["name"] not in asked and not was_earlier:
-            raise LieError(f"column {column['name']!r} was learned, and no answer tells what")
-        _check_learned(column, [a for a in asked.get(column["name"], ()) if a["kind"] == "frequent values"])
+        if column["name"] in asked:
+            _check_learned(column, asked[column["name"]])
+            check_numbers(column, asked[column["name"]], document["settings"])
+        elif has_claim(entries):
+            earlier.append(column["name"])
+    if earlier and not any(map(is_earlier, paying)):
+        raise LieError(f"column {shown(earlier[0])} was learned, and no answer says what it holds")
+    if earlier:
+        raise OpenError(
+            f"{len(earlier)} columns were learned earlier, such as {shown(earlier[0])}: in no answer"
+        )
     return f"{len(learned)} of {len(domain)} columns were learned, and are paid for"
 
 
-def _check_learned(column: Any, looks: Sequence[Any]) -> None:
+def _check_stored(document: Any) -> None:
+    """Refuse types of storage that hold values which the domain does not hold."""
+    values = {column["name"]: {*map(_key, column["values"])} for column in document["domain"]}
+    for column in document["schema"]["columns"]:
+        if not isinstance(column["dtype"], dict):
+            continue
+        if not {*map(_key, column["dtype"].get("values", ()))} <= values.get(column["name"], set()):
+            raise LieError(
+                f"column {shown(column['name'])} is stored as a category of values that no domain holds and "
+                "no entry pays for"
+            )
+
+
+def _check_noisy(document: Any) -> None:
+    """Refuse numbers of rows, and shares of rounded numbers, of columns that were not learned."""
+    if not has_claim(document["ledger"]["entries"]):
+        return
+    told = {n for a in document["answers"]["asked"] if a["kind"] == "rounding" for n in a["columns"]}
+    for column in (one for one in document["domain"] if one["provenance"] != "private"):
+        if column.get("counts"):
+            raise LieError(f"column {shown(column['name'])} was not learned, and has numbers of rows")
+        shares = {share for size in (column["rounding"] or {"weights": ()})["weights"] for share in size}
+        if shares - {0, 1} and column["name"] not in told:
+            raise LieError(
+                f"column {shown(column['name'])} tells how numbers are rounded, and no answer does"
+            )
+
+
+def _check_learned(column: Any, answers: Sequence[Any]) -> None:
     """Refuse values, and their numbers of rows, that are not what the answers found."""
+    looks = [answer for answer in answers if answer["kind"] == "frequent values"]
     if column["kind"] not in ("categorical", "ordinal") or not looks:
         return
     sums: dict[Any, np.ndarray] = {}  # each look weighs as it is sure: count / sigma^2, and 1 / sigma^2
@@ -66,10 +114,10 @@ def _check_learned(column: Any, looks: Sequence[Any]) -> None:
         for value, count in zip(look["details"]["found"], counts, strict=True):
             sums[_key(value)] = sums.get(_key(value), 0) + np.array([count, 1.0]) / look["scale"] ** 2
     if {*map(_key, column["values"])} != {*sums}:
-        raise LieError(f"column {column['name']!r} has other values than its answers found")
+        raise LieError(f"column {shown(column['name'])} has other values than its answers found")
     for value, told in zip(column["values"], column.get("counts") or (), strict=False):
         if abs(max(0.0, sums[_key(value)][0] / sums[_key(value)][1]) - told) > 0.5 + 1e-6:
-            raise LieError(f"column {column['name']!r} counts a value otherwise than its answers did")
+            raise LieError(f"column {shown(column['name'])} counts a value otherwise than its answers did")
 
 
 def _key(value: Any) -> Any:
@@ -85,14 +133,18 @@ def check_rules(document: Any) -> str:
     for item in rules:
         found = {column["name"] for column in item["made"]}
         if wrong := found & (known | made) | found - {*table}:
-            raise LieError(f"a rule makes column {min(wrong)!r}, which is there already, or of no table")
+            raise LieError(f"a rule makes column {shown(min(wrong))}, which is there already, or of no table")
         made |= found
         if lacking := {*_columns(item["rule"])} - known - made - {*table}:
-            raise LieError(f"a rule speaks of column {min(lacking)!r}, which is not there")
+            raise LieError(f"a rule speaks of column {shown(min(lacking))}, which is not there")
     if lacking := {name for name, sdtype in table.items() if sdtype in MODELLED} - known - made:
-        raise LieError(f"column {min(lacking)!r} is neither modelled nor made by a rule")
+        raise LieError(f"column {shown(min(lacking))} is neither modelled nor made by a rule")
+    for column in document["domain"]:
+        sdtype, kind = table.get(column["name"]), column["kind"]
+        if sdtype is not None and kind not in KINDS.get(sdtype, ()):
+            raise LieError(f"column {shown(column['name'])} is {kind}, and its sdtype {shown(sdtype)}")
     if (beside := known - {*table}) and not made:
-        raise LieError(f"column {min(beside)!r} is none of the table, and no rule makes one of it")
+        raise LieError(f"column {shown(min(beside))} is none of the table, and no rule makes one of it")
     told = [e["mechanism"] for e in document["ledger"]["entries"] if e["name"] == "rules"]
     named = [text.count("; ") + 1 for text in told if text.startswith("declared: ")]
     if named and named[0] != len(rules) and "; " not in json.dumps(rules):
@@ -115,11 +167,17 @@ def check_seeds(document: Any) -> str:
     wanted = [0] if omega in (None, "all") else [max(0, len(cards) - w) for w in range(low, high + 1)]
     if sorted(kept) != sorted(wanted):
         raise LieError(f"prefixes of {kept} columns were released, and omega leaves {wanted}")
+    entries = document["ledger"]["entries"]
+    if has_claim(entries) and not any(entry["parts"] == ["seeds"] for entry in entries):
+        raise LieError("the ledger makes a claim, and has no entry of seeds, as every fit has one")
     for entry in charged(document, "seeds"):
         if entry["parts"] != ["seeds"] or [loss["type"] for loss in entry["losses"]] != ["ReleaseLoss"]:
-            raise LieError(f"entry {entry['name']!r} pays for released sizes, and for something else")
+            raise LieError(f"entry {shown(entry['name'])} pays for released sizes, and for something else")
     if not any(kept):
-        return "no value of a record was released"
+        return (
+            "no value of a record was released; no row is made from a record, so Definition 1 holds with k = "
+            "all records and gamma = 1"
+        )
     told = [(loss["epsilon0"], loss["l1"], loss["delta"]) for loss in losses_of(charged(document, "seeds"))]
     if told != [(settings["epsilon0"], unit.l1, settings["delta"] - settings["delta"] * 0.5)]:
         raise LieError("released sizes need one loss, of epsilon0, of the unit, and of half of delta")
@@ -130,7 +188,18 @@ def check_seeds(document: Any) -> str:
             raise LieError("released prefixes must have codes of their columns, and a size each")
         if (part["sizes"] < least).any():
             raise LieError(f"a released size is {part['sizes'].min()}, below the threshold of {least}")
+        most = _most_rows(document) + len(part["sizes"]) * FAR * unit.l1 / told[0][0]
+        if part["sizes"].sum() > most:
+            raise LieError(f"released sizes add up to {part['sizes'].sum():,}, and there are fewer rows")
     return f"every released size is at least {least}, as k and the failure probability demand"
+
+
+def _most_rows(document: Any) -> float:
+    """Rows that there are at most, by a noisy number of them; infinite where the file has none."""
+    sizes = [answer for answer in document["answers"]["asked"] if answer["kind"] == "number of rows"]
+    if document["settings"]["split"] is not None:
+        return math.inf
+    return min((float(one["values"][0]) + FAR * one["scale"] for one in sizes), default=math.inf)
 
 
 def margin(epsilon0: float, delta: float, unit: Unit) -> int:
@@ -146,7 +215,7 @@ def check_model(document: Any) -> str:
     model, named = document["model"], document["settings"].get("model")
     is_network, paying = model["type"] == NETWORK, charged(document, "structure", "parameters")
     if named is not None and MODELS.get(named, NETWORK) != model["type"]:
-        raise LieError(f"the model is a {model['type']!r}, and the settings say {named!r}")
+        raise LieError(f"the model is a {shown(model['type'])}, and the settings say {named!r:.60}")
     tables = model["tables"] if is_network else []
     is_flat = all(table.get("parents") == [] and np.ptp(table["probabilities"]) == 0 for table in tables)
     if not (is_network and is_flat) and (not paying or named in ("uniform", "random")):
@@ -158,12 +227,12 @@ def check_model(document: Any) -> str:
     for table in tables:
         name, givens = table["column"], [table, *table.get("factors", ())]
         if not {parent for given in givens for parent in given.get("parents", ())} <= before:
-            raise LieError(f"the table of {name!r} has a parent that does not come before it")
+            raise LieError(f"the table of {shown(name)} has a parent that does not come before it")
         before.add(name)
         rows, sides = table.get("probabilities"), [int(b.max()) + 1 for b in table.get("buckets", ())]
         is_whole = rows is None or (rows.shape == (math.prod(sides), cards[name]) and (rows >= 0).all())
         if not is_whole or (rows is not None and (np.abs(rows.sum(axis=1) - 1) > 1e-5).any()):
-            raise LieError(f"the table of {name!r} must have a distribution for every case")
+            raise LieError(f"the table of {shown(name)} must have a distribution for every case")
     if is_network and (before != {*cards} or len(tables) > len(cards)):
         raise LieError("the model must have a table for each column of the domain")
-    return f"a {model['type']!r} over the columns of the domain"
+    return f"a {shown(model['type'])} over the columns of the domain"

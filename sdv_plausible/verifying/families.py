@@ -8,9 +8,10 @@ from typing import Any
 
 from sdv_plausible.verifying.contents import codes_of
 from sdv_plausible.verifying.ledger import has_claim, losses_of
-from sdv_plausible.verifying.reading import breaches, with_arrays
+from sdv_plausible.verifying.reading import breaches, in_counts
+from sdv_plausible.verifying.table_names import check_table_names
 from sdv_plausible.verifying.totals import total
-from sdv_plausible.verifying.verdict import LieError, OpenError, Unit, rounded_up
+from sdv_plausible.verifying.verdict import LieError, OpenError, Unit, rounded_up, shown
 
 FORMAT = "sdv-plausible-families/1"
 _TEXT = {"type": "string", "minLength": 1, "maxLength": 1000}
@@ -37,7 +38,9 @@ FORM = _of(
         "neighbours": {"enum": ["add_remove", "replace_one"]},
         "links": {
             "type": "array",
-            "items": _of({**dict.fromkeys(_TEXTS, _TEXT), "most": {"type": "integer", "minimum": 1}}),
+            "items": _of(
+                {**dict.fromkeys(_TEXTS, _TEXT), "most": {"type": "integer", "minimum": 1, "maximum": 1000}}
+            ),
             "minItems": 1,
             "maxItems": 99,
         },
@@ -64,10 +67,13 @@ def tables_of(plain: Any, form: Any) -> dict[str, Any]:
         known.append(link["child"])
     if {*plain["tables"]} != {*known}:
         raise LieError("the tables are not those of the links")
+    check_table_names(known)
     for name in known:
         if broken := next(breaches(plain["tables"][name], form, form, f"file.tables.{name[:40]}"), None):
             raise LieError(broken)
-    return {name: with_arrays(plain["tables"][name]) for name in known}
+        if plain["tables"][name]["schema"]["table"] != name:
+            raise LieError(f"the document of table {name!r:.40} is of another table")
+    return {name: in_counts(plain["tables"][name]) for name in known}
 
 
 def checks_of(plain: Any, tables: Mapping[str, Any]) -> Checks:
@@ -75,6 +81,7 @@ def checks_of(plain: Any, tables: Mapping[str, Any]) -> Checks:
     own = dict(_own_columns(plain, tables))
     return {
         "one family": lambda _: _check_units(plain, tables),
+        "counts of children": lambda _: _check_counts(plain, own),
         "all tables' total": lambda _: _check_total(tables),
         "columns beside": lambda _: _check_beside(plain, tables, own),
         "roles": lambda _: _check_roles(plain, own),
@@ -107,12 +114,28 @@ def _check_units(plain: Any, tables: Mapping[str, Any]) -> str:
         wanted = Unit(lines[name], plain["neighbours"] == "replace_one", keys[name])
         if Unit.of(document["ledger"]) != wanted:
             raise LieError(
-                f"a family has {lines[name]:,} lines of {name!r}, and the ledger is of another unit"
+                f"a family has {lines[name]:,} lines of {shown(name)}, and the ledger is of another unit"
             )
     if len({document["ledger"]["delta"] for document in tables.values()}) > 1:
         raise LieError("the tables have several deltas")
-    told = ", ".join(f"{number:,} of {name}" for name, number in lines.items())
+    told = ", ".join(f"{number:,} of {shown(name)}" for name, number in lines.items())
     return f"each table's noise is for the lines that one family has there at most: {told}"
+
+
+def _check_counts(plain: Any, own: Mapping[str, Any]) -> str:
+    """Refuse a column of how many children a row has that is not 0 to the link's cap, each by itself."""
+    for name, columns in own.items():
+        links = {
+            f"number of {link['child']}": link["most"] for link in plain["links"] if link["parent"] == name
+        }
+        counts = {column["name"]: column for column in columns if column["name"] in links}
+        for count, most in links.items():
+            column, codes = counts.get(count), [*range(most + 1)]
+            if column is None or column["kind"] != "integer" or column["provenance"] != "declared":
+                raise LieError(f"table {shown(name)} has no declared column {shown(count)} of whole numbers")
+            if [*column["lower"]] != codes or [*column["upper"]] != codes or codes_of(column) != len(codes):
+                raise LieError(f"column {shown(count)} must have the codes 0 to {most}, the cap of its link")
+    return f"{len(plain['links'])} columns of numbers of children, each from 0 to the cap of its link"
 
 
 def _first(plain: Any, table: str) -> str | None:
@@ -144,12 +167,16 @@ def _check_beside(plain: Any, tables: Mapping[str, Any], own: Mapping[str, Any])
         ours = {column["name"] for column in own[name]}
         beside = {c["name"]: codes_of(c) for c in tables[name]["domain"] if c["name"] not in ours}
         if beside != wanted:
-            raise LieError(f"what stands beside a row of {name!r} has other columns or codes than its table")
+            raise LieError(
+                f"what stands beside a row of {shown(name)} has other columns or codes than its table"
+            )
         number += len(beside)
         mark, column = f"first of {name}.", _first(plain, name)
         first = {c["name"] for c in own[parent] if c["name"].startswith(mark)}
         if first != {f"{mark}{one}" for one in ours if column not in (None, one)}:
-            raise LieError(f"in lines of {parent!r} stand other columns of {name!r} than its roles say")
+            raise LieError(
+                f"in lines of {shown(parent)} stand other columns of {shown(name)} than its roles say"
+            )
     return f"{number} columns of parents and siblings, with the codes of their own tables"
 
 
@@ -157,9 +184,13 @@ def _check_roles(plain: Any, own: Mapping[str, Any]) -> str:
     """Refuse roles of columns or codes that are not there."""
     for name, roles in plain["roles"].items():
         codes = {column["name"]: codes_of(column) for column in own.get(name, ())}
+        if sum(role["often"] == "exactly one" for role in roles) > 1:
+            raise LieError(f"several roles of {shown(name)} are said to be that of exactly one child")
+        if len({(role["column"], role["code"]) for role in roles}) < len(roles):
+            raise LieError(f"a value of {shown(name)} has several roles")
         for role in roles:
             if role["code"] >= codes.get(role["column"], 0):
-                raise LieError(f"a role of {name!r} is of no column, or of no code of it")
+                raise LieError(f"a role of {shown(name)} is of no column, or of no code of it")
     if plain["links"][0]["parent"] in plain["roles"]:
         raise LieError("the root's rows hang on none, and have no roles")
     return f"{sum(map(len, plain['roles'].values()))} roles, of columns that are there"

@@ -7,13 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from sdv_plausible.verifying.totals import Loss, Sorted, split_total, total
-from sdv_plausible.verifying.verdict import LieError, OpenError, Unit, rounded_up
+from sdv_plausible.verifying.verdict import LieError, OpenError, Unit, rounded_up, shown
 
 AGREES = 1e-4  # relative: two accounts of the same losses that are both right lie as close
 NUMERICAL = 2e-13  # of delta: what the program may charge for rounding in its transforms
 _ROUNDING = 1e-9
 _PARTS = {"all": ("structure", "parameters", "seeds"), "learning": ("structure", "parameters")}
+NONE_STATED = "none is stated"
+SAMPLED = "SampledGaussianLoss"
+NO_CLAIM = "No differential-privacy claim is made for this release: "
 COVERS = "any number of rows, the release file and the saved synthesizer"
+CONDITION = "if the column types in the metadata were known without the data"
 PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
 NOT_COVERED = (
     "how long the computation took and the memory it used",
@@ -37,6 +41,11 @@ def has_claim(entries: Sequence[Any]) -> bool:
     return all(loss["type"] != "InfiniteLoss" for loss in losses_of(entries))
 
 
+def is_earlier(entry: Any) -> bool:
+    """Whether an entry says that it carries what an earlier fit charged for a domain, which alone it may."""
+    return entry["mechanism"].startswith("learned earlier") and entry["parts"] == ["domain"]
+
+
 def _within(entries: Sequence[Any]) -> list[Any]:
     """Entries that an envelope stands for: those after it that cost something, of its parts alone."""
     at = next((i for i, entry in enumerate(entries) if entry.get("envelope")), len(entries))
@@ -51,18 +60,25 @@ def check_losses(document: Any) -> str:
     if envelopes and not any(entry["name"] == "types" and entry["losses"] for entry in entries):
         raise LieError("an envelope stands for what a vote on types finds, and no entry pays for the vote")
     if len(envelopes) > 1 or (envelopes and inside and not _stands_for(envelopes[0]["losses"], inside)):
-        raise LieError(f"entry {envelopes[0]['name']!r} stands for those after it, which cost more than it")
+        raise LieError(
+            f"entry {shown(envelopes[0]['name'])} stands for those after it, which cost more than it"
+        )
     return f"{len(entries)} entries; an envelope, where there is one, stands for what is within it"
 
 
 def _stands_for(envelope: Sequence[Loss], inside: Sequence[Loss]) -> bool:
     most, spent = Sorted.of(envelope), Sorted.of(inside)
     if not (most.others or spent.others or most.zcdp or spent.zcdp):
-        both = ((getattr(one, name) for one in (spent, most)) for name in ("mu_squared", "delta", "rho"))
-        return all(cost <= limit * (1 + _ROUNDING) for cost, limit in both)
+        both = (_costs(spent), _costs(most))
+        return all(cost <= limit * (1 + _ROUNDING) for cost, limit in zip(*both, strict=True))
     pair = envelope[0]
     is_pair = len(envelope) == 1 and pair["type"] == "ApproxDP" and pair["count"] == 1
     return is_pair and total(inside, pair["delta"]) <= pair["epsilon"] * (1 + AGREES)
+
+
+def _costs(found: Sorted) -> tuple[float, ...]:
+    """Of Gaussian noise and failures; several failures compose to less than their sum."""
+    return found.mu_squared, found.rho, found.delta, -found.log_kept
 
 
 def check_total(document: Any) -> str:
@@ -71,12 +87,14 @@ def check_total(document: Any) -> str:
     if (stated is None) == has_claim(ledger["entries"]):
         raise LieError("a total must be stated where no entry ends the claim, and nowhere else")
     if stated is None:
-        return "none is stated, as an entry ends the claim"
+        return f"{NONE_STATED}, as an entry ends the claim"
     least = _total(document, delta)
     most = _total(document, delta - NUMERICAL) if delta > 2 * NUMERICAL else math.inf
     said = f"the entries add up to {least:.6g} at delta {rounded_up(delta)}, and the file states {stated:.6g}"
     if stated < least * (1 - AGREES) - _ROUNDING:
         raise LieError(said)
+    if ledger["limit"] is not None and ledger["limit"] < least * (1 - AGREES) - _ROUNDING:
+        raise LieError(f"{said}, above the limit of {ledger['limit']:.6g} that the fit was to keep to")
     if stated > most * (1 + AGREES) + _ROUNDING:
         raise OpenError(f"{said}: an older version added up so, or an entry is missing")
     return said
@@ -123,7 +141,8 @@ def check_words(document: Any) -> str:
     if ledger["not_covered"] != [*NOT_COVERED, SEVERAL_ROWS if unit.person is None else values]:
         raise LieError("what no total covers is not said as it is")
     if ledger["sentence"] != (wanted := _sentence(ledger, unit)):
-        raise LieError(f"the sentence is not that of the entries: it must read {wanted!r}")
+        made = wanted if has_claim(ledger["entries"]) else f"{NO_CLAIM}..."
+        raise LieError(f"the sentence is not that of the entries: it must read {made!r}")
     return "sentence, what it covers and what not are those of the entries"
 
 
@@ -131,7 +150,7 @@ def _sentence(ledger: Any, unit: Unit) -> str:
     """The guarantee in one sentence, as the format has it."""
     if ends := [entry for entry in ledger["entries"] if not has_claim([entry])]:
         reasons = "; ".join(entry["note"] or entry["mechanism"] for entry in ends)
-        return f"No differential-privacy claim is made for this release: {reasons}."
+        return f"{NO_CLAIM}{reasons}."
     epsilon, delta, one, them, rows = ledger["epsilon"], rounded_up(ledger["delta"]), "one row", "it", ""
     if unit.person is not None:
         most = "1 is" if unit.rows == 1 else f"{unit.rows:,} are"
@@ -144,6 +163,8 @@ def _sentence(ledger: Any, unit: Unit) -> str:
         relation = f"replacement of any {one} by another one ({known} is public)"
         compared = f"with any {one} as with any other one in its place"
     factor = rounded_up(math.exp(epsilon)) if epsilon < 700 else f"exp({rounded_up(epsilon)})"
+    if any("assumes" in entry for entry in ledger["entries"]):
+        relation += f", {CONDITION}"
     return (
         f"Total epsilon {rounded_up(epsilon)} at delta {delta}, for the {relation}: every conclusion that "
         f"anyone can draw from this release ({ledger['covers']}) is at most {factor} times as likely "
@@ -151,7 +172,7 @@ def _sentence(ledger: Any, unit: Unit) -> str:
     )
 
 
-def check_settings(document: Any) -> str:
+def check_settings(document: Any) -> str:  # noqa: PLR0912
     """Refuse settings of another guarantee than the ledger's, or without the entries that belong to them."""
     settings, ledger = document["settings"], document["ledger"]
     told, entries = ledger["neighbours"], {entry["name"]: entry for entry in ledger["entries"]}
@@ -159,18 +180,47 @@ def check_settings(document: Any) -> str:
     is_same = {"relation": settings["neighbours"], **ours} == told and settings["delta"] == ledger["delta"]
     if settings["privacy_test"] != "release" or not is_same:
         raise LieError("test, unit or delta of the settings are not those that the ledger counts with")
+    if any("assumes" in e and e["losses"] for e in ledger["entries"]):
+        raise LieError("an entry has losses and assumptions, of which it can have one")
+    assumes = any("assumes" in entry for entry in ledger["entries"])
+    columns = {column["name"] for column in document["schema"]["columns"]}
+    for name in (name for entry in ledger["entries"] for name in entry.get("assumes", ())):
+        if name not in columns:
+            raise LieError(f"the type of column {shown(name)} is assumed, which is not there")
+    if settings["types"] in (None, "declared") and assumes != (settings["types"] is None):
+        raise LieError("the ledger's assumption on column types and the settings do not agree")
     if has_claim(ledger["entries"]):
         if settings["types"] == "detected" or (settings["epsilon"] is None and losses_of(ledger["entries"])):
             raise LieError("types detected in the rows, or no noise, and the ledger makes a claim")
+        if settings["undeclared"] == "infer" and any(a["columns"] for a in document["answers"]["asked"]):
+            raise LieError(
+                "undeclared columns were read off the rows (infer), and answers say that they were learned"
+            )
+        if Unit.of(ledger) != Unit(1, False, None) and SAMPLED in {
+            o["type"] for o in losses_of(ledger["entries"])
+        }:
+            raise LieError(f"a {SAMPLED} is for single rows added or removed, and not for this unit")
+        modelled = {column["name"]: column["provenance"] for column in document["domain"]}
+        known = {column["name"] for column in document["schema"]["columns"]}
+        for name in settings.get("voted", ()):
+            if name not in known or modelled.get(name) == "declared":
+                raise LieError(f"a type was voted for of {shown(name)}, which is no column, or was declared")
+        if strangers := sorted({*settings.get("voted_others", ())} - {*settings.get("voted", ())}):
+            raise LieError(f"cells of another kind than a vote found are told of {shown(strangers[0])}")
         if settings.get("voted") and not entries.get("types", {"losses": ()})["losses"]:
             raise LieError("types were voted for, and no entry pays for the vote")
     if settings["split"] is None and any(a["rows"] != "all" for a in document["answers"]["asked"]):
         raise LieError("answers were asked of a part of the rows, and the settings have no split")
     rows, person = settings.get("public_rows"), told["person"]
+    if person is not None and person not in columns - {column["name"] for column in document["domain"]}:
+        raise LieError(f"column {shown(person)} says whose a row is, and is no column that is invented")
     needed = {"persons": person is not None, "public table": rows is not None, "rules": document["rules"]}
     for name, there in needed.items():
         if (name in entries) != bool(there) and has_claim([entries.get(name, {"losses": ()})]):
             raise LieError(f"the ledger must {'' if there else 'not '}have an entry {name!r}, as the file is")
-    if rows is not None and f"{rows:,} rows" not in entries["public table"]["mechanism"]:
-        raise LieError("the ledger names a published table of another number of rows than the settings")
+    if rows is not None:
+        source = settings.get("public_source")
+        named = f"published table of {rows:,} rows named by the holder{f', {source}' if source else ''}"
+        if not entries["public table"]["mechanism"].endswith(named):
+            raise LieError("the ledger names another published table than the settings")
     return "unit, delta and test are those that the ledger counts with"

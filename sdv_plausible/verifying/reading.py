@@ -6,7 +6,7 @@ import base64
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -15,6 +15,8 @@ import numpy as np
 from sdv_plausible.verifying.verdict import LieError
 
 MAX_BYTES = 128 * 2**20
+MOST_LOSSES = 1_000  # in a ledger
+MOST_USES, MOST_SQUARES = 2 * 10**6, 2e6  # of losses that are not Gaussian, and of those that are
 WHOLE = {"uint8": (0, 255)} | {f"int{n}": (-(2 ** (n - 1)), 2 ** (n - 1) - 1) for n in (16, 32, 64)}
 LITTLE = {"uint8": "<u1", "int16": "<i2", "int32": "<i4", "int64": "<i8", "float64": "<f8"}
 TYPES: dict[str, tuple[type, ...]] = {
@@ -42,6 +44,24 @@ def _number(text: str) -> float:
     if not math.isfinite(found := float(text)):
         raise LieError("the file holds a number that is not finite")
     return found
+
+
+def check_sizes(ledgers: Sequence[Any]) -> None:
+    """Refuse ledgers whose total would take minutes to add up: the program writes none."""
+    found = [[loss for entry in ledger["entries"] for loss in entry["losses"]] for ledger in ledgers]
+    if (most := max(map(len, found), default=0)) > MOST_LOSSES:
+        raise LieError(f"the ledger has {most:,} losses, and {MOST_LOSSES:,} are the most")
+    squares, uses = 0.0, 0
+    for loss in (loss for losses in found for loss in losses):
+        if loss["type"] == "GaussianLoss":
+            squares += min(loss["sensitivity_over_sigma"], MOST_SQUARES) ** 2 * loss["count"]
+        else:
+            uses += loss.get("count", 1)
+    if uses > MOST_USES or squares > MOST_SQUARES:
+        raise LieError(
+            f"the losses have {uses:,} uses beside Gaussian ones, whose squares add up to {squares:,.6g}: "
+            f"{MOST_USES:,} and {MOST_SQUARES:,.0f} are the most"
+        )
 
 
 def is_array(value: Any) -> bool:
@@ -76,6 +96,14 @@ def with_arrays(value: Any, made: Callable[[Any], Any] = array_of) -> Any:
     return [with_arrays(inner, made) for inner in value] if isinstance(value, list) else value
 
 
+def in_counts(table: Any) -> Any:
+    """A table's document with its arrays; answers that count steps of a granularity in units of 1."""
+    found = with_arrays(table)
+    for answer in found["answers"]["asked"]:
+        answer["values"] = answer["values"] * answer.get("granularity", 1)
+    return found
+
+
 def canonical(value: Any) -> bytes:
     """Bytes of which the digest is: arrays as base64, entries sorted, no white space, a line feed."""
     plain, form = with_arrays(value, _as_base64), {"separators": (",", ":"), "allow_nan": False}
@@ -99,6 +127,8 @@ def breaches(value: Any, form: Any, root: Any, place: str = "file") -> Iterator[
     for keyword, most in (("anyOf", math.inf), ("oneOf", 1)):
         fitting = sum(not any(breaches(value, one, root, place)) for one in form.get(keyword, ()))
         if keyword in form and not 1 <= fitting <= most:
+            named = [one for one in form[keyword] if _is_named(value, one)]
+            yield from breaches(value, named[0], root, place) if len(named) == 1 else ()
             yield f"{place} has none of its forms"
     if "not" in form and not any(breaches(value, form["not"], root, place)):
         yield f"{place} has a form that it must not have"
@@ -107,12 +137,24 @@ def breaches(value: Any, form: Any, root: Any, place: str = "file") -> Iterator[
     if not _has_type(value, form.get("type")):
         yield f"{place} must be of type {form['type']}"
     elif not _within(value, form):
-        yield f"{place} is out of its range, of its length, or of its pattern"
+        yield f"{place} is out of its range, of its length, or of its pattern{_ends(form)}"
     else:
         for inner, item, name in _inside(value, form):
             if inner is False:
-                yield f"{place} has an entry or item that the format does not know"
+                is_lacking = isinstance(value, dict) and name[1:] not in value
+                yield f"{place}{name[:40]} {'is lacking' if is_lacking else 'is not known to the format'}"
             yield from breaches(item, inner or {}, root, f"{place}{name[:40]}")
+
+
+def _is_named(value: Any, form: Any) -> bool:
+    """Whether one of several forms is that of an object's kind: it fixes an entry that the object has."""
+    entries = form.get("properties", {}) if isinstance(value, dict) else {}
+    return any("const" in one and value.get(name) == one["const"] for name, one in entries.items())
+
+
+def _ends(form: Any) -> str:
+    """The largest number that a form allows, if there is one."""
+    return f": {form['maximum']:,} is the most" if "maximum" in form else ""
 
 
 def _inside(value: Any, form: Any) -> Iterator[tuple[Any, Any, str]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from sdv_plausible.verifying.verdict import OpenError
 
+KINDS = 200  # losses that are composed atom by atom, at most
 LARGE = 50.0  # epsilon of a pure or approximate loss from which on it is added, and not composed
 _FINE = 4000  # atoms of a loss that has a density, or a curve with a bend that is not known beforehand
 _STEPS, _MOST = 400, 1 << 21  # points of a grid of losses: for a standard deviation, and of all
@@ -83,6 +85,7 @@ class Sorted:
         self.epsilon, self.delta = self.epsilon + count * epsilon, self.delta + count * delta
 
 
+@lru_cache(maxsize=4096)
 def discrete_mu(sigma: float) -> float:
     """Largest step of ``Phi^-1(Pr[X <= m])`` from one whole number to the next, X discrete Gaussian."""
     if sigma > 20_000:
@@ -138,7 +141,12 @@ def release(epsilon: float, delta: float, l1: int) -> Atoms:
 
 def _curve(atoms: Atoms, epsilon: np.ndarray) -> np.ndarray:
     """Delta of a loss at every epsilon >= 0."""
-    return np.asarray((1 - np.exp(np.minimum(epsilon[:, None] - atoms.values, 0.0))) @ atoms.masses)
+    above = atoms.values > 0
+    values, masses = atoms.values[above], atoms.masses[above]
+    down = np.argsort(-values)
+    kept, lost = (np.append(0.0, part[down].cumsum()) for part in (masses, masses * np.exp(-values)))
+    beyond = np.searchsorted(-values[down], -epsilon)  # how many losses are larger
+    return np.maximum(0.0, kept[beyond] - np.exp(epsilon) * lost[beyond])
 
 
 def total(losses: Sequence[Loss], delta: float) -> float:
@@ -182,6 +190,8 @@ def _composed(found: Sorted, delta: float) -> float:
     if not found.others:
         step = {"value_discretization_interval": mu / _STEPS}
         return float(pld.from_gaussian_mechanism(1 / mu, **step).get_epsilon_for_delta(left)) if mu else 0.0
+    if len(found.others) > KINDS:
+        raise OpenError(f"{len(found.others)} different losses take too long to add up here")
     both = [found.others, [(atoms.reverse(), count) for atoms, count in found.others]]
     both = both[: 1 if all(atoms.symmetric for atoms, _ in found.others) else 2]
     return max(_smallest(_delta_beside(others, mu), left) for others in both)

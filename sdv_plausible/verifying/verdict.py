@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any, Literal
+
+LONGEST = 1200  # characters of a reason
 
 
 @dataclass(frozen=True)
@@ -16,8 +19,24 @@ class Verdict:
     state: Literal["ok", "refused", "not checkable"]
     why: str
 
+    def __post_init__(self) -> None:
+        for name in ("about", "why"):  # names of a file must make no line, and no colour on a terminal
+            object.__setattr__(self, name, _printable(getattr(self, name)))
+
     def __str__(self) -> str:
         return f"{self.about}: {self.state}: {self.why}"
+
+
+def _printable(text: str) -> str:
+    cut = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in cut)
+
+
+def shown(name: str, most: int = 60) -> str:
+    """A name of a file as it stands where it is one word, and else in quotation marks and cut short."""
+    if re.fullmatch(r"\w[\w-]*", name) and len(name) <= most:
+        return name
+    return repr(name if len(name) <= most else f"{name[:most]}...")
 
 
 class LieError(ValueError):

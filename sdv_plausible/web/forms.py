@@ -18,7 +18,7 @@ from sdv_plausible.fit.options import OPTIONS
 from sdv_plausible.table.columns.column_document import WORDS, Word
 from sdv_plausible.table.columns.domain import MAX_BINS
 from sdv_plausible.table.declared.declarations import says_type_alone
-from sdv_plausible.table.declared.specifications import declare, told_sdtype
+from sdv_plausible.table.declared.specifications import declare, stated_of, told_sdtype
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES, check_keys, check_words
 from sdv_plausible.table.learned.bounds import is_wide
 from sdv_plausible.utils.strict_json import strict_json
@@ -195,7 +195,7 @@ def _check_word(name: str, word: str, value: Any, said: Words) -> None:
 
 
 def _check_whole(name: str, words: Words) -> None:
-    if not says_type_alone(name, words):
+    if not says_type_alone(name, words) and stated_of(name, words, {}) is None:
         declare(name, words, None, MAX_BINS)
 
 
@@ -218,6 +218,8 @@ def meaning(name: str, words: Any) -> str:
         if words["sdtype"] in MODELLED_SDTYPES:
             return "its values are not declared: they are learned within the budget of a fit"
         return "invented anew, not modelled"
+    if stated_of(name, words, {}) is not None:
+        return "its values are learned within the budget of a fit, and keep to what is declared"
     attribute = declare(name, words, None, MAX_BINS)
     missing = ", and missing" if attribute.nullable else ""
     if is_wide(attribute) and words.get("bins") is None:

@@ -137,9 +137,9 @@ def test_the_bound_wants_runs_and_probabilities() -> None:
 EMPTY_CELL = codes(100), codes(100, (1,))
 
 
-def weak_gaussian(values, *, sensitivity, rho, coins):
+def weak_gaussian(values, *, rho, **how):
     """The planted bug: noise of a quarter of the scale."""
-    return STRONG(values, sensitivity=sensitivity, rho=16 * rho, coins=coins)
+    return STRONG(values, rho=16 * rho, **how)
 
 
 STRONG = noise.discrete_gaussian

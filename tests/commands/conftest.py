@@ -15,6 +15,11 @@ from tests.families import write_families
 NAMES = ("age", "sex", "race", "hours_per_week")
 
 
+@pytest.fixture(autouse=True)
+def _quick(untrained_classifiers: None) -> None:
+    """Train no classifier for a report; tests/evaluation/ does."""
+
+
 @pytest.fixture(scope="session")
 def declared() -> dict[str, dict[str, object]]:
     return {name: words for name, words in census_like_metadata().items() if name in NAMES}

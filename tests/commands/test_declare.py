@@ -72,7 +72,7 @@ def test_public_sources(table, tmp_path, capsys):
     assert columns["id"] == {"sdtype": None}
     assert "confidential" in said
     assert "left out: other" in said
-    assert "a tenth of the budget: id" in said
+    assert "three tenths of epsilon: id" in said
     start = tmp_path / "start.json"
     start.write_text(json.dumps({"sex": {"sdtype": None}, "age": {"sdtype": "id"}}))
     more, _ = declared(table, capsys, "--from-codebook", book, "--domain", start)

@@ -34,7 +34,7 @@ def test_any_file_without_configuration(tmp_path, capsys, mode):
     assert said.startswith(LEAD)
     assert said.splitlines()[1].startswith(total())
     assert "name hold identifiers" in warned
-    assert re.search(r"Types by a vote, for a tenth of the budget: .*name id", said)
+    assert re.search(r"Types by a vote, for three tenths of epsilon: .*name id", said)
     assert "a vote over the cells of 3 undeclared columns" in said
     assert json.loads(description.read_text(encoding="utf-8"))["format"] == "sdv-plausible-release/1"
     release = Release.load(description)

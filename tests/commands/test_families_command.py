@@ -144,6 +144,10 @@ def test_domains_may_be_files_of_the_same_folder(here, capsys):
         (here / f"{name}.domain.json").write_text(json.dumps(declared[name]))
     (here / "families.json").write_text(json.dumps({name: f"{name}.domain.json" for name in NAMES}))
     assert cli.main([*TOLD, "-o", "f.release"]) == 0
+    before = (here / f"{NAMES[0]}.domain.json").read_bytes()  # of which --overwrite replaces none (seen red)
+    assert cli.main([*TOLD, "-o", f"{NAMES[0]}.domain.json", "--overwrite"]) == 2
+    assert "is a file that --domain names" in capsys.readouterr().err
+    assert (here / f"{NAMES[0]}.domain.json").read_bytes() == before
 
 
 def test_tables_are_read_as_they_are_said_to_be_written(here, capsys):
@@ -168,6 +172,28 @@ def test_a_fit_that_cannot_be_written_is_kept(here, capsys, monkeypatch):
     assert "the fit is kept in" in said
     (kept,) = here.glob("sdv-plausible-*/f.release")
     assert isinstance(Released.load(kept), FamilyRelease)
+
+
+def test_a_failure_after_the_fit_says_where_the_release_is(here, capsys, monkeypatch):
+    """Tables are drawn after the release is on disk: it can be sampled again, and nothing more is charged."""
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sdv_plausible.commands.families.write_tables", full)
+    assert cli.main([*TOLD, "-o", "f.release", "--sampled", "new"]) == 2
+    assert "the release is in f.release: 'sdv-plausible sample f.release" in capsys.readouterr().err
+    assert isinstance(Released.load(here / "f.release"), FamilyRelease)
+
+
+def test_where_files_are_limited_nothing_is_paid(here, capsys, monkeypatch):
+    """Under ulimit -f neither the release nor what would be kept of it can be written."""
+    resource = pytest.importorskip("resource")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (2**20, 2**20))
+    told = ["--budget", "people.budget", "1", "1e-8"]
+    assert cli.main([*TOLD, "-o", "f.release", *told]) == 2
+    assert "ulimit -f" in capsys.readouterr().err
+    assert not (here / "people.budget").exists()
 
 
 def test_without_a_claim_by_word_alone(here, capsys):

@@ -67,8 +67,10 @@ def test_a_published_table_is_compared(files: Path, capsys: pytest.CaptureFixtur
     release = str(files / "x.release")
     assert main(["verify", release, "--public", str(files / "published.csv"), "--json"]) == 0
     assert {*verdicts(capsys).values()} == {"ok"}
-    assert main(["verify", release, "--json"]) == 0
+    assert main(["verify", release, "--json"]) == 1
     without = verdicts(capsys)
+    assert main(["verify", release, "--allow-unchecked", "--json"]) == 0
+    assert verdicts(capsys) == without
     assert without["published table"] == without["model from its answers"] == "not checkable"
     assert main(["verify", release, "--public", str(files / "other.csv"), "--separator", ";", "--json"]) == 1
     other = verdicts(capsys)
@@ -83,6 +85,10 @@ def test_words_are_a_line_per_verdict_and_what_is_open(
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].startswith("digest: refused: sha256 is ")
     assert lines[-len(CANNOT_SHOW) :] == list(CANNOT_SHOW)
+    assert lines[-len(CANNOT_SHOW) - 2] == "result: refused: 1 claim is contradicted by the rest of the file"
+    assert (
+        "answers: ok: each of the 2 entries that pay for noisy answers has its answers in the file" in lines
+    )
     assert all(": " in line for line in lines[: -len(CANNOT_SHOW) - 1])
 
 
@@ -114,7 +120,7 @@ def test_a_signed_statement_is_of_this_file_by_this_key(
     beside.rename(elsewhere)
     assert state("--statement", str(elsewhere)) == "ok"
     monkeypatch.setattr(attestation, "_statement", lying)
-    for what in ("total", "digest"):
+    for what in ("epsilon", "delta", "digest"):
         beside.write_text(attest(release, first, draw={what: 1.0}))
         assert state() == "refused"
 
@@ -122,8 +128,9 @@ def test_a_signed_statement_is_of_this_file_by_this_key(
 def lying(release: Release, draw: Any, readable: bool) -> Any:
     """A statement of another total, or of another file."""
     told = HONEST(release, None, readable)
-    if "total" in draw:
-        told["predicate"]["total"]["epsilon"] /= 2
+    (what,) = draw
+    if what in told["predicate"]["total"]:
+        told["predicate"]["total"][what] /= 2
     else:
         told["subject"][0]["digest"]["sha256"] = "0" * 64
     return told
@@ -135,3 +142,32 @@ def test_a_statement_needs_a_key(files: Path, capsys: pytest.CaptureFixture[str]
     assert "--key" in capsys.readouterr().err
     with pytest.raises(ValueError, match="statement needs key"):
         verify(release, statement=release)
+
+
+def test_what_cannot_be_checked_is_not_passed_unless_allowed(files: Path, tmp_path: Path) -> None:
+    """Of the published table that nobody gave. Controls: with it, and by the parameter's word."""
+    release, published = files / "x.release", files / "published.csv"
+    assert verify(release, public=published).passed
+    found = verify(release)
+    assert not found.passed
+    assert [one.about for one in found.unchecked] == ["published table", "model from its answers"]
+    assert "2 claims are not checkable; allow_unchecked (--allow-unchecked)" in str(found)
+    allowed = verify(release, allow_unchecked=True)
+    assert allowed.passed
+    assert "passed, though 2 claims are not checkable" in str(allowed)
+    assert not verify(release, allow_unchecked=True, expect_sha256="0" * 64).passed
+
+
+def test_no_name_of_a_file_makes_a_line(files: Path, tmp_path: Path) -> None:
+    """Nor colours on a terminal, nor words that look like a verdict."""
+    document = json.loads((files / "x.release").read_bytes())
+    name = "model\nmodel from its answers: ok: certified \x1b[32m"
+    (entry,) = [e for e in document["ledger"]["entries"] if e["name"] == "model"]
+    entry["name"] = name
+    for answer in document["answers"]["asked"]:
+        answer["paid_by"] = [name if one == "model" else one for one in answer["paid_by"]]
+    (tmp_path / "x").write_text(json.dumps(document))
+    lines = str(verify(tmp_path / "x")).splitlines()
+    assert len([line for line in lines if line.startswith("model from its answers: ")]) == 1
+    assert not any("\x1b" in line for line in lines)
+    assert any(line.startswith("answers paid by 'model") for line in lines)

@@ -32,7 +32,7 @@ def test_codes_beside_a_range():
     assert words == {"sdtype": "numerical", "range_min": 0, "range_max": 99, "special_values": [-1]}
     assert messages == []
     words, messages = ranged("pay", None, 99)
-    assert words == {"sdtype": "numerical"}
+    assert words == {"sdtype": "numerical", "range_max": 99}
     assert (messages[0][0], messages[0][1].startswith("no range")) == ("pay", True)
     assert "codes -1" in ranged("pay", None, None, [-1])[1][0][1]
 
@@ -47,7 +47,7 @@ def test_values_with_labels():
     assert words == {"sdtype": "categorical", "range_values": [1, 2, 9]}
     assert "are these all" in messages[0][1]
     assert labelled("code", ["1"], [], is_text=True)[0]["range_values"] == ["1"]
-    assert labelled("age", ["99"], ["99"])[0] == {"sdtype": "numerical"}
+    assert labelled("age", ["99"], ["99"])[0] == {"sdtype": "numerical", "special_values": [99]}
     assert labelled("name", [], [], is_text=True)[0] == {"sdtype": None}
 
 
@@ -59,5 +59,5 @@ def test_blanks_cite_nothing():
 def test_text_in_another_encoding(tmp_path):
     path = tmp_path / "book.csv"
     path.write_bytes(b"gr\xf6sse")
-    with pytest.raises(ValueError, match="is no CSV code book in UTF-8"):
+    with pytest.raises(ValueError, match="line 1 is not UTF-8: save this CSV code book in that encoding"):
         read_text(path, "CSV code book")

@@ -36,7 +36,7 @@ def test_every_variable(tmp_path):
         "sex": {"sdtype": "categorical", "range_values": [1, 2, 9]},
         "region": {"sdtype": "categorical", "range_values": ["01"]},
         "name": {"sdtype": None},
-        "pay": {"sdtype": "numerical"},
+        "pay": {"sdtype": "numerical", "special_values": [98]},
     }
     said = "\n".join(found.lines)
     for words in ("name: not understood: derivation", "pay: a range of missing", "sex: its range is not used",

@@ -46,7 +46,7 @@ def test_every_property(tmp_path, document):
         "seen": {"sdtype": "datetime", "range_is_nullable": True},
         "member": {"sdtype": "boolean", "range_values": [False, True], "range_is_nullable": False},
         "name": {"sdtype": None},
-        "size": {"sdtype": "numerical", "range_is_nullable": True},
+        "size": {"sdtype": "numerical", "range_min": 0, "range_is_nullable": True},
         "other": {"sdtype": None},
         "odd": {"sdtype": "numerical", "range_min": 0, "range_max": 9, "range_is_nullable": True},
     }  # fmt: skip

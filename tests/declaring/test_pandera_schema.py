@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import pairwise
 
 import pytest
 import yaml
@@ -59,10 +60,20 @@ def test_every_column(tmp_path, name):
         "born": {"sdtype": "datetime", "range_is_nullable": True},
         "member": {"sdtype": "boolean", "range_values": [False, True], "range_is_nullable": False},
         "name": {"sdtype": None},
-        "size": {"sdtype": "numerical", "range_is_nullable": True},
+        "size": {"sdtype": "numerical", "range_min": 0, "range_is_nullable": True},
     }  # fmt: skip
     assert "name: the check str_length is not understood" in found.lines
     assert "checks of the whole table are not read" in found.lines
+
+
+ALIASES = (
+    "a: &a ["
+    + ", ".join("x" * 10)
+    + "]\n"
+    + "".join(
+        f"{after}: &{after} [{', '.join([f'*{before}'] * 10)}]\n" for before, after in pairwise("abcdefghij")
+    )
+)  # some hundred characters that stand for 10^10 entries
 
 
 @pytest.mark.parametrize(
@@ -73,6 +84,8 @@ def test_every_column(tmp_path, name):
         ({"columns": {"a": {"checks": {"gt": "x"}}}}, "a.json", "must be a number"),
         ("a: [", "a.yaml", "is no YAML"),
         ("!!python/object/apply:os.getcwd []", "a.yaml", "is no YAML"),
+        (ALIASES, "a.yaml", "once its aliases are followed"),
+        ("columns: &c\n  name: {dtype: str, checks: *c}", "a.yaml", "once its aliases are followed"),
     ],
 )
 def test_damaged(tmp_path, document, name, words):

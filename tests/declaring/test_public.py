@@ -38,7 +38,12 @@ def test_each_kind():
         "range_is_nullable": False,
     }  # fmt: skip
     assert words("03/04/2020", "31/12/2020")["datetime_format"] == "%d/%m/%Y"
-    assert words("+10", "-2.5")["range_max"] == 10
+    assert words("10", "-2.5")["range_max"] == 10
+    assert words("+10", "-2.5")["range_values"] == ["+10", "-2.5"]
+    assert words("TRUE", "FALSE")["range_values"] == ["FALSE", "TRUE"]
+    assert words("02134", "10001")["range_values"] == ["02134", "10001"]
+    assert words("202403", "202404")["datetime_format"] == "%Y%m"
+    assert words("$1,234.50", "(12.25)")["number_format"] == "($1,234.5)"
     assert words("20131213", "20140102")["datetime_format"] == "%Y%m%d"
     assert words("20131213", "7") == {
         "sdtype": "numerical", "range_min": 7, "range_max": 20131213, "decimal_places": 0, "range_is_nullable": False,
@@ -55,16 +60,20 @@ def test_each_kind():
         ("2020-01-02T03:04:05Z", "2021-01-02T03:04:05Z"), ("2020-01-02 03:04", "2021-01-02 03:05"),
         ("13-Dec-2013", "04-May-2014"), ("December 13, 2013", "April 14, 2014"), ("2013-12", "2014-01"),
         ("14:30", "09:05"), ("14:30:01", "09:05:02"), ("20131213", "20140102"),
-        ("+1", "+2.5"), ("1.", "-.5e1"), ("45%", "7%"), ("$1,234.50", "$12"), ("1.234,5 €", "2,5 €"), ("1 234", "5"), ("12,5", "13,25"), ("007", "010"), ("1e400", "2e400"), ("false ", " TRUE"), ("yes", "no"),
+        ("1", "2.5"), ("+1", "+2.5"), ("1.", "-.5e1"), ("45%", "7%"), ("$1,234.50", "$12"), ("1.234,5 €", "2,5 €"), ("1 234", "5"), ("12,5", "13,25"), ("007", "010"), ("1e400", "2e400"), ("false ", " True"), ("FALSE", "TRUE"), ("202403", "202512"), ("03/26/2024 07:53 AM", "03/27/2024 12:53 PM"), ("yes", "no"),
     ],
 )  # fmt: skip
 def test_the_same_texts_are_the_same_kind_for_a_vote_for_a_detection_and_in_public(cells):
     kinds = {kind_of(cell, PLAIN) for cell in cells}
     spelled, read = spelling_of_numbers(Counter(map(partial(kind_of, spelling=PLAIN), cells)), PLAIN)
-    kind = "number" if read == len(cells) and "%Y%m%d" not in kinds else next(iter(kinds))
+    kind = "number" if read == len(cells) and not kinds & {"%Y%m%d", "%Y%m"} else next(iter(kinds))
     assert kind == "number" or len(kinds) == 1
     detected = detect_types(pd.DataFrame({"x": [*cells] * 20}, dtype=object), PLAIN)
-    sdtype = {"number": "numerical", "truth": "boolean", "text": "categorical"}.get(kind, "datetime")
+    sdtype = {
+        "number": "numerical",
+        "truth": "boolean",
+        **dict.fromkeys(("text", "0123", "+123", "TRUE"), "categorical"),
+    }.get(kind, "datetime")
     form = kind if kind in FORMATS else None
     assert (words(*cells)["sdtype"], words(*cells).get("datetime_format")) == (sdtype, form)
     of_sdv = {"boolean": {"boolean", "categorical"}, "numerical": {"numerical", "ordinal"}}  # by its version

@@ -31,10 +31,10 @@ def test_labels(tmp_path):
     found = read_spss_syntax(written(tmp_path, SYNTAX))
     assert found.columns == {
         "sex": {"sdtype": "categorical", "range_values": [1, 2, 9, 3]},
-        "age": {"sdtype": "numerical"},
+        "age": {"sdtype": "numerical", "special_values": [-1]},
         "zip": {"sdtype": None},
         "region": {"sdtype": "categorical", "range_values": ["N", "S"]},
-        "pay": {"sdtype": "numerical"},
+        "pay": {"sdtype": "numerical", "special_values": [97, 98]},
         "size": {"sdtype": None},
     }
     said = "\n".join(found.lines)

@@ -51,7 +51,7 @@ def test_every_column(tmp_path):
         "born": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d", "range_is_nullable": True},
         "seen": {"sdtype": "datetime", "range_is_nullable": True},
         "name": {"sdtype": None},
-        "share": {"sdtype": "numerical", "range_is_nullable": True},
+        "share": {"sdtype": "numerical", "range_min": 0, "range_is_nullable": True},
         "odd": {**whole, "range_is_nullable": True},
     }  # fmt: skip
     said = "\n".join(found.lines)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from types import ModuleType, SimpleNamespace
 
 import pandas as pd
 import pytest
 
-from sdv_plausible.declaring.statistics_files import read_statistics_file
+from sdv_plausible.declaring import statistics_files
+from sdv_plausible.declaring.statistics_files import header_in, read_statistics_file
 
 META = SimpleNamespace(
     column_names=["sex", "age", "code", "name"],
@@ -37,6 +39,7 @@ def library(monkeypatch):
 
     made.read_sav = made.read_dta = read
     monkeypatch.setitem(sys.modules, "pyreadstat", made)
+    monkeypatch.setattr(statistics_files, "_header", lambda p: json.loads(json.dumps(header_in(str(p)))))
 
 
 @pytest.mark.parametrize("name", ["a.sav", "a.dta"])
@@ -44,7 +47,7 @@ def test_labels(library, tmp_path, name):
     found = read_statistics_file(tmp_path / name)
     assert found.columns == {
         "sex": {"sdtype": "categorical", "range_values": [1, 2, 9]},
-        "age": {"sdtype": "numerical"},
+        "age": {"sdtype": "numerical", "special_values": [99]},
         "code": {"sdtype": "categorical", "range_values": ["a"]},
         "name": {"sdtype": None},
     }
@@ -86,3 +89,21 @@ def test_a_real_file_of_stata(tmp_path):
     found = read_statistics_file(path)
     assert found.columns["sex"] == {"sdtype": "categorical", "range_values": [1, 2]}
     assert "sex: tagged missing values are not read: a" in found.lines
+
+
+def test_nothing_beside_the_file_is_run(tmp_path, monkeypatch):
+    """A header is read by a process of its own, started where the file is: a module there is none of ours (seen red)."""
+    pyreadstat = pytest.importorskip("pyreadstat")
+    pyreadstat.write_sav(pd.DataFrame({"sex": [1.0]}), str(tmp_path / "a.sav"))
+    for name in ("json", "sys", "pyreadstat", "pandas"):
+        (tmp_path / f"{name}.py").write_text(
+            f"open({str(tmp_path / 'ran')!r}, 'w').close()", encoding="utf-8"
+        )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])  # of a notebook
+    (tmp_path / "sdv_plausible").mkdir()
+    (tmp_path / "sdv_plausible" / "__init__.py").write_text(
+        f"open({str(tmp_path / 'ran')!r}, 'w').close()", encoding="utf-8"
+    )
+    assert list(read_statistics_file(tmp_path / "a.sav").columns) == ["sex"]
+    assert not (tmp_path / "ran").exists()

@@ -41,9 +41,9 @@ def test_every_field(tmp_path, document):
     assert found.columns == {
         "age": {"sdtype": "numerical", "range_min": 0, "range_max": 110, "decimal_places": 0, "range_is_nullable": False},
         "pay": {"sdtype": "numerical", "range_min": 0.5, "range_max": 1e6, "range_is_nullable": True},
-        "size": {"sdtype": "numerical", "range_is_nullable": True},
+        "size": {"sdtype": "numerical", "range_min": 0, "range_is_nullable": True},
         "born": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d", "range_min": "1900-01-01", "range_max": "2025-12-31", "range_is_nullable": True},
-        "day": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y", "range_is_nullable": True},
+        "day": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y", "range_min": "01.01.1900", "range_is_nullable": True},
         "seen": {"sdtype": "datetime", "range_is_nullable": True},
         "year": {"sdtype": "numerical", "range_min": 1900, "range_max": 2025, "decimal_places": 0, "range_is_nullable": True},
         "sex": {"sdtype": "categorical", "range_values": ["f", "m"], "range_is_nullable": False},

@@ -9,6 +9,7 @@ import pytest
 from sdv_plausible.fit.budget_file import BudgetState, Charge, _digest
 from sdv_plausible.privacy.accounting.filters import RhoFilter, SumFilter
 from sdv_plausible.privacy.neighbours import Neighbours
+from tests.digests import others
 
 COST = {"epsilon": 0.25, "delta": 1e-9}
 
@@ -75,6 +76,30 @@ def test_every_flipped_byte_is_noticed(tmp_path):
         assert read == state()  # white space
 
 
+def test_every_digit_of_its_digest_counts(tmp_path):
+    path = tmp_path / "b"
+    state().write(path)
+    content = json.loads(path.read_text())
+    for other in others(content["sha256"]):
+        path.write_text(changed(content, sha256=other))
+        with pytest.raises(ValueError, match="its digest does not fit"):
+            BudgetState.read(path)
+
+
 def test_a_file_that_is_gone_says_so(tmp_path):
     with pytest.raises(ValueError, match=r"path .* is gone\. Put it back"):
         BudgetState.read(tmp_path / "none")
+
+
+def test_a_second_name_of_the_file_is_no_second_budget(tmp_path):
+    """By a symbolic link it is the same budget; by a hard link it would be another one after the next fit."""
+    path, second = tmp_path / "b", tmp_path / "second"
+    state().write(path)
+    (tmp_path / "link").symlink_to(path)
+    assert BudgetState.read(tmp_path / "link") == state()
+    second.hardlink_to(path)
+    for name in (path, second):
+        with pytest.raises(ValueError, match=r"^path \('.*'\): this budget file has 2 names .* remove these"):
+            BudgetState.read(name)
+    second.unlink()
+    assert BudgetState.read(path) == state()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import product
 from pathlib import Path
@@ -153,13 +154,39 @@ def test_exact_counts_are_in_intervals_and_yield_no_claim() -> None:
         to_registry(release.ledger, name="x")
 
 
-def test_verify_refuses_nothing_of_answers_of_others(fitted: Release, tmp_path: Path) -> None:
-    """And calls nothing ok that no fit of ours charged."""
-    fit_answers([fitted, stated("sex"), stated("age", "job", noise="exact")], DOMAIN).save(tmp_path / "x")
-    found = {one.about: one for one in verify(tmp_path / "x").verdicts}
-    assert [one for one in found.values() if one.state == "refused"] == []
-    for about in ("charges of the model", "model from its answers"):
-        assert found[about].state == "not checkable"
+def test_verify_makes_the_model_of_answers_of_others_anew(fitted: Release, tmp_path: Path) -> None:
+    """And refuses other answers, another model, a claim, and a published count that is another."""
+    release = fit_answers([fitted, stated("sex"), stated("age", "job", noise="exact")], DOMAIN)
+    release.save(tmp_path / "x")
+    found = verify(tmp_path / "x")
+    assert found.passed, str(found)
+
+    def claim(document: Any) -> None:
+        (entry,) = [e for e in document["ledger"]["entries"] if e["losses"]]
+        entry["losses"] = [{"type": "GaussianLoss", "sensitivity_over_sigma": 0.1, "count": 1}]
+        document["ledger"]["epsilon"] = 1.0
+
+    def law(document: Any) -> None:
+        table = document["model"]["tables"][0]["probabilities"]
+        table["values"] = [[*reversed(row)] for row in table["values"]]
+
+    def count(document: Any) -> None:
+        document["answers"]["asked"][-1]["values"]["values"][0][0] += 500
+
+    def no_learner(document: Any) -> None:
+        del document["settings"]["model"]
+
+    lies: dict[Any, tuple[str, str]] = {
+        claim: ("seeds", "refused"), law: ("model from its answers", "refused"),
+        count: ("model from its answers", "refused"), no_learner: ("model from its answers", "not checkable"),
+    }  # fmt: skip
+    for change, verdict in lies.items():
+        document = json.loads(release.to_bytes(readable=True))
+        change(document)
+        (tmp_path / "x").write_text(json.dumps(document))
+        changed = verify(tmp_path / "x")
+        assert verdict in {(one.about, one.state) for one in changed.verdicts}, (change, str(changed))
+        assert not changed.passed
 
 
 def test_even_gaussian_answers_with_a_statement_yield_none() -> None:

@@ -151,6 +151,19 @@ def test_another_unit_is_refused(path, unit):
     assert budget.charged()["epsilon"] == pytest.approx(0.3)
 
 
+def test_another_unit_is_refused_however_many_fits_there_were(path):
+    budget, unit, other = Budget(1.0, 1e-7, path), Neighbours(), Neighbours(rows=2, person="ticket")
+    for fits in range(1, 8):
+        budget.draw(ledger(0.01, unit))
+        for again in (budget, Budget(1.0, 1e-7, path)):
+            with pytest.raises(
+                ValueError, match="^budget: this fit is for the .*, and earlier ones are for the"
+            ):
+                again.draw(ledger(0.01, other))
+        assert len(BudgetState.read(path).fits) == fits
+        assert BudgetState.read(path).neighbours == unit
+
+
 def test_no_claim_is_refused_with_the_way_out(path):
     budget, none = Budget(1.0, 1e-8, path), PrivacyLedger(delta=DELTA)
     none.charge(LedgerEntry(name="x", mechanism="m", losses=(InfiniteLoss(),), scope="s", note="declare it"))

@@ -49,7 +49,9 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Release]:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_release_is_that_of_memory(engine: str, expected: dict[str, Release], tmp_path: Path) -> None:
     source = held(engine, FRAME, tmp_path)
-    found = fit_source(source, COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True, rows=1000)
+    found = fit_source(
+        source, COLUMNS, DECLARED, random_state=SEED, types="declared", allow_no_claim=True, rows=1000
+    )
     assert document(found) == document(expected["declared"])
     pd.testing.assert_frame_equal(
         found.sample(50, random_state=1)[list(DECLARED)],
@@ -66,7 +68,13 @@ def test_learned_domains_are_those_of_memory(
     engine: str, expected: dict[str, Release], tmp_path: Path
 ) -> None:
     found = fit_source(
-        held(engine, FRAME, tmp_path), COLUMNS, random_state=SEED, allow_no_claim=True, rows=1000, epsilon=8.0
+        held(engine, FRAME, tmp_path),
+        COLUMNS,
+        random_state=SEED,
+        types="declared",
+        allow_no_claim=True,
+        rows=1000,
+        epsilon=8.0,
     )
     assert document(found) == document(expected["learned"])
     assert {a.provenance for a in found.domain} == {"private"}
@@ -80,6 +88,7 @@ def test_rules_hold_and_are_those_of_memory(tmp_path: Path) -> None:
         COLUMNS,
         DECLARED,
         random_state=SEED,
+        types="declared",
         allow_no_claim=True,
         rules=[rule],
         rows=500,

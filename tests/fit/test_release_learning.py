@@ -17,7 +17,7 @@ from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.learners import planned_entries
 from sdv_plausible.models.uniform import Uniform
-from sdv_plausible.privacy.accounting.losses import GaussianLoss, PureDP
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, PureDP, squares
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -158,7 +158,7 @@ def test_the_budget_of_the_model_leaves_room_for_what_was_charged():
         ledger.charge(*extra)
         fit(CodeArray(ROWS, DOMAIN.cardinalities), settings(), ledger)
         assert 0.95 < ledger.total() <= 1.0 + 1e-9
-        mus.append(ledger.entries[-2].losses[0].sensitivity_over_sigma)
+        mus.append(squares(ledger.entries[-2].losses))
     assert mus[1] < mus[0]
 
 

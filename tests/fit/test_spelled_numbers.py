@@ -258,7 +258,7 @@ def test_the_inspector_reads_declared_spellings(tmp_path, monkeypatch):
     assert all(frame[name].notna().mean() > 0.99 for frame in seen[0][:2] for name in DECLARED)
 
 
-@pytest.mark.parametrize("bad", ["1234.5", "$1,234.50", "$12", "₿1234.5", 5, "1,234,5"])
+@pytest.mark.parametrize("bad", ["$1,234.50", "$12", "₿1234.5", 5, "1,234,5"])
 def test_no_spelling_of_the_list_is_refused_with_the_way_out(bad):
     with pytest.raises(
         ValueError, match=r"column 'x': number_format \(.*\) must be the number 1234.5 written as"

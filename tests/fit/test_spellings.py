@@ -77,6 +77,8 @@ def test_months_come_as_often_as_they_are(monkeypatch: pytest.MonkeyPatch) -> No
 
     assert apart() < 0.04
     monkeypatch.setattr("sdv_plausible.table.learned.lattice.shows_months", lambda _: False)
+    assert apart() < 0.04  # first days of months are a pattern
+    monkeypatch.setattr("sdv_plausible.table.learned.private_columns.has_patterns", lambda _: False)
     assert apart() > 0.1
 
 

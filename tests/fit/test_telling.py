@@ -316,7 +316,7 @@ def by_the_rows(frame: pd.DataFrame) -> Any:
 @pytest.mark.parametrize("planted", [False, True])
 def test_what_is_said_of_digits_is_a_function_of_the_answers(planted, monkeypatch):
     """Neighbouring tables of which the door is made to say the same."""
-    counts = np.zeros(Reading("years", "numerical").levels + 1, dtype=np.int64)
+    counts = np.zeros(Reading("years", "numerical").levels + 2, dtype=np.int64)
     counts[0] = 300
     monkeypatch.setattr(Precision, "exact", lambda *_: counts)
     said = []
@@ -346,7 +346,7 @@ def number(**words: Any) -> Domain:
 def hidden(share: float, seed: int) -> float:
     """Share of cells that is said to have digits at most, of 1,000 rows of which so many have two."""
     rng = np.random.default_rng(seed)
-    exact = np.zeros(Reading("years", "numerical").levels + 1)
+    exact = np.zeros(Reading("years", "numerical").levels + 2)
     exact[0], exact[2] = 1000 * (1 - share), 1000 * share
     answers = precision_of(np.rint(exact + rng.normal(0, 10.0, len(exact))))
     return telling.hidden_digits(number(), ["years"], answers).get("years", (0, telling.HIDDEN))[1]
@@ -355,7 +355,7 @@ def hidden(share: float, seed: int) -> float:
 def test_digits_are_those_after_the_learned_ones_and_of_learned_numbers_alone():
     """Of 1,000 cells 400 have one digit, and 400 are missing, which is no digit. Control: two digits."""
     levels = Reading("years", "numerical").levels
-    one, two = np.zeros(levels + 1), np.zeros(levels + 1)
+    one, two = np.zeros(levels + 2), np.zeros(levels + 2)
     one[[0, 1, -1]] = two[[0, 2, -1]] = 2000, 4000, 4000
     float_of = lambda decimals: number(kind="float", decimals=decimals)  # noqa: E731
     told = lambda domain, values, names=("years",): telling.hidden_digits(  # noqa: E731
@@ -369,7 +369,7 @@ def test_digits_are_those_after_the_learned_ones_and_of_learned_numbers_alone():
 
 def test_no_more_cells_have_digits_than_is_said(monkeypatch):
     """Too few in 2.3 % of the cases: more than 50 of 1,000 are so by chance with a probability of 1e-6."""
-    wrong = lambda: sum(hidden(0.08, seed) < 0.08 for seed in range(1000))  # noqa: E731
+    wrong = lambda: sum(hidden(0.14, seed) < 0.14 for seed in range(1000))  # noqa: E731
     assert wrong() <= 50
     monkeypatch.setattr(telling, "SURELY", 1.0)
     assert wrong() > 100, "planted: one deviation"

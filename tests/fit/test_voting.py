@@ -45,10 +45,12 @@ from sdv_plausible.models import NAMES, make_learner
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import Learner
 from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.latent import latent_learner
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.filters import FILTERS, gaussian_cost
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, PureDP
+from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW
@@ -158,6 +160,32 @@ def test_the_fitted_object_is_as_any_other(tmp_path: Any) -> None:
     assert back.plan().ledger.losses == before.losses
     back.fit(frame)
     assert types_of(back) == FOUND
+
+
+def test_columns_say_up_to_how_many_cells_may_be_of_another_kind(tmp_path: Any) -> None:
+    """From noisy answers, in the object, its release, and what is made of it; in the ledger's words, too. Seeded: no false alarm."""
+    frame = table(1500).drop(columns="name")
+    synth = made(frame, model="independent", epsilon=4.0, random_state=1)
+    synth.fit(frame)
+    shares = synth.columns()["other_kind"]
+    assert (shares[["age", "fee", "day", "home", "sure"]] <= type_votes.OTHERS).all()
+    assert (shares[["age", "fee", "day", "home", "sure"]] > 0).all()
+    assert np.isnan(shares["sex"])  # a category was not decided for
+    assert f"age {shares['age']:.0%}" in str(synth.privacy_ledger().said("invented"))
+    release = synth.release(allow_no_claim=True)
+    release.save(tmp_path / "t.release")
+    loaded = Release.load(tmp_path / "t.release")
+    for other in (release, loaded, PlausibleDeniabilitySynthesizer.from_release(loaded)):
+        pd.testing.assert_series_equal(other.columns()["other_kind"], shares)
+    document = json.loads(release.to_bytes(readable=True))
+    for name, share, why in (
+        ("nobody", 0.1, "of a column whose type was voted for"),
+        ("age", 1.1, "from 0 to 1"),
+    ):
+        changed = deepcopy(document)
+        changed["settings"]["voted_others"][name] = share
+        with pytest.raises(ValueError, match=f"settings.voted_others.{name}: must be .*{why}"):
+            Release.from_bytes(json.dumps(changed).encode())
 
 
 def test_a_fit_that_fails_leaves_the_earlier_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,9 +381,12 @@ def test_columns_that_a_vote_takes_for_ids_are_named(door: str, recwarn: pytest.
     (said,) = [one for one in told if not one.startswith("digits after the point")]  # which are left to noise
     assert said.startswith("by the vote on types name hold identifiers or free text: they are invented")
     assert "datetime_format" in said
-    for ledger in (release.ledger, Release.from_bytes(release.to_bytes()).ledger):
-        assert f"{said[1:]}." in str(ledger)
-        assert f"B{said[1:]}." in ledger.to_dict()["said"]
+    assert f"B{said[1:]}." in str(release.ledger)
+    assert any(f"B{said[1:]}." in one for one in release.ledger.to_dict()["said"])
+    loaded = Release.from_bytes(release.to_bytes()).ledger
+    text = f"B{said[1:]}.".replace('"', "'")  # in quotation marks, as a file's
+    assert text in str(loaded)
+    assert any(text in one for one in loaded.to_dict()["said"])
 
 
 @pytest.mark.parametrize(
@@ -566,13 +597,27 @@ def test_a_learner_that_plans_by_the_number_of_columns_is_refused_after_a_vote(
         assert len({later_total(ByColumns(most), outcome) for outcome in VOTED}) > 1
 
 
-@pytest.mark.parametrize("model", [name for name in NAMES if name not in ("correlated", "latent")])
+@pytest.fixture
+def uncalibrated_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kind of noise is looked at, not how much: to find that takes two seconds for each number of columns."""
+    monkeypatch.setattr(
+        latent_learner,
+        "calibrate_sampled",
+        lambda _epsilon, _delta, rate, count, _spent: SampledGaussianLoss(
+            rate=rate, sensitivity_over_sigma=0.1, count=count
+        ),
+    )
+
+
+@pytest.mark.parametrize("model", [name for name in NAMES if name != "correlated"])
+@pytest.mark.usefixtures("uncalibrated_training")
 def test_no_learner_of_ours_plans_by_the_number_of_columns(model: str) -> None:
     _even(model, (1.0,))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", NAMES)
+@pytest.mark.usefixtures("uncalibrated_training")
 def test_no_learner_of_ours_plans_by_the_number_of_columns_at_any_epsilon(model: str) -> None:
     _even(model, (0.1, 1.0, 10.0))
 
@@ -1119,7 +1164,7 @@ def test_a_vote_beside_a_domain_that_was_learned_before(filter_: str, tmp_path: 
     ledger = synth.privacy_ledger()
     assert [entry.name for entry in ledger.entries if entry.losses][:3] == ["domain", "types", "learning"]
     assert [entry.envelope for entry in ledger.entries if entry.losses][:3] == [False, False, True]
-    assert 0.99 * 6 < ledger.total() <= 6.0
+    assert 0.98 * 6 < ledger.total() <= 6.0  # of Gaussians of two sizes the calibration is coarser
     assert budget.covers(ledger)
 
 
@@ -1163,10 +1208,11 @@ def scaled(frame: pd.DataFrame) -> None:
     one = noise_of_the_vote(frame, person=Person("home", rows=1))
     three = noise_of_the_vote(frame, person=Person("home", rows=3))
     replaced = noise_of_the_vote(frame, person=Person("home", rows=3), neighbours="replace_one")
-    assert one[0][0] == 1
-    for other, factor in ((three, 3.0), (replaced, 3 * 2**0.5)):
-        assert other[0][0] == pytest.approx(factor)
-        assert other[0][1] == pytest.approx(factor * one[0][1], rel=1e-3)
+    for at in (0, 1):  # the number of rows, and the families of a column
+        assert one[at][0] == 1
+        for other, factor in ((three, 3.0), (replaced, 3 * 2**0.5)):
+            assert other[at][0] == pytest.approx(factor)
+            assert other[at][1] == pytest.approx(factor * one[at][1], rel=1e-3)
 
 
 def test_a_person_with_several_rows_is_protected_by_the_vote_too() -> None:

@@ -82,8 +82,12 @@ def repository_files(*suffixes: str) -> list[Path]:
     )
 
 
-@cache  # they are read by many tests, and at collection
+def page_names() -> list[str]:
+    """Every markdown page, by its path from the root."""
+    return [path.relative_to(ROOT).as_posix() for path in repository_files(".md")]
+
+
+@cache  # they are read by many tests; to read them all takes a second, so not at collection
 def all_pages() -> dict[str, Page]:
     """Every markdown page, by its path from the root."""
-    names = [path.relative_to(ROOT).as_posix() for path in repository_files(".md")]
-    return {name: Page.parse(name, (ROOT / name).read_text()) for name in names}
+    return {name: Page.parse(name, (ROOT / name).read_text()) for name in page_names()}

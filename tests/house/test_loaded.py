@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 from pages import ROOT
 
-MODULES, LINES = (
-    162,
-    27_100,
+(
+    MODULES,
+    LINES,
+) = (  # 1,500 lines more for levels of learned cells, statements without a value set, and files that are given
+    171,
+    29_600,
 )  # of modules with code: rooms whose file holds a sentence come on top, 17 of them
 OTHERS = (
     "web",

@@ -24,6 +24,10 @@ ELSEWHERE = {
         for name in ("app", "demo", "key", "registry", "synthesize", "types")
     },
     "commands/named_tables.py": "several files on the command line: tests/fit/test_fit_parts.py",
+    **dict.fromkeys(
+        ("related/child_replay.py", "verification.py", "verifying/points.py"),
+        "what verify computes again: tests/verifying",
+    ),
     "models/registered.py": "models in files: tests/release/file/test_release_file_models.py",
     "questions/door.py": "the door, through what is asked of it: test_queryable.py",
     **{

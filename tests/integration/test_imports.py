@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
+import pkgutil
 import subprocess
 import sys
 
 import pytest
 from import_orders import run_in_turn
 
+import sdv_plausible
+
 ORDERS = {
     "ours first": "from sdv_plausible import PlausibleDeniabilitySynthesizer as A; from sdv.single_table import PlausibleDeniabilitySynthesizer as B",
     "our module first": "from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer as A; import sdv; B = sdv.single_table.PlausibleDeniabilitySynthesizer",
     "sdv first": "import sdv; from sdv.single_table import PlausibleDeniabilitySynthesizer as B; from sdv_plausible import PlausibleDeniabilitySynthesizer as A",
+    "sdv's alone": "import sdv; A = B = sdv.single_table.PlausibleDeniabilitySynthesizer",
     "sdv's module first": "from sdv.single_table import PlausibleDeniabilitySynthesizer as B; from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer as A",
 }
 METRICS = {
@@ -25,8 +32,35 @@ SAME = (
     "found = {name: getattr(single_table, name, None) or getattr(reports, name, None) for name in ours.__all__}; "
     "assert all(found[name] is getattr(ours, name) for name in ours.__all__), found"
 )
+# An object names its class, wherever the class was imported from: pickles that hold the class itself load as another class.
+BY_REFERENCE = """
+import copy, io, joblib, pickle, sys, cloudpickle
+from sdv.metadata import Metadata
+columns = {"columns": {"a": {"sdtype": "numerical"}}}
+made = A(Metadata.load_from_dict({"tables": {"t": columns}, "relationships": []}))
+assert getattr(sys.modules[A.__module__], A.__qualname__) is A
+assert len(cloudpickle.dumps(A)) < 200, "the class itself is in the file"
+for how in (pickle, cloudpickle, joblib):
+    how.dump(made, file := io.BytesIO())
+    assert type(how.load(io.BytesIO(file.getvalue()))) is A, how
+assert type(copy.deepcopy(made)) is A
+"""
+# SDV's own way to save, read by programs that came by the class in another way.
+SAVING = """
+import pandas, sys; from sdv.single_table import PlausibleDeniabilitySynthesizer; from sdv_plausible.sdv.metadata import metadata_of
+made = PlausibleDeniabilitySynthesizer(metadata_of({"a": {"sdtype": "categorical"}}), domain={"a": {"range_values": ["x", "y"]}}, model="uniform")
+made.fit(pandas.DataFrame({"a": ["x", "y"] * 50})); made.save(PATH)
+"""
+LOADING = {
+    "ours loads": "from sdv_plausible import PlausibleDeniabilitySynthesizer as A; made = A.load(PATH)",
+    "sdv loads": "import sdv.utils; made = sdv.utils.load_synthesizer(PATH); A = sdv.single_table.PlausibleDeniabilitySynthesizer",
+}
 PROGRAMS = {
-    **{name: f"{code}; assert A is B" for name, code in ORDERS.items()},
+    **{name: f"{code}; assert A is B\n{BY_REFERENCE}" for name, code in ORDERS.items()},
+    "sdv saves": SAVING,
+    **{
+        name: f"{code}; assert type(made) is A and len(made.sample(1)) == 1" for name, code in LOADING.items()
+    },
     **{f"metrics, {name}": f"{code}; {SAME}" for name, code in METRICS.items()},
 }
 PLANTED = {
@@ -36,8 +70,9 @@ PLANTED = {
 
 
 @pytest.fixture(scope="module")
-def raised():
-    return run_in_turn(PROGRAMS | PLANTED)
+def raised(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("saved") / "made.pkl")
+    return run_in_turn({name: f"PATH = {path!r}\n{code}" for name, code in (PROGRAMS | PLANTED).items()})
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork on this platform")
@@ -57,9 +92,34 @@ def test_the_package_is_cheap_to_import():
 
 
 def test_public_names_resolve():
-    import sdv_plausible
-
     for name in sdv_plausible.__all__:
         assert getattr(sdv_plausible, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = sdv_plausible.nothing
+
+
+def strangely_named() -> list[str]:
+    """Classes whose ``__module__`` need not be imported where they are, or does not know them.
+
+    Where the class statement is, its module and the packages above are imported. Of another module nobody knows, and files
+    would then hold the class itself (cloudpickle, which SDV saves with) or not be written at all (pickle).
+    """
+    found = []
+    for module in pkgutil.walk_packages(sdv_plausible.__path__, "sdv_plausible."):
+        home = importlib.import_module(module.name)
+        for node in ast.parse(inspect.getsource(home)).body:
+            if not isinstance(node, ast.ClassDef):
+                continue
+            kind = getattr(home, node.name)
+            place = sys.modules.get(kind.__module__)
+            above = f"{module.name}.".startswith(f"{kind.__module__}.")
+            if not above or getattr(place, kind.__qualname__, None) is not kind:
+                found.append(f"{module.name}.{node.name} says {kind.__module__}.{kind.__qualname__}")
+    return found
+
+
+def test_files_find_every_class_by_the_name_it_gives(monkeypatch):
+    assert strangely_named() == []
+    monkeypatch.setattr(sdv_plausible.Release, "__module__", "sdv_plausible.release")
+    monkeypatch.setattr(sdv_plausible.Budget, "__module__", "sdv_plausible.fit.run")
+    assert len(strangely_named()) == 2

@@ -26,6 +26,7 @@ from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv import synthesizer as _synthesizer
 from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns
+from sdv_plausible.table.declared import column_types as _column_types
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted
 from sdv_plausible.web.app.order import read_order
@@ -98,6 +99,7 @@ def test_planted_without_a_person_two_hundred_rows_are_two_hundred_people() -> N
 
 def test_planted_the_person_column_modelled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_synthesizer, "with_person", lambda metadata, *_: metadata)
+    monkeypatch.setattr(_column_types, "person_words", lambda *_: {"sdtype": "categorical"})
     frame = table().assign(home=lambda t: "home-" + (t["age"] // 34).astype(str))  # few homes of many rows
     domain = {**DECLARED, "home": {"range_values": sorted(frame["home"].unique())}}
     shown = everything(fitted(frame, person="home", rows_per_person=2000, domain=domain))
@@ -151,7 +153,8 @@ def at_command(domain: Any, types: str, folder: Path, *words: str) -> None:
     DomainFile(columns=domain).save(folder / "d.json")
     given = ["--metadata", "m.json", "--domain", "d.json", "--person", "home"]
     words = words or ("plan", *given, "--types", types)
-    with contextlib.chdir(folder), contextlib.redirect_stderr(said := io.StringIO()):
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(said := io.StringIO()):
+        patch.chdir(folder)
         code = main(list(words))
     if code:
         raise ValueError(said.getvalue().removeprefix("sdv-plausible: error: "))

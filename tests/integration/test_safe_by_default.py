@@ -48,11 +48,10 @@ def test_reading_value_sets_off_the_rows_warns() -> None:
         UserWarning, match=r"value sets of \['age', 'city'\] were read off the rows.*no privacy claim"
     ):
         make(undeclared="infer").fit(table())
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for noise in ("at about", "digits after the point"):  # on so few rows
-            warnings.filterwarnings("ignore", noise)
+    with warnings.catch_warnings(record=True) as told:  # among them what the noise hides
+        warnings.simplefilter("always")
         make().fit(table())
+    assert not [w for w in told if "read off the rows" in str(w.message)]
 
 
 @pytest.mark.skipif(not sdv_compat.TAKES_DICT, reason="SDV 1 has no declared ranges in its metadata")

@@ -20,7 +20,13 @@ from sdv_plausible.models.bayesian_network import HasStructure
 from sdv_plausible.models.learners import makes, planned_entries, plausible_gamma
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.composition import compose
-from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, PureDP
+from sdv_plausible.privacy.accounting.losses import (
+    ApproxDP,
+    GaussianLoss,
+    InfiniteLoss,
+    PureDP,
+    gaussian_noise,
+)
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
@@ -44,7 +50,7 @@ def test_a_learner_may_spend_what_is_left_and_hardly_less(epsilon, delta, share,
     mu = ModelBudget(epsilon=epsilon, delta=delta, spent=spent).gaussian(failure)
 
     def total(mu: float) -> float:
-        losses = [*spent, GaussianLoss(sensitivity_over_sigma=mu)]
+        losses = [*spent, *gaussian_noise(mu)]
         return compose([*losses, ApproxDP(epsilon=0.0, delta=failure)] if failure else losses, delta)
 
     assert total(mu) <= epsilon * (1 + 1e-6)
@@ -54,7 +60,7 @@ def test_a_learner_may_spend_what_is_left_and_hardly_less(epsilon, delta, share,
 def test_the_entry_of_a_budget_says_what_it_costs():
     budget = ModelBudget(epsilon=1.0, delta=1e-6)
     entry = budget.entry("one-way counts")
-    assert entry.losses == (GaussianLoss(sensitivity_over_sigma=budget.gaussian()),)
+    assert entry.losses == gaussian_noise(budget.gaussian())
     assert "one-way counts" in entry.mechanism
     assert set(entry.parts) == {"structure", "parameters"}
     free = ModelBudget(epsilon=math.inf, delta=1e-6)

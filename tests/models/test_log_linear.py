@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
 from sdv_plausible.models import log_linear
-from sdv_plausible.models.conditional_table import Configurations, spread_uniforms
+from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.conditional_table import ConditionalTable, Configurations, spread_uniforms
 from sdv_plausible.models.log_linear import FLOOR, Factor, LogLinearConditional, bounded
 from sdv_plausible.privacy.noise.coins import Coins
 
@@ -88,6 +90,39 @@ def test_what_is_drawn_is_what_is_told(tells_another):
         apart = np.abs(drawn - np.exp(other.log_probability(each))).max()
         assert (apart <= 2 / size) != tells_another
         assert drawn[3] == drawn[8] == 0  # their bucket has no weight
+
+
+def test_no_code_is_likelier_than_its_bound():
+    """Whatever the parents are. Control: half the bound is not one."""
+    conditional = made()
+    everything = np.array([*np.ndindex(5, 4, 3, 9)])
+    logs = conditional.log_probability(everything).reshape(-1, 9).max(axis=0)
+    assert (logs <= conditional.most_likely + 1e-12).all()
+    assert not (logs <= conditional.most_likely - np.log(2)).all()
+
+
+def test_a_known_child_gives_its_parents_by_their_exact_law(monkeypatch):
+    """Each row's own code, by rejection: parents by chi-square (false alarm 1e-6). Planted: a bound that is too low."""
+    conditional, sides = made(), (5, 4, 3)
+    alone = [
+        ConditionalTable(child=j, parents=(), buckets=(), probabilities=np.full((1, k), 1 / k))
+        for j, k in enumerate(sides)
+    ]
+    model = BayesianNetwork([*alone, conditional])
+    cells = np.array([(*parents, 1) for parents in np.ndindex(*sides)])
+    law = np.exp(conditional.log_probability(cells))
+
+    def p_value() -> float:
+        known = {3: np.ones(6_000, dtype=np.int64)}
+        codes, found = ReleasedSeeds.none().sample_each(known, model, Coins.from_seed(3))
+        assert found.all()
+        counts = np.bincount(np.ravel_multi_index(codes[:, :3].T, sides), minlength=60)
+        return float(chisquare(counts, law / law.sum() * 6_000).pvalue)
+
+    assert p_value() > 1e-6
+    low = np.full(9, float(np.log(law).max()) - 3)
+    monkeypatch.setitem(vars(conditional), "most_likely", low)
+    assert p_value() < 1e-6
 
 
 def plain(seed: int = 0) -> LogLinearConditional:

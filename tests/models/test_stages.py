@@ -11,7 +11,7 @@ from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.checks import domain_of
 from sdv_plausible.models.gaussian_copula.copula_learner import CopulaPlan
 from sdv_plausible.models.stages import counts_entry
-from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss
+from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, gaussian_noise
 from sdv_plausible.privacy.entries import WHOLE_MODEL
 from sdv_plausible.table.columns.domain import Domain
 
@@ -30,7 +30,7 @@ def test_the_releases_of_all_stages_take_the_whole_budget_once(m: int) -> None:
 def test_a_failure_adds_to_delta_and_is_no_claim_by_itself() -> None:
     """Planted: a failure without noise beside it. Of it alone the ledger would claim epsilon 0."""
     noisy, exact = (counts_entry("size", "rows", WHOLE_MODEL, mu, 1, 1e-9) for mu in (0.5, math.inf))
-    assert noisy.losses == (GaussianLoss(sensitivity_over_sigma=0.5), ApproxDP(epsilon=0.0, delta=1e-9))
+    assert noisy.losses == (*gaussian_noise(0.5), ApproxDP(epsilon=0.0, delta=1e-9))
     assert (exact.losses, exact.status) == ((InfiniteLoss(),), "no claim")
 
 

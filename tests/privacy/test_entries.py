@@ -96,6 +96,15 @@ def test_many_pieces_within_one_large_one_may_cost_more_in_concentrated_terms() 
     ledger_of(large, entry("domain", noise(1.2 / 20, 400)))
 
 
+def test_one_failure_is_more_than_several_of_its_sum() -> None:
+    """Several compose to less than their sum. Control: several within one, and within themselves."""
+    one, two = ApproxDP(epsilon=0.0, delta=0.2), ApproxDP(epsilon=0.0, delta=0.1, count=2)
+    for envelope, inside in ((one, two), (two, two), (one, one)):
+        ledger_of(entry("learning", envelope, parts=("domain",), envelope=True), entry("domain", inside))
+    with pytest.raises(ValueError, match="must stand for all"):
+        ledger_of(entry("learning", two, parts=("domain",), envelope=True), entry("domain", one))
+
+
 def test_an_envelope_for_anything() -> None:
     any_ = entry("learning", ApproxDP(epsilon=1.0, delta=1e-9), parts=("domain",), envelope=True)
     chosen = BoundedRangeLoss(epsilon=0.3, count=3)

@@ -86,8 +86,8 @@ def test_noise_n_times_too_small_is_caught(learner, monkeypatch) -> None:
     """Counts are turned into frequencies after noise whose sensitivity is already that of frequencies, 1/n."""
     exact, n = noise.discrete_gaussian, len(rows())
 
-    def of_frequencies(values, *, sensitivity, rho, coins):
-        return exact(values, sensitivity=sensitivity, rho=min(rho * n**2, 1e12), coins=coins)
+    def of_frequencies(values, *, rho, **how):
+        return exact(values, rho=min(rho * n**2, 1e12), **how)
 
     monkeypatch.setattr(noise, "discrete_gaussian", of_frequencies)
     with pytest.raises(AssertionError):

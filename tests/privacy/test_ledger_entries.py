@@ -16,7 +16,7 @@ from sdv_plausible.privacy.accounting.attackers import attackers
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, PureDP
 from sdv_plausible.privacy.entries import LedgerEntry, Part
 from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
-from sdv_plausible.privacy.ledger_record import EMPTY, NOISE, RARE, Words, right_by, rounded_up
+from sdv_plausible.privacy.ledger_record import ALL_SEEDS, NOISE, RARE, Words, right_by, rounded_up
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from tests.flat import values
@@ -169,7 +169,7 @@ def test_what_people_decide_by_comes_first_and_what_is_for_specialists_last():
     assert lines[0].endswith("is right in at most 53.7 of 100 cases instead of 50.")  # (1 + 0.0725) / 2
     annex = lines[lines.index("  Annex, for specialists:") + 1 :]
     assert [text.split(":")[0] for text in annex] == [
-        f"    - {EMPTY}, and rightly so under this test",
+        f"    - {ALL_SEEDS} (Definition 1 of [PD])",
         f"    - {RARE}".rstrip(":"),
         f"    - {NOISE}".rstrip(":"),
     ]

@@ -36,12 +36,15 @@ from sdv_plausible.privacy.accounting import filters, one_row, split
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.counts import CountTable, Distances
 from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.related import families
+from sdv_plausible.release import attestation
 from sdv_plausible.sources import spark_tables
 from sdv_plausible.sources.bounded import Deal
 from sdv_plausible.sources.coded import Coder
 from sdv_plausible.sources.dask_tables import DaskSource
 from sdv_plausible.sources.kept import Encode
 from sdv_plausible.sources.spark_tables import SparkParts
+from sdv_plausible.table import persons
 from sdv_plausible.table.cells import distinct
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns import output_types
@@ -83,6 +86,7 @@ ASKED = "privacy/test_asked_sensitivities.py", "test_what_learners_ask_moves_as_
 SCALES = "privacy/test_scales_of_units.py", "test_the_noise_of_every_answer_is_for_the_unit"
 PARTS = "sources/test_parts.py", "test_every_part_has_a_number_and_coins_of_its_own"
 REPLAY = "privacy/test_replay.py", "test_what_leaves_depends_on_the_rows_through_noisy_answers_alone"
+A_PATH = object()  # stands for a path in a folder of its own, where no file is
 EXACT = (
     "[next(iter(self._rows._rows.tables([[Axis.of_codes(j, len(b))]]))) for j, b in enumerate(self.buckets)]"
 )
@@ -119,8 +123,8 @@ MUTANTS = {
         caught_by=(("mechanism/privacy_tests/test_row_tests.py", "test_a_bound_that_a_neighbour_does_not_reach_is_confirmed_as_often_as_charged", (1e-6,)),),
     ),
     "margins before a published table are the true ones": Mutant(
-        owner=Measurements, name="__init__", old="public.margins(self._counts, ",
-        new="public.margins([t.astype(float) for t in rows._rows.tables([[Axis.of_codes(j, c)] for j, c in enumerate(cards)])], ",
+        owner=Measurements, name="_take_margins", old="_public.margins(*self._asked)",
+        new="_public.margins([t.astype(float) for t in self._rows._rows.tables([[Axis.of_codes(j, len(c))] for j, c in enumerate(self._asked[0])])], *self._asked[1:])",
         caught_by=((*ASKED_AGAIN, ("public", 20.0)), (*REPLAY, ("published table",))),
     ),
     "buckets that a published table makes finer are cut by the true masses": Mutant(
@@ -139,8 +143,8 @@ MUTANTS = {
         caught_by=((*REPLAY, ("model copula",)),),
     ),
     "the vote on types is decided by the true counts": Mutant(
-        owner=type_votes, name="_voted", old="hidden = CLEAR * answer.sigma",
-        new="hidden = CLEAR * answer.sigma; answer.values[:] = CellKinds(name, spelling).exact(rows._rows)",
+        owner=type_votes._Vote, name="ask", old="return answer.values, answer.sigma",
+        new="return CellKinds(self.name, self.spelling, by).exact(self.rows._rows).astype(float), answer.sigma",
         caught_by=(
             ("privacy/test_asked_again.py", "test_types_are_voted_for_by_the_same_questions_for_the_same_answers", (["true", "false", ""],)),
             ("privacy/test_replay_of_doors.py", "test_no_door_leaves_anything_of_the_rows", ("fit",)),
@@ -322,6 +326,23 @@ MUTANTS = {
         new="return column.cat.codes.to_numpy().astype(np.int64), column.cat.categories.to_list()",
         caught_by=(("table/cells/test_distinct.py", "test_categories_are_brought_into_their_one_form", ()),),
     ),
+    "a family is not tied through rows whose parent is not there": Mutant(
+        owner=families._Names, name="family", old="(above >= 0) & (own >= 0)",
+        new="(above >= 0) & (own >= 0) & np.isin(above, self.own[link.parent])",
+        caught_by=(("related/test_related_families.py", "test_families_are_tied_through_whoever_is_not_there", ()),),
+    ),
+    "a budget forgets the unit from the third fit on": Mutant(
+        owner=budget.Budget, name="draw", old="if earlier not in (None, now):", new="if len(state.fits) < 2 and earlier not in (None, now):",
+        caught_by=(("fit/test_fit_budget.py", "test_another_unit_is_refused_however_many_fits_there_were", (A_PATH,)),),
+    ),
+    "of a statement's digest four digits are compared": Mutant(
+        owner=attestation, name="check_attestation", old="if found not in digests:", new="if found[:4] not in [one[:4] for one in digests]:",
+        caught_by=(("release/test_attestation.py", "test_every_digit_of_a_digest_counts", (A_PATH,)),),
+    ),
+    "a number that a name of several parts holds is not looked at": Mutant(
+        owner=persons, name="_is_rounded", old="if type(name) is tuple else", new="if False else",
+        caught_by=(("table/test_table_persons.py", "test_a_tuple_that_holds_a_rounded_number_names_nobody", ()),),
+    ),
     **{
         f"the guard of the gradients' norm forgets the layer {name}": Mutant(
             owner=gradients, name="clipped", old="for name, (_, deltas) in small.items():",
@@ -353,9 +374,13 @@ CALLS = [(name, call) for name, mutant in MUTANTS.items() for call in mutant.cau
     fast_and_slow(CALLS, lambda name, call: call == MUTANTS[name].caught_by[0]),
     ids=[f"{name}: {call[1]}" for name, call in CALLS],
 )
-def test_each_mutant_is_caught_by_each_test_named(name, call, monkeypatch):
+def test_each_mutant_is_caught_by_each_test_named(name, call, monkeypatch, tmp_path_factory):
     path, function, arguments = call
-    run: Callable[..., None] = getattr(load(path, monkeypatch), function)
+    tested: Callable[..., None] = getattr(load(path, monkeypatch), function)
+
+    def run(*given: Any) -> None:
+        tested(*(tmp_path_factory.mktemp("named") / "file" if one is A_PATH else one for one in given))
+
     run(*arguments)
     MUTANTS[name].apply(monkeypatch)
     with pytest.raises((AssertionError, pytest.fail.Exception)):  # or what it expects is not raised

@@ -452,6 +452,9 @@ def test_reset_sampling_repeats_for_the_holder_alone() -> None:
     assert loaded.sample(100)[["age", "visits"]].equals(rows[["age", "visits"]])
 
 
+SAMPLING = ("sample",), ("sample each",)  # how the names of the streams of a call's rows begin
+
+
 def names_of_streams(monkeypatch: pytest.MonkeyPatch, synth: PlausibleDeniabilitySynthesizer) -> list[bytes]:
     """Keys of the sampling streams of calls that all differ in an argument."""
     from sdv.sampling import Condition
@@ -461,7 +464,7 @@ def names_of_streams(monkeypatch: pytest.MonkeyPatch, synth: PlausibleDeniabilit
 
     def recording(self: Coins, *context: Any) -> Coins:
         child = spawn(self, *context)
-        if context[:1] == ("sample",):
+        if context[:1] in SAMPLING:
             keys.append(child._key)
         return child
 
@@ -486,7 +489,7 @@ def test_calls_with_other_arguments_never_share_coins(monkeypatch) -> None:
     spawn = Coins.spawn  # control: a stream named by the public seed and the call's number alone
 
     def forgetful(self: Coins, *context: Any) -> Coins:
-        return spawn(self, *(context[:3] if context[:1] == ("sample",) else context))
+        return spawn(self, *(context[:3] if context[:1] in SAMPLING else context))
 
     monkeypatch.setattr(Coins, "spawn", forgetful)
     keys = names_of_streams(monkeypatch, fitted())

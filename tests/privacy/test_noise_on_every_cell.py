@@ -91,11 +91,11 @@ def test_the_only_record_of_a_cell_changes_no_noise_call(name: str) -> None:
     check(name)
 
 
-def only_observed(values, *, sensitivity, rho, coins):
+def only_observed(values, **how):
     """The planted bug: cells without a row stay as they are."""
     noisy = np.array(values)
     occupied = noisy > 0
-    noisy[occupied] = TRUE_NOISE(noisy[occupied], sensitivity=sensitivity, rho=rho, coins=coins)
+    noisy[occupied] = TRUE_NOISE(noisy[occupied], **how)
     return noisy
 
 

@@ -52,6 +52,12 @@ def other() -> pd.DataFrame:
     )
 
 
+def other_for(engine: str) -> pd.DataFrame:
+    """The same; of a Parquet file the schema is public: bits of numbers and units of dates are the first one's."""
+    same = {"age": "float64", "start": first_table()["start"].dtype}
+    return other().astype(same) if engine == "parquet" else other()
+
+
 def replayed(run: Run, first: pd.DataFrame, second: pd.DataFrame, folder: Path) -> None:
     """Compare what a door gives for two tables, each in a folder of its own."""
     answers: list[Any] = []
@@ -129,7 +135,8 @@ def source(engine: str = "pandas", **options: Any) -> Run:
 @pytest.mark.parametrize("engine", HELD)
 def test_no_engine_leaves_anything_of_the_rows(engine: str, tmp_path: Path) -> None:
     known = {name: words for name, words in DECLARED.items() if name != "grade"}
-    replayed(source(engine, domain=known, epsilon=4.0, model="independent"), first_table(), other(), tmp_path)
+    run = source(engine, domain=known, epsilon=4.0, model="independent")
+    replayed(run, first_table(), other_for(engine), tmp_path)
 
 
 @pytest.mark.parametrize("engine", fast_and_nightly(["pandas", "arrow"], ["polars", "parquet", "dask"]))
@@ -146,7 +153,7 @@ def test_no_fit_of_a_table_in_parts_leaves_anything_of_the_rows(case: str, tmp_p
 
 @pytest.mark.parametrize("engine", fast_and_slow(HELD, lambda engine: engine in ("pandas", "csv")))
 def test_types_that_are_voted_for_in_parts_leave_nothing_of_the_rows(engine: str, tmp_path: Path) -> None:
-    replayed(source(engine, **VOTED), first_table(), other(), tmp_path)
+    replayed(source(engine, **VOTED), first_table(), other_for(engine), tmp_path)
 
 
 def test_rules_of_all_kinds_leave_nothing_of_the_rows_in_parts(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from sdv_plausible.table.learned.raw_counts import (
     FrequentPoints,
     FrequentValues,
     MissingOrNot,
+    PatternCounts,
     Precision,
     Reading,
     RoundingCounts,
@@ -78,6 +79,9 @@ RAW = {
     "precision": Precision(READING),
     "runs": RunCounts(READING, LATTICE, np.array([0, 60]), np.array([40, 80]), without=(10,)),
     "rounding": RoundingCounts(READING, LATTICE, (1, 5, 10), without=(10,)),
+    "patterns": PatternCounts(
+        READING, Lattice(kind="float")
+    ),  # of several classes by the digits of their bits
     "values": Occurring(FrequentValues("x"), [(False, 1), (False, 2.5), (False, 7)]),
     "points": Occurring(FrequentPoints(READING, LATTICE), [10, 25, 70]),
 }
@@ -91,6 +95,7 @@ ATTAINED = {
     "precision",
     "runs",
     "rounding",
+    "patterns",
     "values",
     "points",
 }  # by c equal rows

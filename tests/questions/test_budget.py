@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,11 +22,17 @@ from sdv_plausible.privacy.accounting.losses import (
     InfiniteLoss,
     PureDP,
     ReleaseLoss,
+    gaussian_noise,
 )
 from sdv_plausible.privacy.entries import LedgerEntry
-from sdv_plausible.privacy.ledger import BudgetExceededError
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.budget import Allowance, Meter
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.counts import NumberOfRows
+from sdv_plausible.questions.queryable import Queryable
 
 
 def entry(*losses) -> LedgerEntry:
@@ -120,6 +128,42 @@ def test_many_small_charges_pay_for_no_large_answer(what, loss):
     meter.spend(**{what: 200 * each}, parts=200)
     with pytest.raises(BudgetExceededError):
         meter.spend(**{what: each / 10})
+
+
+@pytest.mark.parametrize("sensitivity", [1.0, math.sqrt(3), 5.0])
+@pytest.mark.parametrize("share", [1.0, 0.3, 0.02])
+def test_pieces_pay_for_larger_answers_with_more_noise(share, sensitivity):
+    """Theorem 4: none costs more than its share of what the pieces compose to. A share of one piece: as its square."""
+    noise = gaussian_noise(2.0)
+    paid, whole = allowed(*noise), sum(loss.count * loss.mu**2 for loss in noise)
+    assert paid.mu == pytest.approx(2.0)
+    plain = sensitivity / (2.0 * math.sqrt(share))
+    for step in (1.0, paid.granularity(share, sensitivity)):
+        sigma = paid.sigma(share, sensitivity, step)
+        assert (sensitivity / step * discrete_gaussian_mu(sigma / step)) ** 2 <= share * whole * (1 + 1e-9)
+        assert sensitivity / sigma <= 2.0 * math.sqrt(share) * (1 + 1e-12)
+        assert (sigma > plain * (1 + 1e-6)) == (plain / step < 5)
+    Meter(paid).spend(share=share)
+
+
+def test_the_door_draws_the_noise_that_large_answers_need():
+    """On the lattice that goes with it. Planted: whole numbers would need 13 % more noise."""
+    rows = np.zeros((50, 1), dtype=np.int32)
+    entries = [entry(*gaussian_noise(2.0))]
+    door = Queryable(CodeArray(rows, [2]), PrivacyLedger(delta=1e-6), entries, Coins.from_seed(1))
+    with record_calls() as calls:
+        answer = door.ask(NumberOfRows(), 0.9)
+    assert calls[0].scale == pytest.approx(answer.sigma) == pytest.approx(door.allowance.sigma(0.9))
+    assert calls[0].granularity == answer.granularity == 1 / 16
+    assert (answer.values * 16 % 1 == 0).all()
+    assert (
+        answer.sigma
+        < 1.001 / (2.0 * math.sqrt(0.9))
+        < 1.13 / (2.0 * math.sqrt(0.9))
+        < door.allowance.sigma(0.9, granularity=1.0)
+    )
+    with pytest.raises(BudgetExceededError):
+        door.ask(NumberOfRows(), 0.2)
 
 
 def test_answers_of_several_sizes_may_be_the_more_and_the_smaller():
@@ -335,3 +379,28 @@ def test_choices_are_counted_and_each_costs_the_least_that_was_charged():
         meter.spend_choice()
     free = Meter(allowed(InfiniteLoss()))
     free.spend_choice()
+
+
+def test_answers_keep_to_the_entry_that_costs_least() -> None:
+    """Several budgets of one door: each pays for the answers within its squares. Planted: the mean of their ratios."""
+    entries = [
+        LedgerEntry(name=name, mechanism="", losses=gaussian_noise(mu), scope="")
+        for name, mu in (("large", 2.0), ("small", 0.3), ("least", 0.1))
+    ]
+    allowed = Allowance.of(entries)
+    squares_of_all = allowed.mu**2
+
+    def spends_more(rate: float | None, name: str) -> bool:
+        door = replace(allowed, rate=rate)
+        (entry,) = [one for one in entries if one.name == name]
+        charged = sum(loss.count * loss.mu**2 for loss in entry.losses)
+        whole = sum(loss.count * loss.sensitivity_over_sigma**2 for loss in entry.losses)
+        parts = np.array([0.5, 0.3, 0.2]) * whole / squares_of_all
+        spent = sum(discrete_gaussian_mu(door.sigma(float(share), granularity=1.0)) ** 2 for share in parts)
+        return bool(spent > charged * (1 + 1e-9))
+
+    names = [entry.name for entry in entries]
+    assert not any(spends_more(allowed.rate, name) for name in names)
+    mean = sum(loss.count * loss.mu**2 for entry in entries for loss in entry.losses) / squares_of_all
+    assert mean > allowed.rate
+    assert any(spends_more(mean + 0.01, name) for name in names)

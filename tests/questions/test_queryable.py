@@ -296,6 +296,15 @@ def test_a_value_is_named_only_above_the_threshold(relation):
     assert rows._meter.failure == pytest.approx(0.01)
 
 
+def test_values_pass_the_threshold_by_their_noisy_counts():
+    """Of 200 values that just reach it half pass; by their true counts all would. False alarm below 1e-50."""
+    rows = door(GaussianLoss(sensitivity_over_sigma=0.1), ApproxDP(epsilon=1e-9, delta=0.1))
+    most = threshold(rows.sigma(1.0), 0.01, ONE_ROW)
+    found = rows.ask_frequent(Held({f"value {i}": most for i in range(200)}), 1.0, 0.01)
+    assert 0 < len(found.values) < 200
+    assert (found.counts >= most).all()
+
+
 def test_without_a_claim_all_values_of_enough_rows_are_named():
     found = door(InfiniteLoss()).ask_frequent(Held({"a": LEAST_HOLDERS, "b": LEAST_HOLDERS - 1}), 1.0, 0.01)
     assert (found.values, found.counts.tolist(), found.public.tolist(), found.sigma) == (

@@ -87,7 +87,8 @@ class Unseen:
 
 def test_what_is_refused_is_not_looked_at():
     """Every way to be refused, with rows that complain about any look."""
-    refused = [((), ONE_ROW, RATE), ((LOSS,), ONE_ROW, 0.3), ((LOSS,), Neighbours(replace=True), RATE)]
+    others = [Neighbours(replace=True), Neighbours(rows=2, person="ticket"), Neighbours(person="ticket")]
+    refused = [((), ONE_ROW, RATE), ((LOSS,), ONE_ROW, 0.3), *(((LOSS,), unit, RATE) for unit in others)]
     for losses, neighbours, rate in refused:
         rows = door(*losses, neighbours=neighbours)
         rows._rows = Unseen()

@@ -50,6 +50,11 @@ def found(tree, **columns):
         ),
         (["1" * 30 + "2"], ["1" * 30 + "3"], {"people.of: name no": 1}),
         (["7.5"], ["7", "75"], {"people.of: name no": 2}),
+        (
+            pd.Series([10**4300, ("a", 10**4300)], dtype=object),  # of a list pandas makes no column
+            pd.Series([10**4300, 10**4301, ("b", -(10**4300))], dtype=object),
+            {"people.of: name no": 2},
+        ),
     ],
 )
 def test_every_rule_is_counted(homes, people, wanted):
@@ -164,7 +169,8 @@ def test_a_fit_names_the_table_in_what_it_tells_and_never_what_stands_beside_or_
         "households": pd.concat([tables["households"].assign(region="nowhere")] * 2),
         "persons": tables["persons"].assign(age=1_000, household_id="nobody's"),
     }
-    synth = synthesizer(domain={**families_like_domain(), "persons": {}})  # learned: from no row at all
+    domain = {**families_like_domain(), "persons": {}}  # learned: from no row at all
+    synth = synthesizer(domain=domain, types="declared")
     with pytest.warns(FitWarning) as told:
         synth.fit(odd)
     words = [str(one.message) for one in told if isinstance(one.message, FitWarning)]

@@ -79,6 +79,17 @@ def test_two_children_have_the_law_of_a_pair_of_siblings():
     assert farthest(*drawn(np.full(FAMILIES, 2))) < 1
 
 
+def test_a_child_alone_has_the_law_of_a_child_without_a_sibling():
+    """The same bound for each of six shares. Children of a pair have other laws, given the other one."""
+    found, home = drawn(np.ones(FAMILIES, dtype=int))
+    for parent, law in enumerate(PAIRS.sum(axis=2)):
+        shares = [(found[home == parent] == value).mean() for value in VALUES]
+        allowed = math.sqrt(math.log(2 * 6 / FALSE_ALARM) / FAMILIES)  # of half as many families
+        assert np.abs(np.array(shares) - law).max() < allowed
+        given = PAIRS[parent] / PAIRS[parent].sum(axis=0)
+        assert np.abs(given - law[:, None]).max(axis=0).min() > 1.9 * allowed
+
+
 @pytest.mark.parametrize("fault", ["no sibling", "no parent"])
 def test_planted_children_that_do_not_know_whose_they_are_are_seen(fault, monkeypatch):
     if fault == "no sibling":

@@ -22,7 +22,7 @@ from scipy import stats
 
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.related import families
-from sdv_plausible.related.families import Families, siblings
+from sdv_plausible.related.families import Families, chosen_rows, siblings
 from sdv_plausible.related.families import brought_together as of_tables
 from sdv_plausible.related.links import Link, Tree
 
@@ -160,6 +160,14 @@ def small_chains() -> Iterator[tuple[list[Any], list[tuple[Any, Any]], list[Any]
                 yield homes, list(people), ["x", "x", "x", "y", "z", None]
 
 
+TIED_FROM_AFAR: list[tuple[list[Any], list[tuple[Any, Any]], list[Any]]] = [
+    (["a", "b"], [("a", "x"), ("lost", "x"), ("lost", "y"), ("b", "y")], ["x", "y"]),
+    (["a", "b"], [("a", "x"), ("lost", "x"), ("lost", "y"), ("gone", "y"), ("gone", "z"), ("b", "z")], ["x"]),
+    (["a", "b"], [("lost", "x"), ("a", "x"), ("b", "y"), ("lost", "y")], []),
+]
+"""Two homes whose only tie are people of homes that are not in the table: one family, one row of the root."""
+
+
 def component(homes: list[Any], people: list[tuple[Any, Any]]) -> dict[Any, int]:
     """Of every key the number of its family, by joining keys until nothing changes."""
     number = {key: i for i, key in enumerate({*homes, *itertools.chain(*people)} - {None})}
@@ -202,6 +210,32 @@ def chain_complaints(homes: list[Any], people: list[tuple[Any, Any]], trips: lis
 def test_every_line_of_a_chain_is_of_one_family_on_all_small_tables() -> None:
     for chain in small_chains():
         assert chain_complaints(*chain) == [], chain
+
+
+def test_families_are_tied_through_whoever_is_not_there() -> None:
+    for chain in TIED_FROM_AFAR:
+        assert chain_complaints(*chain) == [], chain
+
+
+FOUR_TABLES = Tree(
+    links=(PEOPLE, TRIPS, Link(parent="trips", child="stops", primary_key="trip", foreign_key="on", most=1))
+)
+
+
+@pytest.mark.parametrize("tied_by", ["people", "trips"])
+def test_a_tie_in_any_table_makes_one_family(tied_by: str) -> None:
+    """Two homes share a person, or their people share a trip: one row of the root, whoever is not there."""
+    people = [("a", "x"), ("b", "x" if tied_by == "people" else "y")]
+    trips = [("x", "t"), ("lost", "t"), ("lost", "u"), ("y", "u")] if tied_by == "trips" else [("x", "t")]
+    tables = {
+        "homes": pd.DataFrame({"home": ["a", "b", "c"]}),
+        "people": pd.DataFrame(people, columns=["of", "person"]),
+        "trips": pd.DataFrame(trips, columns=["by", "trip"]),
+        "stops": pd.DataFrame({"on": ["t"]}),
+    }
+    found = of_tables(tables, FOUR_TABLES, Coins.from_os_entropy()).tables["homes"]["home"]
+    assert len(found) == 2
+    assert "c" in {*found}
 
 
 def _by_root_alone(names: Any) -> np.ndarray:
@@ -255,6 +289,17 @@ def p_value(found: Counter[Any], most: int) -> float:
 @pytest.mark.parametrize("most", [2, 3, 4])
 def test_choice_and_sibling_are_each_as_likely_in_any_order(most: int, backwards: bool) -> None:
     assert p_value(chosen(most, backwards=backwards), most) > ALARM
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_the_child_in_its_parents_line_is_one_of_those_that_may_be_used(most: int) -> None:
+    """Of four children of each of three parents, of whom only the first two parents have one with the role."""
+    whose, can = np.repeat(np.arange(3), 4), np.tile([False, True], 6) & (np.arange(12) < 8)
+    for seed in range(20):
+        used, is_first = families.chosen_rows(whose, can, most, Coins.from_seed(seed))
+        assert np.bincount(whose[used], minlength=3).tolist() == [most, most, most - 1]
+        assert np.bincount(whose[used[is_first]], minlength=3).tolist() == [1, 1, 0]
+        assert can[used[is_first]].all()
 
 
 def test_planted_the_sibling_next_in_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -395,3 +440,16 @@ def test_empty_tables_are_tables(parents: list[Any], children: list[Any]) -> Non
     assert {"of", "age", "homes.home", "homes.size", "homes.number of people"} == {
         *found.tables["people"].columns
     }
+
+
+def test_whoever_stands_in_the_line_is_one_of_at_most_so_many_and_nobody_is_lost() -> None:
+    """Of every mask of who could stand there: all children up to the cap, and at most one in the line."""
+    for size, most in itertools.product(range(5), range(1, 4)):
+        whose = np.zeros(size, dtype=int)
+        for mask in itertools.product([False, True], repeat=size):
+            can = np.array(mask, dtype=bool)
+            used, first = chosen_rows(whose, can, most, Coins.from_seed(size))
+            wanted = min(size, most) if can.any() else min(size, most - 1)
+            assert len({*used.tolist()}) == len(used) == wanted, (mask, most)
+            assert first.sum() == can.any()
+            assert can[used[first]].all()

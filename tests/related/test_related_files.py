@@ -57,6 +57,8 @@ def key(said: Document) -> None:
 def swapped(said: Document) -> None:
     tables = said["tables"]
     tables["trips"], tables["cars"] = tables["cars"], tables["trips"]
+    for name in ("trips", "cars"):
+        tables[name]["schema"]["table"] = name
 
 
 LIES: dict[str, tuple[Callable[[Document], object], str]] = {
@@ -101,6 +103,10 @@ LIES: dict[str, tuple[Callable[[Document], object], str]] = {
         "must have exactly the entries",
     ),
     "two tables exchanged": (swapped, "keys of 'homes' and 'cars'"),
+    "a table under another one's name": (
+        lambda said: said["tables"]["cars"]["schema"].update(table="trips"),
+        "table 'cars' must be of that name",
+    ),
     "another relation": (lambda said: said.update(neighbours="replace_one"), "protect no one family"),
     "another delta": (lambda said: said["tables"]["cars"]["ledger"].update(delta=1e-5), "ledger"),
     "every value has a role": (roles(ROLE, {**ROLE, "code": 1}), "must be left"),
@@ -111,7 +117,7 @@ LIES: dict[str, tuple[Callable[[Document], object], str]] = {
 
 
 def read(said: Document) -> FamilyRelease:
-    return FamilyRelease._read(json.dumps(said).encode(), 2**27)
+    return FamilyRelease.from_bytes(json.dumps(said).encode())
 
 
 def test_the_file_as_it_was_written_is_read_and_draws(document: Document) -> None:

@@ -20,8 +20,9 @@ import pytest
 from replaying import check_same, leaves, recorded
 
 from sdv_plausible import Budget
-from sdv_plausible.related import fitting, synthesizer
-from sdv_plausible.related.families import Families
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.related import fitting, simulation, synthesizer
+from sdv_plausible.related.families import Families, brought_together
 from sdv_plausible.related.links import Tree
 from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
 
@@ -207,9 +208,9 @@ def _parents_from_the_rows(told: Any, families: Families, *others: Any) -> Any:
         tenure = homes["tenure"].value_counts().index[0]
         return found(*given).assign(tenure=tenure, rooms=len(homes) % 9 + 1)
 
-    found = fitting.simulated_rows
+    found = simulation.simulated_rows
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting, "simulated_rows", simulated)
+        patch.setattr(simulation, "simulated_rows", simulated)
         return honest(told, families, *others)
 
 
@@ -263,6 +264,34 @@ def test_a_release_of_two_fits_that_protect_no_family_is_none() -> None:
         replace(release, tables={**release.tables, "homes": other.tables["homes"]})
 
 
+def test_no_two_tables_draw_from_one_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tables with the same noise would show their difference without any: keys of streams are all different.
+
+    Planted: one stream for all.
+    """
+    keys: list[bytes] = []
+    honest = fitting.TableFit.run
+
+    def run(self: Any, families: Families, coins: Any, teller: Any) -> Any:
+        keys.append(coins.spawn("any")._key)
+        return honest(self, families, coins, teller)
+
+    monkeypatch.setattr(fitting.TableFit, "run", run)
+    fit(first_tables(), domain=DOMAIN)
+    assert len({*keys}) == len(keys) == 2
+    keys.clear()
+    spawn = Coins.spawn
+    monkeypatch.setattr(
+        Coins, "spawn", lambda self, *of: spawn(self, *(("homes",) if of == ("people",) else of))
+    )
+    fit(first_tables(), domain=DOMAIN)
+    assert len({*keys}) < len(keys)
+
+
+def fails_of_rows(tables: dict[str, pd.DataFrame], *more: Any) -> Any:
+    return brought_together(tables, *more) if tables["homes"].empty else 1 / 0
+
+
 def test_a_budget_is_drawn_once_and_before_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the fit then fails; and it is read again afterwards, and refuses another unit."""
     budget = Budget(2.5, 1e-5, tmp_path / "budget")
@@ -271,7 +300,7 @@ def test_a_budget_is_drawn_once_and_before_the_rows(tmp_path: Path, monkeypatch:
     assert budget.covers(synth.privacy_ledger())
     assert "one family" in Budget(2.5, 1e-5, tmp_path / "budget").sentence()
     with monkeypatch.context() as patch:
-        patch.setattr(synthesizer, "brought_together", lambda *_: 1 / 0)
+        patch.setattr(synthesizer, "brought_together", fails_of_rows)
         with pytest.raises(ZeroDivisionError):
             synth.fit(first_tables())
     assert 1.9 < budget.charged()["epsilon"] <= 2

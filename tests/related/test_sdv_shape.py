@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 from datetime import date
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -63,6 +64,92 @@ def test_a_replaced_family_is_another_unit_in_words_and_in_the_file(families, tm
 
 
 # Constructor and metadata.
+
+ODD = (
+    None,
+    True,
+    "1",
+    -1,
+    3.5,
+    float("nan"),
+    [],
+    {},
+    {"x": 1},
+    {3: "y"},
+    object(),
+    b"x",
+    10**400,
+    np.array([1, 2]),
+    pd.DataFrame(),
+    "no such thing",
+    Path("nobody"),
+)
+TAKEN = {  # values of the list above that a parameter takes
+    "locales": [], "epsilon": [3.5], "delta": [], "max_children": [],
+    "domain": [None, {}], "roles": [{}], "types": [None], "max_bins": [], "neighbours": [], "budget": [None],
+    "random_state": [None, 10**400],
+}  # fmt: skip
+
+
+def test_every_argument_of_another_type_or_value_is_refused_by_name():
+    """One loop over all parameters of the constructor: a new one needs an entry above."""
+    known = [
+        name
+        for name in inspect.signature(PlausibleDeniabilityMultiTableSynthesizer).parameters
+        if name != "metadata"
+    ]
+    assert {*known} == {*TAKEN}
+    faults = []
+    for name in known:
+        for value in ODD:
+            try:
+                synthesizer(**{name: value})
+            except (ValueError, TypeError) as error:
+                if name not in str(error):
+                    faults.append(f"{name}={value!r:.40}: {error!s:.100}")
+            except Exception as error:
+                faults.append(f"{name}={value!r:.40}: {error!r:.100}")
+            else:
+                if not any(
+                    value is one or (type(value) is type(one) and value == one) for one in TAKEN[name]
+                ):
+                    faults.append(f"{name}={value!r:.40}: was taken")
+    assert not faults, "\n".join(faults)
+
+
+METADATA_ODD = (
+    None,
+    3,
+    "families.json",
+    [],
+    {},
+    {"tables": 3},
+    {"tables": {}, "relationships": []},
+    {"tables": {"a": {"columns": 3}}, "relationships": []},
+    {"columns": {}},
+    {"tables": {"a": {"columns": {"x": {}}}}, "relationships": [{}]},
+    {"tables": {1: {}}, "relationships": []},
+    pd.DataFrame(),
+)
+
+
+def test_metadata_of_another_type_is_refused_by_name():
+    faults = []
+    for value in METADATA_ODD:
+        try:
+            PlausibleDeniabilityMultiTableSynthesizer(value)
+            faults.append(f"{value!r:.60} was taken")
+        except (ValueError, TypeError) as error:
+            faults += [f"{value!r:.60}: {error}"] * ("metadata" not in str(error))
+        except Exception as error:
+            faults.append(f"{value!r:.60}: {error!r}")
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("value", [None, "f.release", 3])
+def test_a_release_of_another_type_is_refused_by_name(value):
+    with pytest.raises(ValueError, match=r"release .* must be a FamilyRelease"):
+        PlausibleDeniabilityMultiTableSynthesizer.from_release(value)
 
 
 def test_metadata_is_sdvs_object_or_its_document_and_is_given_back(metadata, fitted):
@@ -340,3 +427,13 @@ def test_keys_of_both_tables_are_distinct_whatever_they_are_written_like(spec):
     assert drawn["households"]["household_id"].is_unique
     assert drawn["persons"]["person_id"].is_unique
     assert set(drawn["persons"]["household_id"]) <= set(drawn["households"]["household_id"])
+
+
+@pytest.mark.parametrize("table", ["households", "persons"])
+def test_keys_that_cannot_be_read_are_refused_by_table_and_column_before_a_fit(families, table):
+    """By how the column is stored alone, of a parent's key and of a child's that names it."""
+    stored = families[table].assign(household_id=pd.to_timedelta(range(len(families[table])), unit="D"))
+    synth = synthesizer()
+    with pytest.raises(ValueError, match=rf"table '{table}': column 'household_id' is stored as timedelta"):
+        synth.fit({**families, table: stored})
+    assert not synth.privacy_ledger().entries

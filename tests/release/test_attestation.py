@@ -21,6 +21,7 @@ from sdv_plausible.release import attestation
 from sdv_plausible.release.attestation import PREDICATE, SAID, attest, check_attestation
 from sdv_plausible.release.file.settings import KNOWN
 from sdv_plausible.release.signing import new_key, sealed, secret_key
+from tests.digests import others
 
 ROWS = 1_237  # a number that stands nowhere else
 NAMES = ("age", "sex", "race")
@@ -215,6 +216,16 @@ def edited(line: str, **changes) -> str:
     return json.dumps(envelope | {"payload": base64.b64encode(json.dumps(statement).encode()).decode()})
 
 
+def signed_with(line: str, key, **entries) -> str:
+    """The same statement, rightly signed, with other entries; None: without."""
+    statement = json.loads(base64.b64decode(json.loads(line)["payload"]))
+    said = {**statement["predicate"], **entries}
+    statement["predicate"] = {
+        name: value for name, value in said.items() if value is not None or name not in entries
+    }
+    return sealed(attestation.PAYLOAD, json.dumps(statement).encode(), key)
+
+
 LIES = {
     "an edited total": (lambda line, key: edited(line, total={"epsilon": 0.1, "delta": 1e-9}), "did not sign it"),
     "another type of payload": (lambda line, key: line.replace("in-toto", "in-tot0"), "no signed statement"),
@@ -228,6 +239,8 @@ LIES = {
     "signed, of no file": (
         lambda line, key: sealed(attestation.PAYLOAD, json.dumps(json.loads(base64.b64decode(json.loads(line)["payload"])) | {"subject": []}).encode(), key),
         "no statement of a fit"),
+    "signed, with an entry more": (lambda line, key: signed_with(line, key, certified="by the office"), "no statement of a fit"),
+    "signed, with an entry less": (lambda line, key: signed_with(line, key, code=None), "no statement of a fit"),
     "signed, of another predicate": (
         lambda line, key: sealed(attestation.PAYLOAD, base64.b64decode(json.loads(line)["payload"]).replace(PREDICATE.encode(), b"x"), key),
         "no statement of a fit"),
@@ -241,6 +254,28 @@ def test_lies_are_refused(signed, tmp_path, lie):
     (tmp_path / "s").write_text(change(line, secret_key(signed / "key.pem")), encoding="utf-8")
     with pytest.raises(ValueError, match=words):
         check_attestation(tmp_path / "s", signed / "out.release", signed / "key.pem.pub")
+
+
+def test_every_digit_of_a_digest_counts(tmp_path):
+    """Statements, rightly signed, of a file whose digest differs in one digit, or is a part of this one's."""
+    tmp_path.mkdir(exist_ok=True)
+    file, said = tmp_path / "x", tmp_path / "s"
+    file.write_bytes(b"any")
+    new_key(key := tmp_path / "k")
+    digest = digest_of(file)
+    for other in [*others(digest), digest]:
+        statement = {
+            "_type": attestation.STATEMENT,
+            "predicateType": PREDICATE,
+            "predicate": dict.fromkeys(SAID),
+            "subject": [{"name": "release", "digest": {"sha256": other}}],
+        }
+        said.write_text(sealed(attestation.PAYLOAD, json.dumps(statement).encode(), secret_key(key)))
+        if other == digest:
+            check_attestation(said, file, f"{key}.pub")
+        else:
+            with pytest.raises(ValueError, match="is of another release file"):
+                check_attestation(said, file, f"{key}.pub")
 
 
 def test_of_another_file_or_by_another_key(signed, tmp_path):

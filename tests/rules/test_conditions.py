@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import ruled
 
 from sdv_plausible.rules import Allowed, Forbidden, Implies
 from sdv_plausible.rules.conditions import Condition
+from sdv_plausible.rules.written import rule_from_dict, written
 
 TABLE = pd.DataFrame({
     "n": [1, 2, 3.5, np.nan], "t": ["a", "b", None, "c"], "b": [True, False, None, True],
@@ -88,6 +90,18 @@ def test_rules_in_words() -> None:
     )
     assert str(Forbidden({"n": {"min": 1}, "t": "a"})) == "never 1 <= n and t is a"
     assert str(Allowed(["n", "t"], [[1, "a"]])) == "n, t is one of 1 combinations"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [np.float32(0.1), np.float64(2), np.int64(3), 1e20, True, np.bool_(True), np.datetime64("2020-01-01"),
+     pd.Timestamp("2020-01-01 10:11:12"), pd.Timestamp("2020-01-01", tz="Europe/Zurich"), "x", np.str_("a")],
+    ids=repr,
+)  # fmt: skip
+def test_rules_read_as_their_file_does(value: Any) -> None:
+    """A ledger names rules, and `verify` compares that with the rules of the file."""
+    for rule in (Implies({"a": value}, {"b": [value, None]}), Forbidden({"a": {"min": value, "max": value}})):
+        assert str(rule_from_dict(json.loads(json.dumps(written(rule))))) == str(rule)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ WORDS: dict[str, dict[str, Any]] = {
     "y": {"sdtype": "categorical", "range_values": ["a", "b"], "range_is_nullable": False},
     "n": {"sdtype": "numerical", "range_min": 0, "range_max": 9, "range_is_nullable": False, "special_values": [99]},
     "r": {"sdtype": "numerical"},
+    "m": {"sdtype": "numerical", "range_min": 0, "range_max": 9, "range_is_nullable": True},
     "b": {"sdtype": "boolean", "range_is_nullable": False},
     "c": {"sdtype": "boolean", "range_is_nullable": False},
     "d": {"sdtype": "datetime", "range_min": "2000-01-01", "range_max": "2000-12-31"},
@@ -30,11 +31,14 @@ IMPOSSIBLE = {
     "through a mapping": [Determined("y", "x", {"a": "b", "b": "a"}), Implies({"x": "a"}, {"y": "a"})],
     "not allowed": [Allowed(["x", "y"], [["a", "b"]]), Implies({"x": "b"}, {"y": "a"})],
     "dates": [Forbidden({"d": {"max": "2000-06-30"}}), Forbidden({"d": {"min": "2000-07-01"}}), Implies({"d": {"min": "2000-05-05"}}, {"x": "a"})],
+    "all of a range, missing values not named": [Forbidden({"d": {"min": "2000-01-01"}})],
     "never met": [Implies({"n": {"min": 10, "max": 20}}, {"x": "a"})],
     "value beyond": [Implies({"n": 10}, {"x": "a"})],
     "date beyond": [Forbidden({"d": "2001-01-01"})],
 }  # fmt: skip
 POSSIBLE = {
+    "all of a range that may be missing": [Forbidden({"m": {"min": 0}})],
+    "all of a range, missing values named": [Forbidden({"d": {"min": "2000-01-01"}}), Implies({"x": "a"}, {"d": None})],
     "one of two": [Forbidden({"x": "a"})],
     "both ways": [Implies({"x": "a"}, {"y": "b"}), Implies({"x": "b"}, {"y": "a"})],
     "a gap": [Forbidden({"n": {"max": 4}}), Forbidden({"n": {"min": 6}})],

@@ -221,7 +221,7 @@ def test_rows_are_drawn_again(share: float) -> None:
     assert sum(asked) < 4 * 500 / share
 
 
-def drawn_by_case() -> float:
+def drawn_by_case(*, each: bool = False) -> float:
     """Share of case a, of which the model spoils nine rows of ten, in the rows that are drawn."""
     words = {"x": {"range_values": ["a", "b"]}, "y": {"range_values": ["bad", "good"]}}
     rules = FittedRules(RuleSet.make([Implies({"x": "a"}, {"y": "good"})], words))
@@ -233,9 +233,41 @@ def drawn_by_case() -> float:
 
     values = {name: tuple(word["range_values"]) for name, word in words.items()}
     domain = Domain(tuple(Attribute(name=n, kind="categorical", values=v) for n, v in values.items()))
-    table = rules.draw(4000, rows, domain)
+    if each:
+        table = rules.draw_each(4000, lambda wanted, number: rows(len(wanted), number), domain)
+    else:
+        table = rules.draw(4000, rows, domain)
     assert not ((table["x"] == "a") & (table["y"] == "bad")).any()
     return float((table["x"] == "a").mean())
+
+
+def test_a_case_stays_as_frequent_where_rows_have_given_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five standard deviations: false alarm 6e-7. Control: a row of any case takes the place."""
+    assert drawn_by_case(each=True) == pytest.approx(0.5, abs=0.04)
+    monkeypatch.setattr(module, "LIKE_TRIES", 0)
+    assert drawn_by_case(each=True) < 0.2
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.05])
+def test_rows_with_given_values_are_drawn_again(share: float) -> None:
+    words = {
+        "x": {"sdtype": "numerical", "range_min": 0, "range_max": 1},
+        "k": {"range_values": [*range(500)]},
+    }
+    rules = FittedRules(RuleSet.make([Implies({"x": [0, 1, None]}, {"x": 1})], words))
+    rng = np.random.default_rng(0)
+
+    def rows(wanted: np.ndarray, _: int) -> pd.DataFrame:
+        return pd.DataFrame({"x": np.where(rng.random(len(wanted)) < share, 1, np.nan), "k": wanted})
+
+    domain = Domain((Attribute(name="x", kind="integer", lower=(0,), upper=(1,), nullable=True),))
+    table = rules.draw_each(500, rows, domain)
+    assert table["x"].tolist() == [1] * 500
+    assert table["x"].dtype == np.int64
+    assert table["k"].tolist() == list(range(500)), "each row keeps its given values"
+    share = 0.0
+    with pytest.raises(ValueError, match="500 do not keep all rules, however often"):
+        rules.draw_each(500, rows, domain)
 
 
 def test_a_case_in_which_the_model_errs_stays_as_frequent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,8 +123,10 @@ def test_what_is_declared_of_the_distance() -> None:
 def test_the_unit_follows_from_the_formats() -> None:
     for first, second, unit in [
         ("%Y-%m-%d", "%d.%m.%Y", "D"),
-        ("%Y-%m-%d %H:%M", "%Y-%m-%d", "min"),
-        (None, "%Y-%m-%d", "s"),
+        ("%Y-%m-%d", "%Y-%m-%d %H:%M", "min"),
+        (None, "%Y-%m-%d %H:%M", "s"),
+        ("%Y-%m-%d %H:%M", "%Y-%m-%d", "D"),  # a date without a time of day is the whole day
+        (None, "%Y-%m-%d", "D"),
     ]:
         words = {"a": {**DATES, "datetime_format": first}, "b": {**DATES, "datetime_format": second}}
         assert Inequality("a", "b").resolved(words).unit == unit
@@ -187,3 +189,60 @@ def test_a_learned_end_beyond_what_the_format_writes_is_no_end() -> None:
     apart = Attribute(name=rule.distance, kind="integer", lower=(0,), upper=(30,))
     (made,) = rule.attributes({"low": low, rule.distance: apart}, words, {})
     assert made.lower[0] <= made.upper[0]
+
+
+DAYS = "%Y-%m-%d"
+SAME = ["2020-01-05 14:00", "2020-01-05 00:00", "2020-01-04 23:59", "2020-01-06 08:00"]
+
+
+@pytest.mark.parametrize("unit", [None, "D", "h", "min"])
+@pytest.mark.parametrize("zone", [None, "Asia/Tokyo", "America/New_York"])
+def test_a_moment_is_not_after_the_day_that_it_is_on(unit: str | None, zone: str | None) -> None:
+    """A date without a time of day is the whole day, on the clock of the moments. Control: moments against moments."""
+    words = {
+        "a": {**DATES, "datetime_format": None if zone else "%Y-%m-%d %H:%M"},
+        "b": {**DATES, "datetime_format": DAYS},
+    }
+    rule = Inequality("a", "b", unit=unit).resolved(words)
+    formats = {name: spec["datetime_format"] for name, spec in words.items()}
+    moments = pd.Series(pd.to_datetime(SAME)).dt.tz_localize(zone) if zone else pd.Series(SAME)
+    table = pd.DataFrame({"a": moments, "b": ["2020-01-05"] * 4})
+    assert rule.holds(table, formats).tolist() == [True, True, True, False]
+    kept = table[:3]
+    style: dict[str, Any] = {"time_zone": zone} if zone else {"datetime_format": "%Y-%m-%d %H:%M"}
+    ends = [int(pd.Timestamp(end).value) for end in ("2020-01-01", "2020-01-31")]
+    folded = rule.fold(kept, formats)[rule.distance]
+    if rule.unit == "D":
+        assert folded.tolist() == [0, 0, 1], "the same day is no day apart"
+    known = {
+        "a": Attribute(name="a", kind="datetime", lower=(ends[0],), upper=(ends[1],), **style),
+        rule.distance: Attribute(name=rule.distance, kind="integer", lower=(0,), upper=(int(folded.max()),)),
+    }
+    (made,) = rule.attributes(known, words, {})
+    back = rule.unfold(kept.assign(**{rule.distance: folded}), formats, {"b": made})["b"]
+    assert back.tolist() == kept["b"].tolist(), "and comes back as the same day"
+    assert rule.fits(known, {"b": made})
+    exact = {"a": formats["a"], "b": "%Y-%m-%d %H:%M"}
+    plain = table.assign(b="2020-01-05 00:00")
+    if zone is None:
+        assert rule.holds(plain, exact).tolist() == [False, True, True, False]
+
+
+def test_a_strict_order_of_a_moment_and_a_date_is_one_of_days() -> None:
+    rule = Inequality("a", "b", strict=True)
+    words = {"a": {**DATES, "datetime_format": "%Y-%m-%d %H:%M"}, "b": {**DATES, "datetime_format": DAYS}}
+    rule = rule.resolved(words)
+    formats = {name: spec["datetime_format"] for name, spec in words.items()}
+    table = pd.DataFrame({"a": SAME, "b": ["2020-01-05"] * 4})
+    assert rule.holds(table, formats).tolist() == [False, False, True, False]
+
+
+def test_what_may_be_between_a_moment_and_a_date_is_declared_by_days() -> None:
+    words = {
+        "a": {**DATES, "datetime_format": "%Y-%m-%d %H:%M", "range_min": "2020-01-01 12:00"},
+        "b": {**DATES, "datetime_format": DAYS, "range_max": "2020-01-05"},
+    }
+    rule = Inequality("a", "b").resolved(words)
+    assert rule.stand_ins(words)[rule.distance]["range_max"] == 4
+    words["a"]["range_min"] = "2020-01-01 00:00"  # from its first moment on no day more
+    assert rule.stand_ins(words)[rule.distance]["range_max"] == 4

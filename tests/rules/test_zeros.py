@@ -37,6 +37,16 @@ def test_a_bin_that_a_rule_cuts_stays_possible() -> None:
     assert found[0, 1].tolist() == [[True, True, True, True], [False, True, True, True]]
 
 
+def test_of_two_rules_about_a_pair_each_takes_its_own_cells() -> None:
+    rules = [
+        Implies({"age": {"max": 9}}, {"state": "single"}),
+        Implies({"age": {"min": 20}}, {"state": "married"}),
+    ]
+    for order in (rules, rules[::-1]):
+        found = possible_pairs(RuleSet.make(order, WORDS), Domain((AGE, STATE)))
+        assert found[0, 1].tolist() == [[True, False], [True, True], [False, True], [True, True]]
+
+
 def test_dates_and_tables_of_combinations() -> None:
     found = pairs(Forbidden({"born": {"min": "1970-01-11"}, "state": "married"}), BORN, STATE)
     assert found[0, 1].tolist() == [[True, True], [True, False]]

@@ -166,6 +166,7 @@ def test_conditions_that_are_none(fitted, conditions, words):
     [
         (5, "known_columns (int) must be a pandas DataFrame"),
         (pd.DataFrame(), "known_columns has no column"),
+        (pd.DataFrame({"sex": []}), "known_columns has no row"),
         (pd.DataFrame([["f", "m"]], columns=["sex", "sex"]), "several columns named ['sex']"),
         (pd.DataFrame({"sex": [["f"]]}), "column 'sex': a condition (list) must be a single value"),
     ],

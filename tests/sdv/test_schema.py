@@ -7,9 +7,9 @@ import json
 import pandas as pd
 import pytest
 
+from sdv_plausible.fit.object_state import without_details
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.sdv.metadata import detect_metadata
-from sdv_plausible.sdv.schema import without_details
 from sdv_plausible.table.columns.column_document import TYPE_WORDS
 from sdv_plausible.table.declared.column_types import metadata_columns
 

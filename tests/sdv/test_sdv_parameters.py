@@ -17,11 +17,11 @@ import pytest
 from sdv.metadata import Metadata
 
 from sdv_plausible import PaperNetwork, Person, PlausibleDeniabilitySynthesizer
+from sdv_plausible.fit import object_state
 from sdv_plausible.fit.budget import Budget
 from sdv_plausible.fit.rows import TableRows
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.rules import Inequality
-from sdv_plausible.sdv import parameters
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.declared.domain_file import DomainFile
@@ -144,7 +144,7 @@ def test_what_was_given_is_copied(change, through):
 
 def test_without_copies_a_change_would_be_seen(monkeypatch):
     """The control of the test above."""
-    monkeypatch.setattr(parameters, "deepcopy", lambda value: value)
+    monkeypatch.setattr(object_state, "deepcopy", lambda value: value)
     options = given()
     synth = make(**options)
     change_domain(options)

@@ -21,11 +21,11 @@ from sdv.cag import FixedIncrements, OneHotEncoding
 import sdv_plausible
 from sdv_plausible import Budget, DeterministicTest, PlausibleDeniabilitySynthesizer
 from sdv_plausible.fit import run
+from sdv_plausible.fit.object_state import TRANSIENT
 from sdv_plausible.fit.public_table import PublicTable
 from sdv_plausible.sdv import base
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sdv.sampling import RowCapExceededError
-from sdv_plausible.sdv.transient import TRANSIENT
 
 pytestmark = pytest.mark.filterwarnings("ignore:You are saving a synthesizer that has not yet been fitted")
 MARKER = "ZZMARKER17"

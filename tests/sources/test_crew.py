@@ -269,3 +269,11 @@ def test_all_cores_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Crew.of(None).workers == 7
     assert Crew.of(2).workers == 2
     assert crew.ALONE.workers == 1
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 has no safe path")
+def test_processes_import_nothing_from_the_current_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a module beside a table would run in them."""
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)  # which the command line sets for itself
+    with Crew(2)._processes(1) as processes:
+        assert processes.submit(eval, "__import__('sys').flags.safe_path").result() is True

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.table.checking import FEW_CELLS, check_columns, mostly_outside
+from sdv_plausible.table.checking import FEW_CELLS, check_columns, mostly_outside, often_cut
 from sdv_plausible.table.declared.specifications import declare
 
 FINE = {"range_values": ["f", "m"]}
@@ -111,3 +111,19 @@ def test_few_cells_and_few_strangers_are_no_reason_to_warn():
     assert mostly_outside(pd.DataFrame({"x": ["x"] * (FEW_CELLS - 1)}), known) == []
     assert mostly_outside(pd.DataFrame({"x": ["x"] * FEW_CELLS}), known) == ["x"]
     assert mostly_outside(pd.DataFrame({"x": ["x", "f"] * 50}), known) == []
+
+
+def test_whole_numbers_that_cut_off_digits_are_named_to_the_holder():
+    """Whole ends declare whole numbers: 0 to 35 over rates such as 5.32. Controls: one in ten; declared digits."""
+    words = {"sdtype": "numerical", "range_min": 0, "range_max": 35}
+    for ends in (words, {**words, "range_max": 10**7}):
+        said = fitted([5.32, 7.97] * 50, {"x": ends, "y": FINE})[1]
+        assert any("cells of x have digits after the point that are cut off" in text for text in said)
+        assert not [
+            t
+            for t in fitted([5.32, 7.97] * 50, {"x": {**ends, "decimal_places": 2}, "y": FINE})[1]
+            if "cut off" in t
+        ]
+    known = {"x": declare("x", words, None, 100)}
+    assert often_cut(pd.DataFrame({"x": [5.5, *[7.0] * 9] * 10}), known) == []
+    assert often_cut(pd.DataFrame({"x": [5.5, 5.5, *[7.0] * 8] * 10}), known) == ["x"]

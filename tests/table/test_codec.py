@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.table import codec
-from sdv_plausible.table.cells.dates import NANOSECONDS
+from sdv_plausible.table.cells.dates import NANOSECONDS, from_clocks, on_clocks
 from sdv_plausible.table.cells.rounding import Rounding
 from sdv_plausible.table.codec import Codec, ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute, Domain
@@ -399,8 +399,11 @@ def decoded_plainly(attribute: Attribute, codes: np.ndarray, coins: Coins) -> np
     wide = np.flatnonzero(low < high)
     numbers = low.copy()
     if len(wide):
-        draw = column._draw if attribute.rounding is None else column._draw_rounded
-        numbers[wide] = draw(low[wide], high[wide], coins)
+        draw, zone = column._draw if attribute.rounding is None else column._draw_rounded, attribute.time_zone
+        first, last = on_clocks(low[wide], zone), on_clocks(high[wide], zone)  # dates as clocks show them
+        numbers[wide] = np.clip(
+            from_clocks(draw(first, np.maximum(first, last), coins), zone), low[wide], high[wide]
+        )
     if attribute.kind == "datetime":
         return column._write_dates(np.where(missing, np.iinfo(np.int64).min, numbers))
     if attribute.kind == "float" and attribute.decimals is not None:
@@ -429,3 +432,26 @@ def test_planted_bins_taken_for_single_values_are_seen():
     codes = np.zeros(60, dtype=int)
     found = column._decode_numbers(codes, Coins.from_seed(1))
     assert not np.array_equal(found, decoded_plainly(attribute, codes, Coins.from_seed(1)))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "fits", "odd"),
+    [
+        (Attribute(name="x", kind="integer", lower=(0, 5), upper=(4, 9)), [0, 9, 7.0], [10, -1, 2.5, "a", None]),
+        (Attribute(name="x", kind="float", lower=(0.0,), upper=(9.0,), decimals=1, nullable=True), [0.1, 9, None], [9.5, "a"]),
+        (Attribute(name="x", kind="float", lower=(0.0,), upper=(9.0,), values=("N",)), [0.123, "N"], ["M", 10.0]),
+        (Attribute(name="x", kind="categorical", values=("a", "b")), ["a", "b", "a"], ["c", None]),
+    ],
+)  # fmt: skip
+def test_many_values_are_checked_as_each_one(attribute, fits, odd):
+    one = Codec(Domain((attribute,)))
+    for dtype in (object, None):
+        assert one.check_values("x", pd.Series(fits, dtype=dtype)).tolist() == [
+            one.encode_value("x", v) for v in fits
+        ]
+    for value in odd:
+        with pytest.raises(ValueError, match="column 'x'") as alone:
+            one.check_value("x", value)
+        with pytest.raises(ValueError, match="column 'x'") as together:
+            one.check_values("x", pd.Series([*fits, value], dtype=object))
+        assert str(together.value) == str(alone.value)

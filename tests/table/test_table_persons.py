@@ -170,6 +170,23 @@ def test_a_name_may_be_a_tuple():
     assert len(choose_rows(names, 1, Coins.from_seed(0))) == 2
 
 
+def test_a_tuple_that_holds_a_rounded_number_names_nobody() -> None:
+    """Two people whose name holds a number of 2**53 or more as a double would be one person."""
+    rounded = [
+        float(2**53),
+        -float(2**60),
+        np.float64(2**53),
+        np.float32(2**24),
+        np.float16(2**11),
+        np.complex64(2**24),
+    ]
+    names = [name for number in rounded for name in ((1, number), (number, 1), (1, 2, number))]
+    told = [(1, 2.0**53 - 1), (1, np.float32(2**24 - 1)), (2**60, "x"), (Decimal(2**60), 1), (0.5, 1)]
+    found = identities(pd.Series([*names, *told], dtype=object))
+    assert [name is None for name in found] == [True] * len(names) + [False] * len(told)
+    assert len({*found[len(names) :]}) == len(told)
+
+
 def test_a_double_in_which_whole_numbers_become_one_names_nobody():
     """Of 2,000 people with long names a frame with one nameless row would have made a few."""
     long = pd.Series([2**60 + i for i in range(2000)])
@@ -178,11 +195,13 @@ def test_a_double_in_which_whole_numbers_become_one_names_nobody():
     assert choose_rows(rounded, 1, Coins.from_seed(0)).tolist() == [2000, 2001]
 
 
-@pytest.mark.parametrize("stored", ["float16", "float32", "Float32", "float[pyarrow]", "category"])
+@pytest.mark.parametrize("stored", ["float16", "float32", "Float32", "float[pyarrow]", "category", "object"])
 def test_a_float_of_few_bits_in_which_whole_numbers_become_one_names_nobody(stored: str) -> None:
     """Control: as doubles, which tell them apart, they are names."""
     numbers = pd.Series([7.0, 2.0**11 - 1, 2.0**11] if stored == "float16" else [7.0, 2.0**24 - 1, 2.0**24])
-    few = numbers.astype("float32").astype(stored) if stored == "category" else numbers.astype(stored)
+    first = "float32" if stored in ("category", "object") else stored
+    few = numbers.astype(first)
+    few = pd.Series(list(few.to_numpy()), dtype=object) if stored == "object" else few.astype(stored)
     assert [name is None for name in identities(few)] == [False, False, True]
     assert None not in identities(numbers)
 

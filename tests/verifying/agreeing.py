@@ -52,6 +52,16 @@ def table(n: int = 400, seed: int = 5) -> pd.DataFrame:
     )
 
 
+def with_pay(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows four times, each with a salary that many share or with one of its own, and with dates."""
+    rows, rng = pd.concat([rows] * 4, ignore_index=True), np.random.default_rng(7)
+    pay = np.where(rng.random(len(rows)) < 0.2, 52_341.05, np.round(rng.lognormal(10.8, 0.4, len(rows)), 2))
+    days = pd.to_timedelta(rng.integers(0, 20_000, len(rows)), unit="D")
+    born = pd.Timestamp("1950-01-01") + days
+    seen = pd.Timestamp("2001-01-01") + days
+    return rows.assign(pay=pay, born=born.strftime("%Y-%m-%d"), seen=seen.strftime("%Y-%m"))
+
+
 # Every option of the registry that a release file can hold, with a value other than the default.
 WRITTEN: dict[str, dict[str, Any]] = {
     "enforce_min_max_values": {"enforce_min_max_values": False},
@@ -83,7 +93,31 @@ ELSEWHERE = {
         "of tests row by row",
     ),
 }  # fmt: skip
+PAY = {
+    "pay": {"sdtype": "numerical"},
+    "born": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+    "seen": {"sdtype": "datetime", "datetime_format": "%Y-%m"},
+}
+WITHIN: dict[str, Any] = {
+    "pay": {"range_min": 0, "range_max": 250_000, "decimal_places": 2, "special_values": [1.0]},
+    "born": {"range_min": "1900-01-01", "range_max": "2024-12-31"},
+    "seen": {"range_min": "1990-01", "range_max": "2030-12", "range_is_nullable": False},
+}
 MORE: dict[str, dict[str, Any]] = {
+    "numbers": {"columns": PAY, "domain": FEW, "epsilon": 30.0, "model": "independent"},
+    "numbers of all digits": {
+        "columns": PAY,
+        "domain": FEW,
+        "epsilon": 30.0,
+        "model": "independent",
+        "enforce_rounding": False,
+    },
+    "numbers within bounds": {
+        "columns": {name: {**PAY[name], **words} for name, words in WITHIN.items()},
+        "domain": {**FEW, **{name: {**PAY[name], **words} for name, words in WITHIN.items()}},
+        "epsilon": 30.0,
+        "model": "independent",
+    },
     "learned": {"domain": {}},
     "learned, strong": {"domain": {}, "epsilon": 8.0},
     "partly learned": {"domain": FEW, "epsilon": 2.0},
@@ -91,6 +125,7 @@ MORE: dict[str, dict[str, Any]] = {
     "detected": {"types": "detected"},
     "rules": {"rules": [Implies({"ward": "C"}, {"kept": [True, False]})]},
     "inequality": {"rules": [Inequality("days", "more", most=5)], "more": True},
+    "seeds of people": {**SEEDS, "epsilon0": 4.0, "omega": 3, "person": "ticket", "rows_per_person": 2},
     "weak": {"epsilon": 0.1},
     "very weak": {"epsilon": 0.02, "delta": 1e-12},
     "strong": {"epsilon": 20.0},
@@ -118,7 +153,10 @@ def cases() -> dict[str, dict[str, Any]]:
 def made(case: str) -> Release:
     """The release of a case."""
     options = dict(cases()[case])
-    rows, columns = table(), dict(COLUMNS)
+    rows, columns = table(), {**COLUMNS, **options.pop("columns", {})}
+    if "pay" in columns:
+        rows = with_pay(rows)
+        columns |= PAY
     domain = options.pop("domain", DECLARED)
     if options.pop("more", False):
         rows = rows.assign(more=rows["days"] + np.arange(len(rows)) % 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from lying import damaged, honest
 
 from sdv_plausible import Release
 from sdv_plausible.release.file.arrays import encode
-from sdv_plausible.verifying.reading import array_of, breaches, canonical, read, schema
+from sdv_plausible.verifying.reading import array_of, breaches, canonical, check_sizes, read, schema
 from sdv_plausible.verifying.verdict import LieError
 from tests import ruled
 from tests.schemas import RELEASE_FILE
@@ -73,6 +74,28 @@ def test_every_keyword_of_the_schema_is_read() -> None:
     assert {"oneOf", "not", "prefixItems"} <= keywords(schema())
 
 
+def test_breaches_name_the_entry_and_its_rule() -> None:
+    """Of one of several forms, too, where its kind is named. Control: of a kind that is none."""
+    form = schema()
+    for change, words in {
+        (("settings", "certified"), True): r"file\.settings\.certified is not known to the format$",
+        (("losses", "l1"), 30_000_000): r"\.l1 is out of its range.*: 2,000,000 is the most$",
+        (("settings", "omega"), None): r"file\.settings\.omega is lacking$",
+        (("losses", "epsilon0"), "x"): r"\.epsilon0 must be of type number",
+        (("losses", "type"), "x"): r"losses\[0\] has none of its forms",
+    }.items():
+        document = json.loads(honest("k"))
+        ((where, name), value) = change
+        losses = next(
+            e["losses"][0] for e in document["ledger"]["entries"] if e["name"] == "seeds" and e["losses"]
+        )
+        (document["settings"] if where == "settings" else losses)[name] = value
+        if value is None:
+            del document["settings"][name]
+        found = [*breaches(document, form, form)]
+        assert re.search(words, found[0]), found
+
+
 @pytest.mark.parametrize(("case", "many"), [("learned, strong", 80), ("rules of all kinds", 8)])
 def test_files_are_refused_as_jsonschema_refuses_them(case: str, many: int) -> None:
     """Of damaged files those and no others. Control: some of each."""
@@ -88,3 +111,20 @@ def test_files_are_refused_as_jsonschema_refuses_them(case: str, many: int) -> N
         assert any(breaches(changed, form, form)) != fits, next(breaches(changed, form, form), None)
         states.add(fits)
     assert states == {True, False} or many < 10
+
+
+@pytest.mark.parametrize(
+    "losses",
+    [
+        [{"type": "PureDP", "epsilon": 1e-300, "count": 10**7}],
+        [{"type": "BoundedRangeLoss", "epsilon": 1e-4, "count": 1_200_000}],
+        [{"type": "GaussianLoss", "sensitivity_over_sigma": 100.0, "count": 150}],
+        [{"type": "GaussianLoss", "sensitivity_over_sigma": 1e300, "count": 1}],
+    ],
+)
+def test_totals_that_take_minutes_are_refused(losses: list[Any]) -> None:
+    """Two ledgers of related tables together, or one. Control: the entropies of a thousand columns."""
+    ledger = {"entries": [{"losses": losses}]}
+    with pytest.raises(LieError, match="are the most"):
+        check_sizes([ledger, ledger])
+    check_sizes([{"entries": [{"losses": [{"type": "PureDP", "epsilon": 0.1, "count": 1_001_000}]}]}])

@@ -17,7 +17,7 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.release.file.ledger import LOSSES
 from sdv_plausible.verifying import totals, verdict
 from sdv_plausible.verifying.contents import margin
-from sdv_plausible.verifying.ledger import AGREES, NUMERICAL
+from sdv_plausible.verifying.ledger import AGREES, NUMERICAL, _stands_for
 
 
 def loss(kind: str, **numbers: float) -> dict[str, Any]:
@@ -48,6 +48,10 @@ KINDS: dict[str, list[dict[str, Any]]] = {
     "sizes": [loss("ReleaseLoss", epsilon0=1.0, delta=5e-10, l1=1)],
     "sizes and noise": [loss("ReleaseLoss", epsilon0=2.0, delta=5e-10, l1=1), gaussian(0.18)],
     "sizes of people": [loss("ReleaseLoss", epsilon0=1.0, delta=5e-10, l1=3), gaussian(0.18)],
+    "sizes of people with many rows": [
+        loss("ReleaseLoss", epsilon0=1.0, delta=5e-10, l1=100_000),
+        gaussian(0.18),
+    ],
     "samples": [
         gaussian(0.05, 9),
         loss("SampledGaussianLoss", rate=0.5, sensitivity_over_sigma=0.3, count=3),
@@ -106,6 +110,17 @@ def test_a_split_is_amplified_alike() -> None:
             [(0.25, parts["structure"]), (0.25, parts["parameters"]), (0.5, [])], common, 1e-9
         )
         assert ours == pytest.approx(theirs, rel=AGREES / 3)
+
+
+def test_an_envelope_of_several_failures_does_not_stand_for_one_of_their_sum() -> None:
+    """Several compose to less than their sum. Control: one stands for several, and for itself."""
+    one, two = (
+        [loss("ApproxDP", epsilon=0.0, delta=0.2, count=1)],
+        [loss("ApproxDP", epsilon=0.0, delta=0.1, count=2)],
+    )
+    assert _stands_for([*one, gaussian(0.1)], [*two, gaussian(0.1)])
+    assert _stands_for([*two, gaussian(0.1)], [*two, gaussian(0.1)])
+    assert not _stands_for([*two, gaussian(0.1)], [*one, gaussian(0.1)])
 
 
 def test_rho_beside_other_losses_has_no_total() -> None:

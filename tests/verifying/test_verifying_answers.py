@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,11 +14,15 @@ from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID, Entropies
 from sdv_plausible.models.paper.paper_network import least_rows
 from sdv_plausible.models.paper.printed import PrintedCounts, PrintedEntropies, PrintedPlan, PrintedSize
+from sdv_plausible.privacy.accounting.losses import GaussianLoss
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.counts import Axis, CountTable, Distances, NumberOfRows
 from sdv_plausible.questions.door import Answer
 from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
 from sdv_plausible.verifying import answers
+from sdv_plausible.verifying.totals import total
 from sdv_plausible.verifying.verdict import LieError, OpenError, Unit
 
 AXES = [Axis.of_codes(0, 3), Axis.of_codes(1, 2)]
@@ -79,20 +84,110 @@ def test_thresholds_are_the_door_s() -> None:
             least = threshold(sigma, failure, who)
             answer = {"details": {"public": ["missing"]}, "scale": sigma}
             unit = Unit(rows, replace, "p")
-            answers._check_threshold(0, {**answer, "values": np.array([3, least])}, failure, unit)
+            found = answers._failure_of_threshold
+            assert answers.threshold(sigma, failure, unit) == least
+            assert found(0, {**answer, "values": np.array([3, least])}, [failure], unit) == failure
+            assert found(0, {**answer, "values": np.array([3])}, [1e-300, failure], unit) == 1e-300
             with pytest.raises(LieError, match="below its threshold"):
-                answers._check_threshold(0, {**answer, "values": np.array([3, least - 1])}, failure, unit)
+                found(0, {**answer, "values": np.array([3, least - 1])}, [1e-300, failure], unit)
+            with pytest.raises(LieError, match="no entry pays"):
+                found(0, {**answer, "values": np.array([3, least])}, [], unit)
 
 
-def test_pieces_are_compared_from_the_largest_on() -> None:
-    """Nine small pieces pay for nine small answers, and not for one large one of the same sum."""
-    charged = [(0.01, 9)]
-    answers._compare("squares", [(0.01, 1)] * 9, charged)
-    answers._compare("squares", [(0.09, 1)], [(0.09, 1)])
-    answers._compare("squares", [(0.01, 1)] * 9, [(0.09, 1)])
-    for spent in ([(0.09, 1)], [(0.02, 1), (0.001, 2)], [(0.01, 10)], [(0.01 * (1 + 1e-5), 9)]):
-        with pytest.raises(LieError, match="where"):
-            answers._compare("squares", spent, charged)
+PACKED = {
+    "one piece is cut into any": ([(0.01, 9)], [(0.09, 1)]),
+    "each from its own": ([(0.02, 2), (0.01, 3)], [(0.01, 3), (0.02, 2)]),
+    "two from one": ([(1.0, 1), (2.0, 1), (3.0, 2)], [(3.0, 3)]),
+    "many from few": ([(0.01, 10_000_000)], [(0.3, 400_000)]),
+    "in turn, and not from the largest on": ([(3.0, 1), (3.0, 1), (2.0, 3), (4.0, 1)], [(6.0, 1), (10.0, 1)]),
+    "from the largest on, and not in turn": ([(1.0, 1), (2.0, 1), (4.0, 1)], [(2.0, 1), (5.0, 1)]),
+    "nothing": ([], []),
+    "rounding": ([(0.01 * (1 + 1e-8), 9)], [(0.01, 9)]),
+}
+NOT_PACKED = {
+    "larger than any": ([(0.09, 1)], [(0.01, 9)]),
+    "larger than most": ([(0.02, 1), (0.001, 2)], [(0.01, 9)]),
+    "one more": ([(0.01, 10)], [(0.01, 9)]),
+    "a little more": ([(0.01 * (1 + 1e-5), 9)], [(0.01, 9)]),
+    "more even": ([(2.0, 2)], [(3.0, 1), (1.0, 1)]),  # the k largest cost no more, for any k
+    "two that one cannot hold": ([(0.02, 3)], [(0.03, 2)]),
+    "without a charge": ([(0.1, 1)], []),
+}
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_epsilons_are_taken_from_single_pieces(name: str) -> None:
+    """Lemma 2 (b): what is taken from a piece adds up to it at most."""
+    answers._check_packed(*PACKED[name])
+
+
+@pytest.mark.parametrize("name", NOT_PACKED)
+def test_epsilons_that_no_piece_holds_are_refused(name: str) -> None:
+    with pytest.raises(LieError, match="where|cannot each be"):
+        answers._check_packed(*NOT_PACKED[name])
+
+
+@pytest.mark.parametrize("name", ["counts", "number of rows", "distances", "entropies"])
+def test_answers_have_the_shape_of_their_question(name: str) -> None:
+    """A number too few or too many would have noise that nobody paid for, or none."""
+    axes = [{"column": axis.column, "buckets": axis.buckets} for axis in AXES]
+    question = questions(50)[name]
+    answer = told(question)
+    shape = {"counts": (3, 2), "number of rows": (1,), "distances": (3,), "entropies": (6,)}[name]
+    answers._check_shape(0, {**answer, "values": np.zeros(shape)}, axes)
+    for other in ((*shape, 1), (shape[0] + 1, *shape[1:]), (0,)):
+        with pytest.raises(LieError, match="has shape"):
+            answers._check_shape(0, {**answer, "values": np.zeros(other)}, axes)
+
+
+def test_a_more_even_pair_costs_more() -> None:
+    """Why it is not enough that the k largest cost no more than the k largest charges."""
+    even, apart = (
+        total([{"type": "PureDP", "epsilon": epsilon, "count": 1} for epsilon in pair], 0.2)
+        for pair in ((2.0, 2.0), (3.0, 1.0))
+    )
+    assert even > 1.01 * apart
+
+
+def test_failures_are_matched_one_by_one() -> None:
+    """Each answer takes one that is as large as it needs. Control: the same with one large one the less."""
+    check = answers._check_failures
+    check([1e-9, 1e-12, 1e-12], Counter({1e-9: 1, 1e-12: 2}))
+    check([1e-12, 1e-12], Counter({1e-9: 2}))
+    check([], Counter())
+    with pytest.raises(LieError, match="2 answers need a failure of 1e-09 or more, of which 1 are charged"):
+        check([1e-9, 1e-9, 1e-12], Counter({1e-9: 1, 1e-12: 10_000_000}))
+    with pytest.raises(LieError, match="3 answers may fail, and 2 failures are charged"):
+        check([1e-12] * 3, Counter({1e-9: 2}))
+
+
+@pytest.mark.parametrize("moved", [1.0, 3.0])
+def test_gaussian_answers_add_up_in_both_terms(moved: float) -> None:
+    """A share of more than a piece needs more noise than its square asks for; one piece pays for any that add up."""
+    pieces, mu = [(1 / 25, 100)], 2.0
+
+    def paid(found: list[tuple[float, float]], charged: list[tuple[float, int]], step: float = 1.0) -> None:
+        answers._add_up([(*one, step) for one in found], charged)
+
+    paid([(1.0, 5.0)] * 100, pieces)
+    paid([(moved, moved / mu * 100)] * 10_000, pieces)
+    with pytest.raises(LieError, match=r"squares of mu\)"):  # planted: the deviation of the square alone
+        paid([(1.0, 1 / mu)], pieces)
+    allowance = Allowance.of(entries_of(GaussianLoss(sensitivity_over_sigma=0.2, count=100)))
+    for step in (1.0, allowance.granularity(1.0, moved)):
+        enough = allowance.sigma(1.0, moved, step)
+        paid([(moved, enough)], pieces, step)
+        with pytest.raises(LieError, match="the answers spend"):
+            paid([(moved, 0.995 * enough)], pieces, step)
+    with pytest.raises(LieError, match=r"squares of mu\)"):  # planted: on whole numbers it costs more
+        paid([(moved, enough)], pieces)
+    paid([(1.0, 2 / mu)] * 4, [(mu**2, 1)])
+    with pytest.raises(LieError, match=r"squares of sensitivity over sigma\)"):
+        paid([(1.0, 2 / mu)] * 5, [(mu**2, 1)])
+
+
+def entries_of(*losses: GaussianLoss) -> list[LedgerEntry]:
+    return [LedgerEntry(name="model", mechanism="", losses=losses, scope="the model")]
 
 
 def test_a_question_of_one_s_own_is_open() -> None:
@@ -126,3 +221,19 @@ def test_least_rows_as_printed_are_the_noisy_number_once_it_is_large() -> None:
         told = {**size, "values": np.array([noisy])}
         allowed = answers._least_rows(told, "discrete laplace", plan.size_failure, Unit(1, False, None))
         assert allowed == (noisy if noisy >= plan.least_noisy_rows else 0)
+
+
+def test_every_answer_that_may_fail_needs_a_failure_that_is_charged() -> None:
+    """Two columns of categories are no answers of one failure."""
+    named = {
+        "kind": "frequent values", "tables": [], "details": {"found": ["a"], "public": ["missing"]},
+        "noise": "discrete gaussian", "scale": 10.0, "values": np.array([3, 10_000]),
+    }  # fmt: skip
+    noise = {"type": "GaussianLoss", "sensitivity_over_sigma": 0.2, "count": 2}
+    for failures, is_paid in ((1, False), (2, True)):
+        losses = [noise, {"type": "ApproxDP", "epsilon": 0.0, "delta": 1e-11, "count": failures}]
+        if is_paid:
+            answers._check_paid([(0, named), (1, named)], losses, [], Unit(1, False, None))
+            continue
+        with pytest.raises(LieError, match="2 answers may fail, and 1 failures are charged"):
+            answers._check_paid([(0, named), (1, named)], losses, [], Unit(1, False, None))

@@ -131,7 +131,7 @@ def test_what_is_cleared_is_gone():
     [
         ({"sdtype": "numerical", "range_min": "5", "range_max": "1"}, "range_min", "range_min <= range_max"),
         ({"sdtype": "numerical", "range_min": "a", "range_max": "1"}, "range_min", "must be a finite number"),
-        ({"sdtype": "numerical", "range_min": "0"}, "range_min", "fixes no values"),
+        ({"sdtype": "numerical", "bins": "3"}, "range_min", "fixes no values"),
         ({"sdtype": "numerical", "range_min": "0", "range_max": "9", "bins": "0 7"}, "bins", "must begin at"),
         ({"sdtype": "numerical", "decimal_places": "-1"}, "decimal_places", "a whole number from 0"),
         ({"sdtype": "numerical", "range_values": "1"}, "range_values", "does not go with"),
@@ -139,7 +139,7 @@ def test_what_is_cleared_is_gone():
         ({"sdtype": "datetime", "datetime_format": "iso"}, "datetime_format", "strftime"),
         ({"sdtype": "datetime", "range_min": "May", "range_max": "2020-01-01"}, "range_min", "must be dates"),
         ({"sdtype": "categorical", "range_values": "f\nf"}, "range_values", "distinct"),
-        ({"sdtype": "categorical", "range_is_nullable": "no"}, "range_values", "fixes no values"),
+        ({"sdtype": "categorical", "range_min": "1"}, "range_min", "does not go with"),
         ({"sdtype": "numeric", "range_min": "0", "range_max": "1"}, "sdtype", "numerical"),
         ({"sdtype": "categorical", "range_values": "f", "range_is_nullable": "perhaps"}, "range_is_nullable", "true"),
     ],
@@ -148,6 +148,21 @@ def test_refusals_stand_beside_their_field(texts, place, said):
     found = fill(**texts).refusals
     assert said in " ".join(found.values())
     assert place in found
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"sdtype": "numerical", "range_min": "0"},
+        {"sdtype": "numerical", "decimal_places": "2"},
+        {"sdtype": "categorical", "range_is_nullable": "no"},
+        {"sdtype": "datetime", "datetime_format": "%Y-%m-%d", "special_values": "9999-12-31"},
+    ],
+)
+def test_what_is_said_without_a_range_is_taken(texts):
+    found = fill(**texts)
+    assert not found.refusals
+    assert "keep to what is declared" in meaning("x", found.words)
 
 
 def test_two_words_are_refused_at_once():

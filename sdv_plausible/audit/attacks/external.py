@@ -7,6 +7,7 @@ three tables in a folder that is deleted afterwards.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -102,9 +103,11 @@ def anonymeter_risks(
     ModuleNotFoundError
         If that Python has no anonymeter.
     """
+    safe = {**os.environ, "PYTHONSAFEPATH": "1"}  # nothing is imported from the current folder
     asked = subprocess.run(
-        [str(python), "-c", "import anonymeter, pandas"], capture_output=True, check=False, timeout=120
-    )
+        [str(python), "-c", "import anonymeter, pandas"],
+        capture_output=True, check=False, timeout=120, env=safe,
+    )  # fmt: skip
     if asked.returncode:
         raise ModuleNotFoundError(
             f"python ({python}) has no anonymeter: make an environment of its own (python -m venv there; "
@@ -117,7 +120,7 @@ def anonymeter_risks(
         arguments = [str(folder), str(attacks), str(confidence), str(max(1, len(real.columns) // 2))]
         done = subprocess.run(
             [str(python), "-W", "ignore", "-c", SCRIPT, *arguments],
-            capture_output=True, text=True, check=False, timeout=seconds,
+            capture_output=True, text=True, check=False, timeout=seconds, env=safe,
         )  # fmt: skip
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
     if not lines:

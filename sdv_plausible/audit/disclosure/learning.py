@@ -103,7 +103,10 @@ def _deltas(rows: ListeningRows, engine: CodeArray, other: CodeArray, epsilons: 
         if change.any() and one.drawn is None:
             return np.ones(len(epsilons))
         if one.drawn is not None:
-            moves += [(one.drawn.name, one.drawn.scale, int(size)) for size in change[change > 0]]
+            step = one.drawn.granularity  # whole numbers of steps: noise on whole numbers
+            moves += [
+                (one.drawn.name, one.drawn.scale / step, int(size / step)) for size in change[change > 0]
+            ]
     if rows.raw:
         return np.ones(len(epsilons))
     fine = [move for move in moves if move[0] == "discrete_gaussian" and move[1] > FINE]

@@ -15,6 +15,8 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from markupsafe import Markup
 
+from sdv_plausible.utils.visible import visible
+
 WIDTH = 340
 REAL, SYNTHETIC, REFERENCE, OTHER = "#0072B2", "#E69F00", "#7A7A7A", "#009E73"
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7A7A7A")
@@ -46,7 +48,7 @@ class Drawing:
                 "height": f"{height:.0f}",
                 "style": f"--natural:{width:.0f}px",
                 "role": "img",
-                "aria-label": title,
+                "aria-label": visible(title),
             },
         )
 
@@ -56,9 +58,9 @@ class Drawing:
         written = {name: f"{value:.1f}" for name, value in places.items()}
         written.update((name.replace("_", "-"), str(value)) for name, value in attributes.items())
         element = SubElement(self._root, tag, written)
-        element.text = words
+        element.text = visible(words)
         if tip:  # shows when the mouse rests on the element
-            SubElement(element, "title").text = tip
+            SubElement(element, "title").text = visible(tip)
 
     def rect(
         self, x: float, y: float, w: float, h: float, fill: str, *, tip: str = "", **more: object

@@ -71,10 +71,10 @@ def _filled(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _finite(entry: Mapping[str, Any]) -> bool:
-    """Whether the entry has a finite epsilon, or is free: its object was declared, or another pays for it."""
+    """Whether the entry has a finite epsilon, or is free: declared, assumed, or paid for by another."""
     epsilon = entry["epsilon"]
     if epsilon is None:
-        return entry["provenance"] in ("declared", "within another")
+        return entry["provenance"] in ("declared", "assumed", "within another")
     return bool(0 <= epsilon < float("inf"))
 
 

@@ -19,6 +19,8 @@ from sdv_plausible.questions.queryable import Queryable
 
 SYSTEMATIC_ROWS = 200_000
 LEAST_WEIGHTED, WEIGHTED_PER_ROW = 20_000, 10  # rows drawn for likelihood weighting
+MOST_TRIES = 4096  # of a row whose own known codes are put in, until one is accepted
+AT_ONCE = 2**18  # tries at once, all rows together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +106,50 @@ class ReleasedSeeds:
             kept[rows] = part.kept
             codes[rows] = part.start(len(rows), model, coins)
         return model.complete(codes, kept, coins, systematic=is_few)
+
+    def sample_each(
+        self, known: Mapping[int, np.ndarray], model: PrefixModel, coins: Coins
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A row for each combination of known codes (N,), and whether it was found: rejection sampling.
+
+        A try is accepted with the probability of its weight, as a share of the largest that it may have: what
+        is accepted has exactly the law of rows with these codes. Also post-processing.
+        """
+        parts, num_rows = self.usable(), len(next(iter(known.values())))
+        most = np.max([model.most_given(known, part.kept) for part in parts], axis=0)
+        codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
+        found = np.zeros(num_rows, dtype=bool)
+        tries, made = 1, 0
+        while made < MOST_TRIES and len(left := np.flatnonzero(~found & (most > -np.inf))):
+            for start in range(0, len(left), max(1, AT_ONCE // tries)):
+                rows = np.repeat(left[start : start + max(1, AT_ONCE // tries)], tries)
+                own = {column: code[rows] for column, code in known.items()}
+                drawn, weight = self._tried(own, model, coins)
+                with np.errstate(divide="ignore"):
+                    good = np.flatnonzero(np.log(coins.uniform(len(rows))) < weight - most[rows])
+                taken, first = np.unique(rows[good], return_index=True)  # the first that is accepted
+                codes[taken] = drawn[good[first]]
+                found[taken] = True
+            made, tries = made + tries, 2 * tries
+        return codes, found
+
+    def _tried(
+        self, known: Mapping[int, np.ndarray], model: PrefixModel, coins: Coins
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A row of each combination of known codes from a part drawn with equal probability; log weights."""
+        parts, num_rows = self.usable(), len(next(iter(known.values())))
+        if len(parts) == 1:
+            start = parts[0].start(num_rows, model, coins)
+            return model.complete_given(start, parts[0].kept, known, coins)
+        chosen = coins.integers(len(parts), num_rows)
+        codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
+        weight = np.zeros(num_rows)
+        for i, part in enumerate(parts):
+            rows = np.flatnonzero(chosen == i)
+            own = {column: code[rows] for column, code in known.items()}
+            start = part.start(len(rows), model, coins)
+            codes[rows], weight[rows] = model.complete_given(start, part.kept, own, coins)
+        return codes, weight
 
     def sample_given(
         self, num_rows: int, known: Mapping[int, int], model: PrefixModel, coins: Coins

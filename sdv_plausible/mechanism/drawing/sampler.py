@@ -63,6 +63,25 @@ class Sampler(ABC):
         codes[:, list(known)] = list(known.values())
         return codes
 
+    def sample_each(self, known: Mapping[int, np.ndarray], coins: Coins) -> np.ndarray:
+        """A row for each combination of known codes (N,), as :meth:`sample_possible` draws it."""
+        columns = list(known)
+        table = np.stack([known[column] for column in columns], axis=1)
+        codes, found = self._sampled_each(known, coins.spawn("each"))
+        left = np.flatnonzero(~found)
+        different, which = np.unique(table[left], axis=0, return_inverse=True)
+        for i, combination in enumerate(different.tolist()):
+            rows = left[which.reshape(-1) == i]
+            alike = dict(zip(columns, combination, strict=True))
+            codes[rows] = self.sample_possible(len(rows), alike, coins.spawn("alike", *combination))
+        return codes
+
+    def _sampled_each(self, known: Mapping[int, np.ndarray], coins: Coins) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
+        """Rows with these known codes, and which of them were found at once."""
+        num_rows = len(next(iter(known.values())))
+        codes = np.zeros((num_rows, self.model.num_attributes), dtype=np.int32, order="F")
+        return codes, np.zeros(num_rows, dtype=bool)
+
     @contextmanager
     def in_processes(self, processes: int) -> Iterator[None]:
         """Draw rows in several processes meanwhile."""
@@ -89,6 +108,10 @@ class PrefixSampler(Sampler):
         if known:
             return self.seeds.sample_given(num_rows, known, self.model, coins)
         return self.seeds.sample(num_rows, self.model, coins)
+
+    def _sampled_each(self, known: Mapping[int, np.ndarray], coins: Coins) -> tuple[np.ndarray, np.ndarray]:
+        """Rows with these known codes, and which of them were found at once."""
+        return self.seeds.sample_each(known, self.model, coins)
 
 
 @dataclass(kw_only=True)

@@ -37,6 +37,13 @@ def read_test(test: Any) -> PrivacyTest:
     return TESTS_BY_NAME[check.one_of("test", test, TESTS_BY_NAME, also)]()
 
 
+def check_total(epsilon: Any, delta: Any) -> None:
+    """Refuse a total that no release can have."""
+    if not (isinstance(epsilon, float) and epsilon == math.inf):
+        check.positive("epsilon", epsilon, "math.inf for no privacy; try 1.0")
+    check.delta("delta", delta, "try 1e-9")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """The privacy parameters of a synthesizer, checked."""
@@ -51,9 +58,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         check.plain_numbers(self)
-        if not (isinstance(self.epsilon, float) and self.epsilon == math.inf):
-            check.positive("epsilon", self.epsilon, "math.inf for no privacy; try 1.0")
-        check.delta("delta", self.delta, "try 1e-9")
+        check_total(self.epsilon, self.delta)
         if self.split is not None:
             check_split(self.split)
         test = self.test.bound(self.seed_delta or self.delta, self.neighbours)

@@ -11,9 +11,10 @@ Every stage uses all rows and one Gaussian budget:
       rounds) and their tables measured;
    c. tables are denoised against the model, tables and margins are made consistent, the network is
    fitted;
-4. where the budget can carry it, the same once for sets of three and four columns, on coarse levels.
+4. where the budget can carry it, the same once for sets of three and four columns, on coarse levels;
+5. what no pair or set was worth is spent on second tables of the pairs, or else of the columns.
 
-Only the answers in 1, 2, 3a, 3b and 4 come from rows (docs/explanation/proofs/adaptive_network.md).
+Only the answers in 1, 2, 3a, 3b, 4 and 5 come from rows (docs/explanation/proofs/adaptive_network.md).
 """
 
 from __future__ import annotations
@@ -104,20 +105,26 @@ class AdaptiveNetwork(Learner):
         measured = Measurements(rows, domain, schedule, self.public, self.wanted(domain))
         network: BayesianNetwork | None = None
         for i, this in enumerate(schedule.rounds):
-            chosen = measured.measure_pairs(this)
-            if chosen or network is None:
+            chosen, is_last = measured.measure_pairs(this), this is schedule.rounds[-1]
+            again = is_last and measured.measure_again()
+            if chosen or again or network is None:
                 network = None  # two at once would be twice the memory
-                is_last = this is schedule.rounds[-1] and not schedule.sets
                 network, measured.simulated = fit_network(
-                    measured.estimates(), self.max_cost, NUM_SIMULATED, simulated.spawn(i), is_last=is_last
-                )
+                    measured.estimates(), self.max_cost, NUM_SIMULATED,
+                    simulated.spawn(*measured.name_of_fit if again else (i,)),
+                    is_last=is_last and not schedule.sets,
+                )  # fmt: skip
         assert network is not None
-        if schedule.sets and measured.measure_sets(schedule.sets):
-            estimates = measured.estimates()
-            network = None
-            network, _ = fit_network(
-                estimates, self.max_cost, NUM_SIMULATED, simulated.spawn("sets"), is_last=True
-            )
+        if schedule.sets:
+            chosen = measured.measure_sets(schedule.sets)
+            again = measured.measure_again()
+            if chosen or again:
+                estimates = measured.estimates()
+                network = None
+                name = ("sets",) if chosen else measured.name_of_fit
+                network, _ = fit_network(
+                    estimates, self.max_cost, NUM_SIMULATED, simulated.spawn(*name), is_last=True
+                )
         return network
 
     def wanted(self, domain: Domain) -> set[tuple[int, int]]:

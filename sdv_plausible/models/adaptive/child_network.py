@@ -81,11 +81,15 @@ class ChildNetwork(AdaptiveNetwork):
         families[:, at] = parents
         network: BayesianNetwork | None = None
         for i, this in enumerate(schedule.rounds):
-            if measured.measure_pairs(this) or network is None:
+            chosen = measured.measure_pairs(this)
+            again = this is schedule.rounds[-1] and measured.measure_again()
+            if chosen or again or network is None:
                 network = self._fitted(measured, domain, families, simulated.spawn(i))
         assert network is not None
-        if schedule.sets and measured.measure_sets(schedule.sets):
-            network = self._fitted(measured, domain, families, simulated.spawn("sets"))
+        if schedule.sets:
+            chosen = measured.measure_sets(schedule.sets)
+            if measured.measure_again() or chosen:
+                network = self._fitted(measured, domain, families, simulated.spawn("sets"))
         return network
 
     def _parents(self, domain: Domain) -> tuple[np.ndarray, list[int]]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import norm
 
 from sdv_plausible.models.conditional_table import project_to_simplex
 
@@ -21,6 +23,10 @@ SHARES = 2.0 ** np.arange(-6, 1)  # the same, in shares of the most that its mar
 BREADTH = 0.35  # deviation around each of these, relative: they lie a factor of 2 apart
 STEPS, ROUNDS = 20, 5  # of EM; of meeting the margins where there are structural zeros
 EMPTY, LACKS = 0.4, 0.7  # standard deviations, and times independence, below which a cell counts as empty
+SIGNIFICANT = 2.0  # standard errors that a mean product of scores must differ from the prior's by
+EVIDENCE = 3.0  # log evidence that the tilted prior must have beyond the plain one
+MAX_CORRELATION = 0.99  # mean product of scores that a prior is tilted to
+TILT_STEPS, MAX_TILT = 12, 12.0  # secant steps, and the largest exponent per product of scores
 TRACE = 0.005  # of what independence says, what they keep: zeros of several tables may contradict one another
 
 
@@ -159,6 +165,15 @@ def nearest_with_margins(
     return nearest
 
 
+@dataclass(frozen=True, kw_only=True)
+class DenoisedPair:
+    """Posterior of a noisy pair table: cell means, their standard deviations, and the log evidence."""
+
+    counts: np.ndarray
+    deviations: np.ndarray
+    evidence: float = 0.0
+
+
 def denoise_pair(
     table: np.ndarray,
     prior: np.ndarray,
@@ -166,15 +181,15 @@ def denoise_pair(
     columns: np.ndarray,
     sigma: float,
     possible: np.ndarray,
-) -> np.ndarray:
-    """Posterior means of the cells of a noisy pair table, under a mixture that its own cells teach."""
+) -> DenoisedPair:
+    """Posterior of the cells of a noisy pair table, under a mixture that its own cells teach."""
     # Its margins are known better than its cells: what contradicts them is noise, and goes first. Then
     # empirical Bayes: a cell is about so many times what ``prior`` says of it, or such a share of the most
     # that its margins allow. How often each is the case is found by EM, from all cells of this table. So one
     # rule serves what is independent (all ones), a mild dependence (near ones) and what one value determines
     # of another (zeros, and all that there is). A cell that is more likely empty than not keeps a trace.
     if sigma == 0:
-        return table
+        return DenoisedPair(counts=table, deviations=np.zeros(table.shape))
     left = sigma * np.sqrt(max(possible.sum() - sum(table.shape) + 1, 1) / possible.sum())
     seen = nearest_with_margins(table, rows, columns, possible)[possible]
     most = np.minimum.outer(rows, columns)[possible]
@@ -183,18 +198,90 @@ def denoise_pair(
     within = (BREADTH * means) ** 2
     variance = within + left**2
     fit = -0.5 * ((seen - means) ** 2 / variance + np.log(variance))
-    fit = np.exp(fit - fit.max(0))
+    largest = fit.max(0)
+    fit = np.exp(fit - largest)
     weights = np.full(len(means), 1 / len(means))
     for _ in range(STEPS):
         weights = weights * (fit @ (1 / (weights @ fit))) + 1 / len(means)
         weights /= weights.sum()
+    evidence = float((np.log(weights @ fit) + largest).sum())
     chances = weights[:, None] * fit
     chances /= chances.sum(0)
     empty = (chances * (means < np.minimum(EMPTY * left, LACKS * apart))).sum(0) > 0.5
-    found = np.zeros(table.shape)
-    posterior = (chances * (means + within / variance * (seen - means))).sum(0)
-    found[possible] = np.where(empty, TRACE * apart, posterior)
+    each = means + within / variance * (seen - means)
+    posterior = (chances * each).sum(0)
+    spread = (chances * (within * left**2 / variance + (each - posterior) ** 2)).sum(0)
+    counts, deviations = np.zeros(table.shape), np.zeros(table.shape)
+    counts[possible] = np.where(empty, TRACE * apart, posterior)
+    deviations[possible] = np.sqrt(spread)
+    return DenoisedPair(counts=counts, deviations=deviations, evidence=evidence)
+
+
+def denoise_ordered_pair(
+    table: np.ndarray,
+    prior: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    sigma: float,
+    possible: np.ndarray,
+    scores: tuple[np.ndarray, np.ndarray],
+) -> DenoisedPair:
+    """The same for two ordered columns: the prior may be tilted to the noisy table's own correlation."""
+    # Each cell alone is too noisy to show a linear dependence, and shrinking each by itself adds up to a
+    # bias towards independence. The sum of all cells weighted by scores is nearly unbiased. The cells'
+    # evidence decides between the two priors.
+    plain = denoise_pair(table, prior, rows, columns, sigma, possible)
+    if sigma == 0:
+        return plain
+    u, v = scores
+    total = max(float(columns.sum()), 1e-9)
+    seen = float(u @ nearest_with_margins(table, rows, columns, possible) @ v) / total
+    error = sigma / total * float(np.linalg.norm(u) * np.linalg.norm(v))
+    if abs(seen - float(u @ prior @ v) / total) < SIGNIFICANT * error:
+        return plain
+    goal = float(np.clip(seen, -MAX_CORRELATION, MAX_CORRELATION))
+    tilted_prior = tilt(prior, rows, columns, scores, goal) * possible
+    tilted = denoise_pair(table, tilted_prior, rows, columns, sigma, possible)
+    return tilted if tilted.evidence > plain.evidence + EVIDENCE else plain
+
+
+def tilt(
+    prior: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    scores: tuple[np.ndarray, np.ndarray],
+    goal: float,
+) -> np.ndarray:
+    """The prior times exp(b u v) with these margins; b makes its mean product of scores the goal."""
+    total, products = max(float(columns.sum()), 1e-9), np.outer(*scores)
+    found = base = rake(prior, rows, columns, 4)
+    before, b = 0.0, 0.0
+    mean = float((base * products).sum()) / total
+    step = (goal - mean) / max(1 - mean**2, 0.05)
+    for _ in range(TILT_STEPS):
+        before, b = b, float(np.clip(b + step, -MAX_TILT, MAX_TILT))
+        found = rake(base * np.exp(np.clip(b * products, -50, 50)), rows, columns, 6)
+        last, mean = mean, float((found * products).sum()) / total
+        if abs(mean - goal) < 1e-3 or abs(mean - last) < 1e-9:
+            break
+        step = (goal - mean) * (b - before) / (mean - last)
     return found
+
+
+def normal_scores(margin: np.ndarray, is_placed: np.ndarray) -> np.ndarray | None:
+    """Mean normal deviate of each bucket of an ordered margin, scaled to mean 0 and variance 1.
+
+    Buckets without a place, such as missing, score 0. None with fewer than three buckets.
+    """
+    mass = np.where(is_placed & (margin > 1e-9), margin, 0.0)
+    if np.count_nonzero(mass) < 3:
+        return None
+    share = mass / mass.sum()
+    ends = norm.pdf(norm.ppf(np.clip(np.concatenate([[0.0], np.cumsum(share)]), 1e-9, 1 - 1e-9)))
+    found = np.where(mass > 0, (ends[:-1] - ends[1:]) / np.maximum(share, 1e-9), 0.0)
+    found = np.where(mass > 0, found - share @ found, 0.0)
+    length = float(np.sqrt(mass @ found**2 / max(float(margin.sum()), 1e-9)))
+    return found / length if length > 1e-6 else None
 
 
 def rake(table: np.ndarray, rows: np.ndarray, columns: np.ndarray, rounds: int = 15) -> np.ndarray:

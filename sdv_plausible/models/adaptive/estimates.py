@@ -37,6 +37,8 @@ class Estimates:
     # (i, j), i < j, or (i, j, k, ...) to the deviation of every cell from the truth: of noise, and one row.
     # None where the cell is known
     scatter: Mapping[Columns, np.ndarray | float] = field(default_factory=dict)
+    # The same after denoising: posterior deviations of the cells, smaller than ``scatter``
+    posterior: Mapping[Columns, np.ndarray | float] = field(default_factory=dict)
     # Level of every bucket, coarser still, for tables of more than two columns
     levels: Sequence[np.ndarray] = ()
     # (i, j, k, ...) to the joint distribution of their levels

@@ -23,6 +23,7 @@ MOST_CELLS = 20_000_000  # of all conditional tables together: most of what a wi
 MOST_SIMULATED = 6_000_000  # simulated rows times columns: beyond a hundred columns there are fewer rows
 CELLS_AT_ONCE = 1 << 17  # combinations of parents times buckets of the child: they fit the cache
 _NOTHING: Mapping[int, np.ndarray] = MappingProxyType({})
+STRONG = 1.0  # L1 distance from independence of the tables that are met once more, closely, in each round
 LOSS_STEP = 0.1  # L1 distance up to which losses count as equal
 
 
@@ -94,6 +95,7 @@ class Known:
     joint: np.ndarray  # the child last
     scatter: np.ndarray | float  # deviation of its cells
     strength: float  # how far the child depends on them
+    posterior: np.ndarray | float = 0.0  # deviation of its cells after denoising; 0 where it is not known
 
     @cached_property
     def target(self) -> np.ndarray:
@@ -122,6 +124,7 @@ def _known_of(estimates: Estimates, child: int, before: Sequence[int]) -> list[K
                     child=np.arange(len(estimates.coarse[child])),
                     joint=estimates.pairs[i, child],
                     scatter=_of_pair(estimates.scatter, i, child),
+                    posterior=_of_pair(estimates.posterior, i, child),
                     strength=estimates.dependence(i, child),
                 )
             )
@@ -221,8 +224,10 @@ def maximum_entropy_factors(
         return base, []
     blocks = _blocks(base, known, rows)
     weights = [np.ones_like(k.target) for k in known]
+    strong = [(q, known[q].posterior) for q in range(len(known)) if known[q].strength > STRONG][::-1]
     for _ in range(precision.rounds):
-        for q, k in enumerate(known):
+        for q, scatter in [*((q, k.scatter) for q, k in enumerate(known)), *strong]:
+            k = known[q]
             now = _on_levels(np.sum([block.table(q) for block in blocks], axis=0, dtype=float), k.child)
             want = k.target / np.maximum(k.target.sum(1, keepdims=True), 1e-12) * now.sum(1, keepdims=True)
             if np.abs(want - now).sum() < 2 * precision.met:
@@ -230,7 +235,7 @@ def maximum_entropy_factors(
             before = weights[q]
             # Cells that differ by less than they scatter hardly move: tables that contradict one another by
             # noise would drive the weights apart, without end.
-            slack = np.where(k.scatter == 0, 1e-9, precision.deviations * k.scatter + 1 / len(rows))
+            slack = np.where(np.asarray(k.scatter) == 0, 1e-9, precision.deviations * scatter + 1 / len(rows))
             weights[q] = bounded(before * np.clip((want + slack) / (now + slack), 1e-3, 1e3))
             for block in blocks:
                 block.tilt((weights[q] / before)[:, k.child].astype(np.float32), q)

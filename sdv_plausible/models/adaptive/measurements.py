@@ -9,11 +9,14 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from sdv_plausible.models.adaptive.beside import Beside
+from sdv_plausible.models.adaptive.beside import Beside, mean_of
 from sdv_plausible.models.adaptive.denoising import (
+    DenoisedPair,
+    denoise_ordered_pair,
     denoise_pair,
     haar_denoise,
     keep_alive,
+    normal_scores,
     project_ordered,
     project_sparse,
     rake,
@@ -33,12 +36,14 @@ from sdv_plausible.models.adaptive.schedule import (
 from sdv_plausible.models.adaptive.sets import SetTables, candidates, make_levels, with_sets
 from sdv_plausible.models.buckets import groups_of_codes, make_buckets, split_buckets
 from sdv_plausible.questions.counts import Axis, Distances
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.questions.queryable import Answer, Queryable
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.utils.counting import of_one_shape, pair_counts
 
 Pair = tuple[int, int]
 _NONE = Beside()
+LEAST_LEFT = 1e-6  # share of mu^2 that is worth asking for
+DEPENDENT = 0.5  # L1 distance from independence of a modelled pair that later fits must keep
 CHECKED = 3  # published pairs that are measured, at least
 BEFORE, SCORED = 4, 3  # rounds of raking a model's table to the margins, before cleaning and before scoring
 
@@ -59,6 +64,7 @@ class Measurements:
         beside: Beside = _NONE,
     ) -> None:
         self._rows, self._public, self._beside = rows, public, beside
+        self.unspent, self.asked_again = 0.0, 0  # share of mu^2 that was of no use so far; times it was used
         self._wanted = np.zeros((len(domain),) * 2, dtype=bool)
         self._wanted[tuple(np.array(list(wanted), dtype=int).reshape(-1, 2).T)] = True
         self._pair_sigma, self._worth = schedule.pair_sigma, schedule.worth
@@ -66,26 +72,37 @@ class Measurements:
         self._places = [a.places for a in domain]
         self._declared = [a.provenance == "declared" for a in domain]
         cards = domain.cardinalities
-        self._counts, self._sigmas, self.total = beside.ask(rows, cards, schedule.margin_share)
-        if public is not None:
-            self._counts, self._sigmas, self._fits = public.margins(self._counts, self._sigmas, self.total)
-        self.margins = [self._clean(j, counts) for j, counts in enumerate(self._counts)]
+        self._asked = beside.ask(rows, cards, schedule.margin_share)
+        self._take_margins()
         self.buckets = self._make_buckets(domain, schedule)
         self._axes = [Axis(j, buckets) for j, buckets in enumerate(self.buckets)]
         self._sizes = [axis.size for axis in self._axes]
-        self.coarse = [
-            np.bincount(b, p, size)
-            for b, p, size in zip(self.buckets, self.margins, self._sizes, strict=True)
-        ]
+        self.coarse = self._coarse()
         self._raw: dict[
             Pair, tuple[np.ndarray, np.ndarray, float]
         ] = {}  # noisy table, estimate before it, sigma
         self._pairs: dict[Pair, np.ndarray] = {}
+        self._deviations: dict[Pair, np.ndarray] = {}  # posterior, of the cells of denoised tables
+        self._kept: dict[Pair, np.ndarray] = {}  # unmeasured pairs, as the model had them
         self._first: set[Pair] = set()  # pairs whose estimate was independence
         self._possible = {e: self._coarsened(e, cells) for e, cells in domain.possible.items()}
         self._levels: list[np.ndarray] = []
         self._sets: SetTables | None = None
         self.simulated: np.ndarray | None = None
+
+    def _take_margins(self) -> None:
+        """Clean one-way counts as they were answered."""
+        self._counts, self._sigmas, self.total = self._asked
+        if self._public is not None:
+            self._counts, self._sigmas, self._fits = self._public.margins(*self._asked)
+        self.margins = [self._clean(j, counts) for j, counts in enumerate(self._counts)]
+
+    def _coarse(self) -> list[np.ndarray]:
+        """Masses of the buckets."""
+        return [
+            np.bincount(b, p, size)
+            for b, p, size in zip(self.buckets, self.margins, self._sizes, strict=True)
+        ]
 
     def _make_buckets(self, domain: Domain, schedule: Schedule) -> list[np.ndarray]:
         """Bucket of every code of every column, from the noisy masses."""
@@ -126,6 +143,10 @@ class Measurements:
                 before = np.outer(rows, columns) + shifts.get(e, 0.0) / self.total
                 found = rake(before * self._possible.get(e, 1.0), rows, columns)
                 self._pairs[e], self._pairs[e[1], e[0]] = found, found.T
+        for e, table in self._kept.items():
+            found = rake(table, self.coarse[e[0]], self.coarse[e[1]])
+            self._pairs[e], self._pairs[e[1], e[0]] = found, found.T
+        noisiest = max((sigma for _, _, sigma in self._raw.values()), default=0.0)
         estimates = Estimates(
             margins=self.margins,
             coarse=self.coarse,
@@ -134,6 +155,11 @@ class Measurements:
             scatter={
                 e: (sigma + 1) / self.total * self._possible.get(e, 1.0)
                 for e, (_, _, sigma) in self._raw.items()
+            }
+            | {e: np.full(table.shape, (noisiest + 1) / self.total) for e, table in self._kept.items()},
+            posterior={
+                e: (deviations + 1) / self.total * self._possible.get(e, 1.0)
+                for e, deviations in self._deviations.items()
             },
             levels=self._levels,
         )
@@ -151,12 +177,20 @@ class Measurements:
             rows[:, j] = level[self.simulated[:, j]]
         self._sets = SetTables(self._rows, axes, rows, self.total)
         usable = [a.column for a in axes if a.size > 1 and a.column not in self._beside.columns]
-        return self._sets.measure(candidates(usable, this.most, self.estimates().dependence), this)
+        sets = candidates(usable, this.most, self.estimates().dependence)
+        found = self._sets.measure(sets, this)
+        self.unspent += 0.0 if found else this.table_share + (0.0 if sets else this.score_share)
+        return found
 
     def measure_pairs(self, this: Round) -> bool:
-        """One round: score, choose, measure, clean. False if no pair was worth its noise."""
+        """One round: score, choose, measure, clean. False if no pair was worth its noise.
+
+        What earlier rounds had no use for is spent on this one's pairs.
+        """
+        this, self.unspent = replace(this, pair_share=this.pair_share + self.unspent), 0.0
         pairs = self._unmeasured()
         if not len(pairs):
+            self.unspent = this.pair_share + this.score_share
             return False
         estimates, chance = self._estimates(pairs)
         # Rounded, so that the scores are integers; the estimates come from earlier answers.
@@ -165,15 +199,61 @@ class Measurements:
         chosen, shares = self._worth_measuring(pairs, noisy - chance, this)
         if self._public is not None and self.simulated is None:
             chosen, shares = self._with_checks(pairs, chosen, shares, this)
+        unchosen = np.setdiff1d(np.arange(len(pairs)), chosen)
+        self._keep(pairs[unchosen], [estimates[i] for i in unchosen])
         tables = self._rows.ask_tables([sets[i] for i in chosen], shares)
         for i, table in zip(chosen, tables, strict=True):
             first, second = pairs[i].tolist()
             self._raw[first, second] = table.values, estimates[i].copy(), table.sigma
+            self._kept.pop((first, second), None)
             if self.simulated is None:
                 self._first.add((first, second))
         if len(chosen):
             self._clean_pairs()
+        else:
+            self.unspent = this.pair_share
         return bool(len(chosen))
+
+    def measure_again(self) -> bool:
+        """Spend what was of no use on the measured pairs, or else on the columns; False if there is none."""
+        if self.unspent < LEAST_LEFT or not self._rows.allowance.is_private:
+            return False
+        left, self.unspent = self.unspent, 0.0
+        self.asked_again += 1
+        if self._raw:
+            weights = np.array([sigma**-2 for _, _, sigma in self._raw.values()])
+            shares = left * weights / weights.sum()
+            tables = self._rows.ask_tables([self._axes_of(e) for e in self._raw], shares.tolist())
+            self._take_again(dict(zip(self._raw, tables, strict=True)))
+            return True
+        cards = [len(counts) for counts in self._counts]
+        more = self._beside.ask(self._rows, cards, left)
+        self._asked = self._beside.together(self._asked, more)
+        self._take_margins()
+        self.coarse = self._coarse()
+        return True
+
+    @property
+    def name_of_fit(self) -> tuple[str | int, ...]:
+        """Name of the stream for the fit after something was measured again."""
+        return ("again", self.asked_again) if self._raw else (0,)
+
+    def _take_again(self, tables: Mapping[Pair, Answer]) -> None:
+        """Take in second answers to pairs: their mean by inverse variance."""
+        for e, other in tables.items():
+            table, before, sigma = self._raw[e]
+            mean, deviation = mean_of((table, sigma), (other.values, other.sigma))
+            self._raw[e] = mean, before, deviation
+        self._clean_pairs()
+
+    def _keep(self, pairs: np.ndarray, modelled: Sequence[np.ndarray]) -> None:
+        """Keep strong dependence that the model has right: the next fit, in another order, may lose it."""
+        if self.simulated is None:
+            return
+        for e, table in zip(pairs.tolist(), modelled, strict=True):
+            apart = self.total * np.outer(*(self.coarse[j] for j in e))
+            if float(np.abs(table - apart).sum()) > DEPENDENT * self.total:
+                self._kept[e[0], e[1]] = table.copy()
 
     def _unmeasured(self) -> np.ndarray:
         """Pairs that could pay, (k, 2); no others, since the noise of scores grows with their number."""
@@ -235,9 +315,24 @@ class Measurements:
             self._pairs[e], self._pairs[e[1], e[0]] = cleaned, cleaned.T
 
     def _denoised(self, e: Pair, prior: np.ndarray, possible: np.ndarray) -> np.ndarray:
+        found = self._posterior(e, prior, possible)
+        self._deviations[e] = found.deviations
+        return found.counts
+
+    def _posterior(self, e: Pair, prior: np.ndarray, possible: np.ndarray) -> DenoisedPair:
         table, _, sigma = self._raw[e]
         rows, columns = (self.coarse[j] * self.total for j in e)
-        return denoise_pair(table, prior, rows, columns, sigma, possible)
+        u, v = (self._normal_scores(j) for j in e)
+        if u is None or v is None:
+            return denoise_pair(table, prior, rows, columns, sigma, possible)
+        return denoise_ordered_pair(table, prior, rows, columns, sigma, possible, (u, v))
+
+    def _normal_scores(self, j: int) -> np.ndarray | None:
+        """Scores of the buckets of an ordered column; None of another."""
+        if not self._is_ordered[j]:
+            return None
+        placed = np.isin(np.arange(self._sizes[j]), self.buckets[j][: len(self._places[j])])
+        return normal_scores(self.coarse[j], placed)
 
     def _published(self) -> dict[Pair, np.ndarray]:
         """Count tables of the pairs that depend in the published table, with the margins of now."""

@@ -6,7 +6,7 @@ Post-processing of answers: there is no door here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
@@ -39,19 +39,26 @@ def refit_network(
 ) -> BayesianNetwork:
     """Fit the network round by round, as the learner did, with nothing left to choose."""
     single, rounds, sets = _parted(reconciled(answers, domain, tell=True), domain)
-    measured = Remeasured(single, sets, rounds, domain)
-    rounds = rounds or [[]]
-    for i, pairs in enumerate(rounds):
-        measured.take_pairs(pairs)
-        is_last = pairs is rounds[-1] and not sets
+    measured = Remeasured(single, sets, [this.tables for this in rounds], domain)
+    network: BayesianNetwork | None = None
+    for i, this in enumerate(rounds or [_Round()]):
+        if this.is_again:
+            measured.take_again(this.tables)
+        else:
+            measured.take_pairs(this.tables, this.scored)
+        if not this.tables and network is not None:
+            continue
+        is_last = not any(later.tables for later in rounds[i + 1 :]) and not sets
+        name = measured.name_of_fit if this.is_again else (i,)
         network, measured.simulated = fit_network(
-            measured.estimates(), max_cost, num_simulated, coins.spawn(i), is_last=is_last
+            measured.estimates(), max_cost, num_simulated, coins.spawn(*name), is_last=is_last
         )
     if sets:
         measured.take_sets(sets)
         network, _ = fit_network(
             measured.estimates(), max_cost, num_simulated, coins.spawn("sets"), is_last=True
         )
+    assert network is not None
     return network
 
 
@@ -68,9 +75,13 @@ def redrawn_network(
     Tables are cleaned against those rows, and keep what the answers say of linear dependence.
     """
     single, rounds, sets = _parted(reconciled(answers, domain), domain)
-    measured = Unshrunk(single, sets, rounds, domain)
+    measured = Unshrunk(single, sets, [this.tables for this in rounds], domain)
     measured.see(rows)
-    measured.take_pairs([answer for pairs in rounds for answer in pairs])
+    scored = {pair: None for this in rounds[1:] for pair in this.scored}
+    first = [answer for this in rounds for answer in this.tables if not this.is_again]
+    measured.take_pairs(first, list(scored))
+    for this in (this for this in rounds if this.is_again):
+        measured.take_again(this.tables)
     if sets:
         measured.take_sets(sets)
     many = int(np.clip(2 * measured.total, FEWEST_SIMULATED, num_simulated))
@@ -79,8 +90,8 @@ def redrawn_network(
 
 def _parted(
     answers: Sequence[NoisyAnswer], domain: Domain
-) -> tuple[list[NoisyAnswer], list[list[NoisyAnswer]], list[NoisyAnswer]]:
-    """One-way counts, pair tables of every round, and tables of more columns."""
+) -> tuple[list[NoisyAnswer], list[_Round], list[NoisyAnswer]]:
+    """One-way counts, rounds of pairs, and tables of more columns."""
     counts = [a for a in answers if a.asked.kind == "counts"]
     single = [a for a in counts if _columns(a) == 1]
     if [_axes(a)[0].column for a in single] != list(range(len(domain))):
@@ -96,15 +107,29 @@ def _columns(answer: NoisyAnswer) -> int:
     return len(_axes(answer))
 
 
-def _rounds(answers: Sequence[NoisyAnswer]) -> list[list[NoisyAnswer]]:
-    """Pair tables, a list for each round that measured any: scores stand between the rounds."""
-    rounds: list[list[NoisyAnswer]] = [[]]
+@dataclass
+class _Round:
+    """Pairs that were scored, and the tables of those that were measured."""
+
+    scored: list[Pair] = field(default_factory=list)
+    tables: list[NoisyAnswer] = field(default_factory=list)
+    is_again: bool = False  # whether they were measured before
+
+
+def _rounds(answers: Sequence[NoisyAnswer]) -> list[_Round]:
+    """Rounds of pairs in order: the scores stand before the tables that were chosen by them."""
+    rounds, seen = [_Round()], set[Pair]()
     for answer in answers:
-        if answer.asked.kind == "distances":
-            rounds.append([])
+        if answer.asked.kind == "distances" and _columns(answer) == 2:
+            scored = [(first.column, second.column) for first, second in answer.asked.tables]
+            rounds.append(_Round(scored=scored))
         elif answer.asked.kind == "counts" and _columns(answer) == 2:
-            rounds[-1].append(answer)
-    return [tables for tables in rounds if tables]
+            again = [_pair(a) for a in rounds[-1].tables] if rounds[-1].is_again else None
+            if _pair(answer) in seen and (again is None or _pair(answer) in again):
+                rounds.append(_Round(is_again=True))
+            seen.add(_pair(answer))
+            rounds[-1].tables.append(answer)
+    return [this for this in rounds if this.scored or this.tables]
 
 
 class _Answered:
@@ -147,17 +172,26 @@ class Remeasured(Measurements):
         made = super()._make_buckets(domain, schedule)
         return [self._told.get(j, buckets) for j, buckets in enumerate(made)]
 
-    def take_pairs(self, answers: Sequence[NoisyAnswer]) -> None:
-        """Take in the pair tables of a round."""
+    def take_pairs(self, answers: Sequence[NoisyAnswer], scored: Sequence[Pair] = ()) -> None:
+        """Take in the pair tables of a round, and keep what the model has of pairs that it only scored."""
+        pairs = [_pair(a) for a in answers]
+        if unchosen := [e for e in scored if e not in pairs]:
+            self._keep(np.array(unchosen), self._estimates(np.array(unchosen))[0])
         if not answers:
             return
-        pairs = [_pair(a) for a in answers]
+        for e in pairs:
+            self._kept.pop(e, None)
         before, _ = self._estimates(np.array(pairs))
         self._raw |= {
             e: (a.values.astype(float), table, a.scale)
             for e, a, table in zip(pairs, answers, before, strict=True)
         }
         self._clean_pairs()
+
+    def take_again(self, answers: Sequence[NoisyAnswer]) -> None:
+        """Take in second answers to pairs."""
+        self.asked_again += 1
+        self._take_again({_pair(a): _answer(a) for a in answers})
 
     def take_sets(self, answers: Sequence[NoisyAnswer]) -> None:
         """Take in the tables of more columns, on the levels that they were measured on."""

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sdv_plausible.models.adaptive.beside import mean_of
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.cleaning import clean_counts, clean_margin, dirichlet_table
@@ -72,12 +73,17 @@ class GreedyBayes(Learner):
         most_rows = _most_rows(chosen, plan)
         levels = Levels.make(domain, margins, self._most_cells(total, counted, plan))
         nodes = self._network(chosen, levels, most_rows, m, coins)
-        linked = [node for node in nodes if node[1]]
-        sets = [[*parents, child] for child, parents in linked]
-        tables = counted.ask_tables(sets, plan.each("tables")[: len(sets)])
+        # Where there are no parents, the table is the column's own counts once more.
+        sets = [[*parents, child] if parents else [codes[child.column]] for child, parents in nodes[1:]]
+        tables = counted.ask_tables(sets, plan.each("tables"))
+        for (child, parents), answer in zip(nodes[1:], tables, strict=True):
+            if not parents and answer.sigma:
+                both = [(one.values, one.sigma) for one in (answers[child.column], answer)]
+                margins[child.column] = clean_margin(mean_of(*both)[0], total)
         found = {
             child.column: _table(child, parents, answer.values, answer.sigma, margins, total)
-            for (child, parents), answer in zip(linked, tables, strict=True)
+            for (child, parents), answer in zip(nodes[1:], tables, strict=True)
+            if parents
         }
         return BayesianNetwork(
             [found.get(child.column) or _margin(child.column, margins) for child, _ in nodes]

@@ -29,9 +29,9 @@ class Attackers:
     advantage: float  # true minus false positive rate, at most, in [0, 1]
     hits: dict[float, float]  # false positive rate -> true positive rate at most: at 1 % and at 0.1 %
 
-    def sentence(self, question: str) -> str:
+    def sentence(self, question: str, *, is_conditional: bool = False) -> str:
         """Return what the advantage means, for whoever decides; the question is what is guessed."""
-        return gain((1 + self.advantage) / 2, question)
+        return gain((1 + self.advantage) / 2, question, is_conditional=is_conditional)
 
     def rare(self) -> str:
         """Return what is left of the advantage where false alarms must be rare."""

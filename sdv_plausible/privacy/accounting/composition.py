@@ -15,9 +15,15 @@ from scipy.optimize import brentq
 
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.crossing import largest_within, smallest_within
-from sdv_plausible.privacy.accounting.gaussian import DISCRETE_EXCESS, gaussian_log_delta, zcdp_delta
+from sdv_plausible.privacy.accounting.gaussian import (
+    DISCRETE_EXCESS,
+    discrete_gaussian_mu,
+    gaussian_log_delta,
+    zcdp_delta,
+)
 from sdv_plausible.privacy.accounting.loss_distribution import Composer, SortedLosses
 from sdv_plausible.privacy.accounting.losses import (
+    LARGEST_SQUARE,
     ZCDP,
     ApproxDP,
     EpsilonDelta,
@@ -25,6 +31,7 @@ from sdv_plausible.privacy.accounting.losses import (
     Loss,
     PureDP,
     RhoDelta,
+    are_whole,
 )
 from sdv_plausible.privacy.ledger_record import rounded_up
 
@@ -84,25 +91,20 @@ def composed_delta(losses: Iterable[Loss]) -> Callable[[float], float]:
     return delta
 
 
-def calibrate_gaussian(
-    epsilon: float, delta: float, other_losses: Sequence[Loss] = (), *, largest_share: float = 1.0
-) -> float:
+def calibrate_gaussian(epsilon: float, delta: float, other_losses: Sequence[Loss] = ()) -> float:
     """Largest Gaussian budget mu that keeps the total within (epsilon, delta) next to the other losses."""
-    # The budget is a sum of squares: releases with noise sigma_i and sensitivity s_i may be made as long as
-    # ``sum (s_i/sigma_i)^2 <= mu^2``; charge each as
-    # :class:`sdv_plausible.privacy.accounting.losses.GaussianLoss`. What the discrete Gaussian loses against
-    # the continuous one is already taken off, for every way of splitting mu up
-    # (``docs/explanation/proofs/composition.md``, Theorem 3); from about epsilon 6 on zero-concentrated
-    # privacy allows more, and is used. ``largest_share``: most of mu^2 that any single release will get, in
-    # (0, 1]; less than 1 gains a little (0.2 % of epsilon at epsilon 1). In terms of zCDP rho = mu^2/2, at
-    # (1, 1e-9) 10 % above what the tight zCDP conversion allows. A plan asks for the same many times over.
+    # Charge it, or parts of it, as :func:`sdv_plausible.privacy.accounting.losses.gaussian_noise`: in pieces
+    # of sigma >= 5 sensitivities. How it is split is decided later: a door gives answers of more than a piece
+    # a little more noise than ``sum (s_i/sigma_i)^2 <= mu^2`` asks for
+    # (``docs/explanation/proofs/composition.md``, Theorems 3 and 4). In terms of zCDP rho = mu^2/2, at (1,
+    # 1e-9) 10 % above what the tight zCDP conversion allows. A plan asks for the same many times over.
     epsilon = check.positive("epsilon", epsilon, "it is the total to stay within")
     delta = check.share_of_delta("delta", delta)
-    return _calibrated(epsilon, delta, tuple(other_losses), check.rate("largest_share", largest_share))
+    return _calibrated(epsilon, delta, tuple(other_losses), are_whole())
 
 
 @lru_cache(maxsize=1024)
-def _calibrated(epsilon: float, delta: float, other_losses: tuple[Loss, ...], share: float) -> float:
+def _calibrated(epsilon: float, delta: float, other_losses: tuple[Loss, ...], whole: bool) -> float:
     target = epsilon * (1 - _MARGIN)
     spent = compose(other_losses, delta)
     if spent >= target:
@@ -115,7 +117,8 @@ def _calibrated(epsilon: float, delta: float, other_losses: tuple[Loss, ...], sh
     target, delta = target - large.epsilon, delta - large.delta
     ceiling = _largest_mu(lambda mu: math.exp(gaussian_log_delta(mu, target)), delta, _LARGEST_MU)
     dominating = _dominating_mu(SortedLosses.of(others), target, delta, ceiling)
-    mu = max(_discrete_budget(dominating, share), _zcdp_mu(others, target, delta, ceiling))
+    by_noise = _last_piece(dominating) if whole else _discrete_budget(dominating)
+    mu = max(by_noise, _zcdp_mu(others, target, delta, ceiling))
     if not mu > 0:
         raise check.Refused.saying(
             "epsilon",
@@ -135,16 +138,24 @@ def _dominating_mu(base: SortedLosses, epsilon: float, delta: float, ceiling: fl
     return math.sqrt(max(0.0, ceiling**2 - base.mu_squared))
 
 
-def _discrete_budget(dominating: float, share: float) -> float:
-    """Largest m whose discrete Gaussians, each of at most this share of m^2, cost at most `dominating`."""
-    # They cost a factor of at most 1 + DISCRETE_EXCESS/sigma^2, with 1/sigma^2 <= share m^2.
+def _discrete_budget(dominating: float) -> float:
+    """Largest m whose pieces, as :func:`gaussian_noise` charges them, cost at most `dominating`; nearly."""
+    piece = discrete_gaussian_mu(1 / math.sqrt(LARGEST_SQUARE)) ** 2
+    whole = math.floor(dominating**2 / piece)
+    if not whole:
+        return _last_piece(dominating)
+    last = _last_piece(math.sqrt(max(0.0, dominating**2 - whole * piece)))
+    return math.sqrt(whole * LARGEST_SQUARE + last * last)
+
+
+def _last_piece(dominating: float) -> float:
+    """Largest m that costs at most `dominating` as one discrete Gaussian."""
+    # It costs a factor of at most 1 + DISCRETE_EXCESS/sigma^2.
+    if not dominating:
+        return 0.0
     return float(
         brentq(
-            lambda m: m * (1 + DISCRETE_EXCESS * share * m * m) - dominating,
-            0.0,
-            dominating,
-            xtol=1e-15,
-            rtol=1e-12,
+            lambda m: m * (1 + DISCRETE_EXCESS * m * m) - dominating, 0.0, dominating, xtol=1e-15, rtol=1e-12
         )
     )
 

@@ -10,12 +10,14 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtri_exp
 
 from sdv_plausible.privacy import checks as check
 
 FloatArray = npt.NDArray[np.float64]
 DISCRETE_EXCESS = 1 / 15  # discrete_gaussian_mu(sigma) <= (1 + DISCRETE_EXCESS/sigma^2)/sigma
+_FINE_SIGMA = 100.0  # beyond it the least sigma is bounded in closed form: it is 7e-6 above
 _LARGE_SIGMA = 20_000.0  # beyond it the discrete Gaussian's excess is bounded in closed form
 _LARGE_SIGMA_EXCESS = 8.0  # there: mu <= (1 + 8/sigma^2)/sigma
 _REACH = 12.0  # standard deviations over which the comparison is made; the tails beyond have mass below 4e-33
@@ -42,6 +44,17 @@ def discrete_gaussian_mu(sigma: float) -> float:
     # about ``(1 + 1/(24 sigma^2))/sigma``. For sensitivity s, or an integer vector of L2 norm s, s times as
     # much (``docs/explanation/proofs/composition.md``, Theorem 2).
     return _discrete_gaussian_mu(check.positive("sigma", sigma))
+
+
+def sigma_within(mu: float) -> float:
+    """Least sigma of a discrete Gaussian with unit sensitivity that costs at most mu; never below it."""
+    least = 1 / check.positive("mu", mu)
+    if least > _FINE_SIGMA:
+        excess = DISCRETE_EXCESS if least < _LARGE_SIGMA / 2 else _LARGE_SIGMA_EXCESS
+        return least * (1 + excess / least**2)
+    # It costs less the larger sigma is, and at twice the inverse and one more less than mu.
+    found = brentq(lambda s: discrete_gaussian_mu(s) - mu, least, 2 * least + 1, xtol=1e-14, rtol=1e-13)
+    return float(found) * (1 + _ROUNDING)
 
 
 def zcdp_delta(rho: float, epsilon: npt.ArrayLike) -> FloatArray:

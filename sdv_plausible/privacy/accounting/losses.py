@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,6 +23,9 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, gaussian_log_delta, zcdp_delta
 
 FloatArray = npt.NDArray[np.float64]
+LARGEST_SQUARE = 1 / 25
+"""Most that one piece of a Gaussian budget costs, as a square of sensitivity over sigma."""
+_ROUNDING = 1e-12  # relative
 _LARGEST_EXPONENT = 700.0  # exp of it is still a double
 
 
@@ -263,6 +268,40 @@ def _randomised_response(limit: float, epsilon: npt.ArrayLike) -> FloatArray:
     # (e^limit - e^eps)/(e^limit + 1), written so that nothing overflows.
     result: FloatArray = -np.expm1(np.minimum(eps - limit, 0.0)) / (1 + math.exp(-limit))
     return result
+
+
+_whole: ContextVar[bool] = ContextVar("budgets are whole", default=False)
+
+
+@contextmanager
+def whole_budgets() -> Iterator[None]:
+    """Charge each Gaussian budget as one piece, as version 0.1 did: to compare with files that it wrote."""
+    token = _whole.set(True)
+    try:
+        yield
+    finally:
+        _whole.reset(token)
+
+
+def are_whole() -> bool:
+    """Whether each Gaussian budget is one piece."""
+    return _whole.get()
+
+
+def gaussian_noise(mu: float, count: int = 1) -> tuple[GaussianLoss, ...]:
+    """Charge of `count` Gaussian budgets mu: in pieces, as which any answers within a budget count.
+
+    Pieces have sigma >= 5 sensitivities, where discrete noise costs next to nothing more than continuous; a
+    door makes answers of more than a piece with a little more noise (proof page composition.md, Theorem 4).
+    """
+    whole = 0 if are_whole() else math.floor(mu * mu / LARGEST_SQUARE * (1 + _ROUNDING))
+    rest = mu * mu - whole * LARGEST_SQUARE
+    if not whole or (whole == 1 and rest <= _ROUNDING * LARGEST_SQUARE):
+        return (GaussianLoss(sensitivity_over_sigma=mu, count=count),)
+    pieces = GaussianLoss(sensitivity_over_sigma=math.sqrt(LARGEST_SQUARE), count=count * whole)
+    if rest <= _ROUNDING * LARGEST_SQUARE:
+        return (pieces,)
+    return pieces, GaussianLoss(sensitivity_over_sigma=math.sqrt(rest), count=count)
 
 
 def squares(losses: Iterable[Loss]) -> float:

@@ -66,17 +66,17 @@ class Coins:
 
     @classmethod
     def from_seed(cls, random_state: int) -> Coins:
-        """Return the reproducible stream of `random_state`, any integer; it makes no privacy claim.
+        """Return the reproducible stream of `random_state`, an integer >= 0; it makes no privacy claim.
 
         Raises
         ------
         Refused
-            If `random_state` is not an integer.
+            If `random_state` is none.
         """
-        if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
-            raise Refused(
-                "random_state", random_state, "must be an integer; secret coins: Coins.from_os_entropy()"
-            )
+        is_whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
+        if not is_whole or random_state < 0:
+            rule = "must be an integer of at least 0; secret coins: Coins.from_os_entropy()"
+            raise Refused("random_state", random_state, rule)
         key = hashlib.sha256(b"sdv_plausible random_state" + _encode(random_state)).digest()
         return cls(key, is_secret=False, is_root=True)
 

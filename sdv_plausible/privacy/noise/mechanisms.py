@@ -4,7 +4,7 @@ Each function is one whole OpenDP measurement fed by the operating system's entr
 is fresh in every thread and process, and ignores every seed. With reproducible coins (`Coins.from_seed`) it
 draws the same distribution from the stream instead and makes no privacy claim. Neighbours, sensitivities and
 composition are the caller's: see `accounting`. Noise is added to integers only: what is real is counted or
-rounded first.
+rounded first. A finer lattice counts in steps of a half, a quarter and so on.
 
 The other randomness of the package (splits, seeds, proposals) comes from `Coins`.
 """
@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ from sdv_plausible.privacy.noise.samplers import (
 )
 
 Source = Literal["opendp", "keyed stream", "seeded stream"]
+_FINEST = 2.0**-20  # granularity
 _NO_NOISE = "where no noise is wanted, do not call a noise function"
 
 
@@ -47,6 +48,7 @@ class NoiseCall:
     scale: float
     shape: tuple[int, ...]
     source: Source  # where the randomness came from; "seeded stream" makes no privacy claim
+    granularity: float = 1.0  # spacing of the noise's values, in the units of sensitivity and scale
 
 
 _recorders: list[list[NoiseCall]] = []
@@ -109,26 +111,34 @@ def floored_laplace(
 
 
 def discrete_gaussian(
-    values: npt.ArrayLike, *, sensitivity: float, rho: float, coins: Coins
-) -> npt.NDArray[np.int64]:
+    values: npt.ArrayLike, *, sensitivity: float, rho: float, coins: Coins, granularity: float = 1.0
+) -> npt.NDArray[Any]:
     """Add discrete Gaussian noise, Pr[z] ~ exp(-z**2 / (2 sigma**2)) with sigma = sensitivity / sqrt(2 rho).
 
     Rho-zCDP if the L2 distance of `values` between neighbours is at most `sensitivity` (Canonne, Kamath,
     Steinke 2020). What exceeds 64 bits saturates. Coins as in `discrete_laplace`.
+
+    The noise z takes the multiples of `granularity`: 1 (the result is int64), or a power of two below (it is
+    float64). Below 1, whole-number noise is added to the number of steps in each value.
     """
-    counts = integer_array("values", values)
+    steps = _steps(granularity)
+    most = np.iinfo(np.int64).max // steps
+    counts = np.clip(integer_array("values", values), -most, most) * steps  # moves no further for the bound
     sensitivity, rho = positive("sensitivity", sensitivity), positive("rho", rho, _NO_NOISE)
     source = _source(coins)
     if source == "opendp":
-        built, scale = measurement("discrete_gaussian", sensitivity, rho)
+        built, scale = measurement("discrete_gaussian", sensitivity * steps, rho)
         noisy: npt.NDArray[np.int64] = add_noise(built, counts)
     else:
-        scale = sensitivity / math.sqrt(2 * rho)
+        scale = sensitivity * steps / math.sqrt(2 * rho)
         noisy = saturating_add(
             counts, discrete_gaussian_noise(coins, scale, counts.size).reshape(counts.shape)
         )
-    _record("discrete_gaussian", sensitivity, rho, scale=scale, shape=counts.shape, source=source)
-    return noisy
+    _record(
+        "discrete_gaussian", sensitivity, rho, scale=scale / steps, shape=counts.shape, source=source,
+        granularity=granularity,
+    )  # fmt: skip
+    return noisy if steps == 1 else noisy * granularity
 
 
 def exponential_choice(scores: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: Coins) -> int:
@@ -152,6 +162,16 @@ def exponential_choice(scores: npt.ArrayLike, *, sensitivity: int, epsilon: floa
     return chosen
 
 
+def _steps(granularity: float) -> int:
+    """Number of steps of a lattice in 1."""
+    found = math.frexp(positive("granularity", granularity))
+    if granularity > 1 or found[0] != 0.5 or granularity < _FINEST:
+        raise ValueError(
+            f"granularity ({granularity!r}) must be 1 or a power of two below, at least {_FINEST}: try 0.25"
+        )
+    return int(1 / granularity)
+
+
 def _source(coins: Coins, *, repeatable: bool = False) -> Source:
     if not coins.is_secret:
         return "seeded stream"
@@ -159,8 +179,9 @@ def _source(coins: Coins, *, repeatable: bool = False) -> Source:
 
 
 def _record(
-    name: str, sensitivity: float, budget: float, *, scale: float, shape: tuple[int, ...], source: Source
-) -> None:
+    name: str, sensitivity: float, budget: float, *, scale: float, shape: tuple[int, ...], source: Source,
+    granularity: float = 1.0,
+) -> None:  # fmt: skip
     call = NoiseCall(
         name=name,
         sensitivity=float(sensitivity),
@@ -168,6 +189,7 @@ def _record(
         scale=float(scale),
         shape=shape,
         source=source,
+        granularity=granularity,
     )
     for calls in _recorders:
         calls.append(call)

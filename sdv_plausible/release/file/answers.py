@@ -5,12 +5,14 @@ What was asked, what was answered, how strong the noise was, and what paid for i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args, overload
 
 import numpy as np
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.questions.counts import Asked, Axis, shape
 from sdv_plausible.questions.transcript import ALL_ROWS, SCALES, Noise, NoisyAnswer
 from sdv_plausible.release.file.parts import Placed
@@ -18,7 +20,9 @@ from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.cells.values import write_value
 from sdv_plausible.table.columns.domain import Domain
 
+MOST_ROWS = 10**12  # of a table, as a file may tell: beyond, sampling by default would not end
 PARTS = (ALL_ROWS, "structure", "parameters", "learning", "seeds")
+FINEST = 2.0**-20  # granularity in a file
 _FIELDS = ("kind", "tables", "columns", "details", "values", "noise", "scale", "paid_by", "rows")
 
 
@@ -66,7 +70,13 @@ class Answers(Sequence[NoisyAnswer]):
         """Noisy number of rows of the table, at least 0, from what was answered: nothing new is asked."""
         from sdv_plausible.release.intervals.counted import number_of_rows
 
-        return number_of_rows(self.answers, len(self.names))
+        found = number_of_rows(self.answers, len(self.names))
+        if found > MOST_ROWS:
+            raise Refused.saying(
+                "num_rows",
+                f"num_rows must be given: by its answers this file is of {found:,} rows, which no table has",
+            )
+        return found
 
 
 def write_answers(answers: Sequence[NoisyAnswer], domain: Domain) -> dict[str, Any]:
@@ -90,16 +100,21 @@ def _key(axis: Axis) -> tuple[int, bytes]:
 
 
 def _write(answer: NoisyAnswer, axes: dict[tuple[int, bytes], int]) -> dict[str, Any]:
+    values, finer = answer.values, {}
+    if answer.granularity != 1:
+        values = np.rint(values / answer.granularity).astype(np.int64)
+        finer = {"granularity": answer.granularity}
     return {
         "kind": answer.asked.kind,
         "tables": [[axes[_key(axis)] for axis in table] for table in answer.asked.tables],
         "columns": list(answer.asked.columns),
         "details": {name: _write_detail(value) for name, value in sorted(answer.asked.details.items())},
-        "values": answer.values,
+        "values": values,
         "noise": answer.noise,
         "scale": answer.scale,
         "paid_by": list(answer.paid_by),
         "rows": answer.rows,
+        **finer,
     }
 
 
@@ -130,7 +145,8 @@ def _read_axis(part: Placed, domain: Domain) -> Axis:
 
 
 def _read(part: Placed, axes: list[Axis], domain: Domain) -> NoisyAnswer:
-    f = part.fields(_FIELDS)
+    is_finer = isinstance(part.value, dict) and "granularity" in part.value
+    f = part.fields((*_FIELDS, "granularity") if is_finer else _FIELDS)
     known = {name: name for name in domain.names}
     tables = tuple(
         tuple(axes[number.whole(0, len(axes) - 1)] for number in table.items(100_000))
@@ -155,14 +171,27 @@ def _read(part: Placed, axes: list[Axis], domain: Domain) -> NoisyAnswer:
         numbers = isinstance(told, tuple) and all(isinstance(one, float) and one > 0 for one in told)
         if not numbers or len(told) != values.size:
             raise f["details"].refuse("must have as scales a positive number for each value")
+    noise, granularity = f["noise"].choice(get_args(Noise)), 1.0
+    if is_finer:
+        granularity = _read_granularity(f["granularity"], noise)
+        values = values * granularity
     return NoisyAnswer(
         asked=asked,
         values=values,
-        noise=f["noise"].choice(get_args(Noise)),
+        noise=noise,
         scale=float(f["scale"].number(5e-324)),
         paid_by=tuple(item.text(LONGEST_NAME) for item in f["paid_by"].items(1000)),
         rows=f["rows"].choice(PARTS),
+        granularity=granularity,
     )
+
+
+def _read_granularity(part: Placed, noise: str) -> float:
+    """Spacing of the values of noise, where it is not 1."""
+    found = float(part.number(FINEST, 0.5))
+    if math.frexp(found)[0] != 0.5 or noise != "discrete gaussian":
+        raise part.refuse("must be a power of two below 1, of discrete Gaussian noise")
+    return found
 
 
 def _read_detail(part: Placed) -> Any:

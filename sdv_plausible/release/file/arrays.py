@@ -17,7 +17,7 @@ import numpy as np
 
 WHOLE = ("uint8", "int16", "int32", "int64")
 DTYPES = (*WHOLE, "float64")
-MOST_SIDES = 8
+MOST_SIDES, MOST_CELLS = 8, 2**31
 
 
 def encode(array: np.ndarray, *, readable: bool = False) -> dict[str, Any]:
@@ -51,6 +51,8 @@ def decode(document: Any) -> np.ndarray:
         raise ValueError(
             f"an array's shape must be a list of at most {MOST_SIDES} whole numbers of at least 0"
         )
+    if math.prod(max(side, 1) for side in sides) > MOST_CELLS:
+        raise ValueError(f"an array's shape must leave it at most {MOST_CELLS:,} numbers, empty sides as 1")
     size = math.prod(sides)
     little = np.dtype(dtype).newbyteorder("<")
     flat = (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import io
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.columns.output_types import usual_types
+from sdv_plausible.table.columns.stored_types import arrow_type, in_storage
 from sdv_plausible.table.files.writing import texts
 
 
@@ -43,11 +45,13 @@ def sample_arrow(
 
     whole = rules.whole(domain)
     if rules.rule_set:
+        plain = replace(schema, columns=tuple(replace(column, storage=None) for column in schema.columns))
         frame = sample_table(
-            num_rows, {}, domain=domain, model=model, seeds=seeds, schema=schema, rules=rules,
+            num_rows, {}, domain=domain, model=model, seeds=seeds, schema=plain, rules=rules,
             locales=locales, coins=coins, place=place,
         )  # fmt: skip
-        return pa.table({str(name): _arrow(frame[name], whole) for name in frame.columns})
+        made = pa.table({str(name): _arrow(frame[name], whole) for name in frame.columns})
+        return _in_storage(made, schema, whole)
     codes = seeds.sample(num_rows, model, coins)
     inside, found = coins.spawn("inside the bins"), {}
     types = {column.name: column.dtype for column in schema.columns}
@@ -61,7 +65,28 @@ def sample_arrow(
     # Where no cell can be missing the file need not say of each that it is there: a fifth of writing it.
     full = {attribute.name for attribute in domain if not attribute.nullable}
     fields = [pa.field(str(c.label), found[c.name].type, nullable=c.name not in full) for c in schema.columns]
-    return pa.table([found[column.name] for column in schema.columns], schema=pa.schema(fields))
+    made = pa.table([found[column.name] for column in schema.columns], schema=pa.schema(fields))
+    return _in_storage(made, schema, whole)
+
+
+def _in_storage(table: Any, schema: TableSchema, whole: Domain) -> Any:
+    """Columns in the types in which the table's file stored them."""
+    import pyarrow as pa
+
+    for place, column in enumerate(schema.columns):
+        kind = None
+        if column.storage is not None and column.name in whole:
+            kind = arrow_type(whole[column.name], column.storage)
+        if kind is not None and kind != table.schema.field(place).type:
+            field, cells = table.schema.field(place).with_type(kind), table.column(place)
+            if pa.types.is_string(cells.type):  # dates in a format that a vote found
+                frame = pd.DataFrame({column.name: cells.to_pandas()})
+                frame = in_storage(frame, {column.name: str(column.storage)}, whole)
+                made = pa.chunked_array([pa.array(frame[column.name], kind, from_pandas=True)])
+            else:
+                made = cells.cast(kind, safe=False)
+            table = table.set_column(place, field, made)
+    return table
 
 
 def parquet_bytes(table: Any) -> bytes:

@@ -7,11 +7,14 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import NoneType
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.release.file.arrays import encode
+from sdv_plausible.utils.given_files import open_given
 from sdv_plausible.utils.strict_json import strict_json
 
 FORMAT = "sdv-plausible-release/1"
@@ -82,8 +85,14 @@ def read(data: bytes, max_bytes: int = MAX_BYTES) -> Any:
 
 def is_of_families(path: str | Path) -> bool:
     """Whether a file begins as those of related tables do, as they are written."""
-    with Path(path).open("rb") as file:
+    with open_given(path) as file:
         return re.match(rb'\s*\{\s*"format"\s*:\s*"' + OF_FAMILIES.encode(), file.read(200)) is not None
+
+
+def check_expected(digest: Any) -> None:
+    """Refuse, by its name, what is no digest."""
+    if not isinstance(digest, (str, NoneType)):
+        raise Refused("expect_sha256", digest, "must be the text of a digest, or None", "ask whoever made it")
 
 
 class _Written(Protocol):
@@ -98,7 +107,8 @@ def loaded(
     path: str | Path, read: Callable[[bytes], Kind], what: str, expect_sha256: str | None, max_bytes: int
 ) -> Kind:
     """What a file holds, read by ``read``: refused where it is not ``what``, or another one than expected."""
-    with Path(path).open("rb") as file:
+    check_expected(expect_sha256)
+    with open_given(path) as file:
         data = file.read(max_bytes + 1)
     try:
         found = read(data)

@@ -17,6 +17,7 @@ from sdv_plausible.release.file.schema import Column
 from sdv_plausible.table.declared.words import MODELLED_SDTYPES
 
 LOCALE = r"[a-z]{2,3}(_[A-Z]{2})?"
+MOST_LETTERS = 1000  # of an id in a format: a file's may name millions, each of which costs every row
 Place = tuple[int, int]
 # SDV's semantic types and the method of Faker that makes one. Nothing else of Faker is called: the type comes
 # from a file.
@@ -35,7 +36,7 @@ FAKER = {name: name for name in _FAKER.split()} | {
     "user_agent_string": "user_agent",
 }
 _ATOM = re.compile(r"(?P<set>\[[^\[\]^][^\[\]]*\])|\\(?P<escaped>.)|(?P<plain>[^\\\[\](){}.*+?|^$])")
-_LENGTHS = re.compile(r"\[a-z\]\{(\d{1,3}),(\d{1,3})\}")  # text of such lengths, and no key
+_LENGTHS = re.compile(r"(\\\+)?\[(a-z|0-9)\]\{(\d{1,3}),(\d{1,3})\}")  # text of such lengths, and no key
 _TIMES = re.compile(r"\{(\d{1,3})\}")
 _DIGITS = "0123456789"
 _CLASSES = {"d": _DIGITS, "w": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" + _DIGITS + "_"}
@@ -57,7 +58,10 @@ def invent(
     sdtype = column.spec["sdtype"]
     lengths = _LENGTHS.fullmatch(column.spec.get("regex_format") or "")
     if sdtype == "id" and lengths and not is_key:
-        made: Any = random_texts(num_rows, int(lengths.group(1)), int(lengths.group(2)), coins)
+        before, letters, shortest, longest = lengths.groups(default="")
+        made: Any = random_texts(
+            num_rows, int(shortest), int(longest), coins, letters[0], len(before) // 2 * "+"
+        )
     elif sdtype == "id":
         made = _ids(column, num_rows, *place)
     elif pd.api.types.is_float_dtype(column.dtype):  # coordinates
@@ -129,16 +133,20 @@ def _ids(column: Column, num_rows: int, before: int, in_all: int) -> Any:
     return _numbered("id", num_rows, before)
 
 
-def random_texts(num_rows: int, shortest: int, longest: int, coins: Coins) -> list[str]:
-    """Texts of small letters, every length from shortest to longest equally likely ([DS], section 3)."""
+def random_texts(
+    num_rows: int, shortest: int, longest: int, coins: Coins, first: str = "a", before: str = ""
+) -> list[str]:
+    """Texts of small letters or digits, every length equally likely ([DS], section 3)."""
     lengths = shortest + coins.integers(max(longest - shortest, 0) + 1, num_rows)
-    letters = coins.integers(26, (num_rows, max(longest, 1))).astype(np.uint8) + ord("a")
-    return [row[:length].tobytes().decode("ascii") for row, length in zip(letters, lengths, strict=True)]
+    different = 26 if first == "a" else 10
+    letters = coins.integers(different, (num_rows, max(longest, 1))).astype(np.uint8) + ord(first)
+    texts = (row[:length].tobytes() for row, length in zip(letters, lengths, strict=True))
+    return [before + text.decode("ascii") for text in texts]
 
 
 def texts_of(form: str, number: int, before: int = 0, in_all: int = 0) -> list[str] | None:
     """First texts of a regular expression of letters and classes such as ``[A-Z0-9]``, each ``{n}`` times."""
-    # None if it is not as simple as that, or has not so many texts.
+    # None if it is not as simple as that, is longer than any id, or has not so many texts.
     alphabets, position = [], 0
     while position < len(form):
         atom = _ATOM.match(form, position)
@@ -148,6 +156,8 @@ def texts_of(form: str, number: int, before: int = 0, in_all: int = 0) -> list[s
         times = _TIMES.match(form, atom.end())
         alphabets += [alphabet] * (int(times.group(1)) if times else 1)
         position = times.end() if times else atom.end()
+        if len(alphabets) > MOST_LETTERS:
+            return None
     if math.prod(map(len, alphabets)) < max(before + number, in_all):
         return None
     left, columns = np.arange(before, before + number), []

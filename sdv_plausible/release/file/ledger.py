@@ -7,7 +7,8 @@ release was made, which is checked and shown to nobody.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -18,12 +19,12 @@ from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting import losses as known_losses
 from sdv_plausible.privacy.accounting import sampled_gaussian
-from sdv_plausible.privacy.accounting.losses import Loss
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, Loss, squares
 from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.entries import TOLERANCE, WHOLE_MODEL, LedgerEntry, Part
-from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.ledger import PrivacyLedger, not_covered
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
-from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours, person_of
+from sdv_plausible.privacy.neighbours import MOST_ROWS, RELATIONS, Neighbours, person_of
 from sdv_plausible.questions.transcript import ALL_ROWS
 from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.release.file.settings import privacy_of, splits_of
@@ -32,9 +33,13 @@ from sdv_plausible.table.cells.forms import LONGEST_NAME
 if TYPE_CHECKING:  # those hold ledgers themselves
     from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
     from sdv_plausible.release.file.answers import Answers
-    from sdv_plausible.table.columns.domain import Domain
+    from sdv_plausible.table.columns.domain import Attribute, Domain
 
+MOST_COLUMNS = 100_000
 MOST_LOSSES, MOST_USES = 1_000, 10_000_000  # in a ledger, and of each: more would keep a reader for minutes
+MOST_OTHERS = 2 * 10**6  # uses of all losses but Gaussian ones
+MOST_SQUARES = 2e6  # sum of the squares of Gaussian ones
+MOST_MOVED = 2 * MOST_ROWS  # by which one unit moves a number, or numbers together, that have Laplace noise
 LOSSES: dict[str, type[Loss]] = {
     name: made
     for name, made in {**vars(known_losses), **vars(sampled_gaussian)}.items()
@@ -59,7 +64,10 @@ class Statement:
         """Let a ledger speak."""
         total = ledger.total() if ledger.claims_privacy else None
         return cls(
-            sentence=ledger.sentence(), epsilon=total, covers=ledger.covers, not_covered=ledger.not_covered
+            sentence=ledger.sentence(as_written=True),
+            epsilon=total,
+            covers=ledger.covers,
+            not_covered=not_covered(ledger.neighbours.person),
         )
 
 
@@ -84,9 +92,10 @@ def write_ledger(ledger: PrivacyLedger, statement: Statement | None = None) -> d
 
 def _write_entry(entry: LedgerEntry) -> dict[str, Any]:
     plain = {name: getattr(entry, name) for name in ("name", "mechanism", "scope", "note")}
-    envelope = {"envelope": True} if entry.envelope else {}
+    more: dict[str, Any] = {"envelope": True} if entry.envelope else {}
+    more |= {"assumes": list(entry.assumes)} if entry.assumes else {}
     losses = [_write_loss(loss) for loss in entry.losses]
-    return {**plain, "parts": list(entry.parts), "losses": losses, **envelope}
+    return {**plain, "parts": list(entry.parts), "losses": losses, **more}
 
 
 def _write_loss(loss: Loss) -> dict[str, Any]:
@@ -116,9 +125,15 @@ def read_ledger(part: Placed, settings: Mapping[str, Any] | None = None) -> tupl
         covers=None if settings is None else privacy_of(settings).test.covers,
         neighbours=_read_neighbours(f["neighbours"]),
     )
+    ledger.is_recorded = True
     entries = tuple(_read_entry(item) for item in f["entries"].items(10_000))
     if not entries or sum(len(entry.losses) for entry in entries) > MOST_LOSSES:
         raise f["entries"].refuse(f"must be at least one entry, with at most {MOST_LOSSES} losses in all")
+    if not adds_up_soon([loss for entry in entries for loss in entry.losses]):
+        raise f["entries"].refuse(
+            f"must have Gaussian losses whose squares add up to at most {MOST_SQUARES:,.0f}, and at most "
+            f"{MOST_OTHERS:,} uses of others: more would keep a reader for minutes"
+        )
     f["entries"].checked(lambda: ledger.charge(*entries))  # it has been charged: no limit now
     ledger.limit = f["limit"].maybe(lambda p: p.number(0))
     if (said.epsilon is not None) != ledger.claims_privacy:
@@ -126,6 +141,16 @@ def read_ledger(part: Placed, settings: Mapping[str, Any] | None = None) -> tupl
     with np.errstate(over="raise", divide="raise", invalid="raise"):
         part.checked(lambda: _recount(ledger, f["epsilon"], settings))
     return ledger, said
+
+
+def adds_up_soon(losses: Sequence[Loss]) -> bool:
+    """Whether a total is found in seconds."""
+    noise = [loss for loss in losses if isinstance(loss, GaussianLoss)]
+    largest = max((loss.sensitivity_over_sigma for loss in noise), default=0.0)
+    if largest > math.sqrt(MOST_SQUARES):  # no double may hold its square
+        return False
+    others = sum(getattr(loss, "count", 1) for loss in losses if not isinstance(loss, GaussianLoss))
+    return others <= MOST_OTHERS and squares(losses) <= MOST_SQUARES
 
 
 def _recount(ledger: PrivacyLedger, stated: Placed, settings: Mapping[str, Any] | None) -> None:
@@ -156,6 +181,7 @@ def check_ledger(
     model: Any,
     seeds: ReleasedSeeds,
     answers: Answers,
+    made: Iterable[Attribute] = (),
 ) -> None:
     """Refuse a release whose ledger is not that of the rest: something leaves that no entry pays for."""
     privacy = privacy_of(settings)
@@ -164,6 +190,12 @@ def check_ledger(
         raise ValueError(
             "settings: privacy_test must be 'release', and person, rows_per_person, neighbours, split and "
             "model those that the ledger counts with: for other ones, fit anew"
+        )
+    if settings["types"] in (None, "declared") and (settings["types"] is None) != bool(ledger.assumed_types):
+        raise ValueError(
+            "settings: types must be null where the ledger assumes that column types were known without the "
+            "data, and nowhere else: somebody changed the file, or it is damaged; ask for it again, with its "
+            "digest"
         )
     charged = [entry for entry in ledger.entries if entry.losses]
     names, parts = {entry.name for entry in charged}, {part for entry in charged for part in entry.parts}
@@ -174,7 +206,8 @@ def check_ledger(
     if ledger.split is not None and ledger.claims_privacy:
         _check_parts(ledger.split, charged, answers)
     origins = {attribute.provenance for attribute in domain}
-    if ledger.claims_privacy and origins & {"inferred", "edited"}:
+    beside = {attribute.provenance for attribute in made}  # by rules
+    if ledger.claims_privacy and (origins | beside) & {"inferred", "edited"}:
         raise ValueError("ledger: must make no claim, as values of the domain were read off the rows")
     if "private" in origins and "domain" not in parts:
         raise ValueError("ledger: an entry with a loss must pay for the domain that was learned")
@@ -212,10 +245,13 @@ def _read_neighbours(part: Placed) -> Neighbours:
 
 
 def _read_entry(part: Placed) -> LedgerEntry:
-    envelope = "envelope" in part.entries()  # written where it is one
-    f = part.fields((*_ENTRY, *(["envelope"] if envelope else [])))
-    if envelope and f["envelope"].flag() is False:
+    more = [name for name in ("envelope", "assumes") if name in part.entries()]  # each where there is one
+    f = part.fields((*_ENTRY, *more))
+    if "envelope" in more and f["envelope"].flag() is False:
         raise f["envelope"].refuse("must be true, or not be there")
+    assumes = f["assumes"].items(MOST_COLUMNS) if "assumes" in more else []
+    if "assumes" in more and not assumes:
+        raise f["assumes"].refuse("must name a column, or not be there")
     return part.checked(
         lambda: LedgerEntry(
             name=f["name"].text(LONGEST_NAME),
@@ -224,7 +260,8 @@ def _read_entry(part: Placed) -> LedgerEntry:
             scope=f["scope"].text(),
             note=f["note"].text(),
             parts=tuple(item.choice(get_args(Part)) for item in f["parts"].items(100)),
-            envelope=envelope,
+            envelope="envelope" in more,
+            assumes=tuple(item.text(LONGEST_NAME) for item in assumes),
         )
     )
 
@@ -244,7 +281,7 @@ def _read_loss(part: Placed) -> Loss:
 def _read_number(part: Placed, field: dataclasses.Field[Any]) -> float:
     if field.type != "int":
         return part.number(0)
-    return part.whole(1, MOST_USES) if field.name == "count" else part.whole(1)
+    return part.whole(1, MOST_USES if field.name == "count" else MOST_MOVED)
 
 
 def _fields(made: type[Loss]) -> tuple[dataclasses.Field[Any], ...]:

@@ -18,6 +18,7 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.release.file.arrays import decode
 from sdv_plausible.table.cells.forms import LONGEST_NAME, LONGEST_TEXT, is_text
 from sdv_plausible.table.cells.values import read_value
+from sdv_plausible.utils.visible import visible
 
 _LONG_QUOTE = re.compile(r"""(?<!\w)(['"])(?:(?!\1).){40,}\1?""")  # of what a file holds
 LARGEST = 2**63 - 1
@@ -47,7 +48,7 @@ class Placed:
 
     def refuse(self, rule: str) -> ValueError:
         """Return the error for a broken rule, to be raised."""
-        return RefusedError(f"{self.place}: {rule}")
+        return RefusedError(visible(f"{self.place}: {rule}", keep=""))
 
     def checked(self, make: Callable[[], Read]) -> Read:
         """Make something that checks itself; its complaint becomes this part's, cut short."""

@@ -24,9 +24,11 @@ from sdv_plausible.release.file.ledger import Statement, check_ledger
 from sdv_plausible.release.file.many_rows import ManyRows
 from sdv_plausible.release.file.sampling import check_memory, sample_table
 from sdv_plausible.release.file.schema import TableSchema
-from sdv_plausible.release.file.sections import read_document, read_sections, write_sections
+from sdv_plausible.release.file.sections import read_sections, write_sections
 from sdv_plausible.rules.rule_set import FittedRules
+from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.utils.visible import visible
 from sdv_plausible.utils.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -88,7 +90,15 @@ class Release(ManyRows):
     written: Statement | None = None
 
     def __post_init__(self) -> None:
-        check_ledger(self.ledger, self.settings, self.domain, self.model, self.seeds, self.answers)
+        check_ledger(
+            self.ledger,
+            self.settings,
+            self.domain,
+            self.model,
+            self.seeds,
+            self.answers,
+            self.rules.made.values(),
+        )
 
     # --- what it is for ---------------------------------------------------------------------------
 
@@ -144,9 +154,10 @@ class Release(ManyRows):
         known, own = dict(given or {}), coins.spawn("sample")
         return sample_table(int(num_rows), known, coins=own, uniform=uniform, **self._rows_from())
 
-    def drawn(self, num_rows: int, coins: Coins) -> pd.DataFrame:
-        """Rows from these coins: for what is made of several releases."""
-        return sample_table(num_rows, {}, coins=coins, **self._rows_from())
+    def drawn_by_model(self, num_rows: int, coins: Coins) -> pd.DataFrame:
+        """The model's columns of rows, before rules are applied: for what is made of several releases."""
+        codes = self.seeds.sample(num_rows, self.model, coins)
+        return Codec(self.domain).decode(codes, coins.spawn("inside the bins"))
 
     def margins(self, columns: str | Sequence[str], level: float = 0.95) -> pd.DataFrame:
         """Counts with confidence intervals, from the noisy answers: at no further cost.
@@ -167,6 +178,18 @@ class Release(ManyRows):
 
         rows = self.ledger.neighbours.rows
         return margins(self.answers, self.domain, columns, level, rows_per_unit=rows)
+
+    def columns(self) -> pd.DataFrame:
+        """What became of the columns' values, from the noisy answers alone: at no further cost.
+
+        Returns
+        -------
+        DataFrame
+            As :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.columns`.
+        """
+        from sdv_plausible.table.learned.mass import columns_frame
+
+        return columns_frame(self.domain, self.answers, self.settings.get("voted_others", {}))
 
     def sample_multiple(
         self,
@@ -332,15 +355,7 @@ class Release(ManyRows):
         return (
             f"Release of table {self.schema.table!r}: {len(self.schema.columns)} columns, sha256 "
             f"{self.digest}\n"
-            f"{self.ledger.words.first}"
+            f"{visible(self.ledger.words.first, keep='')}"
         )
 
     __repr__ = __str__
-
-
-def releases_in(data: bytes) -> dict[str, Release]:
-    """Releases in a file's content: of related tables by name, and one alone under the empty text."""
-    document = documents.read(data)
-    if not isinstance(document, dict) or document.get("format") != documents.OF_FAMILIES:
-        return {"": Release.from_bytes(data)}
-    return {name: Release(**read_document(one)) for name, one in document["tables"].items()}

@@ -6,8 +6,9 @@ The model's columns decoded, the others made up, in the order and types of the t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.columns.output_types import usual_types
+from sdv_plausible.table.columns.stored_types import in_storage
 
 PART_ROWS = 500_000  # of a table that is made part by part
 # Bytes of a row while it is made, as measured: of a column that is modelled, and of one that is made up.
@@ -97,18 +99,37 @@ def sample_table(
     table = rules.draw(num_rows, drawn, whole)
     # Categories are objects as they were decoded, and missing ones NaN: none has to be looked at.
     decoded_so = {a.name for a in domain if a.kind in ("categorical", "ordinal")} - set(given)
+    streams = partial(coins.spawn, "invented")
+    return completed(table, schema, whole, streams, locales=locales, decoded_so=decoded_so, place=place)
+
+
+def completed(
+    table: pd.DataFrame,
+    schema: TableSchema,
+    whole: Domain,
+    streams: Callable[[str], Coins],
+    *,
+    locales: Sequence[str],
+    decoded_so: Collection[str] = (),
+    place: Place = (0, 0),
+) -> pd.DataFrame:
+    """Rows with all columns of a schema, in its order and types.
+
+    Columns in ``whole`` are in the table. Of the others the table may have some, such as foreign keys; the
+    rest is made up, each from its own stream.
+    """
     columns = {}
     for column in schema.columns:
-        if column.name in decoded_so and column.dtype == object:
-            columns[column.name] = table[column.name]
-        elif column.name in whole:
-            columns[column.name] = as_stored(table[column.name], column.dtype)
+        name = column.name
+        if name in table and ((name in decoded_so and column.dtype == object) or name not in whole):
+            columns[name] = table[name]
+        elif name in whole:
+            columns[name] = as_stored(table[name], column.dtype)
         else:
-            own = coins.spawn("invented", column.name)
-            columns[column.name] = invent(
-                column, num_rows, own, is_key=column.name in schema.keys, locales=locales, place=place
+            columns[name] = invent(
+                column, len(table), streams(name), is_key=name in schema.keys, locales=locales, place=place
             )
-    frame = usual_types(pd.DataFrame(columns), whole)
+    frame = in_storage(usual_types(pd.DataFrame(columns), whole), schema.storage, whole)
     frame.columns = pd.Index([column.label for column in schema.columns])
     return frame
 

@@ -22,11 +22,13 @@ from sdv_plausible.table.columns.column_document import DATE_FORMAT, TYPE_WORDS
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.columns.id_formats import ID_FORMAT, is_short_format
 from sdv_plausible.table.columns.output_types import invented_type, output_type
+from sdv_plausible.table.columns.stored_types import STORAGE
+from sdv_plausible.utils.file_names import broken_rule
 
 TYPE = (
     r"object|str|bool|boolean|string(\[(python|pyarrow)\])?|u?int(8|16|32|64)|U?Int(8|16|32|64)|float(16|32|64)|Float(32|64)"
-    r"|datetime64\[(s|ms|us|ns)(, .{1,160})?\]|[a-z0-9_]{1,30}(\[(s|ms|us|ns|day)(, "
-    r"tz=.{1,160})?\])?\[pyarrow\]"
+    r"|datetime64\[(s|ms|us|ns)(, [^\[\],]{1,160})?\]|[a-z0-9_]{1,30}(\[(s|ms|us|ns|day)(, "
+    r"tz=[^\[\],]{1,160})?\])?\[pyarrow\]"
 )
 _COLUMN = ("name", "label", *TYPE_WORDS, "dtype")
 
@@ -40,6 +42,7 @@ class Column:
     # SDV's semantic type (``sdtype``) and, where given, ``datetime_format``, ``regex_format`` and ``pii``
     spec: Mapping[str, Any]
     dtype: Any  # type in which it is written
+    storage: str | None = None  # how the table's file stored it, if its schema says: so it comes back
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +66,11 @@ class TableSchema:
     def dtypes(self) -> pd.Series[Any]:
         """Types in which the columns are written, by label."""
         return pd.Series([c.dtype for c in self.columns], index=[c.label for c in self.columns], dtype=object)
+
+    @property
+    def storage(self) -> dict[str, str]:
+        """How the table's file stored its columns, by name."""
+        return {c.name: c.storage for c in self.columns if c.storage is not None}
 
     def taken_from_rows(self, domain: Domain) -> dict[str, str]:
         """Columns whose types were read off the real rows, as versions before 0.2 did, with what they tell.
@@ -127,7 +135,8 @@ def _plain_key(key: str | tuple[str, ...] | None) -> Any:
 
 def _write_column(column: Column) -> dict[str, Any]:
     spec = {key: column.spec.get(key) for key in TYPE_WORDS}
-    return {"name": column.name, "label": column.label, **spec, "dtype": write_dtype(column)}
+    stored = {} if column.storage is None else {"storage": column.storage}
+    return {"name": column.name, "label": column.label, **spec, "dtype": write_dtype(column), **stored}
 
 
 def write_dtype(column: Column) -> Any:
@@ -171,7 +180,7 @@ def read_schema(part: Placed, domain: Domain) -> TableSchema:
 
     related = [item.fields(("type", "columns")) for item in f["relationships"].items(1000)]
     return TableSchema(
-        table=f["table"].text(LONGEST_NAME),
+        table=_read_table_name(f["table"]),
         columns=columns,
         primary_key=f["primary_key"].maybe(key),
         alternate_keys=tuple(key(item) for item in f["alternate_keys"].items(1000)),
@@ -182,14 +191,26 @@ def read_schema(part: Placed, domain: Domain) -> TableSchema:
     )
 
 
+def _read_table_name(part: Placed) -> str:
+    """Name of a table, of which file names are made."""
+    name = part.text(LONGEST_NAME)
+    if rule := broken_rule(name):
+        raise part.refuse(f"a table's name becomes a file name, and {rule}: rename the table")
+    return name
+
+
 def _read_column(part: Placed) -> Column:
-    f = part.fields(_COLUMN)
+    is_stored = isinstance(part.value, dict) and "storage" in part.value
+    f = part.fields((*_COLUMN, "storage") if is_stored else _COLUMN)
     spec: dict[str, Any] = {"sdtype": f["sdtype"].text(LONGEST_NAME)}
     for key, read in (("datetime_format", _read_format), ("regex_format", _read_regex), ("pii", Placed.flag)):
         if f[key].value is not None:
             spec[key] = read(f[key])
     label = f["label"].text(LONGEST_NAME) if isinstance(f["label"].value, str) else f["label"].whole()
-    return Column(name=f["name"].text(LONGEST_NAME), label=label, spec=spec, dtype=_read_dtype(f["dtype"]))
+    return Column(
+        name=f["name"].text(LONGEST_NAME), label=label, spec=spec, dtype=_read_dtype(f["dtype"]),
+        storage=f["storage"].text(LONGEST_NAME, STORAGE) if is_stored else None,
+    )  # fmt: skip
 
 
 def _read_format(part: Placed) -> str:

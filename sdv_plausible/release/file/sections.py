@@ -22,6 +22,7 @@ from sdv_plausible.release.file.settings import check_settings, read_settings, w
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.columns.domain import Attribute, Domain
+from sdv_plausible.utils.visible import visible
 
 FORMAT = documents.FORMAT
 SECTIONS = (
@@ -75,7 +76,8 @@ def read_document(document: Any) -> dict[str, Any]:
     schema = read_schema(f["schema"], whole)
     told = schema.taken_from_rows(whole)
     if told and ledger.claims_privacy:
-        warnings.warn(_FROM_ROWS.format("; ".join(f"{n}: {what}" for n, what in told.items())), stacklevel=3)
+        names = visible("; ".join(f"{name}: {what}" for name, what in told.items()), keep="")
+        warnings.warn(_FROM_ROWS.format(names), stacklevel=3)
     return {
         "schema": schema.without_values(whole),
         "domain": domain,

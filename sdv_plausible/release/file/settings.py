@@ -43,9 +43,9 @@ OTHERS = (
     "undeclared",
     "returns_tables",
 )
-KNOWN = (
+KNOWN: tuple[str, ...] = (
     *PRIVACY, *NEWER, *UNIT, *OTHERS, "model", "structure", "model_parameters", "public_rows",
-    "public_source", "public_sha256", "voted",
+    "public_source", "public_sha256", "voted", "voted_others",
 )  # fmt: skip
 _DEEPEST = 3
 
@@ -115,6 +115,10 @@ def _sorted(value: Any) -> Any:
 def read_settings(part: Placed) -> dict[str, Any]:
     """Settings of a section."""
     f = part.entries(1000)
+    if unknown := sorted({*f} - {*KNOWN}):
+        raise f[unknown[0]].refuse(
+            "must be a setting that this version knows: remove it, or install the version that made the file"
+        )
     lacking = sorted({*PRIVACY, *UNIT, *OTHERS} - set(f))
     if lacking:
         raise part.refuse(f"must have the entries {', '.join(lacking)}")
@@ -135,10 +139,12 @@ def read_settings(part: Placed) -> dict[str, Any]:
         f[name].flag()
     f["max_bins"].whole(2)
     f["undeclared"].choice(get_args(Undeclared))
-    f["types"].choice(get_args(Types))
-    if "voted" in found:
-        for item in f["voted"].items(100_000):
-            item.text(LONGEST_NAME)
+    f["types"].maybe(lambda p: p.choice(get_args(Types)))
+    _check_voted(f)
+    if not isinstance(found.get("model_parameters"), (dict, type(None))):
+        raise f["model_parameters"].refuse("must be an object or null")
+    if found.get("model_parameters") and "model" not in found:
+        raise f["model_parameters"].refuse("must be null where no model is named")
     if "public_rows" in found:
         f["public_rows"].whole(1)
     if found.get("public_source") is not None:
@@ -187,6 +193,15 @@ def _is_short(value: Any) -> bool:
     if isinstance(value, list):
         return len(value) <= 3 and all(isinstance(item, (int, float)) for item in value)
     return len(value) <= 40 if isinstance(value, str) else not isinstance(value, dict)
+
+
+def _check_voted(f: Mapping[str, Placed]) -> None:
+    """Refuse columns whose types were voted for, and shares of their cells, that cannot be."""
+    voted = [item.text(LONGEST_NAME) for item in f["voted"].items(100_000)] if "voted" in f else []
+    for name, share in f["voted_others"].entries(100_000).items() if "voted_others" in f else ():
+        share.number(0, 1)
+        if name not in voted:
+            raise share.refuse("must be of a column whose type was voted for")
 
 
 def _plain(part: Placed, depth: int) -> Any:

@@ -67,11 +67,13 @@ class Measured:
 
 def measured_tables(answers: Sequence[NoisyAnswer]) -> list[Measured]:
     """Tables of counts of all rows, in the order in which they were asked for."""
-    # Those of a part of the rows are left out: the table's counts do not follow from them.
+    # Those of a part of the rows are left out: the table's counts do not follow from them. Noise on a finer
+    # lattice is rounded to whole counts, and is then of no law by name: a deviation for each.
     return [
         Measured(
-            axes=tuple(a.asked.tables[0]), counts=a.values, sigma=a.scales, noise=a.noise,
-            is_stated=a.is_stated,
+            axes=tuple(a.asked.tables[0]), noise=a.noise, is_stated=a.is_stated,
+            counts=a.values if a.granularity == 1 else np.rint(a.values).astype(np.int64),
+            sigma=a.scales if a.granularity == 1 else np.full(a.values.shape, a.scale + HALF_A_COUNT),
         )
         for a in answers
         if a.asked.kind == "counts" and a.rows == ALL_ROWS

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sdv_plausible.privacy.checks import listed
-from sdv_plausible.privacy.ledger_record import LedgerRecord, Words, rounded_up
+from sdv_plausible.privacy.foreign_texts import plain_or_quoted, quoted
+from sdv_plausible.privacy.ledger_record import CONDITION, LedgerRecord, Words, rounded_up
 from sdv_plausible.privacy.neighbours import OneFamily
 from sdv_plausible.release.papers.conformance import conformance_items
 from sdv_plausible.release.papers.privacy_card import KNOWN, PrivacyCard
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
 from sdv_plausible.table.declared.declarations import domain_document, read_declarations
+from sdv_plausible.table.learned.mass import masses
 
 LONGEST = 2000  # characters of what a person says
 PROVENANCE = {
@@ -26,6 +29,7 @@ ERROR_BARS = (
     "counts of columns with intervals (margins)",
     "tables from which estimates get error bars (sample_multiple)",
 )
+OWN_MODEL = "of the holder's own"
 NO_ERROR_BARS = "none: no noisy counts are in this release"
 LIMITS = (
     "Whether what was declared was known without the rows: the software cannot check it, somebody vouches.",
@@ -34,6 +38,8 @@ LIMITS = (
     "The software itself: nobody outside has audited it. This card is its own account, no certificate.",
 )
 WITHOUT_CLAIM = ("Nothing limits what this release tells of single people: treat it like the table itself.",)
+
+LITTLE = 0.05  # share of the rows from which the card says that values may have been replaced
 
 
 def card_of(
@@ -83,23 +89,35 @@ def _sentence(text: str) -> str:
 def _facts(release: Any, ledger: Mapping[str, Any]) -> dict[str, str]:
     unit, settings = release.ledger.neighbours, release.settings
     return {
-        "table": release.schema.table,
+        "table": " and ".join(map(plain_or_quoted, getattr(release, "named", (release.schema.table,)))),
         "total": _total(ledger),
         "protected": unit.protected,
         "compared with": ledger["neighbours"],
         "covers": release.ledger.covers or "what the entries below name",
         "privacy test": str(settings.get("privacy_test", "")),
-        "model": str(settings.get("model", "of the holder's own")),
+        "model": plain_or_quoted(str(settings.get("model", ""))) if "model" in settings else OWN_MODEL,
         "columns": f"{len(release.schema.columns)}, of which {len(release.domain)} are modelled",
-        "made with": ", ".join(f"{name} {number}" for name, number in release.versions.items()),
+        "made with": made_with(release.versions),
         "sha256": release.digest,
     }
+
+
+def made_with(versions: Mapping[str, str]) -> str:
+    """Packages and their versions, as a file names them."""
+    return ", ".join(f"{_version(name)} {_version(number)}" for name, number in versions.items())
+
+
+def _version(text: str) -> str:
+    return text if re.fullmatch(r"[\w.+!-]{1,40}", text) else quoted(text)
 
 
 def _total(ledger: Mapping[str, Any]) -> str:
     """The total as the sentence says it, which rounds it up."""
     epsilon, delta = ledger["epsilon"], ledger["delta"]
-    return "none" if epsilon is None else f"epsilon {rounded_up(epsilon)} at delta {rounded_up(delta)}"
+    condition = f", {CONDITION}" if ledger["assumed_types"] else ""
+    if epsilon is None:
+        return "none"
+    return f"epsilon {rounded_up(epsilon)} at delta {rounded_up(delta)}{condition}"
 
 
 def _known(known: Mapping[str, str]) -> dict[str, str]:
@@ -117,12 +135,16 @@ def _cost(entry: Mapping[str, Any]) -> dict[str, str]:
 
 def _columns(release: Any, sources: Mapping[str, str]) -> Iterator[dict[str, str]]:
     whole = release.rules.whole(release.domain)
+    lost = {mass.column: mass for mass in masses(release.domain, release.answers)}
     for column in release.schema.columns:
         if column.name not in whole:
-            yield {"column": column.name, "kind": column.spec["sdtype"], "values": INVENTED, "source": ""}
+            kind = plain_or_quoted(column.spec["sdtype"])
+            yield {"column": column.name, "kind": kind, "values": INVENTED, "source": ""}
             continue
         attribute = whole[column.name]
         made = f"; {MADE}" if column.name in release.rules.made else ""
+        if (mass := lost.get(column.name)) is not None and mass.most >= LITTLE:
+            made += f"; up to {mass.most:.0%} of the rows have another value than their own"
         yield {
             "column": column.name,
             "kind": f"{attribute.kind}, {attribute.cardinality:,} codes",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
+from sdv_plausible.utils.visible import visible
 
 if TYPE_CHECKING:
     from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -81,7 +82,8 @@ def conformance_items(record: LedgerRecord) -> tuple[Item, ...]:
 
 def markdown_cell(text: str) -> str:
     """Return text that stays text, and in its cell, whatever the columns are called."""
-    return " ".join(re.sub(r"([\\|\[])", r"\\\1", text).replace("<", "&lt;").split())
+    plain = visible(" ".join(text.split()), keep="")
+    return re.sub(r"([\\|\[\]`])", r"\\\1", plain).replace("&", "&amp;").replace("<", "&lt;")
 
 
 # --- what is promised -----------------------------------------------------------------------------------
@@ -210,6 +212,13 @@ def _before_the_noise(record: LedgerRecord) -> Iterator[Item]:
                 state="covered",
                 page=f"{PROOFS}/{'type_votes' if voted else 'private_domain'}.md",
             )
+    for entry in record.assumed:
+        yield Item(
+            topic=f"Assumed: {entry.name}",
+            answer=f"{entry.mechanism}. Make sure that they were known without the rows",
+            state="yours to do",
+            page=f"{PROMISE}#when-nothing-is-promised",
+        )
     for entry in record.declared:
         if entry.parts != ("seeds",):
             yield Item(

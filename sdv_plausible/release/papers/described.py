@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.privacy.ledger_record import LedgerRecord
-from sdv_plausible.release.papers.card_lines import INVENTED, LIMITS, LONGEST, MADE, PROVENANCE
+from sdv_plausible.release.papers.card_lines import INVENTED, LIMITS, LONGEST, MADE, PROVENANCE, made_with
 from sdv_plausible.table.cells.date_texts import shows_date, write_date
 from sdv_plausible.table.cells.dates import NANOSECONDS, shows_time
 from sdv_plausible.table.cells.values import write_value
@@ -22,6 +22,7 @@ from sdv_plausible.table.columns.domain_words import lines
 from sdv_plausible.table.columns.output_types import invented_type
 from sdv_plausible.table.files.one_file import columns_of
 from sdv_plausible.table.files.text_files import Files, is_parquet
+from sdv_plausible.utils.given_files import read_given
 
 IRI = r"[A-Za-z][A-Za-z0-9+.\-]*:[^\s<>\"{}|\\^`]+"
 
@@ -105,7 +106,7 @@ class Described:
     def rows_digest(self) -> str:
         """SHA-256 of the file of synthetic rows."""
         assert self.rows is not None
-        return hashlib.sha256(self.rows.read_bytes()).hexdigest()
+        return hashlib.sha256(read_given(self.rows, "rows")).hexdigest()
 
     @property
     def rows_type(self) -> str:
@@ -142,7 +143,7 @@ def described(
         keys=(schema.primary_key, schema.alternate_keys, schema.relationships),
         digest=release.digest,
         file=file or f"{schema.table}.release",
-        made_with=", ".join(f"{name} {number}" for name, number in release.versions.items()),
+        made_with=made_with(release.versions),
         known=_checked(known),
         rows=None if rows is None else Path(rows),
     )
@@ -180,6 +181,7 @@ def _words(column: Any, attribute: Attribute | None) -> dict[str, Any]:
         words["resolution"] = "D" if form is None and attribute.unit % NANOSECONDS["D"] == 0 else None
         words |= {"range_min": _date(attribute, attribute.lower[0], form),
                   "range_max": _date(attribute, attribute.upper[-1], form)}  # fmt: skip
+        words["special_values"] = list(attribute.texts) or None
     elif attribute.lower:
         whole = attribute.kind == "integer"
         ends = (float(attribute.lower[0]), float(attribute.upper[-1]))

@@ -139,6 +139,7 @@ def missing(known: Mapping[str, object]) -> list[str]:
 
 def _variant(record: LedgerRecord, given: Mapping[str, Any]) -> Entry:
     declared = [f"- {entry.mechanism}" for entry in record.declared if entry.parts != ("seeds",)]
+    declared += [f"- {entry.mechanism}: {entry.note}" for entry in record.assumed]
     return {
         "variant_name": "Approximate DP",
         "data_domain": given["data_domain"],

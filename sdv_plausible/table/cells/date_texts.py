@@ -18,19 +18,35 @@ FORMATS = (
     "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M", "%d.%m.%Y %H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M",
     "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S.%f", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S.%fZ",
     "%Y-%m-%d %H:%M:%S+00:00", "%Y-%m-%dT%H:%M:%S+00:00", "%Y-%m-%d %H:%M:%S%z", "%Y-%m-%dT%H:%M:%S%z",
-    "%d-%b-%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%Y-%m", "%H:%M", "%H:%M:%S", "%Y%m%d",
+    "%d-%b-%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%Y-%m", "%H:%M", "%H:%M:%S",
+    "%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S",
+    "%m/%d/%Y %I:%M %p", "%d/%m/%Y %I:%M %p", "%m/%d/%Y %I:%M:%S %p", "%d/%m/%Y %I:%M:%S %p",
+    "%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%m/%d/%y %H:%M", "%d/%m/%y %H:%M", "%I:%M %p", "%I:%M:%S %p",
+    "%Y%m%d", "%Y%m",
 )  # fmt: skip
 """Of dates, moments, months and times of day that cells of text are asked for where nobody declared one."""
-DIGITS = "%Y%m%d"  # whose cells are numbers as well
+DIGITS = ("%Y%m%d", "%Y%m")  # whose cells are numbers as well
 BROADER = {
     "%m/%d/%Y": "%d/%m/%Y",
     "%m/%d/%Y %H:%M": "%d/%m/%Y %H:%M",
+    "%m/%d/%Y %H:%M:%S": "%d/%m/%Y %H:%M:%S",
+    "%m/%d/%Y %I:%M %p": "%d/%m/%Y %I:%M %p",
+    "%m/%d/%Y %I:%M:%S %p": "%d/%m/%Y %I:%M:%S %p",
+    "%m/%d/%y": "%d/%m/%y",
+    "%m/%d/%y %H:%M": "%d/%m/%y %H:%M",
     "%Y-%m-%d %H:%M:%S+00:00": "%Y-%m-%d %H:%M:%S%z",
     "%Y-%m-%dT%H:%M:%S+00:00": "%Y-%m-%dT%H:%M:%S%z",
     "%d %b %Y": "%d %B %Y",
     "%b %d, %Y": "%B %d, %Y",
 }
 """Of two formats that may read the same cell, the earlier and the later in the list."""
+_UTC = dt.timezone.utc
+FAR = (
+    dt.datetime(9999, 12, 31, tzinfo=_UTC), dt.datetime(9999, 12, 31, 23, 59, 59, tzinfo=_UTC),
+    dt.datetime(9999, 1, 1, tzinfo=_UTC), dt.datetime(2999, 12, 31, tzinfo=_UTC),
+    dt.datetime(3000, 1, 1, tzinfo=_UTC),
+)  # fmt: skip
+"""Dates that stand for "never" or "still open", and that 64 bits of nanoseconds do not hold."""
 ALONE = 0.1  # share of the cells that only the later one reads, from which a column is of that one
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
@@ -41,26 +57,29 @@ _NUMBERS = {letter: {n.lower(): i for i, n in enumerate(names, 1)} for letter, n
 _NAMED = {code: re.compile(f"(?P<{code}>{'|'.join(names)})", re.IGNORECASE) for code, names in _NAMES.items()}
 _CODE = re.compile("%(.)", re.DOTALL)
 _FIGURES = re.compile("<([bB])([0-9]{2})>")
+_HALVES = re.compile("%I((?::%M)?(?::%S)?) %p$")  # of a day, behind its hours, minutes and seconds
+_HALF = re.compile("([0-9]{1,2})((?::[0-9]{2}){0,2}) ([AP])M$", re.IGNORECASE)
+_HOURS = re.compile("<I([0-9]{2})>((?::[0-9]{2}){0,2})$")
 _PATTERNS = {
     "Y": "[0-9]{4}", "m": "[0-9]{1,2}", "d": "[0-9]{1,2}", "H": "[0-9]{1,2}", "M": "[0-9]{2}",
-    "S": "[0-9]{2}", "f": "[0-9]{1,6}", "z": "[+-][0-9]{2}:?[0-9]{2}",
+    "S": "[0-9]{2}", "y": "[0-9]{2}", "I": "[0-9]{1,2}", "p": "[AP]M", "f": "[0-9]{1,6}",
+    "z": "[+-][0-9]{2}:?[0-9]{2}",
     **{code: p.pattern for code, p in _NAMED.items()},
 }  # fmt: skip
-_EXACT = {"%Y-%m": "[0-9]{4}-[0-9]{2}", DIGITS: "(?:19|20)[0-9]{6}"}  # 2013-1 and numbers of seven digits
+_EXACT = {  # not 2013-1, nor numbers of seven digits
+    "%Y-%m": "[0-9]{4}-[0-9]{2}", "%Y%m%d": "(?:19|20)[0-9]{6}", "%Y%m": "(?:19|20)[0-9]{4}",
+}  # fmt: skip
 
 
 def _pattern(form: str) -> re.Pattern[str]:
     parts = re.split("%(.)", form)
     pieces = [_PATTERNS[part] if i % 2 else re.escape(part) for i, part in enumerate(parts)]
-    return re.compile(_EXACT.get(form, "".join(pieces)), re.IGNORECASE if "%b" in form.lower() else 0)
-
-
-_FORMS = {form: _pattern(form) for form in FORMATS}
+    return re.compile(_EXACT.get(form, "".join(pieces)), re.IGNORECASE if has_words(form) else 0)
 
 
 def form_of(text: str) -> str | None:
     """Return the first format of the list that a text without blanks around it fits, or None."""
-    if not (text[-1:] in "0123456789Z" and text.isascii() and any(map(str.isdigit, text))):
+    if not (text[-1:] in "0123456789ZMm" and text.isascii() and any(map(str.isdigit, text))):
         return None
     return next((form for form in FORMATS if fits(text, form)), None)
 
@@ -102,11 +121,12 @@ def shows_months(form: str | None) -> bool:
     return codes in ({year, month} for year in "Yy" for month in "mbBh")
 
 
-# --- months' names ------------------------------------------------------------------------------
+# --- words ------------------------------------------------------------------------------
 
 
 def figures_format(form: str) -> str:
-    """Return the format with months' numbers, marked, in the place of names, which follow the locale."""
+    """Return the format with numbers, marked, in the place of words, which follow the locale."""
+    form = _HALVES.sub(r"<I%H>\1", form)
     return _CODE.sub(lambda code: f"<{code[1]}%m>" if code[1] in _NAMED else code[0], form)
 
 
@@ -116,7 +136,7 @@ def in_figures(text: Any, form: str) -> Any:
         return text
     for code in (code for code in _CODE.findall(form) if code in _NAMED):
         text = _NAMED[code].sub(_in_number, text, count=1)
-    return text
+    return _HALF.sub(_in_hours, text) if _HALVES.search(form) else text
 
 
 def _in_number(name: re.Match[str]) -> str:
@@ -124,13 +144,24 @@ def _in_number(name: re.Match[str]) -> str:
     return f"<{code}{_NUMBERS[code][name[0].lower()]:02}>"
 
 
-def _in_names(text: str) -> str:
-    return _FIGURES.sub(lambda found: _NAMES[found[1]][int(found[2]) - 1], text)
+def _in_hours(clock: re.Match[str]) -> str:
+    hour = int(clock[1])
+    hours = 24 if not 1 <= hour <= 12 else hour % 12 + 12 * (clock[3] in "Pp")  # 24 is no hour
+    return f"<I{hours:02}>{clock[2]}"
 
 
-def names_months(form: str | None) -> bool:
-    """Whether a format writes months' names."""
-    return form is not None and any(code in _NAMED for code in _CODE.findall(form))
+def _in_words(text: str) -> str:
+    named = _FIGURES.sub(lambda found: _NAMES[found[1]][int(found[2]) - 1], text)
+    return _HOURS.sub(
+        lambda found: f"{(int(found[1]) - 1) % 12 + 1:02}{found[2]} {'AP'[int(found[1]) // 12]}M", named
+    )
+
+
+def has_words(form: str | None) -> bool:
+    """Whether a format writes months' names, or which half of a day it is."""
+    return form is not None and (
+        any(code in _NAMED for code in _CODE.findall(form)) or bool(_HALVES.search(form))
+    )
 
 
 def read_date(text: str, form: str) -> dt.datetime:
@@ -146,11 +177,31 @@ def read_date(text: str, form: str) -> dt.datetime:
 
 def write_date(moment: dt.datetime, form: str) -> str:
     """Return the text of one moment."""
-    return _in_names(moment.strftime(figures_format(form)))
+    return _in_words(moment.strftime(figures_format(form)))
+
+
+def far_dates(form: str | None) -> tuple[str, ...]:
+    """Texts that write the usual dates for "never" in a format; none of one that does not show them whole."""
+    codes = {*_CODE.findall(form or "")}
+    if form is None or "Y" not in codes or not codes & {*"mbB"}:
+        return ()
+    return tuple(dict.fromkeys(write_date(moment, form) for moment in FAR))
+
+
+def is_date(text: str, form: str) -> bool:
+    """Whether a text is a date of the years 1 to 9999 in a format."""
+    try:
+        read_date(text.strip(), form)
+    except (ValueError, re.error):
+        return False
+    return True
 
 
 def write_dates(moments: pd.Series[Any], form: str) -> pd.Series[Any]:
     """Texts of moments, missing as missing."""
-    if not names_months(form):
+    if not has_words(form):
         return moments.dt.strftime(form)
-    return moments.dt.strftime(figures_format(form)).map(_in_names, na_action="ignore")
+    return moments.dt.strftime(figures_format(form)).map(_in_words, na_action="ignore")
+
+
+_FORMS = {form: _pattern(form) for form in FORMATS}

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.table.cells.date_texts import figures_format, in_figures, names_months, shows_date
+from sdv_plausible.table.cells.date_texts import figures_format, has_words, in_figures, shows_date
 from sdv_plausible.table.cells.distinct import distinct_values
+from sdv_plausible.table.cells.forms import EDGE_OF_ZONES, FIRST_OF_ZONES, out_of_zones
 from sdv_plausible.table.cells.values import ZONE
 
 NANOSECONDS = {"D": 86_400 * 10**9, "h": 3_600 * 10**9, "min": 60 * 10**9, "s": 10**9, "ns": 1}
 _YEARS = ("0001-01-01", "9999-12-31 23:59:59.999999")
-# Where there is a time zone it may be another year there, or a moment that 64 bits of nanoseconds do not
-# hold. Zones are at most 14 hours ahead, and before there was a common time up to 16 from Greenwich.
-_FIRST_OF_ZONES = pd.Timestamp.min + pd.Timedelta(days=1)  # in any unit: one by one pandas counts nanoseconds
-_YEARS_OF_ZONES = (_FIRST_OF_ZONES, "9999-12-31 09:59:59")
-_NANOSECONDS_OF_ZONES = (_FIRST_OF_ZONES, pd.Timestamp.max - pd.Timedelta(days=1))
+_NANOSECONDS_OF_ZONES = (FIRST_OF_ZONES, EDGE_OF_ZONES[0])
 _READ = (str, int, float, dt.date, pd.Timestamp)
 
 
@@ -71,9 +68,10 @@ def _each_read(column: pd.Series[Any], form: str) -> pd.Series[Any]:
 
 def _in_figures(column: pd.Series[Any], form: str | None) -> tuple[pd.Series[Any], str | None]:
     """Cells and format with months' numbers in the place of names, which pandas reads by the locale."""
-    if form is None or not names_months(form):
+    if form is None or not has_words(form):
         return column, form
-    return column.map(lambda cell: in_figures(cell, form)), figures_format(form)
+    cells = [in_figures(cell, form) for cell in column]  # by pandas' map numbers of 2**1024 end the fit
+    return pd.Series(cells, index=column.index, dtype=object), figures_format(form)
 
 
 def _alone(text: str, form: str) -> Any:
@@ -86,11 +84,11 @@ def within_years(column: pd.Series[Any]) -> pd.Series[Any]:
     if not holds_dates(column) and not _holds_days(column):
         return column
     moments = _of_numpy(column)
-    zone, ends = None, _YEARS
     if isinstance(moments.dtype, pd.DatetimeTZDtype):
-        zone, ends = "UTC", _NANOSECONDS_OF_ZONES if moments.dtype.unit == "ns" else _YEARS_OF_ZONES
-    first, last = (pd.Timestamp(end).tz_localize(zone) for end in ends)
-    beyond = ((moments < first) | (moments > last)).to_numpy()
+        beyond = np.asarray(out_of_zones(moments))
+    else:
+        first, last = map(pd.Timestamp, _YEARS)
+        beyond = ((moments < first) | (moments > last)).to_numpy()
     return column.where(~beyond) if beyond.any() else column
 
 
@@ -118,6 +116,45 @@ def _of_numpy(column: pd.Series[Any]) -> pd.Series[Any]:
     if isinstance(column.dtype, pd.ArrowDtype) and (column.dtype.kind == "M" or _holds_days(column)):
         return of_arrow(column.array.__arrow_array__()).set_axis(column.index)
     return column
+
+
+def on_clocks(moments: np.ndarray, time_zone: str | None) -> np.ndarray:
+    """Nanoseconds that the clocks of a time zone show, missing as missing; without one, the same."""
+    if time_zone is None:
+        return moments
+    stamps = pd.Series(_kept_inside(moments).view("M8[ns]")).dt.tz_localize("UTC").dt.tz_convert(time_zone)
+    return stamps.dt.tz_localize(None).to_numpy().astype("M8[ns]").view(np.int64)
+
+
+def from_clocks(shown: np.ndarray, time_zone: str | None) -> np.ndarray:
+    """Nanoseconds of UTC; what clocks show twice is winter time, what they skip is when they go on."""
+    if time_zone is None:
+        return shown
+    stamps = pd.Series(_kept_inside(shown).view("M8[ns]")).dt.tz_localize(
+        time_zone, ambiguous=np.zeros(len(shown), dtype=bool), nonexistent="shift_forward"
+    )
+    return stamps.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy().astype("M8[ns]").view(np.int64)
+
+
+def _kept_inside(moments: np.ndarray) -> np.ndarray:
+    """Moments of which 64 bits hold a day before and after, in every time zone; missing stays missing."""
+    first, last = (int(end.value) for end in _NANOSECONDS_OF_ZONES)
+    missing = moments == np.iinfo(np.int64).min
+    return np.where(missing, moments, np.clip(moments, first, last)).astype(np.int64)
+
+
+def bins_from_clocks(
+    lower: Sequence[float], upper: Sequence[float], time_zone: str | None
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Bins in UTC of bins that clocks show; what clocks skip is next to nothing of its bin."""
+    if time_zone is None or not len(lower):
+        return tuple(lower), tuple(upper)
+    first, last = (from_clocks(np.array(ends, dtype=np.int64), time_zone) for ends in (lower, upper))
+    found: list[tuple[int, int]] = []
+    for low, high in zip(first.tolist(), last.tolist(), strict=True):
+        begin = max(low, found[-1][1] + 1) if found else low
+        found.append((begin, max(begin, high)))
+    return tuple(low for low, _ in found), tuple(high for _, high in found)
 
 
 def date_style(column: pd.Series[Any], datetime_format: str | None) -> dict[str, Any]:

@@ -141,7 +141,25 @@ def _moment(cell: Any) -> Any:
         if type(module) is not str or module.split(".")[0] not in _ZONES:
             return ODD
     stamp = pd.Timestamp(cell)
-    return _in_one_unit(stamp if stamp.tz is None else stamp.tz_convert("UTC"))
+    if stamp.tz is None:
+        return _in_one_unit(stamp)
+    stamp = stamp.tz_convert("UTC")
+    return ODD if out_of_zones(stamp) else _in_one_unit(stamp)
+
+
+# In some time zone it may be another year, or a moment that 64 bits of nanoseconds do not hold, of which a
+# column of dates holds none: its cells are missing there, and so as objects. Zones are at most 14 hours
+# ahead, and before there was a common time up to 16 from Greenwich.
+FIRST_OF_ZONES, LAST_OF_ZONES = pd.Timestamp.min + pd.Timedelta(days=1), pd.Timestamp("9999-12-31 09:59:59")
+EDGE_OF_ZONES = pd.Timestamp.max - pd.Timedelta(days=1), pd.Timestamp.max
+
+
+def out_of_zones(moments: Any) -> Any:
+    """Whether moments in UTC are in no column of a time zone, whatever its unit; of one or of many."""
+    first, last, low, high = (
+        stamp.tz_localize("UTC") for stamp in (FIRST_OF_ZONES, LAST_OF_ZONES, *EDGE_OF_ZONES)
+    )
+    return (moments < first) | (moments > last) | ((moments > low) & (moments <= high))
 
 
 def _in_one_unit(stamp: Any) -> Any:

@@ -1,7 +1,8 @@
 """Numbers as text: the public list of spellings that cells are asked for, and reading and writing them.
 
-A spelling is named by the number 1234.5 written so: ``$1,234.5``, ``1.234,5 €``, ``1234.5%``. Which one a
-cell shows is a function of its own text alone (docs/explanation/proofs/type_votes.md).
+A spelling is named by the number 1234.5 written so: ``$1,234.5``, ``1.234,5 €``, ``1234.5%``; where brackets
+stand around negative numbers, so does the name: ``($1,234.5)``. Which one a cell shows is a function of its
+own text alone (docs/explanation/proofs/type_votes.md).
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ _NUMBER = re.compile(
     r"(?:[1-9][0-9]{0,2}(?P<thousands>[,. '])[0-9]{3}(?P<more>(?P=thousands)[0-9]{3})*|0|[1-9][0-9]*)"
     rf"(?:(?P<decimal>[.,])[0-9]+)?(?P<after> ?(?:%|{_MARKS}))?"
 )
-NUMBER_FORMAT = rf"^((?:{_MARKS}) ?)?1[,. ']?234[.,]5( ?(?:%|{_MARKS}))?$"
+_BRACKETS = re.compile(rf"(?P<mark>(?:{_MARKS}) ?)?\((?P<inside>[^+\-()]*)\)")
+_SPELLED = rf"((?:{_MARKS}) ?)?1[,. ']?234[.,]5( ?(?:%|{_MARKS}))?"
+NUMBER_FORMAT = rf"^(?:{_SPELLED}|\({_SPELLED}\))$"
 
 FORMAT_RULE = (
     "the number 1234.5 written as the column's cells are, such as '$1,234.5', '1.234,5 €', '1 234,5' or "
@@ -46,6 +49,7 @@ class NumberFormat(NamedTuple):
     thousands: str = ""
     decimal: str = ""
     after: str = ""
+    brackets: bool = False  # around negative numbers, in the place of a sign
 
     @property
     def marks(self) -> tuple[str, str]:
@@ -53,19 +57,31 @@ class NumberFormat(NamedTuple):
         return self.before.strip(), self.after.strip()
 
     def reads(self, shown: NumberFormat) -> bool:
-        """Whether cells that show this are numbers in the spelling."""
+        """Whether cells that show this are numbers in the spelling.
+
+        They may lack its currency and its mark between thousands, have another mark there, and be negative
+        by a sign or by brackets.
+        """
         fraction = not shown.decimal and shown.thousands == self.decimal  # 1,234 where 12,5 is one
-        digits = shown.thousands in ("", self.thousands) and shown.decimal in ("", self.decimal)
-        return shown.marks == self.marks and (digits or fraction)
+        digits = shown.thousands != self.decimal and shown.decimal in ("", self.decimal)
+        marks = shown.marks == self.marks or (self.is_money and shown.marks == ("", ""))
+        return marks and (digits or fraction)
+
+    @property
+    def is_money(self) -> bool:
+        """Whether it has a currency."""
+        return any(mark in MONEY for mark in self.marks)
 
     def __str__(self) -> str:
         """Name of the spelling, or of the kind of a cell."""
         fraction = f"{self.decimal}5" if self.decimal else ""
-        return f"{self.before}1{self.thousands}234{fraction}{self.after}"
+        name = f"{self.before}1{self.thousands}234{fraction}{self.after}"
+        return f"({name})" if self.brackets else name
 
 
 _SHOWN = [
-    NumberFormat(before, thousands, decimal, after)
+    NumberFormat(before, thousands, decimal, after, brackets)
+    for brackets in (False, True)
     for before, after in _PLACES
     for thousands in _THOUSANDS
     for decimal in ("", ".", ",")
@@ -74,7 +90,7 @@ _SHOWN = [
 NUMBER_KINDS = {"number" if shown == NumberFormat() else str(shown): shown for shown in _SHOWN}
 """Kinds of cells, each named by one; of digits alone it is the kind of all other numbers, too."""
 _KINDS = {shown: kind for kind, shown in NUMBER_KINDS.items()}
-_FORMATS = {kind: shown for kind, shown in NUMBER_KINDS.items() if shown.decimal and kind != "1234.5"}
+_FORMATS = {kind: shown for kind, shown in NUMBER_KINDS.items() if shown.decimal}
 
 
 def number_kind(text: str) -> str | None:
@@ -84,6 +100,9 @@ def number_kind(text: str) -> str | None:
 
 
 def _shown(text: str) -> NumberFormat | None:
+    if inside := _BRACKETS.fullmatch(text):
+        shown = _shown(f"{inside['mark'] or ''}{inside['inside']}")
+        return None if shown is None else shown._replace(brackets=True)
     found = _NUMBER.fullmatch(text)
     if found is None:
         return None
@@ -116,7 +135,9 @@ def plain_text(text: str, form: str) -> str:
     shown = _shown(text)
     if shown is None or not spelled.reads(shown):
         return ""
-    return "".join("." if c == spelled.decimal else c for c in text if c in f"-0123456789{spelled.decimal}")
+    return ("-" if shown.brackets else "") + "".join(
+        "." if c == spelled.decimal else c for c in text if c in f"-0123456789{spelled.decimal}"
+    )
 
 
 def read_number(text: str, form: str) -> float:
@@ -126,12 +147,14 @@ def read_number(text: str, form: str) -> float:
 
 
 def write_number(number: float, form: str, decimals: int | None = None) -> str:
-    """Return the text of a number, its sign first, with all its digits or so many after the point."""
+    """Return the text of a number, with all its digits or so many after the point."""
     spelled, exact = _FORMATS[form], Decimal(str(number))
     text = format(exact.copy_abs(), ",f" if decimals is None else f",.{decimals}f")
     marks = str.maketrans({",": spelled.thousands, ".": spelled.decimal})
-    sign = "-" if exact < 0 else ""
-    return f"{sign}{spelled.before}{text.translate(marks)}{spelled.after}"
+    written = f"{spelled.before}{text.translate(marks)}{spelled.after}"
+    if exact >= 0:
+        return written
+    return f"({written})" if spelled.brackets else f"-{written}"
 
 
 def read_numbers(cells: Iterable[Any], form: str) -> list[Any]:
@@ -157,7 +180,11 @@ def main_number_format(counts: Mapping[str, float], present: float) -> tuple[str
         if not own:
             continue
         alike = {shown: count for shown, count in found.items() if shown.marks == place.marks}
+        if place.is_money and sum(alike.values()) > ALONE * present:  # then cells without it are money, too
+            alike |= {shown: count for shown, count in found.items() if shown.marks == ("", "")}
         form = _digits(place, alike, present)
+        if any(shown.brackets and form.reads(shown) for shown in alike):
+            form = form._replace(brackets=True)
         read = sum(count for shown, count in alike.items() if form.reads(shown))
         if (read, own) > most:
             best, most = str(form), (read, own)

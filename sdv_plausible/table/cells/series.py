@@ -78,13 +78,19 @@ def is_number(text: str) -> bool:
     return not bool(np.isnan(as_doubles(pd.Series([text], dtype=object))[0]))
 
 
-def holds_one_of(column: pd.Series[Any], texts: Sequence[str]) -> np.ndarray:
-    """Mask of cells that are exactly one of some texts; each cell is looked at alone."""
-    if column.dtype.kind in "biufcM" or column.dtype.type is Decimal:
-        return np.zeros(len(column), dtype=bool)
+def which_text(column: pd.Series[Any], texts: Sequence[str]) -> np.ndarray:
+    """Place of each cell among some texts, -1 if it is none of them; each cell is looked at alone."""
+    if not texts or column.dtype.kind in "biufcM" or column.dtype.type is Decimal:
+        return np.full(len(column), -1)
     where, forms = distinct_values(column)
-    known = frozenset(texts)
-    return np.array([*(form in known for form in forms), False], dtype=bool)[where]
+    places = {text: i for i, text in enumerate(texts)}
+    found = [places.get(form, -1) if isinstance(form, str) else -1 for form in forms]
+    return np.array([*found, -1], dtype=np.int64)[where]
+
+
+def holds_one_of(column: pd.Series[Any], texts: Sequence[str]) -> np.ndarray:
+    """Mask of cells that are exactly one of some texts."""
+    return which_text(column, texts) >= 0
 
 
 def numbers_alone(column: pd.Series[Any], texts: Sequence[str]) -> pd.Series[Any]:

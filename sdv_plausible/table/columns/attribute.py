@@ -41,8 +41,8 @@ class Attribute:
     kind : {"categorical", "ordinal", "integer", "float", "datetime"}
         What the codes stand for. Booleans are categorical with two values.
     values : tuple
-        Categorical and ordinal: the value of each code, in code order. Integer and float: texts that stand
-        beside the numbers, such as ``"N"``; their codes follow those of the bins.
+        Categorical and ordinal: the value of each code, in code order. Integer, float and datetime: texts
+        that stand beside the numbers or dates, such as ``"N"``; their codes follow those of the bins.
     lower, upper : tuple of number
         Integer, float, datetime (nanoseconds since 1970 UTC): closed bin ends, increasing. A bin whose ends
         are equal is a single value.
@@ -222,12 +222,16 @@ class Attribute:
         if self.kind in ("categorical", "ordinal"):
             wrong = bool(self.lower or self.upper)
         else:
-            texts = [v for v in self.values if isinstance(v, str) and not is_number(v)]
-            wrong = len(texts) < len(self.values) or (self.kind == "datetime" and bool(texts))
+            is_date = self.kind == "datetime"
+            texts = [v for v in self.values if isinstance(v, str) and (is_date or not is_number(v))]
+            wrong = len(texts) < len(self.values) or (
+                is_date and bool(texts) and self.datetime_format is None
+            )
         if wrong:
             raise ValueError(
                 f"column {self.name!r}: categories have values; numbers and dates have bins (lower, upper), "
-                "and beside numbers values may be texts that write no number"
+                "and beside numbers values may be texts that write no number, beside dates with a "
+                "datetime_format any texts"
             )
 
     def _check_bins(self) -> None:
@@ -290,8 +294,8 @@ class Attribute:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Codes in words that stand beside numbers; none of a category."""
-        return tuple(map(str, self.values)) if self.kind in ("integer", "float") else ()
+        """Codes in words that stand beside numbers or dates; none of a category."""
+        return () if self.kind in ("categorical", "ordinal") else tuple(map(str, self.values))
 
     @property
     def is_ordered(self) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused
-from sdv_plausible.table.cells.date_texts import DIGITS, fits, form_of, read_date, write_date
+from sdv_plausible.table.cells.date_texts import DIGITS, fits, form_of, is_date, read_date, write_date
 from sdv_plausible.table.cells.dates import as_nanoseconds
 from sdv_plausible.table.cells.distinct import distinct_values
 from sdv_plausible.table.cells.forms import canonical, has_form
@@ -37,7 +37,11 @@ TRUE_VALUES = ("true", "t", "yes", "y", "1", "1.0")
 FALSE_VALUES = ("false", "f", "no", "n", "0", "0.0")
 _REMEMBERED = 1 << 14  # texts of a column
 FIRST_YEAR = 1000  # earlier ones are written with fewer digits
-_LEADING_ZERO = re.compile(r"[+-]?0[0-9]")  # a code, not a number
+CODE, PHONE = "0123", "+123"  # kinds of texts that are no canonical text of a number
+UPPER = "TRUE"  # kind of truth values in capitals
+FINER = ("1234.50", "1234.25")  # plain fractions of two digits and more: that end in a zero, and others
+_LEADING_ZERO = re.compile(r"[+-]?0[0-9]")
+_FRACTION = re.compile(r"-?[0-9]+\.[0-9]+([0-9])")
 _NO_DATE = np.iinfo(np.int64).min
 
 
@@ -162,23 +166,39 @@ def kind_of(text: str, spelling: Spelling) -> str:
     if spelling.is_missing(text):
         return "missing"
     if stripped.casefold() in ("true", "false"):
-        return "truth"
-    number = number_kind(stripped)
-    if not math.isnan(spelling.number(text)) and not _LEADING_ZERO.match(stripped):
-        return DIGITS if fits(stripped, DIGITS) else number or "number"
-    return form_of(stripped) or number or "text"
+        return UPPER if stripped.isupper() else "truth"
+    read = not math.isnan(spelling.number(text))
+    if read and (code := _code(stripped)):
+        return code
+    kind = number_kind(stripped)
+    if kind == "1234.5" and (fraction := _FRACTION.fullmatch(stripped)):
+        kind = FINER[0] if fraction[1] == "0" else FINER[1]
+    if read:
+        return next((form for form in DIGITS if fits(stripped, form)), kind or "number")
+    return form_of(stripped) or kind or "text"
+
+
+def _code(number: str) -> str | None:
+    """Kind of a text that is no number's canonical text: zeros or a plus in front, too many digits."""
+    if number.startswith("+"):
+        return PHONE
+    digits = number.removeprefix("-")
+    too_long = digits.isascii() and digits.isdigit() and int(float(digits)) != int(digits)
+    return CODE if too_long or _LEADING_ZERO.match(number) else None
 
 
 @lru_cache(maxsize=8)
 def plain_numbers(spelling: Spelling) -> frozenset[str]:
     """Kinds of cells that are numbers as the whole table writes them."""
-    return frozenset({"number", *(kind for kind in NUMBER_KINDS if not math.isnan(spelling.number(kind)))})
+    found = {kind for kind in (*NUMBER_KINDS, *FINER) if not math.isnan(spelling.number(kind))}
+    return frozenset({"number", *found})
 
 
 def spelling_of_numbers(counts: Mapping[str, float], spelling: Spelling) -> tuple[str | None, float]:
     """How a column's numbers are written (None: as the table's) and how many are, of cells of each kind."""
     numbers: dict[str, float] = {kind: counts.get(kind, 0) for kind in NUMBER_KINDS}
-    numbers["number"] += counts.get(DIGITS, 0)
+    numbers["number"] += sum(counts.get(form, 0) for form in DIGITS)
+    numbers["1234.5"] += sum(counts.get(kind, 0) for kind in FINER)
     plain = sum(numbers[kind] for kind in numbers if kind in plain_numbers(spelling))
     present = sum(count for kind, count in counts.items() if kind != "missing")
     form, read = main_number_format(numbers, present)
@@ -270,8 +290,13 @@ class CellReader:
             pd.Series(digits, dtype=object), self.column.datetime_format, row_by_row=True
         )
         return [
-            text if moment != _NO_DATE else None for text, moment in zip(texts, moments.tolist(), strict=True)
+            text if moment != _NO_DATE or text in self._texts or self._is_far(text) else None
+            for text, moment in zip(texts, moments.tolist(), strict=True)
         ]
+
+    def _is_far(self, text: str) -> bool:
+        """Whether a text is a date that nanoseconds do not hold."""
+        return is_date(text, str(self.column.datetime_format))
 
     def _number_or_text(self, text: str) -> float | str | None:
         """Return the declared text that a cell is to the letter, else its number."""

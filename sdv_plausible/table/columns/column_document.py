@@ -54,6 +54,8 @@ class Word:
     # Form for some sdtypes alone, and the rule in words
     narrower: Mapping[str, tuple[Form, str]] = field(default_factory=dict)
     holds: Callable[[Any], bool] = lambda _: True  # what no form can say
+    # The same for some sdtypes alone; for one that is not said, too
+    holds_of: Mapping[str, Callable[[Any], bool]] = field(default_factory=dict)
     title: str = ""  # of its field on the review page, which has none for a word without
 
     @property
@@ -69,6 +71,8 @@ class Word:
 
 _FLAG: Form = {"type": "boolean"}
 _COUNT: Form = {"type": "integer", "minimum": 1}
+MOST_BINS = 1_000_000  # more fit in no memory beside their probabilities
+_BINS: Form = {**_COUNT, "maximum": MOST_BINS}
 _VALUES, _RANGE, _NUMBERS = ("categorical", "ordinal", "boolean"), ("numerical", "datetime"), ("numerical",)
 _CODES = list_of({"type": "integer", "minimum": 0, "maximum": _INT64})
 _AS_NUMBERS = {"numerical": (ref("number"), "of sdtype 'numerical' must be a finite number")}
@@ -114,17 +118,22 @@ WORDS: dict[str, Word] = {
     "bins": Word(
         about="values", title="Bins", suits=_RANGE, left_out="learned inside a wide range",
         meaning="A number of equal bins, or of numbers increasing edges, such as 0, 18, 65, 120",
-        rule="a whole number of equal bins, or a list of at least two increasing edges",
-        form={"anyOf": [_COUNT, list_of(ref("number"), minItems=2)]},
-        narrower={"datetime": (_COUNT, "of dates must be a whole number, or left out")},
+        rule="a whole number of equal bins, at most a million, or a list of at least two increasing edges",
+        form={"anyOf": [_BINS, list_of(ref("number"), minItems=2)]},
+        narrower={"datetime": (_BINS, "of dates must be a whole number up to a million, or left out")},
         holds=lambda bins: not isinstance(bins, list) or all(a < b for a, b in pairwise(bins)),
     ),
     "special_values": Word(
-        about="values", title="Special values", suits=_NUMBERS,
-        meaning="Codes with a meaning of their own, such as 9999, which stay single, also beside the range",
+        about="values", title="Special values", suits=_RANGE,
+        meaning="Codes with a meaning of their own, such as 9999, of dates texts such as 9999-12-31: they "
+        "stay single, also beside the range",
         rule="a list of distinct finite numbers, and of texts that write no number",
         form=list_of({"anyOf": [ref("number"), {"type": "string"}]}, uniqueItems=True),
-        holds=lambda values: not any(isinstance(value, str) and is_number(value) for value in values),
+        narrower={"datetime": (
+            list_of({"type": "string"}, uniqueItems=True),
+            "of dates must be a list of distinct texts in the column's format, such as ['9999-12-31']",
+        )},
+        holds_of={"numerical": lambda values: not any(isinstance(v, str) and is_number(v) for v in values)},
     ),
     "range_is_nullable": Word(
         about="values", title="Missing cells", suits=MODELLED_SDTYPES, rule="true or false", form=_FLAG,
@@ -222,8 +231,8 @@ ATTRIBUTE: dict[str, Form] = {
     "kind": {"enum": list(get_args(Kind))},
     "values": list_of(
         ref("value"),
-        description="Categorical and ordinal: the value of each code, in code order. Integer and float: "
-        "texts beside the numbers, whose codes follow those of the bins.",
+        description="Categorical and ordinal: the value of each code, in code order. Integer, float and "
+        "datetime: texts beside the numbers or dates, whose codes follow those of the bins.",
     ),
     "lower": list_of(
         ref("number"),

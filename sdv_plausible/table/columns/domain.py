@@ -19,8 +19,9 @@ import numpy as np
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.table.columns import domain_words
 from sdv_plausible.table.columns.attribute import Attribute, read_attribute, write_attribute
-from sdv_plausible.table.columns.column_document import SHARED
+from sdv_plausible.table.columns.column_document import MOST_BINS, SHARED
 from sdv_plausible.utils import fragments
+from sdv_plausible.utils.given_files import read_given
 from sdv_plausible.utils.json_forms import Form, read
 from sdv_plausible.utils.strict_json import strict_json
 from sdv_plausible.utils.whole_files import write_whole
@@ -29,12 +30,10 @@ __all__ = [
     "MAX_BINS", "MOST_BINS", "SCHEMA", "Attribute", "Domain",
     "read_attribute", "read_looks", "write_attribute", "written_looks",
 ]  # fmt: skip
-Attribute.__module__ = __name__  # where saved files look for it
 
 SCHEMA = "sdv-plausible-domain/1"
 MAX_BINS = 100
 _DIGEST_LENGTH = 64
-MOST_BINS = 1_000_000  # more fit in no memory beside their probabilities
 _POSSIBLE: Form = {
     "type": "array",
     "items": {
@@ -192,8 +191,9 @@ class Domain:
 
         :meth:`declared`.
         """
+        text = read_given(path)
         try:
-            document = strict_json(Path(path).read_text(encoding="utf-8"))
+            document = strict_json(text.decode("utf-8"))
         except ValueError as error:
             raise ValueError(f"{str(path)!r} is not a domain file: {error}") from error
         return cls.from_dict(document)

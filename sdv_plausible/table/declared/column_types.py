@@ -9,11 +9,11 @@ from typing import Any
 
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.columns.cell_texts import ColumnType
-from sdv_plausible.table.columns.column_document import TYPE_WORDS
+from sdv_plausible.table.columns.column_document import TYPE_WORDS, type_words
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.declared.declarations import given_file, says_written
 from sdv_plausible.table.declared.domain_file import read_json
-from sdv_plausible.table.declared.specifications import declared_attribute, told_sdtype
+from sdv_plausible.table.declared.specifications import declared_attribute, stated_of, told_sdtype
 from sdv_plausible.table.declared.words import (
     MODELLED_SDTYPES,
     check_agreement,
@@ -24,6 +24,8 @@ from sdv_plausible.table.declared.words import (
     sdtype_of,
 )
 
+STATED = "_stated_types"
+"""Attribute of metadata that was made of declarations: its columns' type words then. No file keeps it."""
 _RELEASED = (
     "columns", "primary_key", "alternate_keys", "column_relationships", "METADATA_SPEC_VERSION",
 )  # fmt: skip  # of a table's metadata
@@ -42,6 +44,49 @@ def column_types(
     if person is not None:
         known = {**known, person: person_words(person, known.get(person), given)}
     return {name: _column_type(name, given.get(name, {}), known.get(name, {})) for name in names}
+
+
+def types_of_unknown_origin(metadata: Any, domain: Any = None, person: str | None = None) -> tuple[str, ...]:
+    """Columns whose type, date format, id pattern or role as a key nothing states but metadata.
+
+    Such metadata may have been detected in the rows: SDV's says nothing of where it is from. That of
+    ``metadata_of`` is known to be made of declarations, column by column, as far as nobody changed it since.
+    """
+    table, columns = _table_and_columns(metadata)
+    if not columns or says_written(domain):
+        return ()
+    file, stated = given_file(domain), getattr(metadata, STATED, None)
+    given = {} if file is None else file.declarations()
+    open_ = {
+        name
+        for name, kind in column_types(domain, metadata, person).items()
+        if name in columns
+        and (stated or {}).get(name) != type_words(columns[name])
+        and _plain(kind) != _plain(_declared_type(name, given.get(name), given, person))
+    }
+    keys = _key_columns(table) if stated is None else set()
+    return tuple(name for name in columns if name in open_ | keys)
+
+
+def _declared_type(name: str, spec: Any, given: Mapping[str, Any], person: str | None) -> ColumnType | None:
+    """What declarations alone tell of a column; None if they do not tell what it is."""
+    known = person_words(name, None, given) if name == person else {}
+    try:
+        return None if spec is None and not known else _column_type(name, spec or {}, known)
+    except ValueError:  # such as dates of which metadata alone has the format
+        return None
+
+
+def _plain(kind: ColumnType | None) -> dict[str, Any] | None:
+    """Words of a type; that personal data are personal goes without saying."""
+    return None if kind is None else {word: said for word, said in kind.words.items() if said is not True}
+
+
+def _key_columns(table: Mapping[Any, Any]) -> set[str]:
+    """Columns that a table's metadata names as keys, or as related to each other."""
+    keys = [table.get("primary_key"), *(table.get("alternate_keys") or ())]
+    keys += [related.get("column_names") for related in table.get("column_relationships") or ()]
+    return {name for key in keys for name in ([key] if isinstance(key, str) else key or ())}
 
 
 def person_words(
@@ -130,5 +175,7 @@ def _column_type(name: str, given: Any, known: Mapping[str, Any]) -> ColumnType:
             "'categorical' or 'id'"
         )
     attribute = declared_attribute(name, spec)
+    stated = None if attribute else stated_of(name, spec)
+    values = attribute.values if attribute else stated.texts if stated else ()
     words: dict[str, Any] = {word: spec.get(word, known.get(word)) for word in (*TYPE_WORDS, "number_format")}
-    return ColumnType(name=name, values=attribute.values if attribute else (), **words)
+    return ColumnType(name=name, values=values, **words)

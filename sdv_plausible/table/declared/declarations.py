@@ -16,7 +16,7 @@ from sdv_plausible.table.columns.column_document import TYPE_WORDS, Provenance
 from sdv_plausible.table.columns.domain import MOST_BINS, Attribute, Domain
 from sdv_plausible.table.columns.domain import SCHEMA as DOMAIN_SCHEMA
 from sdv_plausible.table.declared.domain_file import DomainFile, read_json
-from sdv_plausible.table.declared.specifications import declare, declared_attribute, origin_of
+from sdv_plausible.table.declared.specifications import declare, declared_attribute, origin_of, stated_of
 from sdv_plausible.table.declared.words import (
     FORM_WORDS,
     MODELLED_SDTYPES,
@@ -26,8 +26,9 @@ from sdv_plausible.table.declared.words import (
     check_words,
     read_words,
 )
-from sdv_plausible.table.learned.bounds import Bounds, bounds_of, is_wide
+from sdv_plausible.table.learned.bounds import Bounds, bounds_of, in_zone, is_wide
 from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
+from sdv_plausible.table.learned.stated import Stated
 
 Types = Literal["declared", "voted", "detected"]
 """Where a table's semantic types and date formats are from: the user, a vote in the fit, or the rows."""
@@ -40,6 +41,7 @@ USUAL_SIZES = {
     "datetime": 100,
 }  # of undeclared columns
 Specs = Mapping[str, Mapping[str, Any]]
+_NEVER = Stated(nullable=False)  # which ``never_missing`` says
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Declarations:
     """Public sources that were cited."""
     number_formats: Mapping[str, str] = field(default_factory=dict)
     """Spellings of numbers that are text, of columns whose values may be open."""
+    stated: Mapping[str, Stated] = field(default_factory=dict)
+    """What is declared of columns whose values are open."""
 
     def plan_private(self, specs: Specs, whole: Whole, neighbours: Neighbours = ONE_ROW) -> DomainPlan:
         """Plan what learning domains costs, with bounds or without, from the metadata alone."""
@@ -74,6 +78,7 @@ class Declarations:
             never_missing=self.never_missing,
             neighbours=neighbours,
             bounds={name: bounds for name, bounds in self.bounds.items() if name in columns},
+            stated={n: one for n, one in self.stated.items() if n in columns and one != _NEVER},
         )
 
     def planned(self, specs: Specs, private: Collection[str] = ()) -> Domain:
@@ -89,6 +94,11 @@ class Declarations:
         if attribute.kind in ("integer", "float") and attribute.name in self.number_formats:
             found["number_format"] = self.number_formats[attribute.name]
         return replace(attribute, **found) if found else attribute
+
+    def kept(self, attribute: Attribute) -> Attribute:
+        """An attribute that was read off the rows, with what is declared of it."""
+        stated = self.stated.get(attribute.name)
+        return attribute if stated is None else stated.kept(attribute)
 
     def _planned(self, name: str, private: bool) -> Attribute:
         if name in self.bounds and private:
@@ -137,6 +147,7 @@ class Declarations:
         """Columns of text that are numbers, as what they are read."""
         known = {name: self.known(name) for name in self.number_formats}
         texts = {name: one.texts if one is not None else () for name, one in known.items()}
+        texts |= {name: one.texts for name, one in self.stated.items() if name in texts}
         return {
             name: ColumnType(name=name, sdtype="numerical", number_format=form, values=texts[name])
             for name, form in self.number_formats.items()
@@ -147,12 +158,12 @@ class Declarations:
         known, bounds = self.known(attribute.name), self.bounds.get(attribute.name)
         if known is None or attribute.provenance not in ("declared", *(["private"] if bounds else [])):
             return False
-        same = replace(
-            known,
-            provenance=attribute.provenance,
-            time_zone=attribute.time_zone,  # how dates are written is the table's schema
-            datetime_format=attribute.datetime_format,
-        )
+        style = {"time_zone": attribute.time_zone, "datetime_format": attribute.datetime_format}
+        same = replace(known, provenance=attribute.provenance)
+        if (
+            known.kind == "datetime" and known.time_zone is None
+        ):  # how dates are written is the table's schema
+            same = in_zone(same, style)
         return same == attribute or (bounds is not None and bounds.leads_to(attribute))
 
     def assumed(self, specs: Specs) -> Domain:
@@ -177,7 +188,8 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
         found = {name: declared_attribute(name, spec, max_bins) for name, spec in specs.items()}
         never = frozenset(name for name, spec in specs.items() if spec.get("range_is_nullable") is False)
         read = _sorted_out({n: a for n, a in found.items() if a}, specs, undeclared, never)
-        return replace(read, number_formats=spelled)
+        open_ = {name: one for name, spec in specs.items() if (one := stated_of(name, spec)) is not None}
+        return replace(read, number_formats=spelled, stated=open_)
     file = domain_document(domain)
     given = file.declarations()
     unknown = sorted(set(given) - set(specs))
@@ -187,16 +199,22 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
             "domain", f"domain names {unknown}, which are not columns of the metadata: {sorted(specs)}{hint}"
         )
     attributes: dict[str, Attribute] = {}
+    stated: dict[str, Stated] = {}
     for name, spec in given.items():
-        if says_type_alone(name, spec):
+        if isinstance(spec, Mapping):
             check_agreement(name, spec, specs[name])
+        if says_type_alone(name, spec):
+            continue
+        if isinstance(spec, Mapping) and (one := stated_of(name, spec, specs[name])) is not None:
+            stated[name] = one
         else:
             attributes[name] = _declare(name, spec, max_bins, specs[name])
     words = {name: spec for name, spec in given.items() if isinstance(spec, Mapping)}
+    never = frozenset(name for name, one in stated.items() if one.nullable is False)
     for name, attribute in attributes.items():
         _check_texts(name, attribute)
     return replace(
-        _sorted_out(attributes, given, undeclared),
+        _sorted_out(attributes, given, undeclared, never),
         origins={
             name: origin
             for name, spec in words.items()
@@ -204,6 +222,7 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
         },
         sources={name: spec["source"] for name, spec in words.items() if spec.get("source")},
         number_formats={**spelled, **number_formats(given)},
+        stated=stated,
     )
 
 
@@ -265,7 +284,7 @@ def domain_document(domain: Any) -> DomainFile:
             "SDV's detection writes those of the rows; leave domain out then, or declare",
         )
     if isinstance(domain, (str, os.PathLike)):
-        domain = _read_file(Path(domain))
+        return _file_at(Path(domain))
     if isinstance(domain, Domain):
         columns = {attribute.name: attribute for attribute in domain}
         return DomainFile(
@@ -316,9 +335,27 @@ def _declare(name: str, spec: Any, max_bins: int, known: Mapping[str, Any]) -> A
     return declare(name, spec, sdtype, max_bins)
 
 
-def _read_file(path: Path) -> Domain | Mapping[str, Any]:
+def _is_learned(words: Any) -> bool:
+    """Whether a column was learned privately, in words or finished."""
+    if isinstance(words, Attribute):
+        return words.provenance == "private"
+    return isinstance(words, Mapping) and words.get("provenance") == "private"
+
+
+def _file_at(path: Path) -> DomainFile:
     """A file by ``Domain.save``, a domain file, or a bare mapping as JSON."""
-    document = read_json(path)
-    if isinstance(document, dict) and document and document.get("schema") != DOMAIN_SCHEMA:
-        return document
-    return Domain.from_dict(document)
+    document, name = read_json(path), f"domain ({str(path)!r})"
+    try:
+        if isinstance(document, dict) and document and document.get("schema") != DOMAIN_SCHEMA:
+            file = DomainFile.of(document, name)
+        else:
+            file = domain_document(Domain.from_dict(document))
+        # What learned columns cost is asked for by the fit; of others a fault is met while the file is known.
+        told = {name: one for name, one in file.columns.items() if not _is_learned(one)}
+        replace(file, columns=told).without_blanks().declarations()
+    except ValueError as error:
+        if name in str(error):
+            raise
+        field = error.field if isinstance(error, Refused) else "domain"
+        raise Refused.saying(field, f"{name}: {error}") from error
+    return file

@@ -28,7 +28,8 @@ from sdv_plausible.table.columns.domain import (
     written_looks,
 )
 from sdv_plausible.table.declared.specifications import told_sdtype
-from sdv_plausible.table.declared.words import check_names, read_words
+from sdv_plausible.table.declared.words import MODELLED_SDTYPES, check_names, read_words
+from sdv_plausible.utils.given_files import read_given
 from sdv_plausible.utils.strict_json import strict_json
 from sdv_plausible.utils.whole_files import write_whole
 
@@ -52,6 +53,8 @@ class DomainFile:
     # Digests of the rules when rows that break one were first counted; None before
     looked_rules: tuple[str, ...] | None = None
     rules_source: str | None = None  # the public text that rules changed after that are taken from
+    # What is said of columns whose type is open: words without it, which hold whatever the type is
+    beside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def private(self) -> tuple[str, ...]:
@@ -71,20 +74,24 @@ class DomainFile:
 
     def without_blanks(self) -> DomainFile:
         """What is declared, without the columns that a template left blank."""
-        return replace(self, columns={n: words for n, words in self.columns.items() if not is_blank(words)})
+        blank = {name: words for name, words in self.columns.items() if is_blank(words)}
+        said = {n: {w: v for w, v in words.items() if v is not None} for n, words in blank.items()}
+        said = {name: words for name, words in said.items() if words.keys() - {"source"}}
+        columns = {name: words for name, words in self.columns.items() if name not in blank}
+        return replace(self, columns=columns, beside={**self.beside, **said})
 
-    def with_types(self, words: Mapping[str, Mapping[str, Any]]) -> DomainFile:
-        """The file with types that metadata says; what was looked at as it is here counts as it then is."""
-        columns = {
-            name: {**types, **own} if isinstance(own := self.columns.get(name, {}), Mapping) else own
-            for name, types in words.items()
+    def with_types(self, found: Mapping[str, Mapping[str, Any]]) -> DomainFile:
+        """The file once types are known that were open, with what is said of their columns beside."""
+        more = {
+            name: {**words, "sdtype": found[name]["sdtype"]}
+            for name, words in self.beside.items()
+            if found.get(name, {}).get("sdtype") in MODELLED_SDTYPES and name not in self.columns
         }
-        same = {n: digest(columns[n]) for n, own in self.columns.items() if self.looked.get(n) == digest(own)}
-        return replace(self, columns=columns, looked={**self.looked, **same})
+        return replace(self, columns={**self.columns, **more}, beside={}) if more else self
 
     def declarations(self) -> dict[str, Any]:
         """Words by column as the synthesizer takes them, each with what ends its claim."""
-        edited, found = self.edited, {}
+        edited, found = frozenset(self.edited), {}
         if self.learned is None and self.private:
             raise ValueError(
                 f"column {self.private[0]!r} was learned privately, and what that cost ('learned') is not "
@@ -94,7 +101,7 @@ class DomainFile:
         for name, given in self.columns.items():
             words = given
             if isinstance(given, Attribute) or (isinstance(given, Mapping) and "kind" in given):
-                words = self._attribute(name, given)
+                words = self._attribute(name, given, name in edited)
             elif isinstance(given, Mapping):
                 if is_blank(given):
                     raise ValueError(
@@ -107,11 +114,11 @@ class DomainFile:
             found[name] = words
         return found
 
-    def _attribute(self, name: str, given: Attribute | Mapping[str, Any]) -> Attribute:
+    def _attribute(self, name: str, given: Attribute | Mapping[str, Any], is_edited: bool) -> Attribute:
         if not isinstance(given, Attribute) and "name" in given:
             raise ValueError(f"column {name!r}: its name stands before its words: leave 'name' out")
         found = given if isinstance(given, Attribute) else read_attribute({"name": name, **given})
-        if self.detected or name in self.edited:
+        if self.detected or is_edited:
             return replace(found, provenance="inferred" if self.detected else "edited")
         return found
 
@@ -181,7 +188,8 @@ class DomainFile:
             return cls(columns=document)
         if document["schema"] != SCHEMA:
             raise ValueError(
-                f"{what}: its 'schema' ({document['schema']!r}) must be {SCHEMA!r}, or that of Domain.save"
+                f"{what}: its 'schema' ({document['schema']!r:.60}) must be {SCHEMA!r}, or that "
+                "of Domain.save"
             )
         for key in document:
             if key not in _KEYS:
@@ -209,12 +217,20 @@ class DomainFile:
 def read_json(path: Path, name: str = "domain", also: str = 'declarations, or "written"') -> Any:
     """A JSON document in which no name occurs twice, for a parameter that may hold something else, too."""
     try:
-        return strict_json(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, IsADirectoryError) as error:
+        data = read_given(path, name)
+    except FileNotFoundError as error:
         said = f"{error.strerror}; {name} must be the path of a file that is there, {also}"
         raise OSError(error.errno, said, str(path)) from None
+    try:
+        return strict_json(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        fault = f"line {line} is not UTF-8: save it in that encoding"
+    except json.JSONDecodeError as error:
+        fault = f"at line {error.lineno}, column {error.colno}: {error.msg}; it may be cut off: get it anew"
     except ValueError as error:
-        raise Refused.saying(name, f"{name} ({str(path)!r}) is not a JSON file: {error}") from error
+        fault = f"{error}: mend it, or get it anew"
+    raise Refused.saying(name, f"{name} ({str(path)!r}) is not a JSON file: {fault}")
 
 
 def digest(words: Any) -> str:

@@ -14,11 +14,21 @@ import pandas as pd
 from sdv_plausible.privacy.checks import Refused, suggestion
 from sdv_plausible.table.cells.date_texts import figures_format, in_figures, shows_months
 from sdv_plausible.table.cells.dates import format_unit, resolution_step
-from sdv_plausible.table.columns.column_document import Provenance
+from sdv_plausible.table.columns.column_document import TYPE_WORDS, Provenance
 from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
-from sdv_plausible.table.declared.words import CATEGORIES, MODELLED_SDTYPES, check_keys, read_words
+from sdv_plausible.table.declared.words import (
+    CATEGORIES,
+    FORM_WORDS,
+    MODELLED_SDTYPES,
+    ORIGIN_WORDS,
+    check_keys,
+    read_words,
+)
+from sdv_plausible.table.learned.stated import Stated
 
 SINGLES = 2  # times the bins: up to so many values of a range stay single values
+_STATED = {"range_min", "range_max", "decimal_places", "special_values", "range_is_nullable"}
+"""Words about values that may be said without a value set: the rest is learned."""
 
 
 def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_BINS) -> Attribute | None:
@@ -63,6 +73,7 @@ def _dates(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str, 
     if low is None or high is None:
         return None
     form, step = spec.get("datetime_format"), spec.get("resolution")
+    common["values"] = _special_dates(name, spec)
     unit = format_unit(form) if step is None else resolution_step(step) or 1
     start, end = date_ends(name, low, high, form)
     if shows_months(form):  # all days of the last month
@@ -70,6 +81,26 @@ def _dates(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str, 
     ends = equal_bins(start // unit, end // unit, bins or max_bins, singles=1 if bins else SINGLES)
     lower, upper = (tuple(v * unit for v in side) for side in ends)
     return Attribute(kind="datetime", lower=lower, upper=upper, unit=unit, datetime_format=form, **common)
+
+
+def _special_dates(name: str, spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """Texts that stand beside dates; each is a date as the format writes it, of whatever year."""
+    special, form = tuple(spec.get("special_values") or ()), spec.get("datetime_format")
+    if special and spec.get("parts") == "split":
+        sentence = f"column {name!r}: special_values have no time of day: leave parts ('split') out"
+        raise Refused.saying("parts", sentence)
+    for text in special:
+        try:
+            if form is None:
+                raise ValueError("no format")
+            dt.datetime.strptime(in_figures(text, form), figures_format(form) or form)
+        except (ValueError, TypeError):
+            raise Refused.saying(
+                "special_values",
+                f"column {name!r}: special_values ({text!r}) of dates must be texts in the datetime_format "
+                f"({form!r}) of a column of text: give the format, or leave them out",
+            ) from None
+    return special
 
 
 def _numbers(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str, Any]) -> Attribute | None:
@@ -190,9 +221,38 @@ def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribut
             wanted if said in MODELLED_SDTYPES else "sdtype",
             f"domain of column {name!r} ({dict(spec)!r}) fixes no values for sdtype {sdtype!r}: give "
             "range_min and range_max "
-            f"for numbers and dates, range_values for categories{suggestion(sdtype, MODELLED_SDTYPES)}",
+            f"for numbers and dates, range_values for categories{_hint(sdtype)}",
         )
     return attribute
+
+
+def _hint(sdtype: str) -> str:
+    return "" if sdtype in MODELLED_SDTYPES else suggestion(sdtype, MODELLED_SDTYPES)
+
+
+def stated_of(name: str, spec: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> Stated | None:
+    """What a declaration says that fixes no value set; None where it says nothing, or fixes one."""
+    # ``known`` tells the type and the format of dates where the declaration does not.
+    types = {word: (known or {}).get(word) for word in ("sdtype", "datetime_format")}
+    words = read_words(name, {**types, **{word: said for word, said in spec.items() if said is not None}})
+    sdtype = words.get("sdtype") or told_sdtype(words)
+    words["sdtype"] = sdtype
+    said = {word for word in read_words(name, spec) if word in _STATED}
+    beside = {*TYPE_WORDS, *FORM_WORDS, *ORIGIN_WORDS}
+    if sdtype not in MODELLED_SDTYPES or not said or (known is not None and set(spec) - said - beside):
+        return None
+    if declared_attribute(name, words) is not None:
+        return None
+    low, high = words.get("range_min"), words.get("range_max")
+    if sdtype == "datetime":
+        low, high = (_date_end(name, end, words.get("datetime_format")) for end in (low, high))
+        _special_dates(name, words)
+    special = words.get("special_values") or ()
+    return Stated(
+        nullable=words.get("range_is_nullable"), decimals=words.get("decimal_places"), low=low, high=high,
+        special=tuple(v for v in special if not isinstance(v, str)),
+        texts=tuple(v for v in special if isinstance(v, str)),
+    )  # fmt: skip
 
 
 def origin_of(spec: Any) -> Provenance | None:
@@ -214,6 +274,11 @@ def told_sdtype(spec: Mapping[str, Any]) -> str | None:
     return "numerical" if all(isinstance(v, (int, float, np.integer, np.floating)) for v in ends) else None
 
 
+def _date_end(name: str, end: Any, form: str | None) -> int | None:
+    """The one end of dates that is declared; of a month its first day, as the last one is in it."""
+    return None if end is None else date_ends(name, end, end, form)[0]
+
+
 def date_ends(name: str, low: Any, high: Any, form: str | None) -> tuple[int, int]:
     """Ends of a declared range in nanoseconds since 1970 UTC. Text without a format must be ISO 8601."""
     # Nothing is guessed.
@@ -222,8 +287,8 @@ def date_ends(name: str, low: Any, high: Any, form: str | None) -> tuple[int, in
     except (ValueError, TypeError, OverflowError):
         raise Refused.saying(
             "range_min",
-            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be dates of the years 1678 "
-            f"to 2262 in the datetime_format ({form!r})",
+            f"column {name!r}: range_min ({low!r:.60}) and range_max ({high!r:.60}) must be dates of the "
+            f"years 1678 to 2262 in the datetime_format ({form!r:.60})",
         ) from None
     if start > end:
         sentence = f"column {name!r}: range_min ({low!r}) must not be after range_max ({high!r})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from sdv_plausible.table.cells.values import write_value
 from sdv_plausible.table.columns import column_document
 from sdv_plausible.table.columns.column_document import SHARED, WORDS, words_about
 from sdv_plausible.table.columns.domain import Attribute
+from sdv_plausible.utils.file_names import broken_rule, colliding
 from sdv_plausible.utils.json_forms import MisfitError, read
 
 CATEGORIES, MODELLED_SDTYPES = column_document.CATEGORIES, column_document.MODELLED_SDTYPES
@@ -31,7 +32,7 @@ def check_names(names: Iterable[Any], what: str) -> None:
     for place, name in enumerate(names, start=1):
         if not isinstance(name, str):
             raise ValueError(
-                f"{what}: the name of column {place} ({name!r}) must be text: write {str(name)!r}"
+                f"{what}: the name of column {place} ({name!r:.60}) must be text: write {str(name)!r:.60}"
             )
         if not name.strip():
             raise ValueError(
@@ -44,11 +45,27 @@ def check_names(names: Iterable[Any], what: str) -> None:
             )
 
 
-def check_table_name(name: Any) -> None:
-    """Refuse a name of a table that no file can hold."""
+def check_table_name(name: Any, field: str = "table_name") -> None:
+    """Refuse a table name that cannot be a file name: a path, a device, or nothing that files can hold."""
     if not is_text(name, LONGEST_NAME) or not name:
-        rule = f"must be a text of 1 to {LONGEST_NAME:,} whole letters"
-        raise Refused("table_name", name, rule, "try 'table'")
+        wanted = f"must be a text of 1 to {LONGEST_NAME:,} whole letters"
+        raise Refused(field, name, wanted, "try 'table'")
+    if rule := broken_rule(name):
+        raise Refused.saying(
+            field, f"{field}: the table name {name!r:.40} becomes a file name, and {rule}: rename the table"
+        )
+
+
+def check_table_names(names: Collection[Any], field: str) -> None:
+    """Refuse table names that cannot be file names of one folder."""
+    for name in names:
+        check_table_name(name, field)
+    if pair := colliding(names):
+        raise Refused.saying(
+            field,
+            f"{field}: the table names {pair[0]!r:.40} and {pair[1]!r:.40} become one file name on some "
+            "systems: rename one of the tables",
+        )
 
 
 def check_keys(name: str, spec: Mapping[Any, Any]) -> None:
@@ -77,6 +94,10 @@ def read_words(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
                 key,
                 f"column {name!r}: {key} does not go with sdtype {sdtype!r}; leave it out, or change the "
                 "sdtype",
+            )
+        if key in found and not WORDS[key].holds_of.get(sdtype, lambda _: True)(found[key]):
+            raise Refused.saying(
+                key, f"column {name!r}: {key} ({_quoted(spec[key])}) must be {WORDS[key].rule}"
             )
         if sdtype in WORDS[key].narrower:
             form, rule = WORDS[key].narrower[sdtype]

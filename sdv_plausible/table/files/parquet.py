@@ -17,11 +17,14 @@ from sdv_plausible.table.cells.dates import of_arrow, within_years
 from sdv_plausible.table.cells.distinct import as_objects
 from sdv_plausible.table.cells.forms import canonical
 from sdv_plausible.table.columns.cell_texts import FALSE_VALUES, TRUE_VALUES, CellReader, ColumnType, Spelling
+from sdv_plausible.table.columns.stored_types import with_storage
 from sdv_plausible.table.files.csv_files import PathLike
 from sdv_plausible.table.files.storage import refused_storage
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_FLOAT_DIGITS = 8  # after the point, up to which a float of 32 bits is looked for
 
 
 def read_parquet(
@@ -77,7 +80,29 @@ def read_parquet(
         table = _parquet().read_table(path, columns=names)
     except (ValueError, OSError) as error:
         raise ValueError(f"{path} cannot be read as Parquet: it is damaged, or none") from error
-    return frame_of(table, types, spelling)
+    return with_storage(frame_of(with_short_floats(table), types, spelling), table.schema)
+
+
+def with_short_floats(table: pa.Table) -> pa.Table:
+    """The table with floats of 32 bits as doubles of the fewest digits that are the same float."""
+    from pyarrow import array, float32
+
+    for place, field in enumerate(table.schema):
+        if field.type == float32():
+            doubles = _shortest(table.column(place).to_numpy())
+            table = table.set_column(place, field.name, array(doubles, from_pandas=True))
+    return table
+
+
+def _shortest(numbers: np.ndarray) -> np.ndarray:
+    found = numbers.astype(float)
+    open_ = np.isfinite(found)
+    for digits in range(_FLOAT_DIGITS):
+        with np.errstate(over="ignore", invalid="ignore"):
+            short = np.round(found, digits)
+            same = open_ & (short.astype(np.float32) == numbers)
+        found[same], open_[same] = short[same], False
+    return found
 
 
 def frame_of(

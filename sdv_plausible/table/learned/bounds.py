@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from sdv_plausible.table.cells.dates import bins_from_clocks, on_clocks
 from sdv_plausible.table.cells.rounding import LARGEST_STEP, NUMBER_STEPS, Rounding
 from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.learned.lattice import Lattice, Run, date_lattice, may_be_trimmed
+from sdv_plausible.table.learned.lattice import Lattice, Run, date_lattice
 
 FEW_POINTS = 2**15  # up to here every single value of a range is looked at; beyond, those that occur
 PARTS = 64  # of a range, besides powers of two or calendar years: what is counted first
@@ -27,6 +28,7 @@ class Bounds:
     low: float
     high: float
     special: tuple[float, ...] = ()  # numbers that stay single, inside the range or beside it
+    may_have_digits: bool = False  # whole ends, and digits that nobody declared
     rounding: tuple[int, ...] = ()  # steps that people round to, from 1 on. Empty: those of most numbers
 
     @property
@@ -87,12 +89,15 @@ class Bounds:
 
     def grid(self, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
         """First and last point of the cells that are counted first."""
-        # Equal parts of the range, and powers of two or calendar years: mass is anywhere in a range that was
-        # declared, but often about zero or in few years of it.
+        # Equal parts of the range, and powers of two, calendar years or decades: mass is anywhere in a range
+        # that was declared, but often about zero or in few years of it.
         low, high = self.ends(lattice)
         if high < low:  # the range lies between two points
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         starts, _ = lattice.grid()
+        years = lattice.kind == "datetime" and lattice.shown != "clock"
+        if years and len(found := lattice.within_years(low, high)) <= PARTS:
+            starts = found
         inside = starts[(starts > low) & (starts <= high)].tolist()
         width = min(PARTS, high - low + 1)
         parts = [low + (high - low + 1) * i // width for i in range(width)]
@@ -110,11 +115,10 @@ class Bounds:
     ) -> Attribute:
         """Attribute of learned bins; in equal bins where the range has no point of this precision."""
         if not bins:
-            return replace(self.plain, nullable=nullable, provenance="private", **style)
+            return replace(in_zone(self.plain, style), nullable=nullable, provenance="private")
+        lower, upper = ends_of(bins, lattice, style)
         return replace(
-            self.plain, kind=lattice.kind, nullable=nullable, provenance="private",
-            lower=tuple(lattice.value(first) for first, _ in bins),
-            upper=tuple(lattice.last(last) for _, last in bins),
+            self.plain, kind=lattice.kind, nullable=nullable, provenance="private", lower=lower, upper=upper,
             decimals=lattice.decimals, unit=lattice.unit, rounding=rounding, **style,
         )  # fmt: skip
 
@@ -130,14 +134,14 @@ class Bounds:
             lattice = date_lattice(attribute.unit, attribute.datetime_format)
         points = [*self.ends(lattice), *self.special_points(lattice)]
         number = np.int64 if kind == "datetime" else np.float64
+        zone = attribute.time_zone
         first, last = (
-            lattice.index(np.array(ends, dtype=number)) for ends in (attribute.lower, attribute.upper)
+            lattice.index(on_clocks(np.array(ends, dtype=number), zone))
+            for ends in (attribute.lower, attribute.upper)
         )
-        low, high = first.argmin(), last.argmax()
-        # Of an end that holds nothing a bin may have been made shorter.
         return (
-            may_be_trimmed(int(first[low]) - min(points), int(last[low] - first[low]) + 1)
-            and may_be_trimmed(max(points) - int(last[high]), int(last[high] - first[high]) + 1)
+            int(first.min()) >= min(points)
+            and int(last.max()) <= max(points)
             and attribute.values == self.plain.values
             and self.nullable in (None, attribute.nullable)
         )
@@ -158,6 +162,7 @@ def bounds_of(plain: Attribute, spec: Mapping[str, Any]) -> Bounds:
         special=special,
         resolution=plain.unit if plain.kind == "datetime" and known else None,
         nullable=None if nullable is None else bool(nullable),
+        may_have_digits=plain.kind == "integer" and spec.get("decimal_places") is None,
         rounding=(1, *spec["rounding"]) if spec.get("rounding") else (),
     )
 
@@ -166,6 +171,26 @@ def _end(declared: Any, known: float) -> float:
     """A declared number, which a special value may stand for in the bins; dates were read already."""
     is_number = isinstance(declared, (int, float, np.integer, np.floating))
     return declared if is_number else known
+
+
+def ends_of(
+    bins: Sequence[Run], lattice: Lattice, style: Mapping[str, Any]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """First and last value of learned bins; dates of a time zone were counted as its clocks show them."""
+    found: list[tuple[float, float]] = []
+    for first, last in bins:
+        low, high = lattice.value(first), lattice.last(last)
+        if found and low <= found[-1][1]:  # points that doubles do not tell apart
+            low, high = found[-1][0], max(found.pop()[1], high)
+        found.append((low, high))
+    lower, upper = [low for low, _ in found], [high for _, high in found]
+    return bins_from_clocks(lower, upper, style.get("time_zone"))
+
+
+def in_zone(declared: Attribute, style: Mapping[str, Any]) -> Attribute:
+    """A declared column as its dates are written: the ends of its range are what clocks show there."""
+    lower, upper = bins_from_clocks(declared.lower, declared.upper, style.get("time_zone"))
+    return replace(declared, lower=lower, upper=upper, **style)
 
 
 def is_wide(plain: Attribute) -> bool:

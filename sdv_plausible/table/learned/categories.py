@@ -16,9 +16,8 @@ from sdv_plausible.questions.frequent import Frequent
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.columns.domain import Attribute
 from sdv_plausible.table.learned.private_domain import FIRST, DomainPlan
-from sdv_plausible.table.learned.raw_counts import Flagged, FrequentValues, in_public_order
+from sdv_plausible.table.learned.raw_counts import PRESENT, Flagged, FrequentValues, in_public_order
 
-PRESENT = 2.5  # standard deviations above 0 at which missing values, or other ones, count as present
 Noisy = tuple[float, float]
 """A noisy count, and the variance of its noise."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.table.cells.date_texts import far_dates
 from sdv_plausible.table.cells.dates import NANOSECONDS, as_nanoseconds, date_style, holds_dates
 from sdv_plausible.table.cells.series import without_odd
 from sdv_plausible.table.columns.column_document import Kind
@@ -39,14 +40,16 @@ def infer_attribute(
             decimals=decimals, provenance="inferred",
         )  # fmt: skip
     if sdtype == "datetime":
+        form = None if holds_dates(column) else spec.get("datetime_format")
+        never = [text for text in far_dates(form) if (column == text).any()]
+        column = column[~column.isin(never)]
         stamps = as_nanoseconds(column, spec.get("datetime_format"))
         present = stamps[~np.isnat(stamps.view("M8[ns]"))]
         unit = next((u for u in NANOSECONDS.values() if not (present % u).any()), 1)
         lower, upper = quantile_bins(present, max_bins)
         return Attribute(
-            name=name, kind="datetime", lower=lower, upper=upper, nullable=nullable or not lower,
-            unit=unit, provenance="inferred",
-            **date_style(column, None if holds_dates(column) else spec.get("datetime_format")),
+            name=name, kind="datetime", lower=lower, upper=upper, nullable=nullable or not (lower or never),
+            values=tuple(never), unit=unit, provenance="inferred", **date_style(column, form),
         )  # fmt: skip
     _check_texts(name, column)
     values = _ordered_values(column, spec.get("range_values") if sdtype == "ordinal" else None)

@@ -33,7 +33,7 @@ class Bin(NamedTuple):
 
 
 CLOCK_DAY = int(np.datetime64("1900-01-01", "ns").view(np.int64))  # of a time of day without a date
-TOP = 2**62  # whole numbers beyond are clipped
+TOP = 2**63 - 1024  # whole numbers beyond are clipped: the largest double below 2**63
 SMALLEST, LARGEST = (
     -128,
     128,
@@ -41,6 +41,15 @@ SMALLEST, LARGEST = (
 FIXED_DECIMALS = 6  # up to here decimals are a lattice of their own
 MOST_DECIMALS = 14
 DATE_UNITS = tuple(NANOSECONDS.values())
+MONTH_STEPS = (1, 2, 3, 6, 12, 24, 60, 120)  # months that a part of a run of dates may have
+TIME_STEPS = tuple(
+    number * NANOSECONDS[unit]
+    for unit, numbers in (
+        ("s", (1, 2, 5, 10, 15, 30)), ("min", (1, 2, 5, 10, 15, 30)),
+        ("h", (1, 2, 3, 6, 12)), ("D", (1, 2, 7, 14)),
+    )
+    for number in numbers
+)  # fmt: skip
 MOST_PARTS = 256  # of one cell in one round
 JUMP = 4.0  # standard deviations of mass in the wrong place at which a bin ends
 UNEVEN = 4.0  # what mass in the wrong place counts for when bins are merged; mass itself counts for 1
@@ -49,9 +58,11 @@ MIDDLE = 0.15  # of the bins, what is left out at either end to see how far the 
 TAPER = 1.5  # times as far from the bulk's middle as a bin beyond it begins: there it ends at the latest
 DOUBLE_BITS = 50  # of a point, that are surely kept where it becomes a double
 TRIMMED = 9  # times its width that a bin loses of an empty end at least, where it loses one
-SURE = 4.0  # standard deviations above 0 at which a cell of a public grid counts as inhabited
-ALONE = 5.5  # the same for one with nothing beside it: of a wide table's empty cells some pass SURE
-NEARLY, LIKELY = 3.0, 2.5  # the same if there is no such cell, and for a cell beside one
+SURE = 4.0  # standard deviations above 0 at which a run of cells stands out from the noise
+ALONE = 5.5  # the same for a run far from the others: of many empty runs some pass SURE
+NEARLY, LIKELY = 3.0, 2.0  # the same if no run stands out, and for a run beside one that does
+BEYOND = 0.25  # of the width of what stands out in a cell, how far its parts beyond are kept
+EMPTY = 1.5  # standard deviations up to which a gap between such runs is left out, where it is wide
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,32 +118,77 @@ class Lattice:
 
     def last(self, point: int) -> float:
         """The last number (or nanoseconds) of a lattice point: of a month its last day."""
-        return self.value(point + 1) - self.unit if self.shown == "months" else self.value(point)
+        value = self.value(point)  # of the first months 64 bits hold neither end
+        return max(value, self.value(point + 1) - self.unit) if self.shown == "months" else value
 
     def grid(self) -> tuple[np.ndarray, np.ndarray]:
-        """First and last point of a fixed grid: years, hours of a clock, or powers of two of either sign."""
+        """First and last point of a fixed grid: decades, hours of a clock, powers of two of either sign."""
         if self.shown == "months":
-            starts = 12 * np.arange(1677 - 1970, 2263 - 1970, dtype=np.int64)
-            return starts, starts + 11
+            starts = self.starts_of_years(10)
+            return starts, np.append(starts[1:] - 1, 12 * (2263 - 1970) - 1)
         if self.shown == "clock":
             hour = NANOSECONDS["h"] // self.unit
             starts = CLOCK_DAY // self.unit + hour * np.arange(24, dtype=np.int64)
             return starts, starts + hour - 1
         if self.kind == "datetime":
-            starts = np.arange("1678", "2263", dtype="M8[Y]").astype("M8[ns]").view(np.int64) // self.unit
-            ends = np.append(starts[1:] - 1, np.iinfo(np.int64).max // self.unit)
-            starts[0] = (np.iinfo(np.int64).min + 1) // self.unit
-            return starts, ends
+            starts = self.starts_of_years(10)
+            return starts, np.append(starts[1:] - 1, np.iinfo(np.int64).max // self.unit)
         if self._digits is None:
             powers = self.index(2.0 ** np.arange(SMALLEST, LARGEST))
             last = int(self.index(np.array([np.inf]))[0])
         else:
-            powers, last = 2 ** np.arange(62, dtype=np.int64), TOP
+            powers, last = 2 ** np.arange(63, dtype=np.int64), TOP
         ends = np.append(powers[1:] - 1, last)
         middle = int(powers[0]) - 1
         return np.concatenate([-ends[::-1], [-middle], powers]), np.concatenate(
             [-powers[::-1], [middle], ends]
         )
+
+    def parts(self, first: int, last: int, wanted: int) -> list[Run]:
+        """At most about so many parts of a run, which begin at round numbers, or as the calendar does."""
+        if self.kind != "datetime" and not self.is_decimal:
+            return equal_parts(first, last, wanted)  # doubles: their bits
+        length = (last - first + 1) / wanted
+        if length <= 1:
+            return [(point, point) for point in range(first, last + 1)]
+        if self.kind == "datetime" and self.shown == "moments" and length * self.unit > 20 * NANOSECONDS["D"]:
+            months = _least(length * self.unit / (30.4 * NANOSECONDS["D"]), MONTH_STEPS)
+            begin, end = (
+                int(np.datetime64(int(self.value(p)), "ns").astype("M8[M]").astype(int))
+                for p in (first, last)
+            )
+            edges = np.arange(begin - begin % months + months, end + 1, months)
+            edges = edges.astype("M8[M]").astype("M8[ns]").view(np.int64) // self.unit
+        else:
+            if self.shown == "months":
+                step = _least(length, MONTH_STEPS)
+            elif self.kind == "datetime":
+                steps = [n for n in TIME_STEPS if n % self.unit == 0]
+                step = _least(length * self.unit, steps or [self.unit]) // self.unit
+            else:
+                size = 10 ** math.floor(math.log10(length))
+                step = next(n * size for n in (1, 2, 5, 10) if n * size >= length)
+            edges = np.arange(first - first % step + step, last + 1, step)
+        inside = [first, *(edge for edge in edges.tolist() if first < edge <= last)]
+        return list(zip(inside, [*(edge - 1 for edge in inside[1:]), last], strict=True))
+
+    def within_years(self, first: int, last: int) -> np.ndarray:
+        """First points of the years in a run."""
+        starts = self.starts_of_years(1)
+        return starts[(starts > first) & (starts <= last)]
+
+    def starts_of_years(self, step: int) -> np.ndarray:
+        """First points of every so many years, from the first point on."""
+        years = np.arange(1670, 2263, step)
+        if self.shown == "months":
+            return np.maximum(12 * (years - 1970), 12 * (1677 - 1970))
+        starts = (years[1:] - 1970).astype("M8[Y]").astype("M8[ns]").view(np.int64) // self.unit
+        return np.append((np.iinfo(np.int64).min + 1) // self.unit, starts)
+
+
+def _least(length: float, steps: Sequence[int]) -> int:
+    """The least step that is at least so long, or the longest."""
+    return next((step for step in steps if step >= length), steps[-1])
 
 
 def date_lattice(unit: int, form: str | None) -> Lattice:
@@ -155,7 +211,7 @@ class Cells:
     counts: np.ndarray
     deviations: np.ndarray  # standard deviation of each count's noise
 
-    def take(self, which: np.ndarray) -> Cells:
+    def take(self, which: np.ndarray | slice) -> Cells:
         """Return the cells of a mask or an index."""
         return Cells(self.first[which], self.last[which], self.counts[which], self.deviations[which])
 
@@ -167,35 +223,195 @@ class Cells:
         )  # fmt: skip
         return joined.take(np.argsort(joined.first, kind="stable"))
 
-    def inhabited(self) -> Cells:
-        """Cells whose count stands out from the noise, and their neighbours where that is likely too."""
-        # If none does, the largest if it nearly does. A cell with nothing beside it must stand out more:
-        # noise alone would put ages in the billions.
+    def and_again(self, other: Cells) -> Cells:
+        """The same cells, with the means of two counts by inverse variance."""
+        one, two = self.deviations**-2.0, other.deviations**-2.0
+        counts = (one * self.counts + two * other.counts) / (one + two)
+        return Cells(self.first, self.last, counts, (one + two) ** -0.5)
 
-        def beside(found: np.ndarray) -> np.ndarray:
-            return np.append(found[1:], False) | np.append(False, found[:-1])
+    @property
+    def widths(self) -> np.ndarray:
+        """Number of points of each cell, as doubles."""
+        return self.last.astype(float) - self.first.astype(float) + 1
 
-        strength = np.where(self.counts > 0, math.inf, 0.0)  # without noise
-        np.divide(self.counts, self.deviations, out=strength, where=self.deviations > 0)
-        sure = strength > SURE
-        if not sure.any():
-            return self.take(strength == max(strength.max(), NEARLY))
-        likely, grown = strength > LIKELY, np.zeros_like(sure)
-        while (grown != sure).any():
-            grown = sure
-            sure = sure | (beside(sure) & likely)
-        together = sure & (beside(sure) | (strength > ALONE))
-        return self.take(together if together.any() else sure)
+    def cut_at(self, points: Sequence[int]) -> Cells:
+        """The same cells, of no counts, cut before and after some points."""
+        runs = [
+            run
+            for first, last in zip(self.first.tolist(), self.last.tolist(), strict=True)
+            for run in _without(first, last, [p for p in points if first <= p <= last])
+        ]
+        first, last = np.array(runs, dtype=np.int64).reshape(-1, 2).T
+        return Cells(first, last, np.zeros(len(first)), np.zeros(len(first)))
+
+    def standing_out(self) -> np.ndarray:
+        """Mask of the cells of runs whose counts stand out from the noise together.
+
+        A run of 1, 2, 4, ... neighbouring cells stands out by its sum, so that many light cells are found
+        where no single one is. Beside such a run less is enough, and far from the others more is needed.
+        """
+        found = np.zeros(len(self.counts), dtype=bool)
+        if not self.deviations.any():  # without noise
+            return self.counts > 0
+        sums, squares = _sums(self.counts), _sums(self.deviations**2)
+        joined = np.append(False, self.first[1:] - self.last[:-1] <= 2)  # to the cell before, or its spike
+        parts = np.cumsum(~joined)
+        size, best = 1, (0.0, 0, 0)
+        while size <= len(found):
+            strength = (sums[size:] - sums[:-size]) / np.sqrt(squares[size:] - squares[:-size])
+            whole = parts[size - 1 :] == parts[: len(found) - size + 1]  # no hole in between
+            for start in np.argsort(-strength, kind="stable").tolist():
+                if strength[start] <= min(SURE, NEARLY):
+                    break
+                if not whole[start] or found[start : start + size].any():
+                    continue
+                best = max(best, (float(strength[start]), start, size))
+                if strength[start] > SURE:
+                    found[start : start + size] = True
+            size *= 2
+        if not found.any():
+            found[best[1] : best[1] + best[2]] = True
+            return found
+        self._grow(found, sums, squares, parts)
+        return self._together(found, sums, squares)
+
+    def _grow(self, found: np.ndarray, sums: np.ndarray, squares: np.ndarray, parts: np.ndarray) -> None:
+        """Add runs beside those that stand out, where it is likely that they hold something."""
+        grown = True
+        while grown:
+            grown = False
+            for first, last in _runs(found):
+                for size in (1, 2, 4):
+                    for start in (first - size, last + 1):
+                        end = start + size
+                        if start < 0 or end > len(found) or found[start:end].any():
+                            continue
+                        beside = first if start < first else last
+                        if parts[start] != parts[beside] or parts[end - 1] != parts[beside]:
+                            continue
+                        least = LIKELY if size == 1 else NEARLY  # of several wide cells noise lifts one
+                        if sums[end] - sums[start] > least * math.sqrt(squares[end] - squares[start]):
+                            found[start:end] = grown = True
+
+    def _together(self, found: np.ndarray, sums: np.ndarray, squares: np.ndarray) -> np.ndarray:
+        """Without runs far from the others that noise alone may have lifted."""
+        runs = _runs(found)
+        strength = [
+            (sums[last + 1] - sums[first]) / math.sqrt(squares[last + 1] - squares[first])
+            for first, last in runs
+        ]
+        most, widths = max(strength), self.widths
+        spans = [(float(self.first[a]), float(self.last[b]), widths[a : b + 1].sum()) for a, b in runs]
+        whole = sum(width for *_, width in spans)
+        gaps = [after[0] - before[1] - 1 for before, after in pairwise(spans)]
+        nearest = [min(pair) for pair in pairwise([math.inf, *gaps, math.inf])]
+        runs = [
+            run
+            for run, s, gap, (*_, width) in zip(runs, strength, nearest, spans, strict=True)
+            if s > ALONE or s == most or gap <= whole - width
+        ]
+        kept = np.zeros(len(found), dtype=bool)
+        for first, last in runs:
+            kept[first : last + 1] = True
+        return kept
+
+    def gaps(self, found: np.ndarray) -> np.ndarray:
+        """Mask of the cells between those of a mask, but for wide gaps in which noise alone seems to be."""
+        filled, widths = np.zeros(len(found), dtype=bool), self.widths
+        for (_, before), (after, _) in pairwise(_runs(found)):
+            gap = slice(before + 1, after)
+            width = float(self.first[after]) - float(self.last[before]) - 1
+            beside = min(widths[: before + 1][found[: before + 1]].sum(), widths[after:][found[after:]].sum())
+            count, noise = self.counts[gap].sum(), math.sqrt((self.deviations[gap] ** 2).sum())
+            filled[gap] = width <= beside / 2 or count > EMPTY * noise
+        return filled
+
+    def settled(self, *, alone: bool = False) -> Cells:
+        """Cells that stand out together, and those between them, each run `alone`."""
+        found = self.standing_out()
+        if alone and self.deviations.any():
+            for first, last in _runs(found):
+                run = slice(first, last + 1)
+                found[run] = self.counts[run].sum() > ALONE * math.sqrt((self.deviations[run] ** 2).sum())
+        return self.take(found | self.gaps(found))
+
+    def within(self, spikes: Sequence[int], reach: float) -> Cells:
+        """Cells without what lies far beyond all that stands out, or far between."""
+        # Few rows may be just beyond what stands out, up to ``reach`` times as far as that is wide. Farther
+        # out nothing is seen, and the model would put there what noise leaves.
+        found = self.standing_out()
+        kept = self.take(found)
+        inside = [p for p in spikes if len(found) and self.first[0] <= p <= self.last[-1]]
+        low = min([*kept.first.tolist(), *inside], default=None)
+        high = max([*kept.last.tolist(), *inside], default=None)
+        if low is None or high is None:
+            return self
+        far = max(math.ceil((high - low + 1) * reach), 1)
+        low, high = max(low - far, int(self.first[0])), min(high + far, int(self.last[-1]))
+        place = np.flatnonzero(found) if found.any() else np.array([len(found)])
+        outer = (np.arange(len(found)) < place[0]) | (np.arange(len(found)) > place[-1])
+        near = (self.last >= low) & (self.first <= high)
+        cells = self.take((found | self.gaps(found) | outer) & near)
+        first, last = np.maximum(cells.first, low), np.minimum(cells.last, high)
+        return Cells(first, last, cells.counts, cells.deviations)
 
 
-def split_heavy(cells: Cells, target: float) -> tuple[Cells, list[Run]]:
-    """Cells that stay, and equal parts of those that hold two targets or more."""
+def _sums(values: np.ndarray) -> np.ndarray:
+    """Sums of the first 0, 1, 2, ... values."""
+    return np.concatenate([[0.0], np.cumsum(values)])
+
+
+def _runs(found: np.ndarray) -> list[tuple[int, int]]:
+    """First and last place of every run of a mask."""
+    steps = np.diff(np.concatenate([[0], found.astype(np.int8), [0]]))
+    return list(
+        zip(np.flatnonzero(steps == 1).tolist(), (np.flatnonzero(steps == -1) - 1).tolist(), strict=True)
+    )
+
+
+def split_heavy(
+    cells: Cells, target: float, lattice: Lattice | None = None, points: Sequence[int] = ()
+) -> tuple[Cells, list[Run], list[int]]:
+    """Cells that stay, the parts of those that hold two targets or more, and how many parts each has."""
     wide = (cells.counts >= 2 * target) & (cells.last > cells.first)
     parts: list[Run] = []
-    for first, last, count in zip(cells.first[wide], cells.last[wide], cells.counts[wide], strict=True):
+    numbers = []
+    for first, last, count in zip(
+        cells.first[wide].tolist(), cells.last[wide].tolist(), cells.counts[wide].tolist(), strict=True
+    ):
         wanted = min(MOST_PARTS, 2 ** math.ceil(math.log2(4 * count / target)))
-        parts += equal_parts(int(first), int(last), wanted)
-    return cells.take(~wide), parts
+        found = equal_parts(first, last, wanted) if lattice is None else lattice.parts(first, last, wanted)
+        inside = [point for point in points if first <= point <= last]  # stand alone, and are in no part
+        if inside:
+            found = [run for one in found for run in _without(*one, inside)]
+        parts += found
+        numbers.append(len(found))
+    return cells.take(~wide), parts, numbers
+
+
+def refined(
+    parts: Cells, wholes: Cells, numbers: Sequence[int], spikes: Sequence[int], most: float = math.inf
+) -> Cells:
+    """Parts of cells that were counted before, their sums reconciled with these; empty ends are left out."""
+    # Ends that may hold more than ``most`` rows stay.
+    ends = np.cumsum(numbers)
+    found = []
+    for i, (start, end) in enumerate(zip(ends - numbers, ends, strict=True)):
+        own, deviation = parts.take(slice(start, end)), float(wholes.deviations[i])
+        noise = float((own.deviations**2).sum())
+        if noise > 0:
+            lacking = float(wholes.counts[i]) - own.counts.sum()
+            counts = own.counts + noise / (noise + deviation**2) * lacking / (end - start)
+            own = Cells(own.first, own.last, counts, own.deviations)
+        mask = own.standing_out()
+        rest = own.counts[~mask].sum()
+        hidden = math.sqrt(deviation**2 + float((own.deviations[mask] ** 2).sum()))
+        if mask.any() and rest <= LIKELY * hidden and rest + LIKELY * hidden <= most:
+            inner = own.within(spikes, BEYOND)
+            if inner.widths.sum() <= own.widths.sum() / 2:
+                own = inner
+        found.append(own)
+    return Cells(*(np.concatenate([getattr(one, name) for one in found]) for name in Cells.__annotations__))
 
 
 def equal_parts(first: int, last: int, wanted: int) -> list[Run]:

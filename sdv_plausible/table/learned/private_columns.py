@@ -15,7 +15,7 @@ counts is post-processing (:mod:`sdv_plausible.table.learned.lattice`):
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,42 +25,67 @@ from scipy.stats import norm
 from sdv_plausible.questions.counts import NumberOfRows
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.cells.rounding import Rounding, estimate
-from sdv_plausible.table.columns.domain import Attribute
-from sdv_plausible.table.learned.bounds import FEW_POINTS, Bounds
-from sdv_plausible.table.learned.categories import PRESENT, learn_categories
+from sdv_plausible.table.columns.domain import MAX_BINS, Attribute
+from sdv_plausible.table.learned.bounds import FEW_POINTS, Bounds, ends_of
+from sdv_plausible.table.learned.categories import learn_categories
 from sdv_plausible.table.learned.lattice import (
+    ALONE,
     DATE_UNITS,
     MOST_DECIMALS,
     Cells,
     Lattice,
+    Run,
     between,
     date_lattice,
     make_bins,
+    refined,
     split_heavy,
 )
+from sdv_plausible.table.learned.patterns import has_patterns, kept_to, pattern_of
 from sdv_plausible.table.learned.private_domain import DomainPlan
 from sdv_plausible.table.learned.raw_counts import (
+    PRESENT,
+    STANDS_OUT,
     FrequentPoints,
     MissingOrNot,
+    PatternCounts,
     Precision,
+    PrecisionCounts,
     Reading,
     RoundingCounts,
     RunCounts,
 )
+from sdv_plausible.table.learned.stated import Stated
 
-ROUNDS = 3
-# Shares of a number's or date's budget; a table too small for the finer looks spends all on the coarse ones.
-FULL = {"precision": 0.08, "values": 0.2, "magnitude": 0.36, "round": 0.12}
-COARSE = {"precision": 0.2, "values": 0.0, "magnitude": 0.8, "round": 0.0}
+
+class _Shares(NamedTuple):
+    """Shares of a column's budget."""
+
+    precision: float
+    values: float
+    pattern: float
+    levels: tuple[float, ...]
+
+
+# Shares of a number's or date's budget: levels of ever finer cells, as many as the rows are worth.
+# From so many rows per standard deviation on, at a column's whole budget: precision, values, pattern, levels.
+LOOKS = (
+    (0.0, _Shares(0.12, 0.12, 0.04, (0.43, 0.29))),
+    (60.0, _Shares(0.1, 0.14, 0.04, (0.31, 0.22, 0.19))),
+    (500.0, _Shares(0.08, 0.19, 0.03, (0.28, 0.14, 0.14, 0.14))),
+)
 # Of a column with bounds: single values, and cells in rounds; the precision where it is not declared, and how
-# round numbers are. What is not asked leaves its share to the others.
-BOUNDED = {"precision": 0.1, "values": 0.45, "cells": 0.45, "rounding": 0.1}
+# round numbers are. What is not asked leaves its share to the others, here and above.
+BOUNDED = {"precision": 0.1, "values": 0.45, "cells": 0.45, "rounding": 0.1, "pattern": 0.04}
 BOUNDED_ROUNDS = 2
+FEW = 0.1  # of the rows: cells of a declared range are left out where they surely hold fewer
+SURELY = 2.0  # standard deviations of noise that this allows for
+DECLARED = 1.0  # of the width of what stands out, how far beyond it a declared range is kept
+MOST_POINTS = 2500  # bins of a column of which single values are learned, at most
+POINT_FLOOR = 5.0  # standard deviations that the count of each of them has, beyond max_bins
+FINER = 4.0  # standard deviations of noise that finer levels of precision must have
 BY_CHANCE = 0.3  # single values of a range that noise alone is expected to lift over their threshold
 WORTH = 0.5  # of a bin's even share of the rows: a point that holds less gets no bin of its own
-FULL_POWER = (
-    500.0  # rows per standard deviation, at a column's whole budget, from which all looks are worth it
-)
 FEW_BESIDE = (
     8.0  # standard deviations that the rows must have for "beside the single values" to mean anything
 )
@@ -93,13 +118,16 @@ def learn_attributes(
             found[name] = known[name]
         else:
             form, style = specs.get(name, {}).get("datetime_format"), date_styles.get(name, {})
+            stated = plan.stated.get(name, Stated())
             if name in plan.bounds:
                 bounds = plan.bounds[name]
-                reading = Reading(name, sdtype, bounds.plain.datetime_format or form, bounds.plain.texts)
+                form, zone = bounds.plain.datetime_format or form, style.get("time_zone")
+                reading = Reading(name, sdtype, form, bounds.plain.texts, zone)
                 found[name] = look.bounded(reading, bounds, max_bins, style)
             else:
-                found[name] = look.numbers(Reading(name, sdtype, form), max_bins, style)
-    return found
+                reading = Reading(name, sdtype, form, stated.texts, style.get("time_zone"))
+                found[name] = look.numbers(reading, max_bins, style, stated.lattice)
+    return {n: plan.stated[n].kept(one) if n in plan.stated else one for n, one in found.items()}
 
 
 class _Singles(NamedTuple):
@@ -129,67 +157,108 @@ class _Column:
             name=name, kind="categorical", values=(False, True), nullable=nullable, provenance="private"
         )
 
-    def numbers(self, reading: Reading, max_bins: int, style: Mapping[str, Any]) -> Attribute:
+    def numbers(
+        self, reading: Reading, max_bins: int, style: Mapping[str, Any], known: Lattice | None = None
+    ) -> Attribute:
         """Precision, frequent values, orders of magnitude, then ever finer parts of what holds many rows."""
-        full = self.size >= FULL_POWER * self.rows.sigma(self.share)
-        shares = {what: self.share * s for what, s in (FULL if full else COARSE).items()}
-        precision = self.rows.ask(Precision(reading), shares["precision"])
-        nullable = self.may_miss and bool(precision.values[-1] > PRESENT * precision.sigma)
-        lattice = _lattice(reading, _finest(precision.values[:-1], precision.sigma))
-        spikes = (
-            self._frequent_points(reading, lattice, shares["values"], max_bins) if shares["values"] else []
-        )
-        cells = self._cells(reading, lattice, spikes, shares, max_bins)
+        power = self.size / self.rows.sigma(self.share) if self.rows.sigma(self.share) else math.inf
+        shares = [shares for least, shares in LOOKS if power >= least or not least][-1]
+        found, sigma = self._precision(reading, self.share * shares.precision)
+        nullable = self.may_miss and found.is_missing(sigma)
+        never = tuple(text for text in found.beside if text not in reading.texts)
+        lattice = known or _lattice(reading, _finest(found.levels, sigma))
+        singles = self._frequent_points(reading, lattice, self.share * shares.values, max_bins)
+        spikes = singles.points
+        first = Cells(*lattice.grid(), np.zeros(0), np.zeros(0)).cut_at(spikes)
+        pattern, levels = self.share * shares.pattern, [self.share * share for share in shares.levels]
+        if not has_patterns(lattice):
+            levels = [share * (1 + pattern / math.fsum(levels)) for share in levels]
+        alone = self._are_all(singles, found, sigma, self.rows.sigma(levels[0]))
+        runs = (first.first, first.last)
+        cells = self._levels(reading, lattice, runs, spikes, levels, max_bins, alone=alone)
         bins = make_bins(cells, spikes, max_bins)
+        bins = self._possible(reading, lattice, bins, pattern)
+        lower, upper = ends_of(bins, lattice, style)
         return Attribute(
-            name=reading.name, kind=lattice.kind, nullable=nullable or not bins, decimals=lattice.decimals,
-            lower=tuple(lattice.value(first) for first, _ in bins),
-            upper=tuple(lattice.last(last) for _, last in bins),
-            unit=lattice.unit, provenance="private", **style,
+            name=reading.name, kind=lattice.kind, nullable=nullable or not (bins or never),
+            decimals=lattice.decimals, values=never,
+            lower=lower, upper=upper, unit=lattice.unit, provenance="private", **style,
         )  # fmt: skip
+
+    def _precision(self, reading: Reading, share: float) -> tuple[PrecisionCounts, float]:
+        """How fine the numbers are, and what is beside them: of dates for "never" those that stand out."""
+        question = Precision(reading)
+        answer = self.rows.ask(question, share)
+        found = PrecisionCounts.of(answer.values, question.asked())
+        least = STANDS_OUT * answer.sigma
+        beside = {t: count for t, count in found.beside.items() if t in reading.texts or count > least}
+        return found._replace(beside=beside), answer.sigma
 
     def bounded(self, reading: Reading, bounds: Bounds, max_bins: int, style: Mapping[str, Any]) -> Attribute:
         """Single values of a declared range, then parts of it, finer where there are many rows."""
-        nullable, lattice, absent = bool(bounds.nullable), bounds.lattice, 0.0
-        shares = self._bounded_shares(bounds)
+        nullable, lattice, absent = bool(bounds.nullable), bounds.lattice, (0.0, 0.0)
+        spent = 0.0
         if bounds.asks_precision:
-            precision = self.rows.ask(Precision(reading), shares["precision"])
-            absent = float(precision.values[-1])
+            spent = self._precision_share(bounds)
+            precision, sigma = self._precision(reading, spent)
+            never = [count for text, count in precision.beside.items() if text not in reading.texts]
+            beside = (precision.missing, precision.unread, *precision.beside.values())
+            absent = math.fsum(beside), len(beside) * sigma**2
             if bounds.nullable is None:
-                nullable = bool(precision.values[-1] > PRESENT * precision.sigma)
+                nullable = bool(never) or precision.is_missing(sigma)
             if lattice is None:
-                lattice = _lattice(reading, _finest(precision.values[:-1], precision.sigma))
+                lattice = _lattice(reading, _finest(precision.levels, sigma))
+            elif bounds.may_have_digits and sigma:
+                found = _lattice(reading, _finest(precision.levels, sigma))
+                lattice = found if found.kind == "float" else lattice
         assert lattice is not None
+        shares = self._bounded_shares(bounds, lattice, self.share - spent)
         known = bounds.special_points(lattice)
         # So that there is a bin between any two; multiples of declared steps need no bins of their own.
-        most = max(0, (max_bins - 1) // (4 if bounds.rounding else 2) - len(known))
-        singles = self._single_points(reading, lattice, bounds, shares["values"], most)
-        worth = self._worth(max_bins)
+        # What a user asks for stays; by default single values may be more than other bins.
+        room = MOST_POINTS if max_bins == MAX_BINS and not bounds.rounding else max_bins
+        most = max(0, (room - 1) // (4 if bounds.rounding else 2) - len(known))
+        singles = self._single_points(reading, lattice, bounds, shares.get("values", 0.0), most)
+        worth = min(self._worth(max_bins), max(self._worth(room), POINT_FLOOR * singles.sigma))
         spikes = sorted({*known, *(point for point in singles.points if singles.counts[point] >= worth)})
-
-        def count(first: np.ndarray, last: np.ndarray) -> Cells:
-            question = RunCounts(reading, lattice, first, last, tuple(spikes))
-            answer = self.rows.ask(question, shares["cells"] / BOUNDED_ROUNDS)
-            return Cells(first, last, answer.values, np.full(len(first), answer.sigma))
 
         first, last = bounds.grid(lattice)
         if not len(first):
             return bounds.attribute(lattice, [], nullable=nullable, style=style)
-        cells = count(first, last)
-        target = max(self.size / max_bins, 4 * float(cells.deviations[0]))
-        cells = _refined(cells, target, BOUNDED_ROUNDS - 1, count)
-        if self._holds_all(singles, spikes, absent):
+        known_counts = [singles.counts[point] for point in spikes if point in singles.counts]
+        held = (
+            self.size - absent[0] - sum(known_counts),
+            self.size_sigma**2 + absent[1] + len(known_counts) * singles.sigma**2,
+        )
+        levels = [shares["cells"] / BOUNDED_ROUNDS] * BOUNDED_ROUNDS
+        cells = self._levels(reading, lattice, (first, last), spikes, levels, max_bins, declared=held)
+        if room > max_bins:  # a bin between any two of the points, and as many as before beside them
+            max_bins = min(max_bins + 2 * len(spikes), room)
+        if self._holds_all(singles, spikes, *absent):
             bins = between(spikes, *bounds.ends(lattice))
         else:
             bins = make_bins(cells, spikes, max_bins)
-        rounding = self._rounding(reading, lattice, bounds.steps, spikes, shares) if bounds.steps else None
+        bins = self._possible(reading, lattice, bins, shares.get("pattern", 0.0))
+        rounding = (
+            self._rounding(reading, lattice, bounds.steps, spikes, shares) if "rounding" in shares else None
+        )
         return bounds.attribute(lattice, bins, nullable=nullable, style=style, rounding=rounding)
 
-    def _bounded_shares(self, bounds: Bounds) -> dict[str, float]:
-        asked = {"values", "cells"} | ({"precision"} if bounds.asks_precision else set())
-        asked |= {"rounding"} if bounds.steps else set()
-        whole = math.fsum(BOUNDED[what] for what in asked)
-        return {what: self.share * BOUNDED[what] / whole for what in sorted(asked)}
+    def _precision_share(self, bounds: Bounds) -> float:
+        """Share of the look that comes before the points of the range are known."""
+        whole = math.fsum(share for what, share in BOUNDED.items() if what != "rounding" or bounds.steps)
+        return self.share * BOUNDED["precision"] / whole
+
+    def _bounded_shares(self, bounds: Bounds, lattice: Lattice, left: float) -> dict[str, float]:
+        """Shares of the looks that are worth it for these points."""
+        asks = {
+            "values": _asks_points(bounds, lattice),
+            "cells": True,
+            "rounding": bool(bounds.steps) and lattice == bounds.lattice,
+            "pattern": has_patterns(lattice),
+        }
+        whole = math.fsum(BOUNDED[what] for what, is_asked in asks.items() if is_asked)
+        return {what: left * BOUNDED[what] / whole for what, is_asked in asks.items() if is_asked}
 
     def _rounding(
         self,
@@ -203,19 +272,39 @@ class _Column:
         answer = self.rows.ask(RoundingCounts(reading, lattice, steps, tuple(spikes)), shares["rounding"])
         return estimate(answer.values.reshape(-1, len(steps)), answer.sigma, steps)
 
-    def _holds_all(self, singles: _Singles, spikes: list[int], absent: float) -> bool:
+    def _possible(self, reading: Reading, lattice: Lattice, bins: list[Run], share: float) -> list[Run]:
+        """Bins of possible points alone, where the column keeps to a pattern."""
+        if not has_patterns(lattice):
+            return bins
+        answer = self.rows.ask(PatternCounts(reading, lattice), share)
+        pattern = pattern_of(answer.values, answer.sigma, lattice)
+        return bins if pattern is None or len(bins) < 2 else kept_to(pattern, bins, lattice)
+
+    def _holds_all(self, singles: _Singles, spikes: list[int], absent: float, variance: float) -> bool:
         """Whether so few rows are beside the single values that noise hides them."""
         known = [singles.counts[point] for point in spikes if point in singles.counts]
-        deviation = math.hypot(self.size_sigma, math.sqrt(len(known)) * singles.sigma)
+        deviation = math.sqrt(self.size_sigma**2 + variance + len(known) * singles.sigma**2)
         rest = self.size - absent - sum(known)
         return bool(known) and self.size > FEW_BESIDE * deviation and rest <= PRESENT * deviation
+
+    def _are_all(self, singles: _Singles, found: PrecisionCounts, sigma: float, cell_sigma: float) -> bool:
+        """Whether so few rows are beside the single values that no cell could stand out by them."""
+        # Else the cell that noise lifts most, wherever it is, would be taken for the rest of the column.
+        known = [singles.counts[point] for point in singles.points]
+        beside = (found.missing, found.unread, *found.beside.values())
+        deviation = math.hypot(
+            self.size_sigma, math.sqrt(len(beside)) * sigma, math.sqrt(len(known)) * singles.sigma
+        )
+        rest = self.size - math.fsum(beside) - sum(known)
+        hidden = max(PRESENT * deviation, ALONE * cell_sigma if known else 0.0)
+        return self.size > FEW_BESIDE * deviation > 0 and rest <= hidden
 
     def _single_points(
         self, reading: Reading, lattice: Lattice, bounds: Bounds, share: float, most: int
     ) -> _Singles:
         """Points of a range that many rows hold: of all where they are few, else of those that occur."""
         low, high = bounds.ends(lattice)
-        if high < low:
+        if not _asks_points(bounds, lattice):
             return _Singles([], {}, 0.0)
         if high - low >= FEW_POINTS:
             found = self.rows.ask_frequent(FrequentPoints(reading, lattice), share, self.failure)
@@ -230,58 +319,83 @@ class _Column:
         chosen = sorted(low + i for i in heaviest.tolist() if answer.values[i] > least)
         return _Singles(chosen, counts, answer.sigma)
 
-    def _frequent_points(self, reading: Reading, lattice: Lattice, share: float, max_bins: int) -> list[int]:
+    def _frequent_points(self, reading: Reading, lattice: Lattice, share: float, max_bins: int) -> _Singles:
         """Lattice points that many rows hold, at most half as many as bins."""
         most, worth = max_bins // 2, self._worth(max_bins)
         found = self.rows.ask_frequent(FrequentPoints(reading, lattice), share, self.failure)
         heaviest = np.argsort(-found.counts, kind="stable")[:most]
-        return [found.values[i] for i in heaviest if found.counts[i] >= worth]
+        points = [found.values[i] for i in heaviest if found.counts[i] >= worth]
+        return _Singles(points, dict(zip(found.values, found.counts.tolist(), strict=True)), found.sigma)
 
     def _worth(self, max_bins: int) -> float:
         """Rows that a point must hold: with little noise, chance repeats points of a smooth column."""
         return WORTH * self.size / max_bins
 
-    def _cells(
+    def _levels(
         self,
         reading: Reading,
         lattice: Lattice,
+        runs: tuple[np.ndarray, np.ndarray],
         spikes: list[int],
-        shares: Mapping[str, float],
+        shares: Sequence[float],
         max_bins: int,
+        *,
+        declared: tuple[float, float] | None = None,
+        alone: bool = False,
     ) -> Cells:
-        """Noisy counts of adaptive cells."""
-        # The parts of a cell that holds many rows are counted in the next round.
+        """Noisy counts of cells, of which those that stand out and hold many rows are counted in parts."""
+        # ``declared``, of a declared range: the noisy number of rows in all cells, and its variance. There a
+        # cell is left out only if it surely holds few rows. ``alone``: single values seem to hold all rows.
 
         def count(first: np.ndarray, last: np.ndarray, share: float) -> Cells:
             answer = self.rows.ask(RunCounts(reading, lattice, first, last, tuple(spikes)), share)
             return Cells(first, last, answer.values, np.full(len(first), answer.sigma))
 
-        cells = count(*lattice.grid(), shares["magnitude"]).inhabited()
-        share = shares["round"]
-        if not share:
-            return cells
-        target = max(self.size / max_bins, 4 * self.rows.sigma(share))
-        return _refined(cells, target, ROUNDS, lambda first, last: count(first, last, share))
-
-
-def _refined(
-    cells: Cells, target: float, rounds: int, count: Callable[[np.ndarray, np.ndarray], Cells]
-) -> Cells:
-    """Cells of which those that hold many rows were cut and counted again, so many times."""
-    for _ in range(rounds):
-        cells, parts = split_heavy(cells, target)
-        if parts:
+        whole = count(*runs, shares[0])
+        most, left = math.inf if declared is None else FEW * self.size, 0.0
+        cells = whole.settled(alone=alone) if declared is None else _trimmed(whole, spikes, *declared, most)
+        for share in shares[1:]:
+            left += share  # a round that has nothing to count leaves its share to the next
+            target = max(self.size / max_bins, 4 * self.rows.sigma(left))
+            stay, parts, numbers = split_heavy(cells, target, lattice, spikes)
+            if not parts:
+                continue
+            cut = cells.take((cells.counts >= 2 * target) & (cells.last > cells.first))
             first, last = np.array(parts, dtype=np.int64).T
-            cells = cells.join(count(first, last))
-    return cells
+            finer = refined(count(first, last, left), cut, numbers, spikes, most)
+            cells, left = stay.join(finer), 0.0
+        if not left or not self.rows.sigma(left):
+            return cells
+        # No cell is worth parts: they are counted again, or all of them where none stood out.
+        if len(cells.first):
+            return cells.and_again(count(cells.first, cells.last, left))
+        return whole.and_again(count(whole.first, whole.last, left)).settled(alone=alone)
+
+
+def _asks_points(bounds: Bounds, lattice: Lattice) -> bool:
+    """Whether points of a range are looked at by themselves."""
+    low, high = bounds.ends(lattice)  # of digits that nobody declared there may be too many points
+    return high >= low and (high - low < FEW_POINTS or bounds.may_be_long)
+
+
+def _trimmed(cells: Cells, spikes: list[int], held: float, variance: float, most: float) -> Cells:
+    """Cells of a declared range without those far out, where these surely hold few rows."""
+    inner = cells.within(spikes, DECLARED)
+    outside = ~np.isin(cells.first, inner.first) & ~np.isin(cells.last, inner.last)
+    ways = [
+        (float(cells.counts[outside].sum()), float((cells.deviations[outside] ** 2).sum())),
+        (held - float(inner.counts.sum()), variance + float((inner.deviations**2).sum())),
+    ]
+    count, spread = min(ways, key=lambda way: way[1])
+    return inner if count + SURELY * math.sqrt(spread) <= most else cells
 
 
 def _finest(counts: np.ndarray, sigma: float) -> int:
-    """Coarsest precision level beyond which the counts together do not stand out from the noise."""
+    """Coarsest precision level beyond which no level stands out from the noise, nor all together do."""
     for level in range(len(counts) - 1):
         beyond = counts[level + 1 :]
-        if beyond.sum() <= 3 * sigma * math.sqrt(len(beyond)):
-            return level
+        if beyond.max() <= FINER * sigma and beyond.sum() <= FINER * sigma * math.sqrt(len(beyond)):
+            return level if counts.max() > 3 * sigma or not sigma else int(np.argmax(counts))
     return len(counts) - 1
 
 

@@ -8,23 +8,34 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
-from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss, squares
-from sdv_plausible.privacy.checks import listed
+from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss, gaussian_noise, squares
+from sdv_plausible.privacy.checks import Refused, listed
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
 from sdv_plausible.table.learned.bounds import Bounds
+from sdv_plausible.table.learned.stated import Stated
 
 DOMAIN_SHARE = 0.35  # of mu**2, if every column is to be learned: what the domain takes from the model
 FAILURE_SHARE = 0.1  # of delta: all thresholds together
 WEIGHTS = {"categorical": 1.0, "ordinal": 1.0, "numerical": 1.0, "datetime": 1.0, "boolean": 0.25}
 BOUNDED_WEIGHT = 1.5  # of one whose bounds are declared: it takes power to find single values of a wide range
 SIZE_WEIGHT = 0.25
+MOST_BINS = 5_000  # of a learned column: noise on more takes minutes, and verification computes no more anew
 MANY = 4  # categories from which on they are looked at twice
 FIRST = 0.15  # of their budget for the first look; the second is shared by what the first one left unlearned
 NO_NOISE = "the value sets were learned without noise (epsilon is infinite); give a finite epsilon"
 Names = Mapping[str, str]
+
+
+def check_bins(max_bins: int, columns: Names, unknown: Sequence[str] = ()) -> None:
+    """Refuse more bins than a learned column may have; ``unknown`` columns may turn out to be numbers."""
+    learned = [name for name, sdtype in columns.items() if sdtype in ("numerical", "datetime")]
+    names = [*dict.fromkeys([*learned, *unknown])]
+    if names and max_bins > MOST_BINS:
+        rule = f"must be at most {MOST_BINS:,} where numbers or dates are learned ({listed(names)})"
+        raise Refused("max_bins", max_bins, rule, "try 100, or declare these columns (domain=...)")
 
 
 class Whole(NamedTuple):
@@ -53,7 +64,7 @@ class Whole(NamedTuple):
     def most(self) -> tuple[Loss, ...]:
         """What learning domains costs of it at most, whatever the columns."""
         mu = self.mu * math.sqrt(DOMAIN_SHARE * max(BOUNDED_WEIGHT, *WEIGHTS.values()))
-        return GaussianLoss(sensitivity_over_sigma=mu), ApproxDP(epsilon=0.0, delta=self.failure)
+        return *gaussian_noise(mu), ApproxDP(epsilon=0.0, delta=self.failure)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,12 +79,13 @@ class DomainPlan:
     never_missing: frozenset[str] = frozenset()  # columns for which the user ruled out missing values
     neighbours: Neighbours = ONE_ROW  # whom the total protects
     bounds: Mapping[str, Bounds] = field(default_factory=dict)  # those of the columns whose range is declared
+    stated: Mapping[str, Stated] = field(default_factory=dict)  # and what is declared of others
 
     @classmethod
     def make(
         cls, columns: Names, whole: Whole, *, declared: int = 0,
         never_missing: frozenset[str] = frozenset(), neighbours: Neighbours = ONE_ROW,
-        bounds: Mapping[str, Bounds] | None = None,
+        bounds: Mapping[str, Bounds] | None = None, stated: Mapping[str, Stated] | None = None,
     ) -> DomainPlan:  # fmt: skip
         """Plan within a share of what domain and model have together."""
         # The budget is that of domain and model together; the fewer columns are learned beside ``declared``
@@ -86,7 +98,7 @@ class DomainPlan:
         mu, failure = whole.mu * math.sqrt(share), whole.failure / max(1, _thresholded(columns, bounds))
         return cls(
             columns=dict(columns), mu=mu, failure=failure, never_missing=never_missing,
-            neighbours=neighbours, bounds=bounds,
+            neighbours=neighbours, bounds=bounds, stated=dict(stated or {}),
         )  # fmt: skip
 
     @property
@@ -98,7 +110,8 @@ class DomainPlan:
     def digits(self) -> list[str]:
         """Numbers whose digits after the point are learned."""
         numbers = [name for name, sdtype in self.columns.items() if sdtype == "numerical"]
-        return [n for n in numbers if n not in self.bounds or self.bounds[n].lattice is None]
+        known: dict[str, Stated | Bounds] = {**self.stated, **self.bounds}
+        return [n for n in numbers if n not in known or known[n].lattice is None]
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -109,7 +122,7 @@ class DomainPlan:
             return (InfiniteLoss(),)
         tables = _thresholded(self.columns, self.bounds)
         thresholds = (ApproxDP(epsilon=0.0, delta=self.failure, count=tables),) if tables else ()
-        return (GaussianLoss(sensitivity_over_sigma=self.mu), *thresholds)
+        return (*gaussian_noise(self.mu), *thresholds)
 
     def entries(self) -> list[LedgerEntry]:
         """One ledger entry, or none."""

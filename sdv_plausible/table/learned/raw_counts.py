@@ -6,23 +6,28 @@ rows decide (docs/explanation/proofs/private_domain.md, "From rows to counts").
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Asked, SeesRows
-from sdv_plausible.table.cells.dates import as_nanoseconds
+from sdv_plausible.table.cells.date_texts import far_dates
+from sdv_plausible.table.cells.dates import as_nanoseconds, on_clocks
 from sdv_plausible.table.cells.distinct import distinct_values
-from sdv_plausible.table.cells.forms import has_form
+from sdv_plausible.table.cells.forms import ODD, has_form
 from sdv_plausible.table.cells.rounding import SIZES, classes, sizes
-from sdv_plausible.table.cells.series import as_doubles, holds_one_of
+from sdv_plausible.table.cells.series import as_doubles, which_text
 from sdv_plausible.table.learned.lattice import DATE_UNITS, MOST_DECIMALS, Lattice
+from sdv_plausible.table.learned.patterns import CLASSES, class_of
 
+WHOLE = 2.0**63
+PRESENT = 2.5  # standard deviations of noise above 0 from which missing cells count as present
+STANDS_OUT = 4.0  # standard deviations of noise that a count of cells beside numbers must have
 Flagged = tuple[
     bool, Hashable
 ]  # is it a truth value, and the value: 1 and 1.0 are one value, True is another
@@ -35,13 +40,20 @@ class Reading:
     name: str
     sdtype: str
     datetime_format: str | None = None
-    # Declared codes in words beside numbers: cells that hold one are neither numbers nor missing
+    # Declared codes in words beside numbers or dates: cells that hold one are neither those nor missing
     texts: tuple[str, ...] = ()
+    time_zone: str | None = None  # of dates: they are counted as its clocks show them
 
     @property
     def levels(self) -> int:
         """Number of levels of precision, finest last."""
         return len(DATE_UNITS) if self.sdtype == "datetime" else MOST_DECIMALS + 2
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Texts that are counted beside numbers and dates: the declared ones, and usual dates for "never"."""
+        far = far_dates(self.datetime_format) if self.sdtype == "datetime" else ()
+        return tuple(dict.fromkeys([*self.texts, *far]))
 
 
 class ExactColumns(Protocol):
@@ -57,7 +69,8 @@ class ExactColumns(Protocol):
         """Values that occur, in an order of their own, their counts, and the missing cells."""
 
     def precision_counts(self, reading: Reading) -> np.ndarray:
-        """Cells of every level of precision, and last those that hold no number, shape (levels + 1,)."""
+        """Cells of every level of precision, then of every text beside, unread cells, missing ones."""
+        # Shape (levels + texts beside + 2,).
 
     def point_counts(self, reading: Reading, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
         """Lattice points that occur, increasing, and their counts."""
@@ -81,12 +94,10 @@ class FrameColumns(SeesRows):
         return order, np.array([counts[v] for v in order], dtype=np.int64), missing
 
     def precision_counts(self, reading: Reading) -> np.ndarray:
-        """Cells of every level of precision, and last those that hold no number."""
+        """Cells of every level of precision, then of every text beside, unread cells, missing ones."""
         numbers = self._numbers(reading)
-        return np.bincount(
-            np.append(numbers.precision, np.full(numbers.missing, reading.levels)),
-            minlength=reading.levels + 1,
-        )
+        levels = np.bincount(numbers.precision, minlength=reading.levels)
+        return np.concatenate([levels, numbers.beside, [numbers.unread, numbers.missing]])
 
     def point_counts(self, reading: Reading, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
         """Lattice points that occur, and their counts."""
@@ -127,22 +138,48 @@ class MissingOrNot:
 
 @dataclass(frozen=True)
 class Precision:
-    """How many cells of a column need each level of precision, and how many are missing."""
+    """How many cells of a column are of each level of precision, of each text beside, unread, or missing."""
 
     reading: Reading
     proof = _PUBLIC_CELLS
 
     def asked(self) -> Asked:
         """Say what is asked."""
-        return Asked(kind="precision", columns=(self.reading.name,), details={"sdtype": self.reading.sdtype})
+        details = {"sdtype": self.reading.sdtype, "beside": self.reading.beside}
+        return Asked(kind="precision", columns=(self.reading.name,), details=details)
 
     def exact(self, rows: ExactColumns) -> np.ndarray:
-        """Return one count per level, and last that of missing cells."""
+        """Return the counts as the engine has them."""
         return rows.precision_counts(self.reading)
 
     def sensitivity(self, neighbours: Neighbours) -> float:
-        """One row is at one level."""
+        """One row is in one of these cells."""
         return neighbours.histogram_l2
+
+
+class PrecisionCounts(NamedTuple):
+    """The parts of an answer to :class:`Precision`."""
+
+    levels: np.ndarray
+    beside: dict[str, float]  # of each text
+    unread: float  # cells that hold no number, or no date that 64 bits of nanoseconds hold
+    missing: float
+
+    @classmethod
+    def of(cls, values: np.ndarray, asked: Asked) -> PrecisionCounts:
+        """Take the answer apart."""
+        beside = list(asked.details["beside"])
+        levels, texts, (unread, missing) = np.split(values, [len(values) - len(beside) - 2, len(values) - 2])
+        return cls(levels, dict(zip(beside, texts.tolist(), strict=True)), float(unread), float(missing))
+
+    def is_missing(self, sigma: float) -> bool:
+        """Whether missing is a value: cells are, or hold something else, which happens seldom."""
+        return self.missing > PRESENT * sigma or self.unread > STANDS_OUT * sigma
+
+    def lost(self, kept: Collection[str], sigma: float) -> list[float]:
+        """Cells that are there and come out missing, of all but some texts: counts that stand out."""
+        others = [self.unread, *(count for text, count in self.beside.items() if text not in kept)]
+        return [count for count in others if count > STANDS_OUT * sigma]
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,6 +245,36 @@ class RoundingCounts:
 
     def sensitivity(self, neighbours: Neighbours) -> float:
         """One row has one size, and one largest step."""
+        return neighbours.histogram_l2
+
+
+def counts_points(details: Mapping[str, Any]) -> bool:
+    """Whether a question about runs counted every point of a range by itself."""
+    first, last = (np.asarray(details[end]) for end in ("first", "last"))
+    return bool((first == last).all()) and bool((np.diff(first) == 1).all())
+
+
+@dataclass(frozen=True)
+class PatternCounts:
+    """How many cells are of each class of points that may show a pattern, such as first days of a month."""
+
+    reading: Reading
+    lattice: Lattice
+    proof = _PUBLIC_CELLS
+
+    def asked(self) -> Asked:
+        """Say what is asked."""
+        return Asked(kind="patterns", columns=(self.reading.name,), details=_lattice(self.lattice))
+
+    def exact(self, rows: ExactColumns) -> np.ndarray:
+        """Return one count per class."""
+        points, counts = rows.point_counts(self.reading, self.lattice)
+        found = np.zeros(CLASSES, dtype=np.int64)
+        np.add.at(found, class_of(points, self.lattice), counts)
+        return found
+
+    def sensitivity(self, neighbours: Neighbours) -> float:
+        """One row is in one class."""
         return neighbours.histogram_l2
 
 
@@ -287,24 +354,46 @@ def _family(key: Flagged) -> str:
     return "~"
 
 
+def _missing(cells: pd.Series[Any], sdtype: str) -> np.ndarray:
+    """Mask of missing ones among cells that hold no number or date, the same in every storage.
+
+    NaN is missing, and so is what can be no date: columns of dates hold no moment beyond the year 9999.
+    """
+    if cells.dtype.kind == "c":  # of which pandas finds half-missing ones missing
+        cells = cells.astype(object)
+    if cells.dtype == object or isinstance(cells.dtype, pd.CategoricalDtype):
+        where, forms = distinct_values(cells)
+        odd = [sdtype == "datetime" and form is ODD for form in forms]
+        return np.array([*odd, True], dtype=bool)[where]
+    return np.isnan(as_doubles(cells)) if cells.dtype.kind in "iuf" else cells.isna().to_numpy()
+
+
 @dataclass(frozen=True)
 class _Numbers:
-    """The numbers of a column: those present, how many are missing, and how fine they are."""
+    """The numbers of a column: those present, what is none, and how fine they are."""
 
     reading: Reading
     present: np.ndarray
+    beside: np.ndarray  # cells of each text beside
+    unread: int
     missing: int
     _points: dict[Lattice, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, column: pd.Series[Any], reading: Reading) -> _Numbers:
+        texts = which_text(column, reading.beside)
+        beside = np.bincount(texts[texts >= 0], minlength=len(reading.beside))
+        column = column[texts < 0]
         if reading.sdtype == "datetime":
             numbers = as_nanoseconds(column, reading.datetime_format, row_by_row=True)
-            present = numbers[numbers != np.iinfo(np.int64).min]
+            there = numbers != np.iinfo(np.int64).min
+            present = on_clocks(numbers[there], reading.time_zone)
         else:
-            numbers = as_doubles(column[~holds_one_of(column, reading.texts)] if reading.texts else column)
-            present = numbers[np.isfinite(numbers)]
-        return cls(reading, present, len(numbers) - len(present))
+            numbers = as_doubles(column)
+            there = np.isfinite(numbers)
+            present = numbers[there]
+        missing = int(_missing(column[~there], reading.sdtype).sum())
+        return cls(reading, present, beside, int((~there).sum()) - missing, missing)
 
     @cached_property
     def precision(self) -> np.ndarray:
@@ -315,6 +404,7 @@ class _Numbers:
         for digits in range(MOST_DECIMALS, -1, -1):
             with np.errstate(over="ignore", invalid="ignore"):
                 level[np.round(self.present, digits) == self.present] = digits
+        level[np.abs(self.present) >= WHOLE] = MOST_DECIMALS + 1  # beyond the whole numbers of 64 bits
         return level
 
     def point_counts(self, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:

@@ -161,8 +161,12 @@ def _write_release(done: Done, order: Order) -> bool:
     except ValueError as error:
         done.told.send(("without", "release", " ".join(str(error).split())))
         return False
-    done.write("release", release.to_bytes())
-    _or_without(done, "card", lambda: done.write("card", card_of(release, order).to_html()))
+    content = release.to_bytes()
+    done.write("release", content)
+    again = type(release).from_bytes(
+        content
+    )  # as a person's additions make the card: a file's texts are quoted
+    _or_without(done, "card", lambda: done.write("card", card_of(again, order).to_html()))
     return True
 
 

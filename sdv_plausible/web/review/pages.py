@@ -175,7 +175,7 @@ class Pages:
         names = enumerate(self.review.names)
         shown = [self._shown(number, name, file, filled, is_seen=name in seen) for number, name in names]
         shown.sort(key=lambda one: not one.is_open)
-        text = environment(*self.rooms).get_template(self.template).render(
+        text = environment(*self.rooms, finalize=None).get_template(self.template).render(
             columns=shown, answer=answer, review=self.review, fields=forms.FIELDS, left_out=forms.LEFT_OUT,
             place=self.place, token=self.form_token, version=version(file), edited=file.edited,
             **self.more(),

@@ -57,8 +57,8 @@ def test_the_answers_stay_within_the_claim_and_use_it(learner) -> None:
 def test_half_of_the_noise_is_found(monkeypatch) -> None:
     """Planted: noise of half the scale, mu 2.95. The bound is 2.10 with standard deviation .11: a miss wants 5.8."""
 
-    def halved(values, *, sensitivity, rho, coins):
-        return HONEST(values, sensitivity=sensitivity, rho=4 * rho, coins=coins)
+    def halved(values, *, rho, **how):
+        return HONEST(values, rho=4 * rho, **how)
 
     monkeypatch.setattr(noise, "discrete_gaussian", halved)
     found = attack(600, PaperNetwork(structure="independent"))  # the noise is everybody's
@@ -103,7 +103,8 @@ class OnlyScores(Learner):
 def test_scores_as_they_are_stay_within_the_claim() -> None:
     found = white_box(OnlyScores(), THREE, TEN, *three_columns(), runs=300, false_alarm=ALARM)
     assert not found.broken
-    assert found.asked_mu == pytest.approx(found.claimed_mu, rel=0.01)
+    # one answer with all of the budget gets a little more noise (composition.md, Theorem 4): never less
+    assert 0.95 * found.claimed_mu < found.asked_mu <= found.claimed_mu * (1 + 1e-9)
 
 
 @dataclass

@@ -89,8 +89,8 @@ def test_half_the_noise_is_caught(monkeypatch):
     """Planted: the door draws noise of half the scale, and states the right one."""
     real = door.noise.discrete_gaussian
 
-    def half(values, *, sensitivity, rho, coins):
-        return real(values, sensitivity=sensitivity / 2, rho=rho, coins=coins)
+    def half(values, *, sensitivity, **how):
+        return real(values, sensitivity=sensitivity / 2, **how)
 
     monkeypatch.setattr(door.noise, "discrete_gaussian", half)
     found = compare_learner(LEARNER, DOMAIN, budget(), TABLES, EPSILONS)
@@ -231,9 +231,10 @@ def test_learners_that_choose_questions_stay_within_their_charge(learner):
 
     False alarm: below 1e-9, that in one of 55 runs the noisy bound on the number of rows fails (1 % of delta).
     """
-    found = compare_learner(learner, DOMAIN, budget(delta=1e-9), tables_of_sizes(4, (3, 4)), EPSILONS)
+    spent = replace(budget(delta=1e-9), epsilon=4.0)  # of less noise, which takes fewer values
+    found = compare_learner(learner, DOMAIN, spent, tables_of_sizes(4, (3, 4)), EPSILONS)
     assert found.holds, str(found)
-    assert found.exact[0] > 0.02
+    assert found.exact[0] > 0.2
 
 
 def test_people_are_refused():

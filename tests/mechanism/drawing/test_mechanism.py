@@ -82,6 +82,15 @@ def test_without_the_test_other_rows_would_leave():
     assert (sizes >= 40).any()
 
 
+def test_without_seeds_every_record_is_a_plausible_seed():
+    """docs/explanation/proofs/release_test.md, Theorem 3. Control: where one column is kept, fewer are."""
+    for omega, every in ((4, True), (3, False)):
+        model = Watched()
+        mechanism(DeterministicTest(k=1, gamma=1.0), omega, model).release(200, Coins.from_seed(4))
+        counts = model.inner.count_plausible(model.proposals[0], 1.0)
+        assert (counts == len(SEEDS)).all() == every
+
+
 def test_no_rows_need_no_proposal():
     model = Watched()
     assert mechanism(DeterministicTest(k=5, gamma=4.0), 1, model).release(0, Coins.from_seed(0)).shape == (

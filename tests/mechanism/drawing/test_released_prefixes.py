@@ -77,6 +77,49 @@ def test_known_values_give_the_exact_conditional(known):
         assert p_value(unweighted, law) < FALSE_ALARM
 
 
+def law_given(net: BayesianNetwork, known: dict[int, int]) -> list[Fraction]:
+    law = [
+        p if all(y[c] == v for c, v in known.items()) else Fraction(0)
+        for y, p in zip(UNIVERSE, exact_law(net), strict=True)
+    ]
+    return [p / sum(law) for p in law]
+
+
+@pytest.mark.parametrize("known", [[{3: 2}, {3: 1}], [{0: 1}, {0: 0}], [{2: 1, 1: 2}, {2: 0, 1: 0}], [{0: 1, 3: 2}, {0: 0, 3: 3}]])  # fmt: skip
+def test_known_values_of_each_row_give_the_exact_conditional(known):
+    """Rejection sampling, rows of two combinations mixed: each combination's rows have its conditional law.
+
+    Control: with all tries accepted, that is, without their weights, a known first column is caught.
+    """
+    net, rows = network(), 4000
+    which = np.arange(rows) % 2
+    each = {c: np.array([known[0][c], known[1][c]])[which] for c in known[0]}
+    codes, found = released(net).sample_each(each, net, Coins.from_seed(8))
+    assert found.all()
+    for i, one in enumerate(known):
+        assert p_value(codes[which == i], law_given(net, one)) > FALSE_ALARM
+    if known[0] == {0: 1}:
+        net.most_given = lambda known, kept: np.full(rows, -100.0)
+        codes, _ = released(net).sample_each(each, net, Coins.from_seed(8))
+        assert p_value(codes[which == 0], law_given(net, known[0])) < FALSE_ALARM
+
+
+def test_rows_that_cannot_be_are_not_found():
+    net = network()
+    y = next(y for y in UNIVERSE if oracles.likelihood(net.tables, y, y, 4) == 0)
+    each = {c: np.array([v, UNIVERSE[0][c]]) for c, v in enumerate(y)}
+    assert not released(net).sample_each(each, net, Coins.from_seed(0))[1][0]
+
+
+@pytest.mark.parametrize("kept", [0, 2, 4])
+def test_no_weight_is_above_its_bound(kept):
+    net = network()
+    codes = np.array(UNIVERSE, dtype=np.int32)
+    known = {1: codes[:, 1], 3: codes[:, 3]}
+    _, weight = net.complete_given(codes.copy(), kept, known, Coins.from_seed(0))
+    assert (weight <= net.most_given(known, kept) + 1e-12).all()
+
+
 def test_impossible_known_values_give_no_row():
     net = network()
     y = next(y for y in UNIVERSE if oracles.likelihood(net.tables, y, y, 4) == 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -156,6 +158,22 @@ def test_tables_that_differ_by_noise_alone_are_met_together(scatter):
     law = fitted(single, known, rows, 12).reshape(20, 500, 20).sum(axis=1)
     apart = [np.abs(t - link(20, 20, 0.9)).sum() / 2 for t in (law, *tables)]
     assert (apart[0] < 1.2 * max(apart[1:])) == (scatter > 0)
+
+
+@pytest.mark.parametrize("strong", [maximum_entropy.STRONG, math.inf])
+def test_a_strong_table_is_met_closely_beside_a_weak_noisy_one(monkeypatch, strong):
+    """Two copies of a parent: one measured well, one under noise. Control: no table counts as strong."""
+    monkeypatch.setattr(maximum_entropy, "STRONG", strong)
+    rng = np.random.default_rng(0)
+    rows = np.repeat(np.arange(20), 500)[:, None].repeat(2, axis=1)
+    single, own, truth = np.full(20, 1 / 20), np.arange(20), link(20, 20, 0.95)
+    weak = rake(np.maximum(link(20, 20, 0.5) + rng.normal(0, 0.002, (20, 20)), 0), single, single)
+    known = [
+        Known(parents=(q,), levels=(own,), child=own, joint=t, strength=s, scatter=0.002, posterior=0.0002)
+        for q, (t, s) in enumerate([(truth, 1.8), (weak, 0.9)])
+    ]
+    law = fitted(single, known, rows, 3).reshape(20, 500, 20).sum(axis=1)
+    assert (np.abs(law - truth).sum() / 2 < 0.1) == (strong < math.inf)
 
 
 def districts(sets: bool) -> Estimates:

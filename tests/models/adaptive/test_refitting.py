@@ -10,6 +10,7 @@ import pytest
 from sdv_plausible.models.adaptive import refitting
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.denoising import nearest_with_margins
+from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.refitting import column_scores, with_deviation, with_moments
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
@@ -84,6 +85,64 @@ def test_the_answers_determine_the_model(fitted, seed):
     apart = np.abs(np.exp(again.log_suffix(rows)) - np.exp(network.log_suffix(rows))).max()
     assert again.structure() == network.structure()
     assert (apart < 1e-4) == (seed == 2017)
+
+
+def asked_again(answers) -> int:
+    """Most often that a pair of columns, or a column, was asked for."""
+    tables = [tuple(axis.column for axis in a.asked.tables[0]) for a in answers if a.asked.kind == "counts"]
+    return max(tables.count(one) for one in tables)
+
+
+@pytest.mark.parametrize(("forgets", "linked", "epsilon"), [(False, 1, 4.0), (True, 1, 4.0), (False, 0, 0.1)])
+def test_what_was_measured_again_is_known_to_a_refit(monkeypatch, forgets, linked, epsilon):
+    """No set is worth its noise, or no pair: pairs, or columns, are asked twice. Control: second answers forgotten."""
+    rng = np.random.default_rng(8)
+    rows = rng.integers(0, [60, 3, 2, 2, 2], (20_000 if linked else 300, 5)).astype(np.int32)
+    if linked:
+        rows[:, 1] = np.where(rng.random(len(rows)) < 0.7, rows[:, 0] // 20, rows[:, 1])
+    network, answers = learned(AdaptiveNetwork(), rows, DOMAIN, epsilon=epsilon, seed=5)
+    assert asked_again(answers) == 2
+    if forgets:
+        monkeypatch.setattr(refitting.Remeasured, "take_again", lambda *_: None)
+        monkeypatch.setattr(Measurements, "name_of_fit", (0,))
+    again = AdaptiveNetwork().refit(answers, DOMAIN, Coins.from_os_entropy())
+    drawn = network.sample(2_000, Coins.from_seed(1))
+    apart = np.abs(again.log_suffix(drawn) - network.log_suffix(drawn)).max()
+    assert (apart < 1e-3) == (not forgets)
+
+
+def copies(rows: int = 30_000) -> tuple[np.ndarray, Domain]:
+    """Noisy copies of one category: a forest's model has the dependence of any two right but of the last two."""
+    rng = np.random.default_rng(4)
+    code = rng.integers(0, 4, rows)
+    others = [np.where(rng.random(rows) < 0.85, code, rng.integers(0, 4, rows)) for _ in range(5)]
+    others[4] = np.where(rng.random(rows) < 0.4, others[3], others[4])
+    attributes = [Attribute(name=f"c{j}", kind="categorical", values=tuple(range(4))) for j in range(6)]
+    return np.column_stack([code, *others]).astype(np.int32), Domain(tuple(attributes))
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_dependence_that_the_model_has_right_is_kept_and_refitted(monkeypatch, forgets):
+    """A pair is scored, not measured, and kept; a refit knows. Control: a refit that does not know of kept pairs."""
+    kept: list[set[tuple[int, int]]] = []
+    honest = Measurements.estimates
+
+    def seen(self: Measurements):
+        kept.append(set(self._kept))
+        return honest(self)
+
+    monkeypatch.setattr(Measurements, "estimates", seen)
+    rows, domain = copies()
+    network, answers = learned(AdaptiveNetwork(), rows, domain, epsilon=1.0, seed=5)
+    assert kept[-1], "the case has a kept pair"
+    at_fit = kept[-1]
+    if forgets:
+        monkeypatch.setattr(refitting.Remeasured, "_keep", lambda *_: None)
+    again = AdaptiveNetwork().refit(answers, domain, Coins.from_os_entropy())
+    drawn = network.sample(2_000, Coins.from_seed(1))
+    apart = np.abs(np.exp(again.log_suffix(drawn)) - np.exp(network.log_suffix(drawn))).max()
+    assert (kept[-1] == at_fit) == (not forgets)
+    assert (apart < 1e-4) == (not forgets)
 
 
 def test_other_answers_give_another_model(fitted):

@@ -22,6 +22,7 @@ from sdv_plausible.privacy.accounting.losses import (
     Loss,
     PureDP,
     ReleaseLoss,
+    gaussian_noise,
 )
 from sdv_plausible.privacy.accounting.released_rows import ReleasedRows
 
@@ -138,31 +139,21 @@ def test_calibrated_budget_is_met_however_it_is_split() -> None:
     ):
         mu = calibrate_gaussian(1.0, 1e-9, other)
         for parts in (1, 7, 40):
-            used = [
-                *other,
-                *[GaussianLoss(sensitivity_over_sigma=mu / math.sqrt(parts)) for _ in range(parts)],
-            ]
+            used = [*other, *(loss for _ in range(parts) for loss in gaussian_noise(mu / math.sqrt(parts)))]
             assert 0.997 < compose(used, 1e-9) <= 1.0
-        assert (
-            compose([*other, GaussianLoss(sensitivity_over_sigma=1.01 * mu)], 1e-9) > 1.0
-        )  # nothing is left unused
-    finer = calibrate_gaussian(1.0, 1e-9, largest_share=1 / 40)
-    assert finer > calibrate_gaussian(1.0, 1e-9)
-    assert (
-        0.9999 < compose([GaussianLoss(sensitivity_over_sigma=finer / math.sqrt(40), count=40)], 1e-9) <= 1.0
-    )
+        assert compose([*other, *gaussian_noise(1.01 * mu)], 1e-9) > 1.0  # nothing is left unused
 
 
 @pytest.mark.parametrize("epsilon", [6.0, 10.0, 50.0])
 def test_a_large_budget_is_used_up_too(epsilon: float) -> None:
-    """There the discrete Gaussian's loss against the continuous one is large: zero-concentrated privacy has none."""
+    """There one discrete Gaussian would cost much more than a continuous one; pieces with sigma 5 do not."""
     for other in ([], [ApproxDP(epsilon=0.0, delta=3e-10)], [PureDP(epsilon=0.5)]):
         mu = calibrate_gaussian(epsilon, 1e-9, other)
         for shares in ([1.0], [0.7, 0.2, 0.1], [0.02] * 50):
-            used = [*other, *[GaussianLoss(sensitivity_over_sigma=mu * math.sqrt(share)) for share in shares]]
+            used = [*other, *(one for share in shares for one in gaussian_noise(mu * math.sqrt(share)))]
             assert compose(used, 1e-9) <= epsilon
-        assert compose([*other, GaussianLoss(sensitivity_over_sigma=mu)], 1e-9) > 0.99 * epsilon or other
-        assert compose([*other, GaussianLoss(sensitivity_over_sigma=1.05 * mu)], 1e-9) > epsilon
+        assert compose([*other, *gaussian_noise(mu)], 1e-9) > 0.9999 * epsilon or other
+        assert compose([*other, *gaussian_noise(1.01 * mu)], 1e-9) > epsilon
 
 
 def test_gaussian_accounting_gains_a_tenth_of_rho_over_zcdp() -> None:
@@ -180,11 +171,7 @@ def test_a_loss_beyond_any_protection_is_added_up(epsilon: float) -> None:
     assert compose([ApproxDP(epsilon=1e6, delta=2e-9), *rest], 1e-9) == math.inf
     beside = [ApproxDP(epsilon=epsilon, delta=1e-11)]
     mu = calibrate_gaussian(epsilon + 5, 1e-9, beside)
-    assert (
-        0.95 * (epsilon + 5)
-        < compose([*beside, GaussianLoss(sensitivity_over_sigma=mu)], 1e-9)
-        <= epsilon + 5
-    )
+    assert 0.95 * (epsilon + 5) < compose([*beside, *gaussian_noise(mu)], 1e-9) <= epsilon + 5
 
 
 def test_calibration_refuses_what_is_used_up() -> None:
@@ -283,7 +270,7 @@ def test_deltas_are_probabilities() -> None:
 
 def test_calibration_pays_for_losses_beyond_any_protection_too() -> None:
     mu = calibrate_gaussian(61.0, 1e-6, [BEYOND])
-    total = compose([BEYOND, GaussianLoss(sensitivity_over_sigma=mu)], 1e-6)
+    total = compose([BEYOND, *gaussian_noise(mu)], 1e-6)
     assert 60.99 < total <= 61.0
     assert mu == pytest.approx(calibrate_gaussian(1.0, 7e-7), rel=1e-3)
 
@@ -309,10 +296,10 @@ def test_little_zcdp_costs_little_and_never_less_than_nothing() -> None:
 def test_a_budget_that_others_have_nearly_used_up_leaves_a_little(epsilon: float) -> None:
     """Also where zero-concentrated privacy allows the others more than their Gaussians' own mu."""
     whole = calibrate_gaussian(epsilon, 1e-6)
-    others = [GaussianLoss(sensitivity_over_sigma=whole * (1 - 1e-7))]
+    others = list(gaussian_noise(whole * (1 - 1e-7)))
     left = calibrate_gaussian(epsilon, 1e-6, others)
     assert 0 < left < 0.1 * whole
-    assert compose([*others, GaussianLoss(sensitivity_over_sigma=left)], 1e-6) <= epsilon
+    assert compose([*others, *gaussian_noise(left)], 1e-6) <= epsilon
 
 
 @pytest.mark.parametrize("rho", [1e6, 1e10, 1e11, 1e12, 1e13])

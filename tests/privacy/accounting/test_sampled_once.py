@@ -12,9 +12,11 @@ from scipy.optimize import brentq
 from scipy.stats import chi2
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
-from sdv_plausible.privacy.accounting.losses import GaussianLoss
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, gaussian_noise
 from sdv_plausible.privacy.accounting.paper_formulas import paper_sampling_amplification
 from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.questions.budget import Allowance
 
 PAGE = Path(__file__).parents[3] / "docs/how_to/large_tables.md"
 EPSILON, DELTA, TABLE, SHARE = 1.0, 1e-9, 1e-3, 0.01  # as the page has them
@@ -74,16 +76,22 @@ def test_the_page_has_its_four_lines() -> None:
     assert [line.n for line in on_the_page()] == [1e6, 1e8, 1e8, 1e11]
 
 
+def at_once(mu: float) -> float:
+    """Sensitivity over sigma of one answer that has a whole budget."""
+    paid = LedgerEntry(name="all", mechanism="", losses=gaussian_noise(mu), scope="")
+    return 1 / Allowance.of([paid]).sigma(1.0, granularity=1.0)  # the exact curve is of whole numbers
+
+
 @pytest.mark.parametrize("line", on_the_page())
 def test_what_the_fit_asks_for_keeps_the_total(line: Line) -> None:
     """By the formula, and by the exact curve of the noise. Control: delta that is not divided, as if it grew."""
     whole = paper_sampling_amplification(line.epsilon, line.delta, line.q)
     assert whole.epsilon <= EPSILON
     assert whole.delta == pytest.approx(DELTA)
-    mu = calibrate_gaussian(line.epsilon, line.delta)
+    mu = at_once(calibrate_gaussian(line.epsilon, line.delta))
     # from about epsilon 6 on the budget is that of zero-concentrated privacy, not of this curve
     assert total(line, mu) <= EPSILON * (1 + 1e-6) or line.epsilon > 6
-    too_much = calibrate_gaussian(line.epsilon, min(line.delta / line.q, 0.1))
+    too_much = at_once(calibrate_gaussian(line.epsilon, min(line.delta / line.q, 0.1)))
     assert total(line, too_much) > 1.05 * EPSILON
 
 

@@ -135,6 +135,29 @@ def test_discrete_gaussian_has_sigma_sensitivity_over_root_two_rho(coins, sensit
 
 
 @pytest.mark.parametrize("coins", [SECRET, SEEDED], ids=["opendp", "seeded"])
+def test_a_finer_lattice_has_the_same_noise_on_multiples_of_the_granularity(coins) -> None:
+    """In steps it is noise on whole numbers, of as many times the sigma."""
+    with record_calls() as calls:
+        noisy = discrete_gaussian(
+            np.full(8_000, -50), sensitivity=1.5, rho=0.5, coins=coins, granularity=1 / 4
+        )
+    steps = 4 * (noisy + 50)
+    assert noisy.dtype == np.float64
+    assert np.array_equal(steps, np.rint(steps))
+    fit = Fit(gaussian_weight(6.0), 72)
+    assert fit.accepts(steps.astype(int))
+    assert not fit.accepts(2 * steps.astype(int))  # control: whole numbers of half the steps
+    assert (calls[0].sensitivity, calls[0].granularity) == (1.5, 0.25)
+    assert calls[0].scale == pytest.approx(1.5)
+    most = np.iinfo(np.int64).max
+    ends = discrete_gaussian([most, -most], sensitivity=1, rho=0.5, coins=coins, granularity=1 / 4)
+    assert ends[0] >= 2**59 >= -(2**59) >= ends[1]  # nothing wraps around
+    for wrong in (2.0, 0.3, 0.0, -0.5, 2.0**-21, math.nan):
+        with pytest.raises(ValueError, match=r"^granularity \("):
+            discrete_gaussian([1], sensitivity=1, rho=0.5, coins=coins, granularity=wrong)
+
+
+@pytest.mark.parametrize("coins", [SECRET, SEEDED], ids=["opendp", "seeded"])
 def test_a_choice_has_the_probabilities_of_the_exponential_mechanism(coins) -> None:
     """Chi-square, 3 degrees of freedom, 3,000 draws: a false alarm in 1e-9 of the runs."""
     scores = np.array([0, 6, 9, 10])

@@ -7,7 +7,9 @@ of one answer were that of another; missed with a probability that the test comp
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import json
 from typing import Any
 
 import numpy as np
@@ -17,12 +19,14 @@ from releases import CASES, fitted, shared, table
 from scipy.stats import chi2
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
+from sdv_plausible.fit.model_replay import replay_model
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Asked, CountTable
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import NoisyAnswer, Transcript, describe
 from sdv_plausible.release.file.answers import Answers
+from sdv_plausible.verifying.checking import check
 
 ALARM = 1e-9
 
@@ -173,3 +177,44 @@ def test_the_number_of_rows_is_that_of_all_counts_wherever_it_is_asked_for():
     alone = [a.values.sum() for a in release.answers if a.asked.kind == "number of rows"]
     assert alone
     assert found != max(0, round(float(np.mean(alone))))
+
+
+@pytest.fixture(scope="module")
+def finer() -> dict[str, Any]:
+    """A file of two columns at epsilon 10, whose answers have noise on multiples of a half and less."""
+    frame = pd.DataFrame({"a": np.arange(800) % 4, "b": np.arange(800) // 2 % 3}).astype(str)
+    domain = {name: {"sdtype": "categorical", "range_values": sorted(set(frame[name]))} for name in frame}
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_of(domain), epsilon=10.0, delta=1e-6, domain=domain, types="declared"
+    )
+    synth.fit(frame)
+    release = synth.release()
+    again = Release.from_bytes(release.to_bytes())
+    assert min(answer.granularity for answer in release.answers) < 0.5
+    for one, other in zip(release.answers, again.answers, strict=True):
+        assert one.granularity == other.granularity
+        assert (one.values == other.values).all()
+        assert (other.values / other.granularity % 1 == 0).all()
+    assert again.to_bytes() == release.to_bytes()
+    return dict(json.loads(release.to_bytes()))
+
+
+def test_noise_on_a_finer_lattice_is_checked_and_computed_again(finer: dict[str, Any]) -> None:
+    data = json.dumps(finer).encode()
+    assert {verdict.state for verdict in check(data)} == {"ok"}
+    assert replay_model(Release.from_bytes(data)).startswith("the answers lead to it again")
+    assert Release.from_bytes(data).margins("a")["estimate"].sum() == pytest.approx(800, abs=20)
+    assert len(list(Release.from_bytes(data).sample_multiple(2, 20))) == 2
+
+
+@pytest.mark.parametrize("granularity", [None, 0.3, 0.75, 1, 2.0, -0.5, 2.0**-30, "0.5"])
+def test_another_granularity_is_refused(finer: dict[str, Any], granularity: Any) -> None:
+    """Left out, the noise is on whole numbers: stronger counts at a scale that costs more than was charged."""
+    document = copy.deepcopy(finer)
+    answer = min(document["answers"]["asked"], key=lambda one: one.get("granularity", 1.0))
+    answer.pop("granularity")
+    if granularity is not None:
+        answer["granularity"] = granularity
+        with pytest.raises(ValueError, match="granularity"):
+            Release.from_bytes(json.dumps(document).encode())
+    assert "refused" in {verdict.state for verdict in check(json.dumps(document).encode())}

@@ -35,7 +35,7 @@ GENERATORS = (
     "_random",
     "random_states",
 )  # of SDV, reseeded
-DERIVED = ("size", "is_identity", "_log", "_guide", "_steps")  # kept once computed
+DERIVED = ("size", "is_identity", "_log", "_guide", "_steps", "is_recorded")  # computed, or of being read
 
 
 def state(thing: Any, path: str = "") -> Iterator[tuple[str, str]]:

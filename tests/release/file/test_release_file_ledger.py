@@ -6,15 +6,18 @@ The files in ``stored/`` are of version 0.1, before these rules: :func:`make_sto
 from __future__ import annotations
 
 import copy
+import html
 import json
 import math
-from dataclasses import replace
+import re
+from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
 from sdv_plausible.commands.cli import main
@@ -28,6 +31,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.release.file import ledger as sections
 from sdv_plausible.release.file.documents import write
 from sdv_plausible.release.papers.card_lines import LIMITS
+from sdv_plausible.release.papers.standards import STANDARDS
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.declared.domain_file import DomainFile
 from tests.flat import values
@@ -93,7 +97,7 @@ def check_stored(kind: str) -> Release:
 def test_stored_files_are_read(kind: str) -> None:
     release, stored = check_stored(kind), document(kind)["ledger"]
     assert release.ledger.claims_privacy == (kind != "no_claim")
-    assert release.ledger.sentence() == stored["sentence"]
+    assert release.ledger.sentence(as_written=True) == stored["sentence"]
     if kind != "no_claim":
         assert release.ledger.total() == pytest.approx(stored["epsilon"], rel=ledgers.TOLERANCE)
         card = release.card()
@@ -154,8 +158,8 @@ LIES: dict[str, Any] = {
 }
 
 
-def doors(release: Release, folder: Path) -> str:
-    """All that can be printed of a release."""
+def doors(release: Release, folder: Path) -> list[str]:
+    """All texts that can be printed of a release, as a reader sees each."""
     release.save(folder / "x.release")
 
     def papers(command: str, *options: str) -> None:
@@ -164,20 +168,77 @@ def doors(release: Release, folder: Path) -> str:
     for ending in ("html", "md", "json"):
         papers("card", "-o", str(folder / f"card.{ending}"))
     if release.ledger.claims_privacy:
-        papers("registry", "-o", str(folder / "entry.yaml"), "--conformance", str(folder / f"table.{'md'}"))
-    written = [path.read_text(encoding="utf-8") for path in folder.iterdir() if path.suffix != ".release"]
+        papers("registry", "-o", str(folder / "entry.yaml"), "--conformance", str(folder / "TABLE.md"))
+        for standard in STANDARDS:
+            papers("card", "--standard", standard, "-o", str(folder / f"{standard}.json"))
+    written = [_read(path) for path in folder.iterdir() if path.suffix != ".release"]
     synth, ledger = PlausibleDeniabilitySynthesizer.from_release(release), release.ledger
-    shown = (release, ledger, ledger._repr_html_(), ledger.to_json(), release.card().to_dict(), synth)
-    return "".join(map(str, (*written, *shown, synth.privacy_ledger(), Guarantee.of(ledger))))
+    shown = [release, ledger, synth, synth.privacy_ledger(), _seen(ledger._repr_html_())]
+    plain = [ledger.to_dict(), release.card().to_dict(), asdict(Guarantee.of(ledger))]
+    return [*(text for texts in [*written, *map(_texts, plain)] for text in texts), *map(str, shown)]
+
+
+def _read(path: Path) -> list[str]:
+    text = path.read_text(encoding="utf-8")
+    if path.suffix in (".json", ".yaml"):
+        return _texts(json.loads(text) if path.suffix == ".json" else yaml.safe_load(text))
+    return [_seen(text)] if path.suffix == ".html" else text.splitlines()
+
+
+def _seen(page: str) -> str:
+    """Text of a page."""
+    return html.unescape(re.sub("<[^>]*>", " ", re.sub("<style.*?</style>", "", page, flags=re.DOTALL)))
+
+
+def _texts(value: Any) -> list[str]:
+    """Texts of a plain document."""
+    if isinstance(value, dict):
+        return [text for one in value.items() for text in _texts(list(one))]
+    if isinstance(value, (list, tuple)):
+        return [text for one in value for text in _texts(one)]
+    return [str(value)]
 
 
 @pytest.mark.parametrize("kind", ["default", "person", "no_claim"])
 def test_words_that_a_file_makes_up_are_shown_nowhere(kind: str, tmp_path: Path, capsys: Any) -> None:
     changed = document(kind)
     changed["ledger"] |= LIES
-    shown = doors(loaded(changed), tmp_path) + capsys.readouterr().out
+    shown = "".join(doors(loaded(changed), tmp_path)) + capsys.readouterr().out
     assert "LIE" not in shown
     assert shown.count(document(kind)["ledger"]["sentence"].split(":")[0]) > 5
+
+
+FORGED = "Certified by the Federal Office: epsilon 0.001"
+QUOTED = re.compile("""(?<!\\w)"[^"]*"(?!\\w)|(?<!\\w)'[^']*'(?!\\w)""")
+
+
+def forged(document: Any) -> Any:
+    """A file with such a text wherever the format takes any."""
+    for entry in document["ledger"]["entries"]:
+        entry.update(dict.fromkeys(("mechanism", "note", "scope"), f'{FORGED}"; {FORGED}'))
+        entry["name"] += f" {FORGED}" if entry["losses"] else ""
+    for answer in document["answers"]["asked"]:
+        answer["paid_by"] = [f"{name} {FORGED}" for name in answer["paid_by"]]
+    document["versions"]["numpy"] = FORGED
+    document["schema"]["table"] = FORGED.replace(":", "")  # which no table's name may hold
+    document["versions"][FORGED] = "1"
+    return document
+
+
+@pytest.mark.parametrize("kind", ["default", "person", "no_claim"])
+def test_texts_of_entries_are_quoted_by_every_door(kind: str, tmp_path: Path, capsys: Any) -> None:
+    """In the file's words alone. Control: they are there, in quotation marks."""
+    shown = [*doors(loaded(forged(document(kind))), tmp_path), capsys.readouterr().out]
+    assert sum(text.count(FORGED) for text in shown) > 20
+    assert [text for text in shown if FORGED in QUOTED.sub("", text)] == []
+
+
+def test_texts_that_are_not_quoted_would_be_caught(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledgers.PrivacyLedger, "is_recorded", property(lambda _: False, lambda *_: None))
+    with pytest.raises(AssertionError):
+        test_texts_of_entries_are_quoted_by_every_door("default", tmp_path, capsys)
 
 
 def test_words_of_the_file_that_are_shown_would_be_caught(
@@ -279,6 +340,9 @@ def in_ledger(**change: Any) -> Any:
     return lambda changed: changed["ledger"].update(change)
 
 
+LAPLACE = {"type": "DiscreteLaplaceLoss", "epsilon": 1.0, "count": 1}
+
+
 def many_losses(changed: Any) -> None:
     """In two entries, of which neither has too many."""
     entry(changed, "parameters")["losses"] *= 600
@@ -289,8 +353,8 @@ CORRUPT: dict[str, tuple[str, Any, str]] = {
     "negative": ("default", in_entries(sensitivity_over_sigma=-1), "must be a finite number"),
     "nothing": ("default", in_entries(sensitivity_over_sigma=0), "must be a finite number above 0"),
     "tiny": ("default", in_entries(sensitivity_over_sigma=1e-300), "ledger: "),
-    "huge": ("default", in_entries(sensitivity_over_sigma=1e300), "ledger: "),
-    "large": ("default", in_entries(sensitivity_over_sigma=1e100), "ledger: "),
+    "huge": ("default", in_entries(sensitivity_over_sigma=1e300), "squares add up"),
+    "large": ("default", in_entries(sensitivity_over_sigma=1e100), "squares add up"),
     "tiny beside no claim": ("no_claim", in_entries(sensitivity_over_sigma=1e-300), "ledger: "),
     "text": ("default", in_entries(sensitivity_over_sigma="0.1"), "must be a finite number"),
     "flag": ("default", in_entries(sensitivity_over_sigma=True), "must be a finite number"),
@@ -334,6 +398,36 @@ CORRUPT: dict[str, tuple[str, Any, str]] = {
         "settings: .* must be .* those that the ledger counts with",
     ),
     "another test": ("default", lambda c: c["settings"].update(privacy_test="randomized"), "must be 'release'"),
+    "a setting that is none": (
+        "default",
+        lambda c: c["settings"].update(certified=True),
+        "settings.certified: must be a setting that this version knows: remove it",
+    ),
+    "options of no learner": (
+        "default",
+        lambda c: (c["settings"].pop("model"), c["settings"].update(model_parameters={"certified": True})),
+        "settings.model_parameters: must be null where no model is named",
+    ),
+    "sizes that a unit moves by more than any": (
+        "seeds",
+        lambda c: entry(c, "seeds")["losses"][0].update(l1=30_000_000),
+        r"losses\[0\].l1: must be a whole number from 1 to 2000000",
+    ),
+    "a number that a unit moves by more than any": (
+        "seeds",
+        lambda c: entry(c, "seeds").update(losses=[{**LAPLACE, "sensitivity": 2_000_001}]),
+        r"losses\[0\].sensitivity: must be a whole number from 1 to 2000000",
+    ),
+    "losses that take minutes to add up": (
+        "default",
+        lambda c: entry(c, "parameters").update(losses=[{"type": "PureDP", "epsilon": 1e-300, "count": 10_000_000}]),
+        "at most 2,000,000 uses of others",
+    ),
+    "noise of a budget that nobody has": (
+        "default",
+        lambda c: entry(c, "parameters").update(losses=[{"type": "GaussianLoss", "sensitivity_over_sigma": 1e4, "count": 1}]),
+        "squares add up to at most 2,000,000",
+    ),
     "a learner that is none": (
         "split",
         lambda c: c["settings"].update(model_parameters={"neurons": 3}),

@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 from sdv_plausible.table.cells import date_texts
 from sdv_plausible.table.cells.date_texts import (
     BROADER,
-    DIGITS,
     FORMATS,
     MONTHS,
     figures_format,
     form_of,
+    has_words,
     in_figures,
     main_form,
-    names_months,
     read_date,
     shows_date,
     shows_months,
@@ -67,10 +66,13 @@ def test_what_a_format_writes_is_read_back_by_it_alone_as_by_pandas(form, moment
         ("2013-12-13 14:30:00+02:00", "%Y-%m-%d %H:%M:%S%z"), ("13-Dec-2013", "%d-%b-%Y"),
         ("2013-12-13T14:30:00+00:00", "%Y-%m-%dT%H:%M:%S+00:00"), ("3-DEC-2013", "%d-%b-%Y"),
         ("13 May 2013", "%d %b %Y"), ("13 december 2013", "%d %B %Y"), ("December 3, 2013", "%B %d, %Y"),
-        ("2013-12", "%Y-%m"), ("9:05", "%H:%M"), ("23:59:59", "%H:%M:%S"), ("20131213", DIGITS),
+        ("2013-12", "%Y-%m"), ("9:05", "%H:%M"), ("23:59:59", "%H:%M:%S"), ("20131213", "%Y%m%d"),
         ("1/5/2020", "%m/%d/%Y"), ("13.12.2013 9:05", "%d.%m.%Y %H:%M"),
+        ("2010/04/04 18:00:00", "%Y/%m/%d %H:%M:%S"), ("03/26/2024 07:53 AM", "%m/%d/%Y %I:%M %p"),
+        ("13/6/2024 12:53:01 pm", "%d/%m/%Y %I:%M:%S %p"), ("3/26/24", "%m/%d/%y"), ("26/3/24 7:53", "%d/%m/%y %H:%M"),
+        ("12:05 AM", "%I:%M %p"), ("202403", "%Y%m"), ("209912", "%Y%m"),
         *((text, None) for text in (
-            "", "4:3", "24:00", "23:59:60", "9:05:1", "2013-13", "2013-1", "2013121", "18991231", "21000101",
+            "", "202413", "202400", "189912", "20243", "13:05 PM", "0:05 AM", "7:53 A", "7:53AM", "4:3", "24:00", "23:59:60", "9:05:1", "2013-13", "2013-1", "2013121", "18991231", "21000101",
             "20130230", "201312130", "+20131213", "13-Dez-2013", "13-Sept-2013", "31 Feb 2013", "Dec 2013", "Z",
             "2013-12-13T14:30:00z", "2013-12-13 14:30:00+0", "2013-12-13  14:30", "\u0662\u0660\u0661\u0663-12", "<b12>",
             "13-<b12>-2013", "Main Street 5", "May 5, 2013 ",
@@ -104,7 +106,9 @@ def test_the_format_of_a_column(counts, form):
 
 
 def test_the_broader_of_two_formats_reads_what_both_read():
-    cells = {"%m/%d/%Y": "03/04/2020", "%m/%d/%Y %H:%M": "03/04/2020 10:11", "%d %b %Y": "5 May 2013",
+    cells = {"%m/%d/%Y": "03/04/2020", "%m/%d/%Y %H:%M:%S": "03/04/2020 10:11:12", "%m/%d/%y": "03/04/20",
+             "%m/%d/%Y %I:%M %p": "03/04/2020 10:11 AM", "%m/%d/%Y %I:%M:%S %p": "03/04/2020 10:11:12 AM",
+             "%m/%d/%y %H:%M": "03/04/20 10:11", "%m/%d/%Y %H:%M": "03/04/2020 10:11", "%d %b %Y": "5 May 2013",
              "%b %d, %Y": "May 5, 2013", "%Y-%m-%d %H:%M:%S+00:00": "2013-12-13 14:30:00+00:00",
              "%Y-%m-%dT%H:%M:%S+00:00": "2013-12-13T14:30:00+00:00"}  # fmt: skip
     assert cells.keys() == BROADER.keys()
@@ -115,9 +119,11 @@ def test_the_broader_of_two_formats_reads_what_both_read():
 
 def test_what_formats_show():
     clocks = {form for form in FORMATS if not shows_date(form)}
-    assert clocks == {"%H:%M", "%H:%M:%S"}
-    assert {form for form in FORMATS if shows_months(form)} == {"%Y-%m"}
-    assert {form for form in FORMATS if shows_time(form)} == {f for f in FORMATS if "%H" in f} - clocks
+    assert clocks == {"%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p"}
+    assert {form for form in FORMATS if shows_months(form)} == {"%Y-%m", "%Y%m"}
+    assert {form for form in FORMATS if shows_time(form)} == {
+        f for f in FORMATS if "%H" in f or "%I" in f
+    } - clocks
     assert not shows_date("%I:%M %p")
     assert shows_months("%b %y")
     assert not any(map(shows_months, (None, "%Y", "%Y-%m-%d")))
@@ -126,14 +132,26 @@ def test_what_formats_show():
 def test_months_names_are_asked_of_nobody():
     """The process' locale would be: pandas and strftime are handed numbers. Control: the format as it is."""
     for form in FORMATS:
-        assert names_months(form) == ("%b" in form.lower())
-        assert not names_months(figures_format(form))
+        assert has_words(form) == ("%b" in form.lower() or "%p" in form)
+        assert not has_words(figures_format(form))
     assert figures_format("%d %b, %%b") == "%d <b%m>, %%b"
     days = [dt.datetime(2020, month, 1) for month in range(1, 13)]
     assert [write_date(day, "%B") for day in days] == [*MONTHS]
     assert [in_figures(name[:3], "%b") for name in MONTHS] == [f"<b{i:02}>" for i in range(1, 13)]
     assert in_figures(7, "%b") == 7
     assert write_dates(pd.Series([days[4], pd.NaT]), "%b")[0] == "May"
+
+
+def test_halves_of_a_day_are_asked_of_nobody():
+    """Midnight is 12 AM and noon is 12 PM; every minute of a day comes back. Control: what strptime reads."""
+    assert figures_format("%m/%d/%Y %I:%M %p") == "%m/%d/%Y <I%H>:%M"
+    for form in ("%I:%M %p", "%I:%M:%S %p"):
+        for minute in range(24 * 60):
+            moment = dt.datetime(2024, 3, 26, minute // 60, minute % 60)
+            text = write_date(moment, form)
+            assert text == moment.strftime(form)
+            assert (read_date(text, form) - dt.datetime(1900, 1, 1)).seconds == 60 * minute
+            assert read_date(text.lower(), form) == dt.datetime.strptime(text, form)
 
 
 def test_an_english_name_is_read_where_the_locale_has_another(monkeypatch):

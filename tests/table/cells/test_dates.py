@@ -100,3 +100,15 @@ def test_of_moments_of_zones_those_are_kept_that_have_objects(of, zone):
         assert [cell.tz_convert("UTC").tz_localize(None) for cell in objects[: len(stay)]] == [
             *moments[: len(stay)]
         ]
+
+
+def test_no_number_ends_the_reading_of_dates_with_names_of_months() -> None:
+    """Beside missing cells alone, pandas took 10**400 for a double (seen red)."""
+    for cells in ([None, 10**400], [None, "5 May 2013", 10**400]):
+        column = pd.Series(cells, dtype=object)
+        found = as_nanoseconds(column, "%d %b %Y", row_by_row=True)
+        assert (found == np.iinfo(np.int64).min).tolist() == [
+            True,
+            *([False] if len(cells) == 3 else []),
+            True,
+        ]

@@ -104,6 +104,7 @@ UNSAYABLE = {
     "a whole number of more than 100 digits": r"must be a whole number of at most 100 digits",
     "a bucket too many or too few": r"for each of the \d+ codes",
     "groups of other values": r"groups name|groups need range_values|leave groups out",
+    "a special date in another format": r"of dates must be texts in the datetime_format|leave parts",
     "no sdtype, and none told": r"nothing tells what it is|fill in sdtype",
     "no values fixed": r"fixes no values",
     "a word for another sdtype than the one told": r"does not go with sdtype|of sdtype '\w+' must be|of dates must be",

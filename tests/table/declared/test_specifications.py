@@ -210,3 +210,12 @@ def test_a_special_value_of_decimals_stands_alone():
 def test_bins_that_are_none_are_refused(spec, rule):
     with pytest.raises(ValueError, match=f"column 'x': .*{rule}"):
         declared_attribute("x", {"sdtype": "numerical", **spec}, 4)
+
+
+def test_so_many_bins_that_no_memory_holds_them_are_refused():
+    for words in (
+        {"sdtype": "numerical", "range_min": 0, "range_max": 1, "decimal_places": 2},
+        {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2021-01-01"},
+    ):
+        with pytest.raises(ValueError, match="million"):
+            Domain.from_declarations({"x": {**words, "bins": 10**9}}, {"x": {"sdtype": words["sdtype"]}})

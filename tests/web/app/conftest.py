@@ -8,6 +8,11 @@ from apps import Place, new_token
 from sdv_plausible.web.app.sessions import private_sessions
 
 
+@pytest.fixture(autouse=True)
+def _quick(untrained_classifiers: None) -> None:
+    """Train no classifier for a report; tests/evaluation/ does."""
+
+
 @pytest.fixture
 def sessions():
     with private_sessions(new_token) as found:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sdv_plausible import Release
-from sdv_plausible.fit import verified
-from sdv_plausible.fit.verified import ROUNDING, check_again, check_charges, verify
+from sdv_plausible.fit import model_replay
+from sdv_plausible.fit.model_replay import ROUNDING, check_charges, replay_model
+from sdv_plausible.fit.public_replay import check_public
+from sdv_plausible.fit.public_table import codes_digest, with_public
+from sdv_plausible.models import learner_of
+from sdv_plausible.verification import verify
 from sdv_plausible.verifying.verdict import LieError
 from tests import ruled
+from tests.digests import others
 from tests.releases import CASES, shared
 
 STORED = Path(__file__).parents[1] / "release/file/stored"
@@ -23,11 +30,11 @@ STORED = Path(__file__).parents[1] / "release/file/stored"
 def test_the_answers_lead_to_the_same_model(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On one machine to the last digit. Control: a rounding of nothing is kept, and less is not."""
     release = shared(case).release()
-    monkeypatch.setattr(verified, "ROUNDING", 0.0)
-    assert check_again(release).startswith("the answers lead to it again")
-    monkeypatch.setattr(verified, "ROUNDING", -1.0)
+    monkeypatch.setattr(model_replay, "ROUNDING", 0.0)
+    assert replay_model(release).startswith("the answers lead to it again")
+    monkeypatch.setattr(model_replay, "ROUNDING", -1.0)
     with pytest.raises(LieError, match="another|other"):
-        check_again(release)
+        replay_model(release)
 
 
 def test_rules_of_all_kinds_are_kept_again(tmp_path: Path) -> None:
@@ -46,10 +53,25 @@ def test_a_model_is_the_same_up_to_the_stated_rounding(apart: float) -> None:
     row[at - 1] += apart
     changed = Release.from_bytes(json.dumps(document).encode())
     if apart < ROUNDING:
-        assert check_again(changed)
+        assert replay_model(changed)
     else:
         with pytest.raises(LieError, match="other probabilities"):
-            check_again(changed)
+            replay_model(changed)
+
+
+def test_every_digit_of_a_published_tables_digest_counts() -> None:
+    """Of a release that a table was used for, which here is none: its cells have a digest all the same."""
+    frame, release = pd.DataFrame({"city": ["Bern", "Chur"]}), shared("declared").release()
+    digest = codes_digest(
+        with_public(learner_of(release.settings), frame, release.domain, release.rules.rule_set).public
+    )
+    told = {**release.settings, "public_rows": 2}
+    assert "its digest" in check_public(
+        frame, {}, replace(release, settings={**told, "public_sha256": digest})
+    )
+    for other in others(digest):
+        with pytest.raises(LieError, match="other cells"):
+            check_public(frame, {}, replace(release, settings={**told, "public_sha256": other}))
 
 
 @pytest.mark.parametrize("kind", ["default", "copula", "split", "seeds", "person", "learned"])

@@ -1,0 +1,144 @@
+"""How the columns of a Parquet file are stored, so that rows come back in the types in which they went in.
+
+The schema of such a file counts as public. Only the kind of a type counts: digits of decimals, and bits of
+whole numbers, are those of the released column, as who writes a file may take them from the rows. Whether a
+type holds a column is decided by the released domain, not by the rows that are drawn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.table.cells.date_texts import shows_date
+from sdv_plausible.table.cells.dates import as_nanoseconds
+from sdv_plausible.table.columns.domain import Attribute, Domain
+
+STORAGE = r"date|decimal|bool|category|number|float32|timestamp\[(s|ms|us|ns)\]"
+_KINDS = {
+    r"date32\[day\]|date64\[ms\]": "date",
+    r"decimal(32|64|128|256)\(.*\)": "decimal",
+    r"dictionary<values=(large_)?string.*": "category",
+    r"float": "float32",
+    r"u?int(8|16|32|64)|double": "number",
+}
+_OFFSET = r"%z|Z$|\+00:00$"  # of a format of dates
+_SAID = "sdv_plausible: storage"  # in a frame's attrs
+_DIGITS = 38  # of a decimal, at most
+
+
+def storage_of(kind: Any) -> str | None:
+    """How a column of this Arrow type comes back; None where that is as any other."""
+    # Whole numbers of any width and doubles are one: one row may decide which of them a writer chooses.
+    name = re.sub(r", tz=.*\]", "]", str(kind))
+    found = next((known for pattern, known in _KINDS.items() if re.fullmatch(pattern, name)), name)
+    return found if re.fullmatch(STORAGE, found) else None
+
+
+def with_storage(table: pd.DataFrame, schema: Any) -> pd.DataFrame:
+    """A frame that says how the file stored its columns, whose Arrow schema this is."""
+    table.attrs[_SAID] = {name: storage_of(schema.field(name).type) for name in table.columns}
+    return table
+
+
+def said_storage(table: Any) -> dict[str, str]:
+    """How the file that a frame was read from stored its columns; nothing of other frames."""
+    said = getattr(table, "attrs", {}).get(_SAID) or {}
+    return {
+        str(name): stored
+        for name, stored in said.items()
+        if isinstance(stored, str) and re.fullmatch(STORAGE, stored)
+    }
+
+
+def in_storage(table: pd.DataFrame, storage: Mapping[str, str], domain: Domain) -> pd.DataFrame:
+    """Columns in the types in which they were stored; those that such a type does not hold as they are."""
+    labels = {str(label): label for label in table.columns}
+    for attribute in domain:
+        stored, label = storage.get(attribute.name), labels.get(attribute.name)
+        if stored is not None and label is not None:
+            table[label] = _stored(table[label], attribute, stored)
+    return table
+
+
+def arrow_type(attribute: Attribute, stored: str) -> Any:
+    """Arrow's type of a column that was stored so; None where another holds it."""
+    import pyarrow as pa
+
+    if not _is_held(attribute, stored):
+        return None
+    if stored == "date":
+        return pa.date32()
+    if stored.startswith("timestamp"):
+        is_offset = re.search(_OFFSET, attribute.datetime_format or "")
+        return pa.timestamp(stored[10:-1], "UTC" if is_offset else attribute.time_zone)
+    if stored == "decimal":
+        return pa.decimal128(_DIGITS, attribute.decimals or 0)
+    return {"number": pa.int64(), "bool": pa.bool_(), "float32": pa.float32()}.get(stored)
+
+
+def _stored(column: pd.Series[Any], attribute: Attribute, stored: str) -> pd.Series[Any]:
+    missing = column.isna()
+    if not _is_held(attribute, stored):
+        return column
+    if attribute.kind == "datetime" and attribute.datetime_format is not None:
+        column = _moments(column, attribute.datetime_format)
+    if stored == "date":
+        return column.dt.date.astype(object).mask(missing, None)
+    if stored.startswith("timestamp"):
+        unit, zone = stored[10:-1], attribute.time_zone or getattr(column.dtype, "tz", None)
+        return column.astype(np.dtype(f"M8[{unit}]") if zone is None else pd.DatetimeTZDtype(unit, zone))
+    if stored == "decimal":
+        digits = attribute.decimals or 0
+        cells = [
+            None if gone else Decimal(f"{number:.{digits}f}")
+            for number, gone in zip(column, missing, strict=True)
+        ]
+        return pd.Series(cells, index=column.index, name=column.name, dtype=object)
+    if stored == "category":
+        return column.astype(pd.CategoricalDtype(list(attribute.values), attribute.kind == "ordinal"))
+    if stored == "float32":
+        return column.astype(np.float32)
+    plain, nullable = ("bool", "boolean") if stored == "bool" else ("int64", "Int64")
+    # A column that is never missing may have been given as missing in all rows.
+    return column.astype(
+        pd.api.types.pandas_dtype(nullable if attribute.nullable or missing.any() else plain)
+    )
+
+
+def _moments(column: pd.Series[Any], form: str) -> pd.Series[Any]:
+    """Moments of texts in a format that a vote found; of a format with an offset in UTC."""
+    moments = pd.Series(as_nanoseconds(column, form).view("M8[ns]"), index=column.index, name=column.name)
+    return moments.dt.tz_localize("UTC") if re.search(_OFFSET, form) else moments
+
+
+def keeps_storage(words: Mapping[str, Any], *, voted: bool) -> bool:
+    """Whether storage decides: not where somebody said in which format dates are to be written."""
+    return voted or words.get("datetime_format") is None
+
+
+def _is_held(attribute: Attribute, stored: str) -> bool:
+    """Whether a type may hold all that a column's domain has."""
+    if attribute.texts or attribute.number_format is not None or attribute.provenance == "inferred":
+        return False
+    if attribute.kind == "datetime":
+        is_date = stored == "date" and attribute.time_zone is None
+        if attribute.datetime_format is not None and not shows_date(attribute.datetime_format):
+            return False
+        return is_date or stored.startswith("timestamp")
+    kinds = {type(value.item() if isinstance(value, np.generic) else value) for value in attribute.values}
+    if stored == "category":
+        return kinds == {str}
+    if stored == "bool":
+        return kinds == {bool}
+    if stored in ("decimal", "float32"):
+        ends = [abs(end) for end in (*attribute.lower, *attribute.upper)]
+        most = 2.0**127 if stored == "float32" else 10.0**15
+        known = stored == "float32" or attribute.kind == "integer" or attribute.decimals is not None
+        return attribute.kind in ("integer", "float") and bool(ends) and known and max(ends) < most
+    return stored == "number" and (kinds == {int} or (attribute.kind == "integer" and bool(attribute.lower)))

@@ -1,0 +1,61 @@
+"""File names made of names in documents, which a stranger may have written."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from pathlib import Path
+
+MOST_BYTES = 240  # of the 255 that file systems take: the rest is for an ending
+_FORBIDDEN = '/\\:*?"<>|'
+_JOINERS = "\u200c\u200d"  # which words of some languages need
+_RESERVED = re.compile(
+    r"(con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$) *(\..*)?", re.IGNORECASE | re.DOTALL
+)
+
+
+def broken_rule(name: str) -> str | None:
+    """Return the rule that a name breaks, so that it is no file name on every system, or None."""
+    # Some systems read compatibility forms, such as U+FF0F, as the plain characters: both are checked.
+    forms = (name, unicodedata.normalize("NFKC", name))
+    if not name.strip():
+        return "must not be empty"
+    if any(map(_is_invisible, name)) or any(letter in form for form in forms for letter in _FORBIDDEN):
+        return f"must not hold any of {' '.join(_FORBIDDEN)} or an invisible character"
+    if len(name.encode()) > MOST_BYTES:
+        return f"must have at most {MOST_BYTES} bytes in UTF-8"
+    if any(form.startswith((".", "-", "~")) for form in forms):
+        return "must not begin with . - or ~"
+    if any(form != form.strip() or form.endswith(".") for form in forms):
+        return "must not begin or end with a space, or end with a dot"
+    if any(map(_RESERVED.fullmatch, forms)):
+        return "must not be the name of a device on Windows"
+    return None
+
+
+def colliding(names: Iterable[str]) -> tuple[str, str] | None:
+    """Return two names that some file system takes for one, or None."""
+    seen = dict[str, str]()
+    for name in names:
+        plain = unicodedata.normalize("NFKC", name)
+        if (other := seen.setdefault(unicodedata.normalize("NFKC", plain.casefold()), name)) != name:
+            return other, name
+    return None
+
+
+def file_in(folder: Path, name: str, ending: str) -> Path:
+    """Return the path of a file directly inside a folder; no name and no link leads elsewhere."""
+    path = folder / f"{name}{ending}"
+    if rule := broken_rule(name):
+        raise ValueError(f"the file name {name!r:.40} {rule}: choose another name")
+    if path.resolve().parent != folder.resolve():
+        raise ValueError(
+            f"{path} is a link that leads out of its folder: remove it, or choose another folder"
+        )
+    return path
+
+
+def _is_invisible(letter: str) -> bool:
+    """Whether a character controls what is shown: of a terminal, a line, or the direction of writing."""
+    return unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") and letter not in _JOINERS

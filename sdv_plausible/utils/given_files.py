@@ -1,0 +1,61 @@
+"""Files whose paths a user gives: regular ones alone, so that a pipe does not hang and a folder is named."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+KINDS = {
+    stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}  # fmt: skip
+
+
+def open_given(path: str | os.PathLike[str], name: str = "path") -> BinaryIO:
+    """Open a regular file for reading, without waiting for anybody; ``name`` is the parameter with its path.
+
+    Raises
+    ------
+    ValueError
+        If it is a folder, a pipe, a socket or a device.
+    OSError
+        If it is not there, or may not be read.
+    """
+    check_given(path, name)
+    reading = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    file = os.fdopen(os.open(path, reading), "rb")
+    try:
+        _check_kind(os.fstat(file.fileno()).st_mode, path, name)  # of what was opened, not of what was there
+    except ValueError:
+        file.close()
+        raise
+    return file
+
+
+def read_given(path: str | os.PathLike[str], name: str = "path") -> bytes:
+    """Content of a regular file, as :func:`open_given` opens it."""
+    with open_given(path, name) as file:
+        return file.read()
+
+
+def text_of(path: str | os.PathLike[str], name: str = "path", encoding: str = "utf-8") -> str:
+    """Text of a regular file, its line ends as one kind."""
+    with io.TextIOWrapper(open_given(path, name), encoding=encoding) as file:
+        return file.read()
+
+
+def check_given(path: str | os.PathLike[str], name: str = "path") -> None:
+    """Refuse a path of anything but a regular file, for what opens it by itself."""
+    _check_kind(Path(path).stat().st_mode, path, name)
+
+
+def _check_kind(mode: int, path: str | os.PathLike[str], name: str) -> None:
+    if not stat.S_ISREG(mode):
+        kind = KINDS.get(stat.S_IFMT(mode), "none")
+        raise ValueError(
+            f"{name} ({os.fspath(path)!r}) must be the path of a regular file, and this is {kind}: name a "
+            "file, or copy what is read there into one"
+        )

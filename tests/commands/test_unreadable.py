@@ -1,0 +1,86 @@
+"""A column whose cells are written otherwise than the file is said to be comes out missing: ``check`` and ``fit`` say so."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sdv_plausible import Release
+from sdv_plausible.commands.cli import main
+
+ROWS = 2000
+DOMAIN = {
+    "price": {"sdtype": "numerical", "range_min": 0.0, "range_max": 100.0},
+    "size": {"sdtype": "numerical"},
+    "many": {"sdtype": "numerical", "range_min": 0.0, "range_max": 100.0, "range_is_nullable": True},
+    "grade": {"sdtype": "categorical", "range_values": ["A", "B", "C"]},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Prices with points, and a file that is said to have commas; the grades are read, and half of ``many``."""
+    folder, rng = tmp_path_factory.mktemp("points"), np.random.default_rng(0)
+    lines = ["price;size;many;grade"]
+    for i, (price, size) in enumerate(rng.uniform(0, 35, (ROWS, 2))):
+        lines.append(
+            f"{price:.2f};{size:.1f};{price:.2f}".replace(".", "." if i % 2 else ",", 0) + f";{'ABC'[i % 3]}"
+        )
+        if i % 2:
+            head, _, grade = lines[-1].rpartition(";")
+            rest, _, many = head.rpartition(";")
+            lines[-1] = f"{rest};{many.replace('.', ',')};{grade}"
+    (folder / "table.csv").write_text("\n".join(lines))
+    (folder / "domain.json").write_text(json.dumps(DOMAIN))
+    return folder
+
+
+def test_fit_names_the_columns_that_come_out_missing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From answers alone: with and without a range. Control: a column of which half is missing, and one that is read."""
+    asked = [
+        "fit",
+        folder / "table.csv",
+        "--domain",
+        folder / "domain.json",
+        "-o",
+        folder / "a.release",
+        "--decimal",
+        ",",
+    ]
+    assert main([*map(str, asked)]) == 0
+    said = capsys.readouterr().err
+    (line,) = [line for line in said.splitlines() if "could not be read" in line]
+    assert re.search(r"could not be read: price \([0-9]+%\), size \([0-9]+%\)\. If values", line)
+    assert "no value was learned" not in said, "it is not the noise that hides them"
+    rows = Release.load(folder / "a.release").sample(100)
+    assert rows["price"].isna().mean() > 0.9
+
+
+def test_check_names_them_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "again.json").write_text(json.dumps(DOMAIN))
+    asked = ["check", folder / "table.csv", "--domain", folder / "again.json", "--decimal", ","]
+    assert main([*map(str, asked)]) == 0
+    found = capsys.readouterr()
+    assert (
+        f"cells that cannot be read, and count as missing: price {ROWS:,}, many {ROWS // 2:,}. If"
+        in found.err
+    )
+    assert "every cell fits" not in found.out
+
+
+def test_cells_with_points_are_voted_for_as_such(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The vote saw them, and the fit ended with an error after it was paid."""
+    asked = ["fit", folder / "table.csv", "-o", folder / "b.release", "--decimal", ",", "--epsilon", "5"]
+    assert main([*map(str, asked)]) == 0
+    capsys.readouterr()
+    release = Release.load(folder / "b.release")
+    assert release.domain["price"].number_format == "1234.5"
+    prices = release.sample(200)["price"].dropna()
+    assert len(prices) > 180
+    assert all(re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", str(price)) for price in prices)

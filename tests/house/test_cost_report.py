@@ -1,0 +1,55 @@
+"""The CPU time of the tests is told by folder, and a folder that needs half more than its budget is named."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from cost_report import BUDGETS, by_folder, folder_of, over_budget
+from optional_parts import CORE, PARTS
+from pages import ROOT
+
+
+def test_a_folder_beyond_its_budget_is_named() -> None:
+    costs = {
+        "tests/fit/test_a.py::t[1/2]": 8.0,
+        "tests/fit/test_b.py::t": 8.0,
+        "tests/test_models.py::t": 1.0,
+        "tests/audit/a.py::t": 9.0,
+    }
+    assert by_folder(costs) == {"fit": 16.0, "test_models.py": 1.0, "audit (part)": 9.0}
+    assert over_budget(costs, {"fit": 11.0, "test_models.py": 1.0}) == []
+    (line,) = over_budget(costs, {"fit": 10.0, "test_models.py": 1.0})
+    assert line.startswith("fit: 16 s of CPU time, 10 s are its budget")
+
+
+def test_budgets_are_of_folders_and_parts_that_are_there() -> None:
+    assert {*json.loads(BUDGETS.read_text())} <= {*CORE, *(f"{part} (part)" for part in PARTS)}
+    assert folder_of("tests/mechanism/privacy_tests/test_x.py::t[tests/audit]") == "mechanism"
+
+
+def test_a_run_that_needs_half_more_than_its_budget_fails(tmp_path: Path) -> None:
+    """Of a test that passes; of a slow one the time does not count, and its cost is told apart."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
+    burn = "    end = time.process_time() + 0.2\n    while time.process_time() < end: pass\n"
+    (tmp_path / "test_a.py").write_text(
+        f"import time, pytest\n\ndef test_fast():\n{burn}\n@pytest.mark.slow\ndef test_slow():\n{burn}"
+    )
+
+    def run(seconds: float) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "budgets.json").write_text(json.dumps({"test_a.py": seconds}))
+        options = ["--cost-report", "--cost-json", "costs.json", "--time-budgets", "budgets.json"]
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "cost_report", *options],
+            cwd=tmp_path, env={"PYTHONPATH": str(ROOT / "tests")}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    assert run(10.0).returncode == 0
+    costs = json.loads((tmp_path / "costs.json").read_text())
+    assert {*costs["costs"]} == {"test_a.py::test_fast"}
+    assert {*costs["slow"]} == {"test_a.py::test_slow"}
+    failed = run(0.01)
+    assert failed.returncode == 1
+    assert "over budget: test_a.py" in failed.stdout

@@ -1,0 +1,116 @@
+"""Arguments of a wrong type or value, and damaged files: refused at once, by the parameter's or entry's name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sdv_plausible import (
+    FamilyRelease,
+    PlausibleDeniabilityMultiTableSynthesizer,
+    PlausibleDeniabilitySynthesizer,
+    Release,
+    counts_of_tumult,
+    fit_source,
+    verify,
+)
+from sdv_plausible.datasets import families_like_domain, families_like_metadata
+from sdv_plausible.release.file.arrays import decode
+from sdv_plausible.release.file.invented import texts_of
+
+STORED = Path(__file__).parents[1] / "release/file/stored/default.release"
+FRAME = pd.DataFrame({"a": ["x", "y"]})
+DOMAIN = {"a": {"range_values": ["x", "y"]}}
+
+
+def related(**options: Any) -> Any:
+    return PlausibleDeniabilityMultiTableSynthesizer(
+        families_like_metadata(), domain=families_like_domain(), **options
+    )
+
+
+def duckdb() -> Any:
+    return pytest.importorskip("duckdb").connect()
+
+
+# What is refused: the call, and the parameter that the message begins with.
+CALLS: dict[str, tuple[Callable[[], Any], str]] = {
+    "a path in the place of a release": (
+        lambda: PlausibleDeniabilitySynthesizer.from_release(str(STORED)),  # type: ignore[arg-type]
+        "release",
+    ),
+    "one of related tables": (
+        lambda: PlausibleDeniabilityMultiTableSynthesizer.from_release(str(STORED)),  # type: ignore[arg-type]
+        "release",
+    ),
+    "a number as a digest": (lambda: verify(STORED, expect_sha256=5), "expect_sha256"),  # type: ignore[arg-type]
+    "to load": (lambda: Release.load(STORED, expect_sha256=5), "expect_sha256"),  # type: ignore[arg-type]
+    "to load related tables": (
+        lambda: FamilyRelease.load(STORED, expect_sha256=5),  # type: ignore[arg-type]
+        "expect_sha256",
+    ),
+    "a word as truth": (lambda: verify(STORED, allow_unchecked="no"), "allow_unchecked"),  # type: ignore[arg-type]
+    "a number as a published table": (lambda: verify(STORED, public=5), "public"),
+    "noise as a word": (lambda: counts_of_tumult(FRAME, "x"), "noise"),  # type: ignore[arg-type]
+    "noise as words": (lambda: counts_of_tumult(FRAME, ["x"]), "noise"),  # type: ignore[list-item]
+    "a connection": (lambda: fit_source(duckdb(), None, DOMAIN), "source"),
+    "epsilon as text": (lambda: related(epsilon="1"), "epsilon"),
+    "a seed below 0": (lambda: related(random_state=-1), "random_state"),
+    "to fit": (lambda: fit_source(FRAME, None, DOMAIN, random_state=-1, allow_no_claim=True), "random_state"),
+    "to sample": (lambda: Release.load(STORED).sample(1, random_state=-1), "random_state"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_it_is_named(what: str) -> None:
+    call, name = CALLS[what]
+    with pytest.raises(ValueError, match=rf"^{name}\b.* must "):
+        call()
+
+
+def test_a_published_table_that_is_not_there_is_missed(tmp_path: Path) -> None:
+    """Also where the release was fitted without one."""
+    with pytest.raises(FileNotFoundError):
+        verify(STORED, public=tmp_path / "no.csv")
+
+
+def changed(tmp_path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    document = json.loads(STORED.read_text())
+    change(document)
+    (tmp_path / "f.release").write_text(json.dumps(document))
+    return tmp_path / "f.release"
+
+
+@pytest.mark.parametrize("value", [5, "x", [1], True])
+def test_parameters_of_a_model_are_an_object(value: Any, tmp_path: Path) -> None:
+    path = changed(tmp_path, lambda d: d["settings"].update(model_parameters=value))
+    with pytest.raises(ValueError, match="model_parameters.* must be an object or null"):
+        Release.load(path)
+    assert not verify(path).passed
+
+
+@pytest.mark.parametrize("shape", [[0, 2**31 - 1, 2**31 - 1], [2**31 - 1, 0, 2**30, 2], [0, 2**31 - 1, 3]])
+def test_an_array_of_no_number_has_no_endless_sides(shape: list[int]) -> None:
+    with pytest.raises(ValueError, match="an array's shape must leave it at most"):
+        decode({"dtype": "float64", "shape": shape, "data": ""})
+    assert decode({"dtype": "float64", "shape": [0, 2**31 - 1], "data": ""}).shape == (0, 2**31 - 1)
+
+
+def test_a_format_of_millions_of_letters_is_none() -> None:
+    """Of some letters in a file it would make texts of millions, and a number of them with millions of digits."""
+    assert texts_of("[a-z]{999}" * 10_000, 2) is None
+    assert texts_of("x{999}", 1) == ["x" * 999]
+
+
+def test_a_file_of_more_rows_than_any_table_has_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default as many rows are drawn, by the command line in parts: it would never end."""
+    monkeypatch.setattr("sdv_plausible.release.intervals.counted.number_of_rows", lambda *_: 10**15)
+    release = Release.load(STORED)
+    with pytest.raises(ValueError, match=r"^num_rows must be given"):
+        release.sample()
+    assert len(release.sample(3)) == 3

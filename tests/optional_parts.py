@@ -1,0 +1,241 @@
+"""Which tests are the core, and which belong to an optional part of the package; ``--part`` picks one of them.
+
+``./dev test`` runs the core, and of each part its canaries: a few quick tests that fail if the part does not work at all.
+Of the core it leaves out what ``dear.txt`` lists: of a test whose cases take over a second together all but the first case,
+or all of them, if the first alone takes that long. ``./dev test all`` runs everything but the nightly tests,
+``./dev test audit`` those of one part. Without ``--part`` pytest leaves nothing out by part.
+
+``python tests/optional_parts.py costs.json`` writes the list anew from the costs that ``--cost-json costs.json`` wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+DEAR = TESTS / "dear.txt"
+MOST_SECONDS = 1.0  # of CPU time, for all cases of a test of the core
+ALL = "all"  # what no option leaves out
+CORE = (
+    "commands",
+    "datasets",
+    "evaluation",
+    "fit",
+    "house",
+    "integration",
+    "mechanism",
+    "models",
+    "privacy",
+    "questions",
+    "release",
+    "rules",
+    "sdv",
+    "sources",
+    "table",
+    "theory",
+    "utils",
+    "test_models.py",
+)  # whose tests are of the core, unless a part names them
+
+
+@dataclass(frozen=True)
+class Part:
+    """An optional part: its folders and files below tests/, and the tests of them that the core runs, too."""
+
+    tests: tuple[str, ...]
+    canaries: tuple[str, ...]
+
+    def has(self, file: str) -> bool:
+        """Whether a file below tests/ is one of the part."""
+        return any(file == path or file.startswith(f"{path}/") for path in self.tests)
+
+
+PARTS = {
+    "multi_table": Part(
+        ("related", "commands/test_families_command.py", "datasets/test_datasets_families.py"),
+        (
+            "commands/test_families_command.py::test_two_tables_are_released_and_drawn",
+            "related/test_sdv_shape.py::test_the_total_of_both_tables_is_epsilon_and_no_more",
+            "related/test_related_drawing.py::test_every_family_has_as_many_children_as_it_should",
+        ),
+    ),
+    "audit": Part(
+        ("audit", "commands/test_commands_audit.py"),
+        (
+            "audit/test_auditing.py::test_a_false_claim_is_broken",
+            "audit/test_auditing.py::test_wrong_arguments_are_named",
+        ),
+    ),
+    "app": Part(
+        (
+            "web",
+            "integration/test_accessibility.py",
+            "integration/test_app_in_browser.py",
+            "integration/test_review_in_browser.py",
+        ),
+        (
+            "web/app/test_app_pages.py::test_from_an_upload_to_a_download",
+            "web/review/test_review.py::test_a_plan_reads_no_row",
+        ),
+    ),
+    "verify": Part(
+        ("verifying", "commands/test_verify.py"),
+        (
+            "commands/test_verify.py::test_a_published_table_is_compared",
+            "verifying/test_verifying_checking.py::test_what_is_no_file_is_one_verdict",
+        ),
+    ),
+    "standards": Part(
+        ("release/papers", "release/test_attestation.py"),
+        (
+            "release/papers/test_standards.py::test_what_is_said_is_there_and_what_is_not_leaves_no_blank",
+            "release/papers/test_privacy_card.py::test_a_card_leads_with_what_an_attacker_gains_and_then_the_total",
+        ),
+    ),
+    "codebooks": Part(
+        ("declaring",),
+        (
+            "declaring/test_readers.py::test_by_ending_or_by_name",
+            "declaring/test_table_schema.py::test_every_field",
+        ),
+    ),
+    "clusters": Part(
+        (
+            "sources/test_clusters.py",
+            "sources/test_dask_parquet.py",
+            "sources/test_spark.py",
+            "sources/test_spark_lost.py",
+            "sources/test_spark_tables.py",
+        ),
+        (
+            "sources/test_clusters.py::test_partitions_are_added",
+            "sources/test_spark_tables.py::test_sums_come_together_once[2-3]",
+        ),
+    ),
+    "published_counts": Part(
+        ("fit/test_counts_of_others.py", "fit/test_stated_counts.py"),
+        (
+            "fit/test_counts_of_others.py::test_a_plain_table_with_standard_errors",
+            "fit/test_stated_counts.py::test_values_of_one_bin_are_added_up_with_their_noise",
+        ),
+    ),
+    "models": Part(
+        (
+            "models/datasynthesizer",
+            "models/gaussian_copula",
+            "models/latent",
+            "models/paper",
+            "sdv/test_copula.py",
+            "sdv/test_latent_points.py",
+        ),
+        (
+            "models/paper/test_paper_network.py::test_without_noise_the_data_is_learned",
+            "models/datasynthesizer/test_greedy_bayes.py::test_without_noise_the_most_informative_pair_comes_next",
+            "models/gaussian_copula/test_copula_learner.py::test_margins_are_found",
+            "models/latent/test_latent_learner.py::test_it_finds_what_goes_together",
+        ),
+    ),
+    "benchmarks": Part(
+        ("benchmarks", "conformance"),
+        (
+            "benchmarks/test_links.py::test_a_split_has_no_row_twice",
+            "benchmarks/test_paper_page.py::test_every_table_of_the_page_is_what_is_stored",
+        ),
+    ),
+}
+
+
+@cache
+def parts_of(file: str) -> tuple[str, ...]:
+    """The parts that name a file below tests/; none, where it is of the core."""
+    return tuple(name for name, part in PARTS.items() if part.has(file))
+
+
+def dear_tests() -> set[str]:
+    """The tests of the core that take long, by their names below tests/; ``[*]``: but for their first case."""
+    return {line for line in DEAR.read_text().splitlines() if line and not line.startswith("#")}
+
+
+def dear_of(costs: Mapping[str, float]) -> set[str]:
+    """What the list says of tests of the core, from the CPU seconds of their cases, in the order in which they ran."""
+    cases: dict[str, list[float]] = {}
+    for nodeid, seconds in costs.items():
+        test = nodeid.removeprefix("tests/").split("[")[0]
+        if not parts_of(test.split("::")[0]):
+            cases.setdefault(test, []).append(seconds)
+    dear = {test: seconds for test, seconds in cases.items() if sum(seconds) > MOST_SECONDS}
+    return {f"{test}[*]" if len(s) > 1 and s[0] <= MOST_SECONDS else test for test, s in dear.items()}
+
+
+def write_dear(costs: Mapping[str, float]) -> None:
+    """Write the list anew: tests whose costs are not told stay as they are."""
+    told = {nodeid.removeprefix("tests/").split("[")[0] for nodeid in costs}
+    kept = {test for test in dear_tests() if test.removesuffix("[*]") not in told}
+    about = f"# Tests of the core that take over {MOST_SECONDS:g} s of CPU time; [*]: but for the first case. See optional_parts.py."
+    DEAR.write_text("\n".join([about, *sorted(kept | dear_of(costs))]) + "\n")
+
+
+def is_named(test: str, names: set[str]) -> bool:
+    """Whether a test is in a list that has it with its case, or all its cases by their common name."""
+    return test in names or test.split("[", maxsplit=1)[0] in names
+
+
+def canaries() -> set[str]:
+    """Those of all parts."""
+    return {test for part in PARTS.values() for test in part.canaries}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--part",
+        choices=["core", *PARTS, ALL],
+        default=ALL,
+        help="the tests of the core or of one part alone",
+    )
+
+
+def _below_tests(path: Path) -> str | None:
+    return path.relative_to(TESTS).as_posix() if path.is_relative_to(TESTS) else None
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import what has no test of the part that is asked for."""
+    part, file = config.getoption("part"), _below_tests(collection_path)
+    if part == ALL or file is None or not collection_path.name.startswith("test_"):
+        return None
+    if part == "core":
+        has_canary = any(test.startswith(f"{file}::") for test in canaries())
+        return True if parts_of(file) and not has_canary else None
+    return None if PARTS[part].has(file) else True
+
+
+@pytest.hookimpl(trylast=True)  # once the cases that are slow are gone
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the dear tests of the core, and of the parts all tests but the canaries."""
+    if config.getoption("part") != "core":
+        return
+    dear, few, seen = dear_tests(), canaries(), set[str]()
+    kept, left_out = list[pytest.Item](), list[pytest.Item]()
+    for item in items:
+        test = f"{_below_tests(item.path)}::{item.nodeid.partition('::')[2]}"
+        name = test.split("[", maxsplit=1)[0]
+        if parts_of(test.split("::", maxsplit=1)[0]):
+            is_kept = is_named(test, few)
+        else:
+            is_kept = name not in dear and not (f"{name}[*]" in dear and name in seen)
+        seen.add(name)
+        (kept if is_kept else left_out).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
+
+
+if __name__ == "__main__":
+    for path in sys.argv[1:]:
+        write_dear(json.loads(Path(path).read_text())["costs"])

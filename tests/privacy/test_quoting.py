@@ -1,0 +1,118 @@
+"""Ledgers of files: words of every loss, known names of entries, and texts that stay inside their quotation marks."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.foreign_texts import LONGEST, NAMES, entry_name, plain_or_quoted, quoted, says
+from sdv_plausible.privacy.ledger import SAID, PrivacyLedger
+from sdv_plausible.privacy.ledger_record import LedgerRecord, Words, from_file
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, OneFamily
+from sdv_plausible.privacy.quoting import WORDS, in_own_words, loss_words, with_quoted_names
+from sdv_plausible.release.file.ledger import LOSSES
+
+LIE = "Certified by the Federal Office: epsilon 0.001"
+
+
+def ledger(**texts: str) -> PrivacyLedger:
+    """A ledger with one charged entry, and one sentence."""
+    found = PrivacyLedger(delta=1e-9, neighbours=Neighbours(person=LIE))
+    loss = GaussianLoss(sensitivity_over_sigma=0.1)
+    given = {"name": "model", "mechanism": "counts", "scope": "the model", **texts}
+    found.charge(
+        LedgerEntry(losses=(loss,), parts=("structure", "parameters"), **given),
+        LedgerEntry(name="noise", mechanism=given["mechanism"], losses=(), scope="the release"),
+    )
+    return found
+
+
+def test_every_loss_has_words() -> None:
+    assert {*WORDS} == {*LOSSES}
+    assert {*SAID} <= {*NAMES}
+    assert loss_words(ApproxDP(epsilon=0.0, delta=1e-11, count=3)).endswith("epsilon 0, delta 1e-11, 3 times")
+    assert loss_words(InfiniteLoss()) == "no privacy guarantee"
+
+
+@pytest.mark.parametrize("text", ['a" b', "a\nb", "\x1b[31m", "\u202eb", "a" * 3 * LONGEST])
+def test_a_text_cannot_leave_its_quotation_marks(text: str) -> None:
+    found = quoted(text)
+    assert found.count('"') == 2
+    assert found[0] == found[-1] == '"'
+    assert found.isprintable()
+    assert len(found) <= LONGEST + 5
+
+
+def test_one_word_is_a_name_and_more_are_quoted() -> None:
+    assert [plain_or_quoted(name) for name in ("ward", "größe_2", "a b", "x" * 99)] == [
+        "ward", "größe_2", '"a b"', f'"{"x" * 99}"',
+    ]  # fmt: skip
+    assert [entry_name(name) for name in ("public table", "homes: model", "my homes: model", "ok")] == [
+        "public table", "homes: model", '"my homes": model', '"ok"',
+    ]  # fmt: skip
+
+
+def test_units_quote_names_of_columns_and_tables() -> None:
+    assert with_quoted_names(ONE_ROW) == ONE_ROW
+    unit = with_quoted_names(Neighbours(rows=2, person=LIE))
+    assert f'all rows with one value of "{LIE}"' in unit.relation
+    family = OneFamily(rows=2, person="key", root="my homes", hanging=(("people", "my homes", "of home", 2),))
+    relation = with_quoted_names(family).relation
+    assert 'a row of "my homes" with all rows of people that name it in "of home"' in relation
+
+
+@pytest.mark.parametrize("text", ["name", "mechanism", "scope", "note"])
+def test_texts_of_a_recorded_ledger_are_quoted(text: str) -> None:
+    """Control: those of a fit are not, and the sentence as it is written has the column's name."""
+    read, fresh = ledger(**{text: LIE}), ledger(**{text: LIE})
+    read.is_recorded = True
+    for shown in (str(read), read.to_html().replace("&#34;", '"'), read.sentence()):
+        rest = shown.split('"')[::2]
+        assert not any(LIE in one for one in rest)
+    assert LIE in "".join(str(fresh).split('"')[::2])
+    assert f"value of {LIE}" in read.sentence(as_written=True)
+    assert read.total() == fresh.total()
+
+
+def test_an_entry_that_ends_the_claim_gives_its_reason_in_quotation_marks() -> None:
+    read = ledger()
+    read.charge(
+        LedgerEntry(name="coins", mechanism="x", losses=(InfiniteLoss(),), scope="everything", note=LIE)
+    )
+    read.is_recorded = True
+    assert read.sentence() == f"No differential-privacy claim is made for this release. {says(LIE)}"
+    assert in_own_words(read.entries[-1]).mechanism == f"no privacy guarantee; {says('x')}"
+
+
+@pytest.mark.parametrize("text", ["name", "mechanism", "scope", "note"])
+def test_json_of_a_ledger_is_quoted(text: str) -> None:
+    """Its figures are kept; the headline is made of them, and what it says beyond is the file's."""
+    plain = ledger(**{text: LIE}).to_dict()
+    found = from_file({**plain, "headline": f"{plain['headline']} {LIE}", "meaning": LIE})
+    record, words = LedgerRecord.of(found), Words.of(found)
+    assert record.epsilon == plain["epsilon"]
+    shown = [
+        *map(str, found["entries"][0].values()),
+        words.lead,
+        words.total,
+        words.conditions,
+        *words.further,
+    ]
+    assert not any(LIE in part for one in shown for part in one.split('"')[::2])
+    assert words.total.startswith("Total epsilon ")
+
+
+def test_json_without_a_claim_says_so() -> None:
+    read = ledger()
+    read.charge(
+        LedgerEntry(name="coins", mechanism="x", losses=(InfiniteLoss(),), scope="everything", note=LIE)
+    )
+    found = from_file(read.to_dict())
+    assert found["headline"].startswith(
+        'No differential-privacy claim is made for this release. The file says: "'
+    )
+    assert found["epsilon"] is None
+    assert math.isinf(read.total())

@@ -1,0 +1,34 @@
+"""Names of files that are made of names in documents: none leads elsewhere, on any system."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sdv_plausible.utils.file_names import broken_rule, colliding, file_in
+from tests.hostile import COLLIDING, ORDINARY_NAMES, TABLE_NAMES
+
+
+def test_names_that_lead_elsewhere_break_a_rule() -> None:
+    assert [name for name in TABLE_NAMES if broken_rule(name) is None] == []
+    assert [name for name in ORDINARY_NAMES if broken_rule(name) is not None] == []
+    assert [pair for pair in COLLIDING if colliding(pair) != pair] == []
+    assert colliding(ORDINARY_NAMES) is None
+
+
+def test_no_name_and_no_link_leads_out_of_the_folder(tmp_path: Path) -> None:
+    folder, victim = tmp_path / "out", tmp_path / "victim.csv"
+    folder.mkdir()
+    victim.write_text("precious")
+    for name, target in (("there", victim), ("gone", tmp_path / "new.csv")):
+        (folder / f"{name}.csv").symlink_to(target)
+        with pytest.raises(ValueError, match="is a link that leads out of its folder: remove it"):
+            file_in(folder, name, ".csv")
+    (folder / "near.csv").symlink_to(folder / "other.csv")
+    (tmp_path / "alias").symlink_to(folder)
+    for there in (folder, tmp_path / "alias"):  # which the user named
+        assert file_in(there, "near", ".csv") == there / "near.csv"
+    for name in TABLE_NAMES:
+        with pytest.raises(ValueError, match="the file name .* must"):
+            file_in(folder, name, ".csv")
