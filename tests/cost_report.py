@@ -2,7 +2,8 @@
 
 ``--cost-report`` prints a table at the end of the run, ``--cost-json FILE`` writes it to a file, and ``--time-budgets FILE``
 fails a run in which the fast tests of a folder need more than 1.5 times its budget. CPU time is the time of this program
-alone, but on busy cores that share caches it is up to half longer: measure on an idle machine.
+alone, but on busy cores that share caches it is up to half longer: measure on an idle machine. On a slower machine all
+folders need more: the budgets are multiplied by the median ratio of time to budget, where that is above 1.
 
 ``python tests/cost_report.py costs.json`` writes the budgets of the folders in the file that ``--cost-json costs.json`` wrote.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import resource
+import statistics
 import sys
 import time
 from collections import Counter
@@ -24,6 +26,7 @@ from optional_parts import parts_of
 
 DEAREST = 20  # tests that are listed one by one
 ALLOWED = 1.5  # times the budget: beyond, the run fails
+ENOUGH = 5  # folders whose median tells how slow a machine is
 LEAST = 10  # seconds of a budget: of fewer, chance decides
 BUDGETS = Path(__file__).parent / "budgets.json"
 
@@ -48,12 +51,20 @@ def by_folder(costs: Mapping[str, float]) -> Counter[str]:
     return folders
 
 
+def slowness(times: Mapping[str, float], budgets: Mapping[str, float]) -> float:
+    """How much slower than the machine of the budgets this one is: 1, unless most folders need more than theirs."""
+    ratios = [seconds / budgets[folder] for folder, seconds in times.items() if folder in budgets]
+    return max(1.0, statistics.median(ratios)) if len(ratios) >= ENOUGH else 1.0
+
+
 def over_budget(costs: Mapping[str, float], budgets: Mapping[str, float]) -> list[str]:
     """One line for each folder that needs more than its budget allows."""
+    times = by_folder(costs)
+    allowed = ALLOWED * slowness(times, budgets)
     return [
         f"{folder}: {seconds:.0f} s of CPU time, {budgets[folder]:g} s are its budget (tests/cost_report.py)"
-        for folder, seconds in sorted(by_folder(costs).items())
-        if seconds > ALLOWED * budgets.get(folder, math.inf)
+        for folder, seconds in sorted(times.items())
+        if seconds > allowed * budgets.get(folder, math.inf)
     ]
 
 

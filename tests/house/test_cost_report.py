@@ -25,6 +25,17 @@ def test_a_folder_beyond_its_budget_is_named() -> None:
     assert line.startswith("fit: 16 s of CPU time, 10 s are its budget")
 
 
+def test_a_slow_machine_alone_exceeds_no_budget() -> None:
+    """All folders twice as slow: none is named; one that needs half more than the others is, there as well."""
+    budgets = dict.fromkeys("abcdef", 10.0)
+    costs = {f"tests/{folder}/test_x.py::t": 20.0 for folder in budgets}
+    assert over_budget(costs, budgets) == []
+    (line,) = over_budget({**costs, "tests/f/test_x.py::t": 31.0}, budgets)
+    assert line.startswith("f: 31 s")
+    few = dict.fromkeys("ab", 10.0)
+    assert len(over_budget({f"tests/{folder}/test_x.py::t": 20.0 for folder in few}, few)) == 2
+
+
 def test_budgets_are_of_folders_and_parts_that_are_there() -> None:
     assert {*json.loads(BUDGETS.read_text())} <= {*CORE, *(f"{part} (part)" for part in PARTS)}
     assert folder_of("tests/mechanism/privacy_tests/test_x.py::t[tests/audit]") == "mechanism"
