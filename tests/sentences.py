@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 NO_CLAIM = "No differential-privacy claim"
-LEAD = "Whoever guesses from this release whether "
+LEAD = "An attacker who tries to tell from this release whether "
 
 
 def total(epsilon: float | None = None, delta: float | None = None) -> str:

@@ -307,7 +307,7 @@ class PrivacyLedger:
                 lines.append(f"  {'':<12} {entry['note']}")
         lines += [
             "",
-            "  (each epsilon as if the entry stood alone; the total composes them)",
+            "  (These epsilons do not simply add up: the total is their exact composition.)",
             "  Not covered:",
         ]
         lines += [f"    - {item}" for item in self.not_covered]

@@ -16,6 +16,7 @@ PUBLIC = "Column names, semantic types, date formats and what was declared count
 CONDITION = "if the column types in the metadata were known without the data"
 """What a total depends on where types came from metadata of unknown origin: part of its first sentences."""
 TOTAL = "Total epsilon "
+ATTACKER = "An attacker who tries to tell"
 NO_CLAIM = "No differential-privacy claim is made for this release."
 UNIT = "((addition or removal|replacement) of any )?one (row|person|family)( by another one)?"
 EMPTY = "(k, gamma)-plausible deniability is empty here"  # begins the sentence in files made before
@@ -139,16 +140,16 @@ def total_of(epsilon: float, delta: float, relation: str, *, is_conditional: boo
 
 
 def gain(right: float, question: str, source: str = "this release", *, is_conditional: bool = False) -> str:
-    """What an attacker can gain: how often, at even odds, a guess is right at most."""
+    """How often an attacker is right at most, if both cases are equally likely beforehand."""
     figure = rounded_up(100 * right, 3 if right < 0.995 else 5)
     return (
-        f"Whoever guesses from {source} whether {question}, at even odds, is right in at most {figure} of "
-        f"100 cases instead of 50{f', {CONDITION}' if is_conditional else ''}."
+        f"{ATTACKER} from {source} whether {question} is right at most {figure} % of the time (50 % is "
+        f"guessing){f', {CONDITION}' if is_conditional else ''}."
     )
 
 
 def right_by(epsilon: float, delta: float) -> float:
-    """The largest share of right guesses at even odds where only (epsilon, delta) is known."""
+    """The largest share of right guesses, given (epsilon, delta) and prior odds of 1."""
     return (1 + delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon))
 
 

@@ -87,8 +87,8 @@ def test_the_sentence_is_the_total_of_the_filter_and_not_what_is_charged_so_far(
     budget = Budget(1.0, 1e-8, path)
     budget.draw(ledger(0.1))
     assert budget.sentence().startswith(
-        "Whoever guesses from everything charged to this budget whether one row is in the data, at even odds, is "
-        "right in at most 73.2 of 100 cases instead of 50. Total epsilon 1 at delta 1e-08, for the addition or removal of any one row: every conclusion"
+        "An attacker who tries to tell from everything charged to this budget whether one row is in the data is "
+        "right at most 73.2 % of the time (50 % is guessing). Total epsilon 1 at delta 1e-08, for the addition or removal of any one row: every conclusion"
     )
     assert "at most 2.72 times as likely" in budget.sentence()
     assert "\n" not in budget.sentence()

@@ -532,7 +532,7 @@ def test_papers_from_a_ledger_or_a_release(tmp_path, capsys, release, source):
     )  # a file's texts are quoted
     assert len(own) == len(read)
     assert own[0] == read[0]
-    assert "Whoever guesses from this release" in table.read_text()
+    assert "An attacker who tries to tell from this release" in table.read_text()
     printed = capsys.readouterr().out
     assert "To be filled in" in printed
     assert "publication_date" in printed

@@ -166,7 +166,7 @@ def test_what_people_decide_by_comes_first_and_what_is_for_specialists_last():
     ledger = planned()
     lines = str(ledger).splitlines()
     assert lines[:3] == [ledger.words.lead, ledger.words.total, ledger.words.conditions]
-    assert lines[0].endswith("is right in at most 53.7 of 100 cases instead of 50.")  # (1 + 0.0725) / 2
+    assert lines[0].endswith("is right at most 53.7 % of the time (50 % is guessing).")  # (1 + 0.0725) / 2
     annex = lines[lines.index("  Annex, for specialists:") + 1 :]
     assert [text.split(":")[0] for text in annex] == [
         f"    - {ALL_SEEDS} (Definition 1 of [PD])",
@@ -191,12 +191,12 @@ def test_without_a_claim_that_comes_first_and_nothing_is_said_of_what_an_attacke
 def test_where_only_epsilon_and_delta_are_known_the_gain_is_theirs():
     """A plain form without it: never less than the truth, which randomised response reaches."""
     plain = {**planned().to_dict(), "meaning": ""}
-    assert "right in at most 73.1 of 100" in Words.of(plain).lead  # 1 / (1 + exp(-0.999)) = 0.7309
+    assert "right at most 73.1 % of the time" in Words.of(plain).lead  # 1 / (1 + exp(-0.999)) = 0.7309
     for epsilon, delta in ((0.1, 0.01), (1.0, 1e-9), (3.0, 0.2), (20.0, 0.0), (1000.0, 1e-9)):
         bound = (1 + attackers([ApproxDP(epsilon=epsilon, delta=delta)]).advantage) / 2
         assert right_by(epsilon, delta) == pytest.approx(bound, rel=1e-6)
     assert (
-        "whether one row is this one or another, at"
+        "whether one row is this one or another is right"
         in Words.of({**planned(neighbours="replace_one").to_dict(), "meaning": ""}).lead
     )
 
@@ -222,7 +222,7 @@ def test_the_html_has_the_ledgers_words_and_figures():
         f"{words.lead} {words.total} {words.conditions} what how epsilon covers status remarks arcs noise "
         f"{rounded_up(ledger.entries[0].epsilon(ledger.delta))} the model charged a remark domain noise free the "
         "domain declared "
-        "Epsilon of each entry is stated as if it stood alone; the total composes them. Not covered: "
+        "These epsilons do not simply add up: the total is their exact composition. Not covered: "
         + " ".join([*ledger.not_covered, "Annex, for specialists:", *words.annex])
     )
     assert words_of(ledger.to_html()) == expected
@@ -265,7 +265,7 @@ def test_no_figure_that_is_shown_is_below_the_true_one(epsilon):
     assert epsilon * (1 - 1e-9) <= ledger.to_dict()["entries"][0]["epsilon"] <= epsilon + 1.1e-6
     advantage = float(re.search(r"at most (\S+) % more hits", str(ledger)).group(1))
     assert advantage >= 100 * ledger.attackers().advantage
-    right = float(re.search(r"right in at most (\S+) of 100", ledger.words.lead).group(1))
+    right = float(re.search(r"right at most (\S+) % of the time", ledger.words.lead).group(1))
     assert 50 * (1 + ledger.attackers().advantage) <= right <= 50.2 * (1 + ledger.attackers().advantage)
 
 

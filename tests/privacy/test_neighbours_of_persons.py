@@ -107,7 +107,7 @@ def test_the_default_releases_attackers_are_as_the_pages_say() -> None:
     assert said_on("choosing.md", told, f"at most {worst} % of any release, {gained} % of one") == []
     assert f"at most {gained} % more hits than false alarms" in ours.rare()
     right = rounded_up(50 * (1 + ours.advantage))
-    assert said_on("choosing.md", f"right in at most {right} of 100 cases") == []
+    assert said_on("choosing.md", f"right at most {right} % of the time") == []
 
 
 @pytest.mark.parametrize("sensitivity", [math.sqrt(2), 2.0, 3.0, 10.0, 10 * math.sqrt(2), 200.0])

@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.privacy.ledger_record import TOTAL
+from sdv_plausible.privacy.ledger_record import ATTACKER, TOTAL
 from sdv_plausible.release.papers.conformance import markdown_cell
 from sdv_plausible.utils.fragments import environment
 from sdv_plausible.utils.whole_files import write_whole
 
-CLAIM, NO_CLAIM = "Whoever guesses from ", "No differential-privacy claim "
+CLAIM, NO_CLAIM = f"{ATTACKER} from ", "No differential-privacy claim "
 FURTHER = "What else the ledger says"
 KNOWN = {
     "name": "what the release is called",

@@ -98,8 +98,8 @@ def test_no_claim_nothing_and_hardly_any(losses: list[Loss], advantage: float):
 def test_the_sentence_says_both():
     found = Attackers(0.0724, {0.01: 0.0156, 0.001: 0.00179})
     assert found.sentence("one row is in the data") == (
-        "Whoever guesses from this release whether one row is in the data, at even odds, is right in at most "
-        "53.7 of 100 cases instead of 50."
+        "An attacker who tries to tell from this release whether one row is in the data is right at most 53.7 % "
+        "of the time (50 % is guessing)."
     )
     assert found.rare() == (
         "Where false alarms must be rare: with 1 % false alarms at most 1.6 % hits, and with 0.1 % false "
@@ -112,7 +112,7 @@ def test_the_sentence_says_both():
     ("advantage", "said"), [(0.0, "50"), (1e-9, "50.1"), (0.9999, "99.995"), (1.0, "100")]
 )
 def test_the_share_of_right_guesses_is_rounded_up(advantage: float, said: str):
-    assert f" in at most {said} of 100 cases" in Attackers(advantage, {}).sentence("one row is in the data")
+    assert f" at most {said} % of the time" in Attackers(advantage, {}).sentence("one row is in the data")
 
 
 def test_a_rate_outside_is_refused():
