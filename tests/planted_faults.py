@@ -1,7 +1,8 @@
 """Plants each fault of planted_faults.json in a copy of the package, and runs the one test that must fail with it.
 
 ``python tests/planted_faults.py [word ...]`` takes the faults whose name, file or test has one of the words; without words, all of
-them. It prints a line for each, and ends with 1 unless every fault is caught. ``--commands`` writes anew which command runs each test.
+them. It prints a line for each, and ends with 1 unless every fault is caught. ``--list FILE`` takes the faults of another list, and
+``--commands`` writes anew which command runs each test.
 """
 
 from __future__ import annotations
@@ -51,14 +52,14 @@ class Fault:
         return text.replace(self.old, self.new)
 
 
-def faults() -> list[Fault]:
-    """The whole list."""
-    return [Fault(**entry) for entry in json.loads(LIST.read_text())]
+def faults(path: Path = LIST) -> list[Fault]:
+    """All faults of a list."""
+    return [Fault(**entry) for entry in json.loads(path.read_text())]
 
 
-def write(entries: Iterable[Fault]) -> None:
-    """Store the list."""
-    LIST.write_text(json.dumps([asdict(one) for one in entries], indent=1, ensure_ascii=False) + "\n")
+def write(entries: Iterable[Fault], path: Path = LIST) -> None:
+    """Store a list."""
+    path.write_text(json.dumps([asdict(one) for one in entries], indent=1, ensure_ascii=False) + "\n")
 
 
 def command_of(test: str) -> str:
@@ -160,7 +161,8 @@ def plant(chosen: list[Fault]) -> Iterator[tuple[Fault, bool, str]]:
 
 def main(words: list[str]) -> int:
     """Plant the faults that are asked for; 1 where one is not caught."""
-    entries = faults()
+    is_other = words[:1] == ["--list"]
+    entries, words = (faults(Path(words[1])), words[2:]) if is_other else (faults(), words)
     if words == ["--commands"]:
         write(replace(fault, command=command_of(fault.test)) for fault in entries)
         return 0

@@ -128,6 +128,8 @@ def predict_all(trainings: Sequence[Training], tick: Callable[[], object] | None
         warnings.filterwarnings("ignore", category=ConvergenceWarning)
         # A target of many values is the user's choice.
         warnings.filterwarnings("ignore", message="The number of unique classes")
+        # A forest in one thread finds no filters for a moment while one in another thread sets them.
+        warnings.filterwarnings("ignore", message="`sklearn.utils.parallel.delayed` should be used")
         threads = Parallel(n_jobs=-1, prefer="threads", return_as="generator")
         said = []
         for one in threads(delayed(Training.predict)(training) for training in trainings):

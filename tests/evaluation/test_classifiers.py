@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 from metric_cases import QUICK
+from sklearn.utils.parallel import _FuncWrapper
 
+from sdv_plausible.evaluation.classifiers import Training, predict_all
 from sdv_plausible.evaluation.metrics import ClassifierAccuracy, ClassifierAgreement, DistinguishingGame
 
 
@@ -75,3 +79,18 @@ def test_each_outcome_is_its_own_classifiers():
         ]
         assert found[0]["logistic_regression"] == found[1]["logistic_regression"]
         assert found[0]["logistic_regression"]["runs"] != found[0]["tree"]["runs"]
+
+
+def test_forests_side_by_side_warn_of_nothing(monkeypatch):
+    """scikit-learn empties the warning filters of all threads for a moment, and then misses them in another."""
+
+    def in_a_busy_moment(training):
+        return _FuncWrapper(lambda: training.labels)()
+
+    monkeypatch.setattr(Training, "predict", in_a_busy_moment)
+    labels = np.array([0, 1])
+    training = Training(name="forest", train=None, labels=labels, test=None, random_state=0)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert [one.tolist() for one in predict_all([training] * 8)] == [[0, 1]] * 8
+    assert told == []

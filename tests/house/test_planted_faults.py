@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import planted_faults
 import pytest
@@ -93,8 +96,11 @@ def test_the_page_tells_how_many_are_caught_by_which_command() -> None:
 
 
 @pytest.mark.slow
-def test_a_fault_is_caught_by_its_own_test_alone() -> None:
-    """Control: edits that change nothing, break the file, or belong to a test that another command runs."""
+def test_a_fault_is_caught_by_its_own_test_alone(tmp_path: Path) -> None:
+    """Control: edits that change nothing, break the file, or belong to a test that another command runs.
+
+    The script runs in a process of its own: this one has imported other tests, of another copy.
+    """
     fault = next(fault for fault in FAULTS if fault.file == "questions/budget.py")
     same = replace(fault, name="same", new=f"{fault.old} ")
     broken = replace(fault, name="broken", new=fault.old.replace("used", "no_such_name"))
@@ -102,5 +108,12 @@ def test_a_fault_is_caught_by_its_own_test_alone() -> None:
     other = replace(
         next(fault for fault in FAULTS if fault.file.startswith("verifying/")), name="other", command=quick
     )
-    found = {one.name: is_caught for one, is_caught, _ in planted_faults.plant([fault, same, broken, other])}
-    assert found == {fault.name: True, "same": False, "broken": False, "other": False}
+    planted_faults.write([fault, same, broken, other], tmp_path / "list.json")
+    script = [sys.executable, "tests/planted_faults.py", "--list", str(tmp_path / "list.json")]
+    ran = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, check=False)
+    found = [line.split(" (")[0] for line in ran.stdout.splitlines()]
+    assert found == [
+        f"caught by {fault.command}: {fault.name}", "NOT CAUGHT: same", "NOT CAUGHT: broken", "NOT CAUGHT: other",
+        f"4 faults planted, 1 caught: {', '.join(f'{int(c == fault.command)} by {c}' for c in planted_faults.COMMANDS)}",
+    ], ran.stderr  # fmt: skip
+    assert ran.returncode == 1
