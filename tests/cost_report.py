@@ -27,7 +27,7 @@ from optional_parts import parts_of
 DEAREST = 20  # tests that are listed one by one
 ALLOWED = 1.5  # times the budget: beyond, the run fails
 ENOUGH = 5  # folders whose median tells how slow a machine is
-LEAST = 10  # seconds of a budget: of fewer, chance decides
+LEAST = 20  # seconds of a budget: of fewer, chance decides
 BUDGETS = Path(__file__).parent / "budgets.json"
 
 
