@@ -78,13 +78,13 @@ def of_vote(types: Specs, answers: Sequence[NoisyAnswer], spelling: Spelling) ->
     found = invented(types)
     if hidden:
         found.append(
-            f"noise hid from the vote on types what {', '.join(hidden)} hold, and they were taken for "
-            "categories: declare those that are numbers or dates (domain=...), or give more epsilon"
+            f"{', '.join(hidden)}: noise hid the types of these columns, and they are treated as categories. "
+            "Declare those that are numbers or dates (domain=...), or give more epsilon"
         )
     if others:
         found.append(
-            f"some cells are of another kind than their column: {', '.join(others)}. They count as missing. "
-            "Declare the columns where they mean something "
+            f"{', '.join(others)}: these shares of the cells are of another type than their column, and "
+            "count as missing. Declare the columns where they mean something "
             '(special_values beside numbers; codes are "categorical")'
         )
     return found
@@ -106,8 +106,8 @@ def blurred(others: Mapping[str, float]) -> list[str]:
         return []
     names = ", ".join(f"{name} {share:.0%}" for name, share in others.items())
     return [
-        "noise hides from the vote on types whether some cells are of another kind than their column; such "
-        f"cells count as missing. Their share is at most: {names}. Declare the types to be sure (domain=...)"
+        f"{names}: at most these shares of the cells may be of another type than their column, which the "
+        "noise hides. Such cells count as missing. Declare the types to be sure (domain=...)"
     ]
 
 
@@ -117,8 +117,8 @@ def invented(types: Specs) -> list[str]:
     if not names:
         return []
     return [
-        f"by the vote on types {', '.join(names)} hold identifiers or free text: they are invented and not "
-        "learned. If they are dates, numbers or categories, declare them "
+        f"{', '.join(names)}: the cells look like identifiers or free text, so placeholder values are "
+        "generated instead. If they are dates, numbers or categories, declare them "
         f'(domain={{"{names[0]}": {{"sdtype": "categorical"}}}}; of dates give datetime_format, of numbers '
         "number_format, too)"
     ]
@@ -137,14 +137,15 @@ def personal(specs: Specs, declared: Declarations) -> list[str]:
         return []
     first = next(iter(names))
     return [
-        f"by their names {', '.join(names)} may tell who people are: texts that enough rows share are "
-        f'released as they are. Have them invented (domain={{"{first}": {{"sdtype": "{names[first]}"}}}}), '
-        "or list their values (range_values) where these are public"
+        f"{', '.join(names)}: the name suggests personal data, and texts that enough rows share are released "
+        f'as they are. Generate placeholder values (domain={{"{first}": {{"sdtype": "{names[first]}"}}}}), '
+        "or list the values (range_values) where these are public"
     ]
 
 
 def _told(name: str, warnings: Sequence[str]) -> tuple[LedgerEntry, ...]:
-    text = ". ".join(f"{one[:1].upper()}{one[1:]}" for one in warnings)
+    # What begins with names of columns keeps their case.
+    text = ". ".join(one if ": " in one.split(". ")[0] else f"{one[:1].upper()}{one[1:]}" for one in warnings)
     return (_entry(name, text),) if warnings else ()
 
 

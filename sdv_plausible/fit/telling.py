@@ -98,8 +98,8 @@ class Teller:
         with suppress(Exception):  # what is only told ends no fit
             if public is not None and starts(public, rows.begins(len(public))):
                 self._tell(
-                    f"public holds the first rows of the table to be protected ({FOR_YOU}): nothing protects "
-                    "them then, whatever the ledger says. Leave it out",
+                    f"public: it contains the first rows of the table to be protected ({FOR_YOU}). Nothing "
+                    "protects them then, whatever the ledger says. Leave public out",
                     for_holder=True,
                 )
 
@@ -108,16 +108,16 @@ class Teller:
         given, known = {*map(str, public)}, zip(domain.names, codes.T, strict=True)
         if names := [name for name, column in known if name in given and (column < 0).mean() > 0.5]:
             self._tell(
-                f"public: most cells of {', '.join(names)} are no values of these columns, and say nothing: "
-                "write them as the table's are, or leave them out"
+                f"public: most cells of {', '.join(names)} do not match the values of these columns, and are "
+                "ignored. Write them as in the table, or drop the columns"
             )
 
     def tell_of_persons(self, person: str | None, rows: Rows) -> None:
         """Warn that rows are nobody's, as what is in the persons' column can be no name."""
         if rows.unnamed:
             self._tell(
-                f"some cells of {person} can name nobody, and their rows were left out ({FOR_YOU}): give "
-                "each person a whole number or a text",
+                f"{person}: some cells do not identify a person, and their rows were left out ({FOR_YOU}). "
+                "Give each person a whole number or a text",
                 for_holder=True,
             )
 
@@ -125,7 +125,8 @@ class Teller:
         """Warn that a vote on types left fewer columns than are to be resampled. Answers are no secret."""
         if isinstance(omega, (int, tuple)) and np.max(omega) > columns:
             self._tell(
-                f"omega ({omega}): by the vote on types {columns} columns are modelled, and are resampled all"
+                f"omega ({omega}): after the vote on types only {columns} columns are modelled, and all of "
+                "them are resampled"
             )
 
     def tell_of_strangers(self, declared: Declarations, rules: RuleSet, specs: Specs, rows: Rows) -> None:
@@ -149,25 +150,25 @@ class Teller:
             outside, cut = mostly_outside(first, read), often_cut(first, read)
             missing = often_missing(first, [name for name in there if declared.says_missing(name) is False])
         for names, what in (
-            (outside, "most cells of {} are outside what was declared and are lost"),
-            (cut, "cells of {} have digits after the point that are cut off, as whole numbers were declared"),
-            (missing, "cells of {} are missing, which was not declared, and get random values"),
+            (outside, "{}: most cells are outside the declared values and are lost"),
+            (cut, "{}: digits after the point are cut off, because whole numbers were declared"),
+            (missing, "{}: cells are missing although none was declared to be, and get random values"),
         ):
             if names:
                 told = f"{what.format(', '.join(names))} ({FOR_YOU})"
-                way_out = "synth.check(table) or sdv-plausible check says why"
+                way_out = "synth.check(table) or sdv-plausible check shows why"
                 if lost is not None:
-                    told = f"some columns do not fit ({FOR_YOU}), and are not named"
-                    way_out = f"the look cannot be written down: {lost}"
+                    told = f"some columns do not fit their declarations ({FOR_YOU}), and are not named"
+                    way_out = f"the comparison cannot be recorded: {lost}"
                 self._tell(f"{told}: {way_out}{noted}", for_holder=True)
 
     def tell_of_missing(self, shares: Mapping[str, float]) -> None:
         """Warn of columns that come out missing. What a model says are answers, which are no secret."""
         if gone := [f"{name} ({share:.0%})" for name, share in shares.items() if share >= GONE]:
             self._tell(
-                f"cells that are missing, or could not be read: {listed(gone)}. If values are there, say how "
-                "they are written: datetime_format or number_format of the column, decimal, thousands or "
-                "na_values of the file"
+                f"{listed(gone)}: these shares of the cells are missing or could not be read. If the file "
+                "has values there, declare how they are written: datetime_format or number_format of the "
+                "column, decimal, thousands or na_values of the file"
             )
 
     def tell_of_domain(self, domain: Domain, answers: Sequence[NoisyAnswer] = ()) -> None:
@@ -175,26 +176,27 @@ class Teller:
         missing = missing_in(domain, answers)
         if lost := [f"{name} ({share:.0%})" for name, share in unread_in(domain, answers).items() if share]:
             self._tell(
-                f"cells that cannot be read come out missing: {listed(lost)}. Dates must lie in the years "
-                "1678 to 2262. List others, and codes, as special_values, or declare another type or format"
+                f"{listed(lost)}: these shares of the cells cannot be read and come out missing. Dates must "
+                "lie in the years 1678 to 2262. List other dates and codes as special_values, or declare "
+                "another type or format"
             )
         if domain.inferred:
             self._tell(
-                f"the value sets of {list(domain.inferred)[:6]} were read off the rows, and may hold what "
-                "single people have: this fit makes no privacy claim. Declare them, or leave "
+                f"the value sets of {list(domain.inferred)[:6]} were read from the rows and may contain "
+                "values of single people, so this fit makes no privacy claim. Declare them, or leave "
                 "undeclared='infer' out"
             )
         learned = [a for a in domain if a.provenance == "private"]
         empty = [a.name for a in learned if not (a.values or a.lower)]
         if hidden := [name for name in empty if missing.get(name, 0.0) < GONE]:
             self._tell(
-                f"of {', '.join(hidden)} no value was learned: all are lost in the noise, and the cells are "
-                "empty. Declare what they may hold (domain=...), or give more epsilon"
+                f"{', '.join(hidden)}: no value was common enough to survive the noise, and the cells are "
+                "empty. Declare the values (domain=...), or give more epsilon"
             )
         if lost := [a.name for a in learned if a.cardinality == 1 and a.name not in empty]:
             self._tell(
-                f"of {', '.join(lost)} one value or range was learned and no more: others are lost in the "
-                "noise, or there are none. Declare what it may hold (domain=...), or give more epsilon"
+                f"{', '.join(lost)}: only one value or range was common enough to survive the noise. Declare "
+                "the values or the range (domain=...), or give more epsilon"
             )
         if told := [
             f"{a.name} {value}"
@@ -203,13 +205,13 @@ class Teller:
             if isinstance(value, str) and value.strip().casefold() in AS_MISSING
         ]:
             self._tell(
-                f"texts that mostly mean missing were learned as values: {listed(told)}. If they do, say so "
-                "(na_values, --na-values)"
+                f"{listed(told)}: these texts usually mean that a value is missing, and were learned as "
+                "values. If they mean missing, list them (na_values, --na-values)"
             )
         if rare := [f"{a.name} ({a.unlearned:.0%})" for a in domain if a.unlearned >= RARE]:
             self._tell(
-                f"values too rare to be learned: cells of {listed(rare)} got learned ones in proportion. "
-                "Declare what these columns may hold (domain=...), or give more epsilon"
+                f"{listed(rare)}: these shares of the cells held values too rare to learn, and more common "
+                "values replace them. Declare the values (domain=...), or give more epsilon"
             )
 
     def tell_of_digits(self, domain: Domain, names: Collection[str], answers: Sequence[NoisyAnswer]) -> None:
@@ -222,9 +224,8 @@ class Teller:
                 ]
             )
             self._tell(
-                f"digits after the point that stood out from the noise: {told}. Others are lost. Say how "
-                f'many there are (domain={{"{next(iter(hidden))}": {{"decimal_places": 2, ...}}}}), or give '
-                "more epsilon"
+                f"digits after the point that survived the noise: {told}. Declare how many there are "
+                f'(domain={{"{next(iter(hidden))}": {{"decimal_places": 2, ...}}}}), or give more epsilon'
             )
 
     def tell_all(self, said: Collection[str]) -> None:
@@ -240,8 +241,8 @@ class Teller:
         if lost := sorted({(child, p) for child, ps in given.items() for p in ps} - used):
             arcs = ", ".join(f"{parent} of {child}" for child, parent in lost)
             self._tell(
-                f"structure: parents were left out ({arcs}), as the tables would have too many cells: "
-                "declare fewer values or coarser buckets"
+                f"structure: parents were left out ({arcs}), because the tables would have too many cells. "
+                "Declare fewer values or coarser buckets"
             )
 
 

@@ -191,12 +191,14 @@ def _in_order(tables: Mapping[str, Any], links: list[Link]) -> list[Link]:
             "metadata", f"metadata: a relationship names {listed(strange)}, which is no table"
         )
     if circular := sorted(link.child for link in links if link.child == link.parent):
-        raise Refused.saying("metadata", f"metadata: {listed(circular)} hangs on itself, which is not taken")
+        raise Refused.saying(
+            "metadata", f"metadata: {listed(circular)} is its own parent, which is not supported"
+        )
     if several := sorted(name for name in often if often[name] > 1):
         raise Refused.saying(
             "metadata",
-            f"metadata: {listed(several)} hangs on several tables, or twice on one, and must hang on one: "
-            "leave out all its relationships but that to the table whose rows are to be protected",
+            f"metadata: {listed(several)} has several parents, or one twice, and only one is supported: keep "
+            "the relationship to the table whose rows are to be protected",
         )
     order: list[Link] = []
     for name in roots[:1]:

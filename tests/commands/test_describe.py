@@ -33,7 +33,7 @@ def test_any_file_without_configuration(tmp_path, capsys, mode):
     said, warned = capsys.readouterr()
     assert said.startswith(LEAD)
     assert said.splitlines()[1].startswith(total())
-    assert "name hold identifiers" in warned
+    assert "name: the cells look like identifiers" in warned
     assert re.search(r"Types by a vote, for three tenths of epsilon: .*name id", said)
     assert "a vote over the cells of 3 undeclared columns" in said
     assert json.loads(description.read_text(encoding="utf-8"))["format"] == "sdv-plausible-release/1"
@@ -63,7 +63,7 @@ def test_a_look_is_written_down_in_the_file_that_was_given(tmp_path, capsys):
     DomainFile(columns={"a": {"sdtype": "numerical", "range_min": 50, "range_max": 99}}).save(declared)
     words = ["describe", data, "-o", str(tmp_path / "d.json"), "--domain", str(declared), "--mode", "random"]
     assert main(words) == 0
-    assert "most cells of a are outside" in capsys.readouterr().err
+    assert "a: most cells are outside" in capsys.readouterr().err
     assert set(read_domain_file(declared).looked) == {"a"}
 
 

@@ -56,8 +56,11 @@ def test_fit_names_the_columns_that_come_out_missing(
     assert main([*map(str, asked)]) == 0
     said = capsys.readouterr().err
     (line,) = [line for line in said.splitlines() if "could not be read" in line]
-    assert re.search(r"could not be read: price \([0-9]+%\), size \([0-9]+%\)\. If values", line)
-    assert "no value was learned" not in said, "it is not the noise that hides them"
+    assert re.search(
+        r"price \([0-9]+%\), size \([0-9]+%\): these shares of the cells are missing or could not be read",
+        line,
+    )
+    assert "no value was common" not in said, "it is not the noise that hides them"
     rows = Release.load(folder / "a.release").sample(100)
     assert rows["price"].isna().mean() > 0.9
 

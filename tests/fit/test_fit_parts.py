@@ -280,13 +280,13 @@ def test_a_published_table_that_is_the_rows_is_known_in_parts_too(tmp_path: Path
     table.to_parquet(tmp_path / "t.parquet")
     public = read_parquet(tmp_path / "t.parquet", domain)
     synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=domain, public=public)
-    with pytest.warns(UserWarning, match="public holds the first rows"):
+    with pytest.warns(UserWarning, match="public: it contains the first rows"):
         synth.fit(tmp_path / "t.parquet")
     table.to_csv(tmp_path / "t.csv", index=False)
     public = pd.read_csv(tmp_path / "t.csv").head(100)
     for rows in (tmp_path / "t.csv", pd.read_csv(tmp_path / "t.csv")):
         synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), types="voted", public=public)
-        with pytest.warns(UserWarning, match="public holds the first rows"):
+        with pytest.warns(UserWarning, match="public: it contains the first rows"):
             synth.fit(rows)
 
 

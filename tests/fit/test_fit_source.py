@@ -267,7 +267,7 @@ def test_a_malformed_csv_file_is_refused_before_a_budget_pays(line: bytes, tmp_p
     fit_source(folder, COLUMNS, DECLARED, budget=budget)
 
 
-@pytest.mark.filterwarnings("ignore:most cells of tags are outside")
+@pytest.mark.filterwarnings("ignore:tags. most cells are outside")
 @pytest.mark.parametrize("cell", [["a"], {"a": 1}, {"a"}])
 def test_nested_cells_among_objects_are_missing(cell: Any) -> None:
     """No schema tells of them, and one cell must not decide whether a fit ends."""

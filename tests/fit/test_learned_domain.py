@@ -224,7 +224,7 @@ def test_noise_grows_with_the_rows_of_a_person_and_the_fit_must_protect_the_same
 def test_columns_that_are_lost_in_noise_are_told():
     """As every fit does. Control: with enough for them."""
     alone = replace(TYPES, columns={"town": {"sdtype": "categorical"}})
-    with pytest.warns(FitWarning, match="of town (one value or range|no value) was learned"):
+    with pytest.warns(FitWarning, match="town: (only one value or range|no value) was common"):
         learned_file(people().iloc[:300], alone, 0.01, 1e-9)
     learned_file(people(), alone, 1.0, 1e-9)  # warnings are errors
 
@@ -233,7 +233,7 @@ def test_rows_that_are_nobodys_are_told(tmp_path):
     odd = households()
     odd["id"] = odd["id"].astype(object)
     odd.at[3, "id"] = object()
-    with pytest.warns(FitWarning, match="some cells of id can name nobody"):
+    with pytest.warns(FitWarning, match="id: some cells do not identify a person"):
         found = learned_file(odd, TYPES, 2.0, 1e-9, neighbours=FIVE)
     assert found.learned
 

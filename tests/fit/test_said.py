@@ -121,8 +121,8 @@ MONEY = {"sdtype": "numerical", "number_format": "$1,234.5"}
         (DAYS, {"date": 10000}, {"%d/%m/%Y": 9500, "%Y-%m-%d": 500}, "x (5%)"),
         ({"sdtype": "boolean"}, {"truth": 9400, "text": 600}, {"truth": 9400}, "x (6%)"),
         (CATEGORY, {"text": 9000, "number": 1000}, {}, None),
-        (CATEGORY, {"number": 400, "text": 10, "missing": 9590}, {}, "noise hid"),
-        (CATEGORY, {"date": 300, "missing": 9700}, {}, "noise hid"),
+        (CATEGORY, {"number": 400, "text": 10, "missing": 9590}, {}, "noise hid the types"),
+        (CATEGORY, {"date": 300, "missing": 9700}, {}, "noise hid the types"),
         (CATEGORY, {"number": 9000, "code": 1000}, {}, None),  # zeros in front: codes, and no numbers
     ],
 )

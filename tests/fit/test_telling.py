@@ -81,9 +81,9 @@ def told(door: Any, frame: pd.DataFrame, folder: Path) -> tuple[list[str], Relea
 @pytest.mark.parametrize("door", DOORS)
 def test_columns_that_do_not_fit_are_named_to_the_holder(door, tmp_path):
     texts, _, _ = told(door, table(first=50), tmp_path)
-    assert any("most cells of age are outside what was declared" in text for text in texts)
+    assert any("age: most cells are outside the declared values" in text for text in texts)
     texts, _, _ = told(door, table(first=2, missing=40), tmp_path)
-    assert any("cells of age are missing, which was not declared" in text for text in texts)
+    assert any("age: cells are missing although none was declared" in text for text in texts)
     assert told(door, table(first=2), tmp_path)[0] == []
 
 
@@ -121,7 +121,7 @@ def through_rules(door: str, most: int | None, folder: Path) -> tuple[bool, Priv
                 output = folder / "table.release"
                 assert main([*map(str, ["fit", folder / "table.csv", "-o", output, *words])]) == 0
             ledger, said = Release.load(output).ledger, told_of.getvalue()
-    return "most cells of high - low" in said + "".join(str(one.message) for one in caught), ledger
+    return "high - low: most cells" in said + "".join(str(one.message) for one in caught), ledger
 
 
 @pytest.mark.parametrize("door", ["synthesizer", "source", "command"])
@@ -146,7 +146,9 @@ def test_no_column_is_named_where_the_look_cannot_be_written_down(door, tmp_path
 
     monkeypatch.setattr(looks, "note_look", refuse)
     (text,) = told(door, table(first=50), tmp_path)[0]
-    assert text.startswith("some columns do not fit (for you, not for publication), and are not named: ")
+    assert text.startswith(
+        "some columns do not fit their declarations (for you, not for publication), and are not named: "
+    )
     assert "the disk is full" in text
     assert "age" not in text
     assert told(door, table(first=2), tmp_path)[0] == []
@@ -163,7 +165,7 @@ def said_to_the_holder_alone() -> dict[str, list[str]]:
                 (said, i) for said in pieces for i in range(1, len(said)) if "FOR_YOU" in ast.dump(said[i])
             ]
             constants = [said[i - 1] for said, i in marks]
-            phrases = [str(one.value).strip(" (") for one in constants if isinstance(one, ast.Constant)]
+            phrases = [str(one.value).strip(" (:") for one in constants if isinstance(one, ast.Constant)]
             found[name] = [phrase for phrase in phrases if phrase]
     return found
 
@@ -227,7 +229,7 @@ def test_a_fit_to_what_sdv_transformed_tells_once(tmp_path):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         synth.fit(frame)
-    assert sum("most cells of age" in str(one.message) for one in caught) == 1
+    assert sum("age: most cells" in str(one.message) for one in caught) == 1
 
 
 @pytest.mark.parametrize("door", ["synthesizer", "source"])
@@ -253,7 +255,7 @@ def test_rows_that_are_nobodys_are_told_of(door, tmp_path):
                 ).fit(frame)
         return [str(one.message) for one in caught if issubclass(one.category, telling.FitWarning)]
 
-    assert any("some cells of whose can name nobody" in text for text in fit([Patient(), "b"]))
+    assert any("whose: some cells do not identify a person" in text for text in fit([Patient(), "b"]))
     assert not any("whose" in text for text in fit([None, "b"]))
 
 
@@ -293,14 +295,14 @@ def test_what_was_learned_of_no_column_is_said():
         )
     )
     empty, one, missing = map(str, teller.told)
-    assert empty.startswith("of name no value was learned")
-    assert one.startswith("of town one value or range was learned")
-    assert "cabin  ?, cabin N/A. If" in missing
+    assert empty.startswith("name: no value was common enough")
+    assert one.startswith("town: only one value or range was common")
+    assert "cabin  ?, cabin N/A: these" in missing
 
 
 def test_digits_that_noise_may_hide_are_said_where_they_may_be_many():
     (text,) = of_digits(years(300, halves=30))
-    assert text.startswith("digits after the point that stood out from the noise: years 0 (up to ")
+    assert text.startswith("digits after the point that survived the noise: years 0 (up to ")
     assert 'domain={"years": {"decimal_places": 2, ...}}' in text
     assert of_digits(years(20_000)) == []
     known = {"years": {**YEARS["years"], "decimal_places": 0}}

@@ -170,9 +170,9 @@ def test_a_template_that_was_not_filled_in_is_refused(tmp_path) -> None:
 
 
 def test_a_fit_names_what_is_lost() -> None:
-    with pytest.warns(UserWarning, match=r"most cells of sex are outside"):
+    with pytest.warns(UserWarning, match=r"sex: most cells are outside"):
         make(domain=words("sex", range_values=["female", "male"])).fit(table())
-    with pytest.warns(UserWarning, match=r"cells of income are missing, which was not declared"):
+    with pytest.warns(UserWarning, match=r"income: cells are missing although none was declared"):
         make(domain=words("income", range_is_nullable=False)).fit(table())
 
 

@@ -372,6 +372,6 @@ def test_errors_name_the_column_and_the_way_out() -> None:
     synth = PlausibleDeniabilitySynthesizer(metadata, domain=DECLARED, person="home")
     with pytest.raises(Exception, match=r"columns \['home'\] of the metadata are not in the data"):
         synth.fit(table().drop(columns="home"))
-    with pytest.warns(UserWarning, match="can name nobody"):  # which ends no fit
+    with pytest.warns(UserWarning, match="do not identify a person"):  # which ends no fit
         synth.fit(table(500).assign(home=[[SECRET]] * 500))
     assert len(synth.sample(5)) == 5

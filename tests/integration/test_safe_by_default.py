@@ -45,7 +45,7 @@ def test_the_defaults_make_a_claim_and_hold_no_single_persons_value() -> None:
 
 def test_reading_value_sets_off_the_rows_warns() -> None:
     with pytest.warns(
-        UserWarning, match=r"value sets of \['age', 'city'\] were read off the rows.*no privacy claim"
+        UserWarning, match=r"value sets of \['age', 'city'\] were read from the rows.*no privacy claim"
     ):
         make(undeclared="infer").fit(table())
     with warnings.catch_warnings(record=True) as told:  # among them what the noise hides

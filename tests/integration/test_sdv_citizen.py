@@ -609,7 +609,7 @@ def test_lists_and_dicts_in_cells_are_missing_and_the_holder_is_told(cells):
     assert synth.privacy_ledger().claims_privacy
     assert synth.sample(5)["b"].isna().all()
     domain = {"b": {"range_values": ["x"], "range_is_nullable": True}}
-    with pytest.warns(UserWarning, match="most cells of b are outside"):
+    with pytest.warns(UserWarning, match="b: most cells are outside"):
         PlausibleDeniabilitySynthesizer(metadata, domain=domain).fit(table)
 
 

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:You are saving a synthesizer that has not yet been fitted",
     "ignore:Parsing dates in:UserWarning",  # SDV's detection
     "ignore:.*_maybe_warn_about_dayfirst",  # likewise
-    "ignore:.*values that may be lost to the noise",
+    "ignore:.*values may be lost to the noise",
 )
 OWNER = "folder-of-the-owner"
 VALUE, WORD = 987_654.32, "Zz-only-here"

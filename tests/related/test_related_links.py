@@ -69,13 +69,13 @@ REFUSED: dict[str, tuple[Change, str]] = {
         more(parent_table_name="people", parent_primary_key="person", child_table_name="homes", child_foreign_key="home"),
         "2 relationships",
     ),
-    "two relationships": (more(child_foreign_key="person"), "people hangs on several tables, or twice on one"),
+    "two relationships": (more(child_foreign_key="person"), "people has several parents, or one twice"),
     "two parents": (
         lambda said: (
             said["tables"].update(towns={"primary_key": "town", "columns": {"town": {"sdtype": "id"}}}),
             more(parent_table_name="towns", parent_primary_key="town")(said),
         ),
-        "people hangs on several tables",
+        "people has several parents",
     ),
     "two roots": (
         lambda said: said["tables"].update(towns={"columns": {}}), "fit what does not hang together apart",
@@ -101,7 +101,7 @@ REFUSED: dict[str, tuple[Change, str]] = {
         lambda said: (said["tables"].pop("homes"), said["relationships"].clear()), "PlausibleDeniabilitySynthesizer fits one table",
     ),
     "a table that hangs on itself": (
-        related(child_table_name="homes", child_foreign_key="tenure"), "homes hangs on itself, which is not taken",
+        related(child_table_name="homes", child_foreign_key="tenure"), "homes is its own parent, which is not supported",
     ),
     "a table that is not there": (related(child_table_name="pets"), "names pets, which is no table"),
     "a key of two columns": (related(parent_primary_key=["home", "tenure"]), "must be one column"),

@@ -227,8 +227,8 @@ def without(document, *path):
     [
         (lambda d: without(d, "tables", "persons"), "persons, which is no table"),
         (lambda d: d["relationships"].clear(), "0 relationships"),
-        (lambda d: one_more(d, "households"), "hangs on itself"),
-        (lambda d: d["relationships"][0].update(child_table_name="households"), "hangs on itself"),
+        (lambda d: one_more(d, "households"), "is its own parent"),
+        (lambda d: d["relationships"][0].update(child_table_name="households"), "is its own parent"),
         (lambda d: without(d, "tables", "persons", "columns", "household_id"), "no column 'household_id'"),
         (lambda d: without(d, "tables", "households", "primary_key"), "primary key"),
         (lambda d: d["tables"]["persons"]["columns"]["household_id"].update(sdtype="numerical"), "'id'"),

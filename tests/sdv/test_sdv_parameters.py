@@ -234,7 +234,7 @@ def test_a_published_table_that_is_shown_is_a_copy():
     assert len(synth.public) == 20
 
 
-@pytest.mark.filterwarnings("ignore:most cells of:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*most cells are outside:UserWarning")
 @pytest.mark.parametrize("where", ["mapping", "file"])
 def test_what_did_not_fit_is_in_no_saved_object_and_no_domain_file(where, tmp_path):
     """What a fit compares is on record whatever came out: the record tells of no row."""

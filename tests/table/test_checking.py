@@ -95,7 +95,7 @@ def test_a_fit_warns_by_name_alone_and_the_release_is_the_same():
     document = {"x": {"range_values": ["1", "2"]}, "y": FINE}
     wrong, said = fitted([1, 2] * 50, document)
     assert len(said) == 1
-    assert "most cells of x are outside what was declared" in said[0]
+    assert "x: most cells are outside the declared values" in said[0]
     right, nothing = fitted(["1", "2"] * 50, document)
     assert nothing == []
     ledgers = [one.privacy_ledger().entries for one in (wrong, right)]
@@ -118,7 +118,7 @@ def test_whole_numbers_that_cut_off_digits_are_named_to_the_holder():
     words = {"sdtype": "numerical", "range_min": 0, "range_max": 35}
     for ends in (words, {**words, "range_max": 10**7}):
         said = fitted([5.32, 7.97] * 50, {"x": ends, "y": FINE})[1]
-        assert any("cells of x have digits after the point that are cut off" in text for text in said)
+        assert any("x: digits after the point are cut off" in text for text in said)
         assert not [
             t
             for t in fitted([5.32, 7.97] * 50, {"x": {**ends, "decimal_places": 2}, "y": FINE})[1]

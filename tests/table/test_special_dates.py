@@ -136,7 +136,7 @@ def test_dates_out_of_reach_are_named(special: str, more: dict[str, Any], tmp_pa
     """No usual date for "never", or one beside a declared range: it comes out missing, and the fit says so."""
     table(special=special).to_csv(tmp_path / "a.csv", index=False)
     with pytest.warns(
-        UserWarning, match=r"cells that cannot be read come out missing: closed \((2[5-9]|3[0-5])%\)"
+        UserWarning, match=r"closed \((2[5-9]|3[0-5])%\): these shares of the cells cannot be read"
     ):
         release = undeclared(special, more, tmp_path / "a.csv")
     assert release.domain["closed"].values == ()

@@ -33,8 +33,8 @@ OWN_MODEL = "of the holder's own"
 NO_ERROR_BARS = "none: no noisy counts are in this release"
 LIMITS = (
     "Whether what was declared was known without the rows: the software cannot check it, somebody vouches.",
-    "Single rows: the rows are nobody's, and rare values and links of many columns are lost in the noise.",
-    "Analyses that take the rows for real ones: without error bars they are too sure.",
+    "Single rows: they do not describe real people. Rare values and dependence of many columns are lost.",
+    "Standard analyses of these rows understate uncertainty: use the error bars provided.",
     "The software itself: nobody outside has audited it. This card is its own account, no certificate.",
 )
 WITHOUT_CLAIM = ("Nothing limits what this release tells of single people: treat it like the table itself.",)

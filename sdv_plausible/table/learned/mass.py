@@ -91,8 +91,9 @@ def of_mass(domain: Domain, answers: Sequence[NoisyAnswer]) -> list[str]:
         return []
     names = [f"{mass.column} (up to {mass.most:.0%})" for mass in lost]
     return [
-        f"values that may be lost to the noise, replaced by more common ones: {', '.join(names)}. Declare "
-        "ranges or values of these columns (domain=...), leave columns out, or give more epsilon"
+        f"{', '.join(names)}: these shares of the values may be lost to the noise and replaced by more "
+        "common ones. Declare ranges or values of these columns (domain=...), leave columns out, or give "
+        "more epsilon"
     ]
 
 

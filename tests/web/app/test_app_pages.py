@@ -131,7 +131,7 @@ def test_what_a_fit_warned_of_is_written_down_before_it_is_shown(place, people, 
     browser.post("begin", epsilon="1", rows="50")
     assert told(browser.session.fit) == ("done", "")
     assert not browser.session.review.file.looked  # nobody has seen it yet
-    assert "most cells of sex are outside" in browser.get("result").text
+    assert "sex: most cells are outside" in browser.get("result").text
     assert set(browser.session.review.file.looked) == {"age", "sex", "town", "day"}  # of no row
     assert browser.session.review.file.looked_rules is None
 

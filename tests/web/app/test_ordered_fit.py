@@ -202,8 +202,8 @@ def test_what_the_answers_lost_is_told_and_is_no_look(ordered, tmp_path, monkeyp
     heard = Heard()
     run(ordered({**COLUMNS, "town": {"sdtype": "categorical"}}, epsilon="0.01"), tmp_path, heard)
     looks, notes, _ = heard.of("warnings")[0]
-    assert any("town" in text and "lost in the noise" in text for text in notes)
-    assert not any("lost in the noise" in text for text in looks)
+    assert any("town" in text and "survive the noise" in text for text in notes)
+    assert not any("survive the noise" in text for text in looks)
 
 
 def test_what_a_look_found_is_known_without_its_words(ordered, tmp_path, monkeypatch):
@@ -212,7 +212,7 @@ def test_what_a_look_found_is_known_without_its_words(ordered, tmp_path, monkeyp
     heard = Heard()
     run(ordered({**COLUMNS, "age": {**COLUMNS["age"], "range_min": 900, "range_max": 999}}), tmp_path, heard)
     looks, notes, (compared, _) = heard.of("warnings")[0]
-    assert [text[:20] for text in looks] == ["most cells of age ar"]
+    assert [text[:20] for text in looks] == ["age: most cells are "]
     assert [text for text in notes if not text.startswith("at about ")] == []
     assert "age" in compared
 
@@ -237,7 +237,7 @@ def test_columns_that_a_vote_takes_for_ids_are_told(ordered, tmp_path, monkeypat
         tmp_path,
         heard,
     )
-    assert "by the vote on types id hold identifiers or" in " ".join(heard.of("warnings")[0][1])
+    assert "id: the cells look like identifiers or" in " ".join(heard.of("warnings")[0][1])
     assert heard.of("types") == [({"id": "id"},)]
 
 
