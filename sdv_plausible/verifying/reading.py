@@ -18,7 +18,10 @@ MAX_BYTES = 128 * 2**20
 MOST_LOSSES = 1_000  # in a ledger
 MOST_USES, MOST_SQUARES = 2 * 10**6, 2e6  # of losses that are not Gaussian, and of those that are
 MOST_KINDS = 40  # of losses that are not Gaussian: each is composed on a grid of its own
-MOST_SIGMAS, LEAST_SIGMA = 3e6, 200.0  # sum of sigma over kinds of Gaussian noise; each counts as this at least
+MOST_SIGMAS, LEAST_SIGMA = (
+    3e6,
+    200.0,
+)  # sum of sigma over kinds of Gaussian noise; each counts as this at least
 LARGE_SIGMA = 20_000.0  # from which on its cost has a closed form
 WHOLE = {"uint8": (0, 255)} | {f"int{n}": (-(2 ** (n - 1)), 2 ** (n - 1) - 1) for n in (16, 32, 64)}
 LITTLE = {"uint8": "<u1", "int16": "<i2", "int32": "<i4", "int64": "<i8", "float64": "<f8"}
@@ -70,7 +73,9 @@ def check_sizes(ledgers: Sequence[Any]) -> None:
             f"{MOST_USES:,} and {MOST_SQUARES:,.0f} are the most"
         )
     if kinds > MOST_KINDS:
-        raise LieError(f"the losses beside Gaussian ones are of {kinds:,} kinds, and {MOST_KINDS} are the most")
+        raise LieError(
+            f"the losses beside Gaussian ones are of {kinds:,} kinds, and {MOST_KINDS} are the most"
+        )
     if math.fsum(max(s, LEAST_SIGMA) for s in sigmas if s <= LARGE_SIGMA) > MOST_SIGMAS:
         raise LieError(f"the Gaussian losses are of {len(sigmas):,} kinds, whose total takes too long")
 

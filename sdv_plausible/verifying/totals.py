@@ -3,7 +3,7 @@
 A use of the rows is as bad as one pair of distributions; what composes is the logarithm of their ratio, the
 *privacy loss*. Gaussian noise alone is composed by dp-accounting's distributions of it. Every other kind is
 atoms of its loss here, whose sums are taken next to the closed form of Gaussian noise (Balle and Wang, ICML
-2018, Theorem 8); zero-concentrated privacy is converted by dp-accounting. The program does the reverse.
+2018, Theorem 8), as is Gaussian noise of a large mu alone; the program composes these by dp-accounting.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as pld
-from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 
@@ -30,7 +29,7 @@ _LOG_DUST, _DUST = 48.0, 1e-18  # a mass of exp(-this), or of this, counts as no
 _CLOSED = 10.0  # mu of Gaussian noise alone from which on its losses are no exponents of doubles
 _LARGE_SIGMA = 400.0  # from which on the first two terms of a discrete Gaussian's mu are enough
 _MOST_STEPS = 20_000  # of a sensitivity: noise on finer ones is hardly another
-_ORDERS = 1 + np.geomspace(1.1e-2, 1e6, 6000)
+_ABOVE_ONE = np.geomspace(1e-6, 1e6, 12_000)  # Renyi orders, less 1
 Loss = Mapping[str, Any]
 
 
@@ -163,13 +162,18 @@ def total(losses: Sequence[Loss], delta: float) -> float:
     delta -= large.delta
     best = found.epsilon if found.delta <= delta else math.inf
     if found.rho and found.delta < delta:
-        rdp = found.rho * _ORDERS
-        best = min(best, float(compute_epsilon(_ORDERS.tolist(), rdp.tolist(), delta - found.delta)[0]))
+        best = min(best, _of_rho(found.rho, delta - found.delta))
     if not found.zcdp:
         best = min(best, _composed(found, delta))
     elif found.mu_squared or found.others:
         raise OpenError("there is no total here of losses of which rho alone is known, beside others")
     return large.epsilon + best
+
+
+def _of_rho(rho: float, delta: float) -> float:
+    """Epsilon of zero-concentrated privacy (Canonne, Kamath and Steinke 2020, Proposition 12)."""
+    a = _ABOVE_ONE
+    return float((rho * (1 + a) + np.log(a) - (math.log(delta) + (1 + a) * np.log1p(a)) / a).min())
 
 
 def _is_large(loss: Loss) -> bool:
@@ -230,7 +234,7 @@ def _delta_beside(others: Sequence[tuple[Atoms, int]], mu: float) -> Callable[[f
 
 
 def _times_power(product: np.ndarray, factor: np.ndarray, power: int) -> None:
-    """Multiply a product by a power of a factor, which is lost: by squares, as roots would take far longer."""
+    """Multiply a product by a power of a factor, which is lost: by squares, which is fast."""
     while power:
         if power & 1:
             product *= factor

@@ -41,7 +41,10 @@ MOST_LOSSES, MOST_USES = 1_000, 10_000_000  # in a ledger, and of each: more wou
 MOST_OTHERS = 2 * 10**6  # uses of all losses but Gaussian ones
 MOST_SQUARES = 2e6  # sum of the squares of Gaussian ones
 MOST_KINDS = 40  # of losses that are not Gaussian: each is composed on a grid of its own
-MOST_SIGMAS, LEAST_SIGMA = 3e6, 200.0  # sum of sigma over kinds of Gaussian noise; each counts as this at least
+MOST_SIGMAS, LEAST_SIGMA = (
+    3e6,
+    200.0,
+)  # sum of sigma over kinds of Gaussian noise; each counts as this at least
 LARGE_SIGMA = 20_000.0  # from which on its cost has a closed form
 MOST_MOVED = 2 * MOST_ROWS  # by which one unit moves a number, or numbers together, that have Laplace noise
 LOSSES: dict[str, type[Loss]] = {
@@ -142,7 +145,9 @@ def read_ledger(part: Placed, settings: Mapping[str, Any] | None = None) -> tupl
     return ledger, said
 
 
-def check_ledger_fits(ledger: PrivacyLedger, settings: Mapping[str, Any]) -> None:
+def check_ledger_fits(
+    epsilon: float, ledger: PrivacyLedger, settings: Mapping[str, Any] | None = None
+) -> None:
     """Refuse a plan whose ledger no reader of release files takes: the fit would be paid, and its file lost.
 
     Losses that only a learner of one's own knows have no form in a file: its fits are sampled as they are.
@@ -150,10 +155,21 @@ def check_ledger_fits(ledger: PrivacyLedger, settings: Mapping[str, Any]) -> Non
     if all(LOSSES.get(type(loss).__name__) is type(loss) for e in ledger.entries for loss in e.losses):
         check_writable(
             "epsilon",
-            f"epsilon ({settings['epsilon']!r}): lower it, or charge fewer losses. The ledger of such a fit",
+            f"epsilon ({epsilon!r}): lower it, or charge fewer losses. The ledger of such a fit",
             lambda: write_ledger(ledger),
             lambda part: read_ledger(part, settings),
             "ledger",
+        )
+
+
+def check_joint_fits(epsilon: float, ledgers: Iterable[PrivacyLedger]) -> None:
+    """Refuse plans of related tables whose ledgers no reader takes together."""
+    found = [[loss for entry in one.entries for loss in entry.losses] for one in ledgers]
+    if slow := too_slow(*found):
+        raise check.Refused.saying(
+            "epsilon",
+            f"epsilon ({epsilon!r}): raise or lower it, or fit fewer tables. The ledgers of the tables together "
+            f"{slow}: no reader takes their file",
         )
 
 

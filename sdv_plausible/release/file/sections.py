@@ -59,7 +59,7 @@ def check_sections(
     check_written(rules)
     check_settings(settings)
     for ledger in ledgers:
-        check_ledger_fits(ledger, settings)
+        check_ledger_fits(settings["epsilon"], ledger, settings)
 
 
 def read_sections(data: bytes, max_bytes: int) -> dict[str, Any]:
