@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -77,8 +78,9 @@ def kind_of(loss: Loss) -> Loss | None:
         return PureDP(epsilon=loss.epsilon) if loss.epsilon > 0 else None
     if isinstance(loss, (GaussianLoss, ZCDP)):
         return None
-    if is_dataclass(loss) and any(field.name == "count" for field in fields(loss)):
-        return replace(loss, count=1)  # type: ignore[call-arg]
+    one: Any = loss
+    if loss.count > 1 and "count" in getattr(loss, "__dataclass_fields__", ()):
+        loss = replace(one, count=1)
     return loss
 
 

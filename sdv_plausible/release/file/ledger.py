@@ -168,8 +168,8 @@ def check_joint_fits(epsilon: float, ledgers: Iterable[PrivacyLedger]) -> None:
     if slow := too_slow(*found):
         raise check.Refused.saying(
             "epsilon",
-            f"epsilon ({epsilon!r}): raise or lower it, or fit fewer tables. The ledgers of the tables together "
-            f"{slow}: no reader takes their file",
+            f"epsilon ({epsilon!r}): raise or lower it, or fit fewer tables. The ledgers of the tables "
+            f"together {slow}: no reader takes their file",
         )
 
 
