@@ -135,6 +135,7 @@ def read_settings(part: Placed) -> dict[str, Any]:
     if "accounting" in found:
         f["accounting"].choice(("paper", "proved"))
     part.checked(lambda: privacy_of(found))
+    _check_idle(f, found)
     for name in ("enforce_min_max_values", "enforce_rounding", "returns_tables"):
         f[name].flag()
     f["max_bins"].whole(2)
@@ -147,6 +148,8 @@ def read_settings(part: Placed) -> dict[str, Any]:
         raise f["model_parameters"].refuse("must be null where no model is named")
     if "public_rows" in found:
         f["public_rows"].whole(1)
+    elif idle := [name for name in ("public_source", "public_sha256") if name in found]:
+        raise f[idle[0]].refuse("must not be there: it has no effect without public_rows")
     if found.get("public_source") is not None:
         f["public_source"].text(LONGEST_NAME)
     if "public_sha256" in found:
@@ -193,6 +196,16 @@ def _is_short(value: Any) -> bool:
     if isinstance(value, list):
         return len(value) <= 3 and all(isinstance(item, (int, float)) for item in value)
     return len(value) <= 40 if isinstance(value, str) else not isinstance(value, dict)
+
+
+def _check_idle(f: Mapping[str, Placed], found: Mapping[str, Any]) -> None:
+    """Refuse values of other tests' options: they have no effect, and look as if they had."""
+    own = option_names(TESTS_BY_NAME[found["privacy_test"]])
+    for name in (name for name in _OF_TESTS if name in found and name not in own):
+        usual = getattr(RandomizedTest(), name)
+        if found[name] != usual:
+            rule = f"must be {usual!r}: it has no effect under privacy_test {found['privacy_test']!r}"
+            raise f[name].refuse(rule)
 
 
 def _check_voted(f: Mapping[str, Placed]) -> None:

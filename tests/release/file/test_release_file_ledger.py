@@ -418,10 +418,20 @@ CORRUPT: dict[str, tuple[str, Any, str]] = {
         lambda c: entry(c, "seeds").update(losses=[{**LAPLACE, "sensitivity": 2_000_001}]),
         r"losses\[0\].sensitivity: must be a whole number from 1 to 2000000",
     ),
+    "an option of a test by rows, as if it had an effect": (
+        "default",
+        lambda c: c["settings"].update(row_cap=5),
+        "settings.row_cap: must be 1000000: it has no effect under privacy_test 'release'",
+    ),
+    "a source of no published table": (
+        "default",
+        lambda c: c["settings"].update(public_source="Federal Office"),
+        "settings.public_source: must not be there: it has no effect without public_rows",
+    ),
     "losses that take minutes to add up": (
         "default",
         lambda c: entry(c, "parameters").update(losses=[{"type": "PureDP", "epsilon": 1e-300, "count": 10_000_000}]),
-        "at most 2,000,000 uses of others",
+        "at most 2,000,000 uses of losses that are not Gaussian, and not 10,000,000",
     ),
     "noise of a budget that nobody has": (
         "default",
