@@ -488,10 +488,10 @@ LIES: dict[str, Lie] = {
     "a lower total": Lie(ROW, "total", lambda d: d["ledger"].update(epsilon=0.5), False),
     "a total at a smaller delta": Lie(ROW, "total", lambda d: d["ledger"].update(delta=1e-12), False),
     "an option of a test by rows, as if it had an effect": Lie(
-        ROW, "settings", lambda d: d["settings"].update(row_cap=5)
+        ROW, "settings", lambda d: d["settings"].update(row_cap=5), False
     ),
     "a source of no published table": Lie(
-        ROW, "settings", lambda d: d["settings"].update(public_source="an office")
+        ROW, "settings", lambda d: d["settings"].update(public_source="an office"), False
     ),
     "a larger delta than was asked for": Lie(ROW, "settings", lambda d: d["ledger"].update(delta=1e-6)),
     "the sentence says less": Lie(
