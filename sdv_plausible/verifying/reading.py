@@ -23,6 +23,7 @@ MOST_SIGMAS, LEAST_SIGMA = (
     200.0,
 )  # sum of sigma over kinds of Gaussian noise; each counts as this at least
 LARGE_SIGMA = 20_000.0  # from which on its cost has a closed form
+EXACT = 2**53  # steps of a granularity, which doubles tell apart
 WHOLE = {"uint8": (0, 255)} | {f"int{n}": (-(2 ** (n - 1)), 2 ** (n - 1) - 1) for n in (16, 32, 64)}
 LITTLE = {"uint8": "<u1", "int16": "<i2", "int32": "<i4", "int64": "<i8", "float64": "<f8"}
 TYPES: dict[str, tuple[type, ...]] = {
@@ -123,6 +124,8 @@ def in_counts(table: Any) -> Any:
     """A table's document with its arrays; answers that count steps of a granularity in units of 1."""
     found = with_arrays(table)
     for answer in found["answers"]["asked"]:
+        if "granularity" in answer and np.abs(answer["values"].astype(float)).max(initial=0.0) > EXACT:
+            raise LieError("an answer has more than 2^53 steps of its granularity, which no double holds")
         answer["values"] = answer["values"] * answer.get("granularity", 1)
     return found
 
