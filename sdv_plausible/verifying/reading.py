@@ -124,7 +124,8 @@ def in_counts(table: Any) -> Any:
     """A table's document with its arrays; answers that count steps of a granularity in units of 1."""
     found = with_arrays(table)
     for answer in found["answers"]["asked"]:
-        if "granularity" in answer and np.abs(answer["values"].astype(float)).max(initial=0.0) > EXACT:
+        steps = answer["values"]
+        if "granularity" in answer and ((steps > EXACT) | (steps < -EXACT)).any():
             raise LieError("an answer has more than 2^53 steps of its granularity, which no double holds")
         answer["values"] = answer["values"] * answer.get("granularity", 1)
     return found

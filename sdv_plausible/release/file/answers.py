@@ -180,7 +180,7 @@ def _read(part: Placed, axes: list[Axis], domain: Domain) -> NoisyAnswer:
     noise, granularity = f["noise"].choice(get_args(Noise)), 1.0
     if is_finer:
         granularity = _read_granularity(f["granularity"], noise)
-        if np.abs(values.astype(float)).max(initial=0.0) > EXACT:
+        if ((values > EXACT) | (values < -EXACT)).any():
             raise f["values"].refuse("must be at most 2^53 steps: doubles hold no more of them exactly")
         values = values * granularity
     return NoisyAnswer(
