@@ -487,9 +487,6 @@ LIES: dict[str, Lie] = {
     # the total, and the words
     "a lower total": Lie(ROW, "total", lambda d: d["ledger"].update(epsilon=0.5), False),
     "a total at a smaller delta": Lie(ROW, "total", lambda d: d["ledger"].update(delta=1e-12), False),
-    "an option of a test by rows, as if it had an effect": Lie(
-        ROW, "settings", lambda d: d["settings"].update(row_cap=5), False
-    ),
     "a source of no published table": Lie(
         ROW, "settings", lambda d: d["settings"].update(public_source="an office"), False
     ),
