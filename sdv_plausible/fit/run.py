@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.fit.budget import Budget, draw_all, only_planned
+from sdv_plausible.fit.budget import Budget, check_texts, draw_all, only_planned
 from sdv_plausible.fit.earlier import Earlier
 from sdv_plausible.fit.envelope import (
     after_a_vote,
@@ -265,6 +265,7 @@ class Fit:
                 if planned.claims_privacy and not outcome.claims_privacy:
                     raise Refused.saying("types", f"types: the vote may end the claim. {outcome.sentence()}")
         of_file = [planned, *outcomes] if isinstance(self.settings.test, ReleaseTest) else []
+        check_texts(planned)
         check_sections(known, self.rules, self.said, of_file)
         if warns:
             warn_of_assumed_types(planned)
