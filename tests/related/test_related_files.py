@@ -12,11 +12,13 @@ import pandas as pd
 import pytest
 from test_related_units import BASES, COLUMNS, DOMAIN, METADATA, MOST
 
-from sdv_plausible import FamilyRelease
+from sdv_plausible import Budget, FamilyRelease
 from sdv_plausible.privacy import ledger
 from sdv_plausible.privacy.accounting import composition
+from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.related.links import MOST_CHILDREN
 from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
+from sdv_plausible.release.file import ledger as sections
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.verifying.checking import check
 from sdv_plausible.verifying.reading import check_sizes
@@ -190,3 +192,20 @@ def test_totals_of_all_tables_that_take_minutes_are_refused_before_any_is_added_
     (verdict,) = check(json.dumps(changed).encode())
     assert (verdict.about, verdict.state) == ("format", "refused")
     assert "kinds" in verdict.why
+
+
+def test_tables_that_no_reader_takes_together_cost_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever limit the reader has: here one that each table keeps, and all together do not."""
+    budget = Budget(10.0, 1e-6, tmp_path / "b")
+    synth = PlausibleDeniabilityMultiTableSynthesizer(
+        METADATA, domain=DOMAIN, max_children=MOST, budget=budget
+    )
+    planned = [one.losses for one in synth._told.planned.values()]
+    most = max(len({loss for loss in losses if isinstance(loss, GaussianLoss)}) for losses in planned)
+    monkeypatch.setattr(sections, "MOST_SIGMAS", most * sections.LEAST_SIGMA)
+    assert not any(map(sections.too_slow, planned))
+    with pytest.raises(ValueError, match="The ledgers of the tables together must have fewer kinds"):
+        synth.fit({name: pd.DataFrame(rows, columns=COLUMNS[name]) for name, rows in BASES[2].items()})
+    assert not any(budget.charged().values())
