@@ -15,7 +15,7 @@ from sdv_plausible.privacy.accounting.losses import ApproxDP, PureDP
 from sdv_plausible.privacy.entries import Part
 from sdv_plausible.privacy.neighbours import RELATIONS
 from sdv_plausible.questions.transcript import Noise
-from sdv_plausible.release.file.answers import FINEST, PARTS
+from sdv_plausible.release.file.answers import FINEST, LEAST_SCALE, MOST_SCALE, PARTS
 from sdv_plausible.release.file.documents import FORMAT, write
 from sdv_plausible.release.file.domain import REQUIRED
 from sdv_plausible.release.file.ledger import LOSSES, MOST_MOVED, MOST_USES
@@ -189,7 +189,8 @@ _DEFS: dict[str, Form] = {
             "noise": {"enum": list(get_args(Noise))},
             "scale": {
                 "type": "number",
-                "exclusiveMinimum": 0,
+                "minimum": LEAST_SCALE,
+                "maximum": MOST_SCALE,
                 "description": "sigma of the discrete Gaussian, b of the discrete Laplace noise on every "
                 "value, the largest error of rounded counts; where they differ, the root mean square of what "
                 "details has as scales, in the order of the values.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -223,4 +224,6 @@ def write_tables(tables: dict[str, pd.DataFrame], folder: Path) -> None:
         whole.mkdir()
         for name, table in tables.items():
             write_table(table, file_in(whole, name, ".csv"))
+        if folder.exists() or folder.is_symlink():  # made meanwhile; a rename would take an empty one's place
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
         whole.rename(folder)

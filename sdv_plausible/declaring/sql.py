@@ -22,6 +22,7 @@ _OF_PROGRAMS = re.compile(r"^\\[^\n]*$|^GO[ \t]*$", re.MULTILINE | re.IGNORECASE
 _TYPE_IN_BRACKETS = re.compile(r"(?<=\])([ \t]+)\[(\w+)\]")  # [age] [int], as SQL Server writes it
 _SIGNS = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "EQ": "="}
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+_TOO_DEEP = "a condition or a bracket nests too deeply to be read: split it into several"
 Words = dict[str, Any]
 
 
@@ -47,6 +48,8 @@ def read_sql(path: Path) -> Codebook:
             failed = failed or int((error.errors or [{}])[0].get("line") or 1)
         except sqlglot.TokenError:
             failed = failed or 1
+        except RecursionError:
+            raise ValueError(f"{path}: {_TOO_DEEP}") from None
         else:
             found.append((sum(map(_unread, statements)), statements))
     if not found:
@@ -54,9 +57,12 @@ def read_sql(path: Path) -> Codebook:
             f"{path}: line {failed} is not understood by any of sqlglot's {len(_DIALECTS)} dialects"
         )
     tables = _Tables()
-    for statement in min(found, key=lambda one: one[0])[1]:
-        tables.read(statement)
-    if not tables.columns:
+    try:
+        for statement in min(found, key=lambda one: one[0])[1]:
+            tables.read(statement)
+    except RecursionError:
+        raise ValueError(f"{path}: {_TOO_DEEP}") from None
+    if not any(tables.tables.values()):
         raise ValueError(f"{path} must hold a CREATE TABLE with columns in brackets, and holds none")
     return tables.codebook()
 
@@ -91,23 +97,23 @@ class _Tables:
         self.tables: dict[str, dict[str, Words]] = {}
         self.messages: list[Message] = []
 
-    @property
-    def columns(self) -> dict[str, Words]:
-        """Those of all tables; one that two declare otherwise is left open."""
-        merged: dict[str, Words] = {}
+    def columns(self) -> tuple[dict[str, Words], set[str]]:
+        """Those of all tables; one that two declare otherwise is left open, and named."""
+        merged, several = dict[str, Words](), set[str]()
         for columns in self.tables.values():
             for name, words in columns.items():
-                merged[name] = words if merged.get(name, words) == words else {"sdtype": None}
-        return merged
+                if merged.setdefault(name, words) != words:
+                    several.add(name)
+        return {n: {"sdtype": None} if n in several else words for n, words in merged.items()}, several
 
     def codebook(self) -> Codebook:
         """Everything, with what is wanting."""
         for columns in self.tables.values():
             for name, words in columns.items():
                 self._finish(name, words)
-        found = self.columns
+        found, several = self.columns()
         for name, words in found.items():
-            if any(name in columns and columns[name] != words for columns in self.tables.values()):
+            if name in several:
                 self.messages.append((name, "several tables have such a column, declared otherwise"))
             elif words["sdtype"] is None:
                 self.messages.append((name, "no values are listed"))
@@ -206,12 +212,13 @@ def _conditions(node: Any) -> Iterator[Any]:
     """What is joined by AND."""
     from sqlglot import exp
 
-    inner = node.unnest()
-    if isinstance(inner, exp.And):
-        yield from _conditions(inner.this)
-        yield from _conditions(inner.expression)
-    else:
-        yield inner
+    rest = [node]
+    while rest:
+        inner = rest.pop().unnest()
+        if isinstance(inner, exp.And):
+            rest += [inner.expression, inner.this]
+        else:
+            yield inner
 
 
 def _reads(columns: dict[str, Words], condition: Any) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from sdv_plausible.fit.budget import Budget, check_budget, draw_all
+from sdv_plausible.fit.budget import Budget, check_budget, check_texts, draw_all
 from sdv_plausible.fit.earlier import write_learned
 from sdv_plausible.fit.rows import TableRows
 from sdv_plausible.fit.run import Opened, chosen
@@ -21,6 +21,7 @@ from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.transcript import Transcript
+from sdv_plausible.release.file.ledger import check_ledger_fits
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.building import build_domain
 from sdv_plausible.table.cells.dates import check_dates
@@ -75,6 +76,8 @@ def learned_file(
     ledger = PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours)
     planned = PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours)
     planned.charge(*plan.entries())
+    check_texts(planned)
+    check_ledger_fits(epsilon, planned)
     for one in (stored, table):  # as it was stored, too
         _check_table(one, neighbours, {name: str(spec["sdtype"]) for name, spec in specs.items()})
     check_dates(

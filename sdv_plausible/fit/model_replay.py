@@ -6,7 +6,7 @@ again to the same questions. No row is needed, and nothing is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import takewhile
@@ -236,7 +236,9 @@ class RecordedAnswers:
 
     def ask(self, question: Any, share: float, failure: float = 0.0) -> Answer:  # noqa: ARG002
         """Give the next answer."""
-        return self._next(question, self._sigma_of(share, question.sensitivity(self.neighbours)))
+        sensitivity = question.sensitivity(self.neighbours)
+        steps = self._steps(share, sensitivity)
+        return self._next(question, self._sigma_of(share, sensitivity), steps=steps)
 
     def ask_tables(self, sets: Sequence[Any], shares: Sequence[float]) -> list[Answer]:
         """Give as many."""
@@ -250,7 +252,8 @@ class RecordedAnswers:
 
     def ask_frequent(self, question: Any, share: float, failure: float) -> Frequent:  # noqa: ARG002
         """Give the values that the next answer names."""
-        recorded = self._recorded(question, self._sigma_of(share, self.neighbours.histogram_l2))
+        moved = self.neighbours.histogram_l2
+        recorded = self._recorded(question, self._sigma_of(share, moved), steps=self._steps(share, moved))
         public, found = len(recorded.asked.details["public"]), recorded.asked.details[FOUND]
         if recorded.asked.kind == "frequent values":  # which tells truth values from 1 and 0
             found = tuple((type(value) is bool, value) for value in found)
@@ -267,16 +270,31 @@ class RecordedAnswers:
         """Noise that a share buys, on the lattice that an answer says it has: what it costs hangs on both."""
         return lambda granularity: self.allowance.sigma(share, sensitivity, granularity)
 
+    def _steps(self, share: float, sensitivity: float) -> set[float]:
+        """Spacings that an answer of a fit may have: 1 in files of earlier versions; at an edge both."""
+        return {
+            1.0,
+            *(self.allowance.granularity(share * near, sensitivity) for near in (1 - _SAME, 1 + _SAME)),
+        }
+
     def _next(
-        self, question: Any, scale: Callable[[float], float], noise: str = "discrete gaussian"
+        self,
+        question: Any,
+        scale: Callable[[float], float],
+        noise: str = "discrete gaussian",
+        steps: Collection[float] = (1.0,),
     ) -> Answer:
-        recorded = self._recorded(question, scale, noise)
+        recorded = self._recorded(question, scale, noise, steps)
         return Answer(
             values=recorded.values.astype(float), sigma=recorded.scale, granularity=recorded.granularity
         )
 
     def _recorded(
-        self, question: Any, scale: Callable[[float], float], noise: str = "discrete gaussian"
+        self,
+        question: Any,
+        scale: Callable[[float], float],
+        noise: str = "discrete gaussian",
+        steps: Collection[float] = (1.0,),
     ) -> NoisyAnswer:
         """The next answer, if it is to this question and has this noise."""
         answer, asked = next(self._left, None), describe(question)
@@ -295,6 +313,11 @@ class RecordedAnswers:
             )
         if answer.noise != noise:
             raise LieError(f"an answer ({asked.kind}) has noise {answer.noise!r:.40}, and a fit adds {noise}")
+        if answer.granularity not in steps:
+            raise LieError(
+                f"an answer ({asked.kind}) is in steps of {answer.granularity!r}, and a fit's noise is in "
+                f"steps of {min(steps)!r}"
+            )
         if not _is_near(answer.scale, bought := scale(answer.granularity)):
             raise LieError(
                 f"an answer ({asked.kind}) has noise {answer.scale:.6g}, and its share buys {bought:.6g}"

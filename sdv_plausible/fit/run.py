@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.fit.budget import Budget, draw_all, only_planned
+from sdv_plausible.fit.budget import Budget, check_texts, draw_all, only_planned
 from sdv_plausible.fit.earlier import Earlier
 from sdv_plausible.fit.envelope import (
     after_a_vote,
@@ -34,6 +34,7 @@ from sdv_plausible.fit.said import blurred, of_noise, of_others, of_types, of_vo
 from sdv_plausible.fit.telling import Teller, missing_shares, warn_of_assumed_types
 from sdv_plausible.fit.told import CATEGORY, MOMENTS, Told
 from sdv_plausible.mechanism.drawing.sampler import Sampler
+from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models import is_ours
 from sdv_plausible.models.base import Learner
@@ -257,12 +258,15 @@ class Fit:
         kept = replace(self, envelope=next(iter(self._envelope(self.settings)), None))
         ledger, planned = self.settings.empty_ledger(), kept.plan().ledger
         known = {name: one for name in self.declared.names if (one := self.declared.known(name))}
-        check_sections(known, self.rules, self.said)
+        outcomes = list[PrivacyLedger]()
         if self.told.open:  # names of columns are known for every outcome, and the most columns are within
             for found in (*map(kept._all, MOMENTS), kept._read_as(self.told.fewest)):
-                outcome = found.plan().ledger
+                outcomes.append(outcome := found.plan().ledger)
                 if planned.claims_privacy and not outcome.claims_privacy:
                     raise Refused.saying("types", f"types: the vote may end the claim. {outcome.sentence()}")
+        of_file = [planned, *outcomes] if isinstance(self.settings.test, ReleaseTest) else []
+        check_texts(planned)
+        check_sections(known, self.rules, self.said, of_file)
         if warns:
             warn_of_assumed_types(planned)
         what = f"{self.name}, epsilon {rounded_up(self.settings.epsilon)}"

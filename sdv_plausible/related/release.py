@@ -23,12 +23,12 @@ from sdv_plausible.related.links import MOST_CHILDREN, MOST_ROWS, MOST_TABLES, L
 from sdv_plausible.related.roles import OFTEN, Role, lines
 from sdv_plausible.release.file import documents
 from sdv_plausible.release.file.answers import Answers
-from sdv_plausible.release.file.ledger import adds_up_soon
+from sdv_plausible.release.file.ledger import check_soon
 from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.release.file.release import Release
 from sdv_plausible.release.file.sampling import completed
 from sdv_plausible.release.file.schema import Column, TableSchema
-from sdv_plausible.release.file.sections import read_document
+from sdv_plausible.release.file.sections import SECTIONS, read_document
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.columns.domain import Domain
@@ -281,11 +281,8 @@ class FamilyRelease:
         if max(map(tree.rows, tree.tables)) > MOST_ROWS:
             raise ValueError(f"the entry 'links' must leave a family at most {MOST_ROWS:,} rows of a table")
         documents_of = f["tables"].fields(tree.tables)
+        check_soon(one.fields(SECTIONS)["ledger"] for one in documents_of.values())
         tables = {name: Release(**read_document(one.value)) for name, one in documents_of.items()}
-        if not adds_up_soon(
-            [loss for one in tables.values() for e in one.ledger.entries for loss in e.losses]
-        ):
-            raise ValueError("the entry 'tables' must have ledgers whose total is found in seconds")
         roles = {
             name: _read_roles(one, tables[name].domain)
             for name, one in f["roles"].entries().items()

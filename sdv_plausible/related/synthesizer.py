@@ -36,6 +36,7 @@ from sdv_plausible.related.links import read_tree
 from sdv_plausible.related.rebuilding import arguments_of
 from sdv_plausible.related.release import FamilyRelease, coins_of
 from sdv_plausible.related.roles import Often, Role, read_roles
+from sdv_plausible.release.file.ledger import check_joint_fits
 from sdv_plausible.table.cells.series import plain_cells
 from sdv_plausible.table.checking import Check
 from sdv_plausible.table.columns.cell_texts import ColumnType
@@ -255,6 +256,7 @@ class PlausibleDeniabilityMultiTableSynthesizer:
         check_budget(self.budget)
         for table in (told.of_root(), *map(told.of_child, tree.links)):
             table.fit.opened(warns=False)  # complains now of what no release file could hold
+        check_joint_fits(told.epsilon, told.planned.values())
         planned = self.plan()
         warn_of_assumed_types(planned)
         if self.budget is not None:

@@ -16,6 +16,11 @@ _PARTS = {"all": ("structure", "parameters", "seeds"), "learning": ("structure",
 NONE_STATED = "none is stated"
 SAMPLED = "SampledGaussianLoss"
 NO_CLAIM = "No differential-privacy claim is made for this release: "
+IDLE = {
+    "gamma": 4.0, "row_cap": 1_000_000, "seed_free_share": 0.5, "least_rows": 1000, "max_plausible": None,
+    "max_check_plausible": None, "hidden_omega": False, "threshold_noise": "discrete_laplace",
+}  # fmt: skip
+"""Options of tests by rows, which files have with their usual values: rows of a file are of no such test."""
 COVERS = "any number of rows, the release file and the saved synthesizer"
 CONDITION = "if the column types in the metadata were known without the data"
 PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
@@ -180,6 +185,8 @@ def check_settings(document: Any) -> str:  # noqa: PLR0912
     is_same = {"relation": settings["neighbours"], **ours} == told and settings["delta"] == ledger["delta"]
     if settings["privacy_test"] != "release" or not is_same:
         raise LieError("test, unit or delta of the settings are not those that the ledger counts with")
+    if "public_rows" not in settings and {"public_source", "public_sha256"} & {*settings}:
+        raise LieError("a published table is named, and the settings have no public_rows")
     if any("assumes" in e and e["losses"] for e in ledger["entries"]):
         raise LieError("an entry has losses and assumptions, of which it can have one")
     assumes = any("assumes" in entry for entry in ledger["entries"])
@@ -223,4 +230,6 @@ def check_settings(document: Any) -> str:  # noqa: PLR0912
         named = f"published table of {rows:,} rows named by the holder{f', {source}' if source else ''}"
         if not entries["public table"]["mechanism"].endswith(named):
             raise LieError("the ledger names another published table than the settings")
-    return "unit, delta and test are those that the ledger counts with"
+    idle = [name for name, usual in sorted(IDLE.items()) if settings.get(name, usual) != usual]
+    without = f"; without effect: {', '.join(idle)}" if idle else ""
+    return f"unit, delta and test are those that the ledger counts with{without}"

@@ -17,6 +17,13 @@ from sdv_plausible.verifying.verdict import LieError
 MAX_BYTES = 128 * 2**20
 MOST_LOSSES = 1_000  # in a ledger
 MOST_USES, MOST_SQUARES = 2 * 10**6, 2e6  # of losses that are not Gaussian, and of those that are
+MOST_KINDS = 40  # of losses that are not Gaussian: each is composed on a grid of its own
+MOST_SIGMAS, LEAST_SIGMA = (
+    3e6,
+    200.0,
+)  # sum of sigma over kinds of Gaussian noise; each counts as this at least
+LARGE_SIGMA = 20_000.0  # from which on its cost has a closed form
+EXACT = 2**53  # steps of a granularity, which doubles tell apart
 WHOLE = {"uint8": (0, 255)} | {f"int{n}": (-(2 ** (n - 1)), 2 ** (n - 1) - 1) for n in (16, 32, 64)}
 LITTLE = {"uint8": "<u1", "int16": "<i2", "int32": "<i4", "int64": "<i8", "float64": "<f8"}
 TYPES: dict[str, tuple[type, ...]] = {
@@ -51,17 +58,34 @@ def check_sizes(ledgers: Sequence[Any]) -> None:
     found = [[loss for entry in ledger["entries"] for loss in entry["losses"]] for ledger in ledgers]
     if (most := max(map(len, found), default=0)) > MOST_LOSSES:
         raise LieError(f"the ledger has {most:,} losses, and {MOST_LOSSES:,} are the most")
-    squares, uses = 0.0, 0
-    for loss in (loss for losses in found for loss in losses):
-        if loss["type"] == "GaussianLoss":
-            squares += min(loss["sensitivity_over_sigma"], MOST_SQUARES) ** 2 * loss["count"]
-        else:
-            uses += loss.get("count", 1)
+    squares, uses, kinds, sigmas = 0.0, 0, 0, set[float]()
+    for losses in found:
+        kinds += len({tuple(sorted({**loss, "count": 1}.items())) for loss in losses if _has_a_grid(loss)})
+        for loss in losses:
+            if loss["type"] == "GaussianLoss":
+                ratio = min(loss["sensitivity_over_sigma"], MOST_SQUARES)
+                squares += ratio**2 * loss["count"]
+                sigmas.add(1 / max(ratio, 1e-300))
+            else:
+                uses += loss.get("count", 1)
     if uses > MOST_USES or squares > MOST_SQUARES:
         raise LieError(
             f"the losses have {uses:,} uses beside Gaussian ones, whose squares add up to {squares:,.6g}: "
             f"{MOST_USES:,} and {MOST_SQUARES:,.0f} are the most"
         )
+    if kinds > MOST_KINDS:
+        raise LieError(
+            f"the losses beside Gaussian ones are of {kinds:,} kinds, and {MOST_KINDS} are the most"
+        )
+    if math.fsum(max(s, LEAST_SIGMA) for s in sigmas if s <= LARGE_SIGMA) > MOST_SIGMAS:
+        raise LieError(f"the Gaussian losses are of {len(sigmas):,} kinds, whose total takes too long")
+
+
+def _has_a_grid(loss: Any) -> bool:
+    """Whether a loss is composed on a grid: Gaussian noise, failures and rho are not, and no total is."""
+    if loss["type"] in ("PureDP", "ApproxDP"):
+        return bool(loss["epsilon"] > 0)
+    return loss["type"] not in ("GaussianLoss", "ZCDP", "InfiniteLoss")
 
 
 def is_array(value: Any) -> bool:
@@ -100,6 +124,9 @@ def in_counts(table: Any) -> Any:
     """A table's document with its arrays; answers that count steps of a granularity in units of 1."""
     found = with_arrays(table)
     for answer in found["answers"]["asked"]:
+        steps = answer["values"]
+        if "granularity" in answer and ((steps > EXACT) | (steps < -EXACT)).any():
+            raise LieError("an answer has more than 2^53 steps of its granularity, which no double holds")
         answer["values"] = answer["values"] * answer.get("granularity", 1)
     return found
 

@@ -3,12 +3,13 @@
 A use of the rows is as bad as one pair of distributions; what composes is the logarithm of their ratio, the
 *privacy loss*. Gaussian noise alone is composed by dp-accounting's distributions of it. Every other kind is
 atoms of its loss here, whose sums are taken next to the closed form of Gaussian noise (Balle and Wang, ICML
-2018, Theorem 8); zero-concentrated privacy is converted by dp-accounting. The program does the reverse.
+2018, Theorem 8), as is Gaussian noise of a large mu alone; the program composes these by dp-accounting.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,18 +17,19 @@ from typing import Any
 
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as pld
-from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from sdv_plausible.verifying.verdict import OpenError
 
-KINDS = 200  # losses that are composed atom by atom, at most
 LARGE = 50.0  # epsilon of a pure or approximate loss from which on it is added, and not composed
 _FINE = 4000  # atoms of a loss that has a density, or a curve with a bend that is not known beforehand
 _STEPS, _MOST = 400, 1 << 21  # points of a grid of losses: for a standard deviation, and of all
-_REACH, _DUST = 40.0, 1e-18  # deviations beyond which a sum of losses has no mass, and what counts as none
-_ORDERS = 1 + np.geomspace(1.1e-2, 1e6, 6000)
+_LOG_DUST, _DUST = 48.0, 1e-18  # a mass of exp(-this), or of this, counts as none
+_CLOSED = 10.0  # mu of Gaussian noise alone from which on its losses are no exponents of doubles
+_LARGE_SIGMA = 400.0  # from which on the first two terms of a discrete Gaussian's mu are enough
+_MOST_STEPS = 20_000  # of a sensitivity: noise on finer ones is hardly another
+_ABOVE_ONE = np.geomspace(1e-6, 1e6, 12_000)  # Renyi orders, less 1
 Loss = Mapping[str, Any]
 
 
@@ -59,37 +61,39 @@ class Sorted:
 
     @classmethod
     def of(cls, losses: Sequence[Loss]) -> Sorted:
-        """Sort losses."""
-        found = cls()
+        """Sort losses, equal ones together."""
+        found, counts = cls(), Counter[tuple[tuple[str, Any], ...]]()
         for loss in losses:
-            found._add(loss["type"], loss, loss.get("count", 1))
+            counts[tuple(sorted({**loss, "count": 1}.items()))] += loss.get("count", 1)
+        for kind, count in counts.items():
+            found._add(dict(kind)["type"], dict(kind), count)
         return found
 
     def _add(self, kind: str, loss: Loss, count: int) -> None:
         epsilon, delta = loss.get("epsilon", loss.get("epsilon0", math.inf)), loss.get("delta", 0.0)
         ratio, shrink = loss.get("sensitivity_over_sigma", 0.0), 8 if kind == "BoundedRangeLoss" else 2
-        self.zcdp += loss.get("rho", 0.0)
+        self.zcdp += count * loss.get("rho", 0.0)
         if kind == "GaussianLoss":
             self.mu_squared += count * discrete_mu(1 / ratio) ** 2
         elif kind == "SampledGaussianLoss":
             self.others.append((sampled(loss["rate"], discrete_mu(1 / ratio)), count))
         elif kind == "ReleaseLoss":
-            self.others.append((release(epsilon, delta, loss["l1"]), 1))
+            self.others.append((release(epsilon, delta, loss["l1"]), count))
         elif kind == "BoundedRangeLoss":
             self.others.append((bounded_range(epsilon), count))
         elif 0 < epsilon < math.inf:
             self.others.append((laplace(epsilon, loss.get("sensitivity", 1)), count))
         if kind == "ApproxDP":
             self.log_kept += count * math.log1p(-delta) if delta < 1 else -math.inf
-        self.rho += loss.get("rho", count * (ratio**2 / 2 if ratio else epsilon**2 / shrink))
+        self.rho += count * loss.get("rho", ratio**2 / 2 if ratio else epsilon**2 / shrink)
         self.epsilon, self.delta = self.epsilon + count * epsilon, self.delta + count * delta
 
 
 @lru_cache(maxsize=4096)
 def discrete_mu(sigma: float) -> float:
     """Largest step of ``Phi^-1(Pr[X <= m])`` from one whole number to the next, X discrete Gaussian."""
-    if sigma > 20_000:
-        return (1 + 8 / sigma**2) / sigma
+    if sigma > _LARGE_SIGMA:
+        return (1 + 1 / (24 * sigma**2)) / sigma
     reach = math.ceil(25 * sigma) + 20
     below = np.logaddexp.accumulate(-(np.arange(-reach, 1.0) ** 2) / (2 * sigma**2))
     log_cdf = below - np.logaddexp(below[-2], below[-1])  # as many are above zero as below
@@ -99,6 +103,7 @@ def discrete_mu(sigma: float) -> float:
 
 def laplace(epsilon: float, sensitivity: int) -> Atoms:
     """Discrete Laplace noise on a whole number that moves by this much; by 1, randomised response."""
+    sensitivity = min(sensitivity, _MOST_STEPS)
     rate = epsilon / sensitivity
     at = np.arange(sensitivity + 1.0)
     inside = np.exp(-rate * at) * -math.expm1(-rate)
@@ -151,20 +156,28 @@ def _curve(atoms: Atoms, epsilon: np.ndarray) -> np.ndarray:
 
 def total(losses: Sequence[Loss], delta: float) -> float:
     """Epsilon at delta of all of them, used in turn; infinite where there is none."""
-    pairs = [one for one in losses if one["type"] in ("PureDP", "ApproxDP") and one["epsilon"] > LARGE]
-    large, found = Sorted.of(pairs), Sorted.of([one for one in losses if one not in pairs])
+    large, found = (Sorted.of([one for one in losses if _is_large(one) == side]) for side in (True, False))
     if large.delta >= delta or any(one["type"] == "InfiniteLoss" for one in losses):
         return math.inf
     delta -= large.delta
     best = found.epsilon if found.delta <= delta else math.inf
     if found.rho and found.delta < delta:
-        rdp = found.rho * _ORDERS
-        best = min(best, float(compute_epsilon(_ORDERS.tolist(), rdp.tolist(), delta - found.delta)[0]))
+        best = min(best, _of_rho(found.rho, delta - found.delta))
     if not found.zcdp:
         best = min(best, _composed(found, delta))
     elif found.mu_squared or found.others:
         raise OpenError("there is no total here of losses of which rho alone is known, beside others")
     return large.epsilon + best
+
+
+def _of_rho(rho: float, delta: float) -> float:
+    """Epsilon of zero-concentrated privacy (Canonne, Kamath and Steinke 2020, Proposition 12)."""
+    a = _ABOVE_ONE
+    return float((rho * (1 + a) + np.log(a) - (math.log(delta) + (1 + a) * np.log1p(a)) / a).min())
+
+
+def _is_large(loss: Loss) -> bool:
+    return loss["type"] in ("PureDP", "ApproxDP") and loss["epsilon"] > LARGE
 
 
 def split_total(parts: Sequence[tuple[float, Sequence[Loss]]], common: Sequence[Loss], delta: float) -> float:
@@ -187,11 +200,11 @@ def _composed(found: Sorted, delta: float) -> float:
     if failure >= delta:
         return math.inf
     left = (delta - failure) / (1 - failure)
+    if not found.others and mu > _CLOSED:
+        return _smallest(lambda epsilon: float(gaussian_delta(mu, np.array(epsilon))), left)
     if not found.others:
         step = {"value_discretization_interval": mu / _STEPS}
         return float(pld.from_gaussian_mechanism(1 / mu, **step).get_epsilon_for_delta(left)) if mu else 0.0
-    if len(found.others) > KINDS:
-        raise OpenError(f"{len(found.others)} different losses take too long to add up here")
     both = [found.others, [(atoms.reverse(), count) for atoms, count in found.others]]
     both = both[: 1 if all(atoms.symmetric for atoms, _ in found.others) else 2]
     return max(_smallest(_delta_beside(others, mu), left) for others in both)
@@ -204,16 +217,29 @@ def _delta_beside(others: Sequence[tuple[Atoms, int]], mu: float) -> Callable[[f
     deviation = math.sqrt(sum(count * float(atoms.masses @ atoms.values**2) for atoms, count in others))
     largest = [float(np.abs(atoms.values).max()) for atoms, _ in others]
     most = sum(count * end for (_, count), end in zip(others, largest, strict=True))
-    reach = min(most, abs(mean) + 2 * max(largest) + _REACH * deviation)  # what is beyond has no mass
+    part = 2 * max(largest) * _LOG_DUST / 3  # Bernstein's inequality: what is beyond has no mass
+    reach = min(most, abs(mean) + part + math.hypot(part, math.sqrt(2 * _LOG_DUST) * deviation))
     step = max(math.hypot(deviation, mu) / _STEPS / math.sqrt(uses), 4 * reach / _MOST)
     size = 1 << (2 * math.ceil(reach / step) + 4).bit_length()
     spectrum, log_kept = np.ones(size // 2 + 1, dtype=complex), 0.0
     for atoms, count in others:
-        spectrum *= np.fft.rfft(_on_grid(atoms, step, size)) ** count
+        _times_power(spectrum, np.fft.rfft(_on_grid(atoms, step, size)), count)
         log_kept += count * math.log1p(-atoms.failure)
-    masses, losses = np.fft.irfft(spectrum, size), step * np.fft.fftfreq(size, 1 / size)
+    masses, places = np.fft.irfft(spectrum, size), np.fft.fftfreq(size, 1 / size)
+    whole = Atoms(step * places[masses > _DUST], masses[masses > _DUST])
+    coarse = max(step, math.hypot(deviation, mu) / _FINE)  # a sum is shared out once, and not with every use
+    masses, losses = _on_grid(whole, coarse, size), coarse * places
     masses, losses = masses[masses > _DUST], losses[masses > _DUST]
     return lambda epsilon: -math.expm1(log_kept) + float(masses @ gaussian_delta(mu, epsilon - losses))
+
+
+def _times_power(product: np.ndarray, factor: np.ndarray, power: int) -> None:
+    """Multiply a product by a power of a factor, which is lost: by squares, which is fast."""
+    while power:
+        if power & 1:
+            product *= factor
+        if power := power >> 1:
+            factor *= factor
 
 
 def _on_grid(atoms: Atoms, step: float, size: int) -> np.ndarray:
@@ -233,7 +259,7 @@ def gaussian_delta(mu: float, epsilon: np.ndarray) -> np.ndarray:
 
 def _smallest(delta: Callable[[float], float], most: float) -> float:
     """Smallest epsilon at which delta is this or less."""
-    high = next((end for end in 2.0 ** np.arange(-10, 18) if delta(end) <= most), math.inf)
+    high = next((end for end in 2.0 ** np.arange(-10, 24) if delta(end) <= most), math.inf)
     if delta(0.0) <= most or math.isinf(high):
         return 0.0 if delta(0.0) <= most else math.inf
     return float(brentq(lambda e: math.log(max(delta(e), 1e-300) / most), 0.0, high, xtol=1e-12, rtol=1e-10))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from sdv_plausible.declaring import sql
 from sdv_plausible.declaring.sql import read_sql
 
 TABLE = """
@@ -161,3 +165,32 @@ def test_without_sqlglot_it_is_said_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "sqlglot", None)
     with pytest.raises(ImportError, match=r"pip install 'sdv-plausible\[codebooks\]'"):
         read_sql(written(tmp_path, TABLE))
+
+
+def test_many_conditions_in_one_check_are_read(tmp_path: Path) -> None:
+    """More than Python nests calls. Control: brackets that nest as deeply are refused in one line."""
+    path, many = tmp_path / "t.sql", " AND ".join(f"age >= {i}" for i in range(3000))
+    path.write_text(f"CREATE TABLE t (age INTEGER CHECK ({many}))")
+    assert read_sql(path).columns["age"]["range_min"] == 2999
+    path.write_text(f"CREATE TABLE t (age INTEGER CHECK ({'(' * 3000}age > 1{')' * 3000}))")
+    with pytest.raises(ValueError, match="nests too deeply"):
+        read_sql(path)
+
+
+def test_tables_are_compared_once_however_many_there_are() -> None:
+    """Each column of each table: 300 tables of a column of their own, and one that two declare otherwise."""
+    compared = list[str]()
+
+    class Counted(dict[str, Any]):
+        def items(self) -> Any:
+            compared.extend(self)
+            return super().items()
+
+    made = sql._Tables()
+    for i in range(300):
+        made.tables[f"t{i}"] = Counted({f"c{i}": {"sdtype": None}, "both": {"sdtype": "numerical"}})
+    made.tables["t7"]["both"] = {"sdtype": "boolean"}
+    found = made.codebook()
+    assert found.columns["both"] == {"sdtype": None}
+    assert ("both", "several tables have such a column, declared otherwise") in found.messages
+    assert len(compared) == 2 * 2 * 300  # once to finish each, once to compare

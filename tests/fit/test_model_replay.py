@@ -13,10 +13,16 @@ import pytest
 
 from sdv_plausible import Release
 from sdv_plausible.fit import model_replay
-from sdv_plausible.fit.model_replay import ROUNDING, check_charges, replay_model
+from sdv_plausible.fit.model_replay import ROUNDING, RecordedAnswers, check_charges, replay_model
 from sdv_plausible.fit.public_replay import check_public
 from sdv_plausible.fit.public_table import codes_digest, with_public
 from sdv_plausible.models import learner_of
+from sdv_plausible.privacy.accounting.losses import gaussian_noise
+from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.neighbours import ONE_ROW
+from sdv_plausible.questions.budget import Allowance
+from sdv_plausible.questions.counts import Axis, CountTable
+from sdv_plausible.questions.transcript import NoisyAnswer
 from sdv_plausible.verification import verify
 from sdv_plausible.verifying.verdict import LieError
 from tests import ruled
@@ -83,3 +89,25 @@ def test_charges_are_those_of_the_learner(kind: str) -> None:
     object.__setattr__(release, "settings", settings)
     with pytest.raises(LieError, match="another loss"):
         check_charges(release)
+
+
+def test_answers_are_in_the_steps_of_a_fit() -> None:
+    """Finer ones cost less. Control: the fit's own, and whole numbers, as earlier versions had them."""
+    entry = LedgerEntry(name="model", mechanism="m", losses=gaussian_noise(3.0), scope="s")
+    allowance, question = Allowance.of([entry]), CountTable([Axis(0, np.arange(2))])
+    step = allowance.granularity(1.0, 1.0)
+    assert step < 1
+
+    def asked(granularity: float) -> Any:
+        scale = allowance.sigma(1.0, 1.0, granularity)
+        answer = NoisyAnswer(
+            asked=question.asked(), values=np.zeros(2), noise="discrete gaussian", scale=scale,
+            paid_by=("model",), granularity=granularity,
+        )  # fmt: skip
+        return RecordedAnswers([answer], allowance, ONE_ROW).ask(question, 1.0)
+
+    for granularity in (step, 1.0):
+        assert asked(granularity).granularity == granularity
+    for granularity in (step / 2, 2 * step):
+        with pytest.raises(LieError, match="is in steps of"):
+            asked(granularity)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +12,16 @@ import pandas as pd
 import pytest
 from test_related_units import BASES, COLUMNS, DOMAIN, METADATA, MOST
 
-from sdv_plausible import FamilyRelease
+from sdv_plausible import Budget, FamilyRelease
+from sdv_plausible.privacy import ledger
+from sdv_plausible.privacy.accounting import composition
+from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.related.links import MOST_CHILDREN
 from sdv_plausible.related.synthesizer import PlausibleDeniabilityMultiTableSynthesizer
+from sdv_plausible.release.file import ledger as sections
 from sdv_plausible.release.file.release import Release
+from sdv_plausible.verifying.checking import check
+from sdv_plausible.verifying.reading import check_sizes
 
 Document = dict[str, Any]
 ROLE = {"column": "sex", "code": 0, "often": "at most one"}
@@ -144,3 +151,61 @@ def test_memory_is_asked_for_what_is_to_be_drawn_and_not_for_what_was_to_be_expe
     monkeypatch.setattr(Release, "check_memory", lambda one, number: asked.append(number))
     drawn = release.sample(40)
     assert asked[1:] == [len(drawn[one.child]) for one in release.tree.links]
+
+
+def kinds(number: int) -> list[Document]:
+    """Losses of so many kinds, each of which is composed on a grid of its own."""
+    return [{"type": "PureDP", "epsilon": 0.1 + i / 1e6, "count": 1} for i in range(number)]
+
+
+def noise(number: int) -> list[Document]:
+    """Gaussian losses of so many kinds, whose figures take long to find."""
+    return [
+        {"type": "GaussianLoss", "sensitivity_over_sigma": 6e-5 + i * 1e-9, "count": 1} for i in range(number)
+    ]
+
+
+def with_losses(said: Document, losses: list[Document]) -> Document:
+    """Every table's first entry that costs something has more losses."""
+    for table in said["tables"].values():
+        next(one for one in table["ledger"]["entries"] if one["losses"])["losses"] += losses
+    return said
+
+
+@pytest.mark.parametrize(
+    ("losses", "words"),
+    [(kinds(15), "at most 40 kinds"), (noise(900), "fewer kinds of Gaussian losses")],
+    ids=["pure", "Gaussian"],
+)
+def test_totals_of_all_tables_that_take_minutes_are_refused_before_any_is_added_up(
+    losses: list[Document], words: str, document: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Control: each table alone is within the limits, and so is the honest file."""
+    read(document)
+    changed = with_losses(copy.deepcopy(document), losses)
+    most = [loss for entry in changed["tables"]["homes"]["ledger"]["entries"] for loss in entry["losses"]]
+    check_sizes([{"entries": [{"losses": most[:100]}]}])
+    for module in (composition, ledger):
+        monkeypatch.setattr(module, "compose", lambda *_: pytest.fail("a total was added up"))
+    with pytest.raises(ValueError, match=words):
+        read(changed)
+    (verdict,) = check(json.dumps(changed).encode())
+    assert (verdict.about, verdict.state) == ("format", "refused")
+    assert "kinds" in verdict.why
+
+
+def test_tables_that_no_reader_takes_together_cost_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever limit the reader has: here one that each table keeps, and all together do not."""
+    budget = Budget(10.0, 1e-6, tmp_path / "b")
+    synth = PlausibleDeniabilityMultiTableSynthesizer(
+        METADATA, domain=DOMAIN, max_children=MOST, budget=budget
+    )
+    planned = [one.losses for one in synth._told.planned.values()]
+    most = max(len({loss for loss in losses if isinstance(loss, GaussianLoss)}) for losses in planned)
+    monkeypatch.setattr(sections, "MOST_SIGMAS", most * sections.LEAST_SIGMA)
+    assert not any(map(sections.too_slow, planned))
+    with pytest.raises(ValueError, match="The ledgers of the tables together must have fewer kinds"):
+        synth.fit({name: pd.DataFrame(rows, columns=COLUMNS[name]) for name, rows in BASES[2].items()})
+    assert not any(budget.charged().values())

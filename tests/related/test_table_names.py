@@ -161,6 +161,18 @@ def test_tables_are_written_into_one_new_folder(text: str, tmp_path: Path) -> No
         check_new_folder(argparse.Namespace(output=tmp_path / "dangling"), "output")
 
 
+def test_tables_take_no_folder_s_place_that_was_made_meanwhile(text: str, tmp_path: Path) -> None:
+    """An empty one, which a rename would replace. Control: where there is none they are written."""
+    tables = FamilyRelease.from_bytes(text.encode()).sample(3)
+    (there := tmp_path / "there").mkdir()
+    with pytest.raises(FileExistsError):
+        write_tables(tables, there)
+    assert [*tmp_path.iterdir()] == [there]
+    assert [*there.iterdir()] == []
+    write_tables({"people": tables[OLD]}, tmp_path / "new")
+    assert [one.name for one in (tmp_path / "new").iterdir()] == ["people.csv"]
+
+
 def test_rows_of_one_table_are_written_into_the_folder_that_was_named(tmp_path: Path) -> None:
     """SDV 2 names the file by the table; SDV 1 is given the file."""
     if not TAKES_DICT:

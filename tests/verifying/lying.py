@@ -487,6 +487,9 @@ LIES: dict[str, Lie] = {
     # the total, and the words
     "a lower total": Lie(ROW, "total", lambda d: d["ledger"].update(epsilon=0.5), False),
     "a total at a smaller delta": Lie(ROW, "total", lambda d: d["ledger"].update(delta=1e-12), False),
+    "a source of no published table": Lie(
+        ROW, "settings", lambda d: d["settings"].update(public_source="an office"), False
+    ),
     "a larger delta than was asked for": Lie(ROW, "settings", lambda d: d["ledger"].update(delta=1e-6)),
     "the sentence says less": Lie(
         ROW, "words", lambda d: d["ledger"].update(sentence=d["ledger"]["sentence"].replace("2.72", "1.72"))

@@ -128,3 +128,11 @@ def test_totals_that_take_minutes_are_refused(losses: list[Any]) -> None:
     with pytest.raises(LieError, match="are the most"):
         check_sizes([ledger, ledger])
     check_sizes([{"entries": [{"losses": [{"type": "PureDP", "epsilon": 0.1, "count": 1_001_000}]}]}])
+
+
+def test_kinds_of_losses_are_counted_over_all_tables() -> None:
+    """Control: one fewer, and uses of the same kind."""
+    many = [{"type": "PureDP", "epsilon": 0.1 + i / 1000, "count": 1} for i in range(21)]
+    with pytest.raises(LieError, match="42 kinds"):
+        check_sizes([{"entries": [{"losses": many}]}] * 2)
+    check_sizes([{"entries": [{"losses": many[:20]}, {"losses": many[:20]}]}] * 2)

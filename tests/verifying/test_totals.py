@@ -14,8 +14,9 @@ from sdv_plausible.privacy.accounting.release_loss import release_margin
 from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.release.file import ledger
 from sdv_plausible.release.file.ledger import LOSSES
-from sdv_plausible.verifying import totals, verdict
+from sdv_plausible.verifying import reading, totals, verdict
 from sdv_plausible.verifying.contents import margin
 from sdv_plausible.verifying.ledger import AGREES, NUMERICAL, _stands_for
 
@@ -154,3 +155,33 @@ def test_units_margins_and_rounding_are_the_program_s() -> None:
             assert margin(0.7, delta, ours) == release_margin(0.7, delta, theirs)
     for figure in (0.9994, 1.0, 1e-9, 2.718281828, 12345.0, math.pi * 1e-5):
         assert verdict.rounded_up(figure) == rounded_up(figure)
+
+
+def test_equal_losses_are_one_kind() -> None:
+    """In one entry or in several they cost the same. Control: one use more costs more."""
+    one, apart = loss("PureDP", epsilon=0.1, count=50), [loss("PureDP", epsilon=0.1, count=1)] * 50
+    assert totals.total(apart, 1e-9) == totals.total([one], 1e-9) < totals.total([one, *apart[:1]], 1e-9)
+    assert len(totals.Sorted.of(apart).others) == 1
+
+
+def test_a_power_is_taken_by_squares() -> None:
+    factor = np.exp(1j * np.linspace(0, 3, 9)) * np.linspace(0, 1, 9)
+    for power in (1, 2, 7, 100):
+        product = np.full(9, 2.0 + 0j)
+        totals._times_power(product, factor.copy(), power)
+        assert product == pytest.approx(2 * factor**power, abs=1e-13)
+
+
+def test_many_kinds_of_many_uses_have_the_program_s_total() -> None:
+    """Twenty kinds of ten thousand uses, beside Gaussian noise: the program charges 4 % of delta for rounding."""
+    losses = [loss("PureDP", epsilon=0.001 + i * 1e-5, count=10_000) for i in range(20)]
+    for more in ([], [gaussian(0.18, 30)]):
+        theirs = compose(of_program([*losses, *more]), 1e-9)
+        assert totals.total([*losses, *more], 1e-9) == pytest.approx(theirs, rel=2e-3)
+
+
+def test_limits_are_the_program_s() -> None:
+    """A file that one of both readers takes is none that the other refuses for its length."""
+    for name in ("MOST_LOSSES", "MOST_KINDS", "MOST_SQUARES", "MOST_SIGMAS", "LEAST_SIGMA", "LARGE_SIGMA"):
+        assert getattr(reading, name) == getattr(ledger, name), name
+    assert reading.MOST_USES == ledger.MOST_OTHERS

@@ -147,16 +147,16 @@ def test_ledgers_that_take_minutes_to_add_up_are_refused_before() -> None:
     many = [{**laplace, "epsilon": 0.001 * (1 + i / 3000)} for i in range(3000)]
     gaussian = {"type": "GaussianLoss", "sensitivity_over_sigma": 1e-4, "count": 1}
     groups = {"type": "ReleaseLoss", "epsilon0": 1.0, "delta": 1e-10, "l1": 30_000_000}
-    for losses in (many, [{**laplace, "sensitivity": 2 * 10**8}], [groups], [gaussian] * 30_000):
+    for losses in (many, many[:41], [{**laplace, "sensitivity": 2 * 10**8}], [groups], [gaussian] * 30_000):
         document = json.loads(honest("adaptive, row"))
         more_entries(document, losses=losses)
         (verdict,) = check(json.dumps(document).encode())
         assert (verdict.about, verdict.state) == ("format", "refused")
         assert "the most" in verdict.why
     document = json.loads(honest("adaptive, row"))
-    more_entries(document, losses=many[:500])
+    more_entries(document, losses=many[:40])
     states = {one.about: one.state for one in check(json.dumps(document).encode())}
-    assert states["total"] == "not checkable"
+    assert states["total"] == "refused"  # added up: the file states less
 
 
 @pytest.mark.parametrize("check", CHECKS)

@@ -7,7 +7,6 @@ three tables in a folder that is deleted afterwards.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -103,10 +102,9 @@ def anonymeter_risks(
     ModuleNotFoundError
         If that Python has no anonymeter.
     """
-    safe = {**os.environ, "PYTHONSAFEPATH": "1"}  # nothing is imported from the current folder
+    isolated = [str(python), "-I"]  # nothing is imported from the current folder, in any version of Python
     asked = subprocess.run(
-        [str(python), "-c", "import anonymeter, pandas"],
-        capture_output=True, check=False, timeout=120, env=safe,
+        [*isolated, "-c", "import anonymeter, pandas"], capture_output=True, check=False, timeout=120
     )  # fmt: skip
     if asked.returncode:
         raise ModuleNotFoundError(
@@ -119,8 +117,8 @@ def anonymeter_risks(
             plain.to_csv(folder / f"{name}.csv", index=False)
         arguments = [str(folder), str(attacks), str(confidence), str(max(1, len(real.columns) // 2))]
         done = subprocess.run(
-            [str(python), "-W", "ignore", "-c", SCRIPT, *arguments],
-            capture_output=True, text=True, check=False, timeout=seconds, env=safe,
+            [*isolated, "-W", "ignore", "-c", SCRIPT, *arguments],
+            capture_output=True, text=True, check=False, timeout=seconds,
         )  # fmt: skip
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
     if not lines:

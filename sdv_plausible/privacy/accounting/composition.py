@@ -21,7 +21,7 @@ from sdv_plausible.privacy.accounting.gaussian import (
     gaussian_log_delta,
     zcdp_delta,
 )
-from sdv_plausible.privacy.accounting.loss_distribution import Composer, SortedLosses
+from sdv_plausible.privacy.accounting.loss_distribution import Composer, SortedLosses, composer_of
 from sdv_plausible.privacy.accounting.losses import (
     LARGEST_SQUARE,
     ZCDP,
@@ -59,7 +59,7 @@ def compose(losses: Iterable[Loss], delta: float) -> float:
     best = min(_added_up(rest, delta), _zcdp_epsilon(rest, delta))
     if not all(isinstance(loss, ZCDP) for loss in rest):
         total = SortedLosses.of(rest)
-        best = min(best, Composer(total).distribution(total.mu_squared).epsilon(delta))
+        best = min(best, composer_of(total).distribution(total.mu_squared).epsilon(delta))
     return large.epsilon + best
 
 
@@ -75,7 +75,7 @@ def composed_delta(losses: Iterable[Loss]) -> Callable[[float], float]:
         return lambda _: 1.0
     rest, large = _set_aside_large(used)
     total, pair = SortedLosses.of(rest), _pair(rest)
-    distribution = Composer(total).distribution(total.mu_squared)
+    distribution = composer_of(total).distribution(total.mu_squared)
 
     def delta(epsilon: float) -> float:
         left = check.non_negative("epsilon", epsilon) - large.epsilon

@@ -7,8 +7,11 @@ the width of the grid. Proofs: ``docs/explanation/proofs/composition.md``.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -58,18 +61,27 @@ class SortedLosses:
         """Sort finite losses."""
         mu_squared = math.fsum(loss.count * loss.mu**2 for loss in losses if isinstance(loss, GaussianLoss))
         rho = math.fsum(loss.rho for loss in losses if isinstance(loss, ZCDP))
-        log_kept, others = 0.0, list[tuple[Loss, int]]()
+        log_kept, others = 0.0, Counter[Loss]()
         for loss in losses:
             if isinstance(loss, ApproxDP):
                 log_kept += loss.count * math.log1p(-loss.delta) if loss.delta < 1 else -math.inf
-            if isinstance(loss, (ApproxDP, PureDP)):
-                if loss.epsilon > 0:
-                    others.append((PureDP(epsilon=loss.epsilon), loss.count))
-            elif not isinstance(loss, (GaussianLoss, ZCDP)):
-                others.append((loss, loss.count))
+            if (one := kind_of(loss)) is not None:
+                others[one] += loss.count
         if rho > 0:
-            others.append((ZCDP(rho=rho), 1))
-        return cls(mu_squared=mu_squared, given_away=-math.expm1(log_kept), others=tuple(others))
+            others[ZCDP(rho=rho)] = 1
+        return cls(mu_squared=mu_squared, given_away=-math.expm1(log_kept), others=tuple(others.items()))
+
+
+def kind_of(loss: Loss) -> Loss | None:
+    """One use of a loss that needs a distribution of its own; None for Gaussian noise, zCDP and failures."""
+    if isinstance(loss, (ApproxDP, PureDP)):
+        return PureDP(epsilon=loss.epsilon) if loss.epsilon > 0 else None
+    if isinstance(loss, (GaussianLoss, ZCDP)):
+        return None
+    one: Any = loss
+    if loss.count > 1 and "count" in getattr(loss, "__dataclass_fields__", ()):
+        loss = replace(one, count=1)
+    return loss
 
 
 @dataclass(frozen=True)
@@ -147,6 +159,12 @@ class Composer:
                     "learn without noise and without a claim",
                 ) from error
         return ComposedLoss(self._given_away, mu, composed, self._rounding)
+
+
+@lru_cache(maxsize=8)
+def composer_of(total: SortedLosses) -> Composer:
+    """The composer of a total: a ledger asks for its total, and for what attackers gain, one by one."""
+    return Composer(total)
 
 
 @dataclass(frozen=True)

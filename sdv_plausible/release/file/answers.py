@@ -23,6 +23,8 @@ from sdv_plausible.table.columns.domain import Domain
 MOST_ROWS = 10**12  # of a table, as a file may tell: beyond, sampling by default would not end
 PARTS = (ALL_ROWS, "structure", "parameters", "learning", "seeds")
 FINEST = 2.0**-20  # granularity in a file
+EXACT = 2**53  # steps of a granularity, which doubles tell apart
+LEAST_SCALE, MOST_SCALE = 1e-100, 1e100  # of noise: doubles hold its square, and the square's inverse
 _FIELDS = ("kind", "tables", "columns", "details", "values", "noise", "scale", "paid_by", "rows")
 
 
@@ -168,18 +170,24 @@ def _read(part: Placed, axes: list[Axis], domain: Domain) -> NoisyAnswer:
     values = f["values"].array("whole", sides)
     if SCALES in asked.details:
         told = asked.details[SCALES]
-        numbers = isinstance(told, tuple) and all(isinstance(one, float) and one > 0 for one in told)
+        numbers = isinstance(told, tuple) and all(
+            isinstance(one, float) and LEAST_SCALE <= one <= MOST_SCALE for one in told
+        )
         if not numbers or len(told) != values.size:
-            raise f["details"].refuse("must have as scales a positive number for each value")
+            raise f["details"].refuse(
+                f"must have as scales a number from {LEAST_SCALE} to {MOST_SCALE} for each value"
+            )
     noise, granularity = f["noise"].choice(get_args(Noise)), 1.0
     if is_finer:
         granularity = _read_granularity(f["granularity"], noise)
+        if ((values > EXACT) | (values < -EXACT)).any():
+            raise f["values"].refuse("must be at most 2^53 steps: doubles hold no more of them exactly")
         values = values * granularity
     return NoisyAnswer(
         asked=asked,
         values=values,
         noise=noise,
-        scale=float(f["scale"].number(5e-324)),
+        scale=float(f["scale"].number(LEAST_SCALE, MOST_SCALE)),
         paid_by=tuple(item.text(LONGEST_NAME) for item in f["paid_by"].items(1000)),
         rows=f["rows"].choice(PARTS),
         granularity=granularity,

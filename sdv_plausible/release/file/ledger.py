@@ -19,14 +19,15 @@ from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting import losses as known_losses
 from sdv_plausible.privacy.accounting import sampled_gaussian
-from sdv_plausible.privacy.accounting.losses import GaussianLoss, Loss, squares
+from sdv_plausible.privacy.accounting.loss_distribution import kind_of
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, Loss, squares
 from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.entries import TOLERANCE, WHOLE_MODEL, LedgerEntry, Part
 from sdv_plausible.privacy.ledger import PrivacyLedger, not_covered
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
 from sdv_plausible.privacy.neighbours import MOST_ROWS, RELATIONS, Neighbours, person_of
 from sdv_plausible.questions.transcript import ALL_ROWS
-from sdv_plausible.release.file.parts import Placed
+from sdv_plausible.release.file.parts import Placed, check_writable
 from sdv_plausible.release.file.settings import privacy_of, splits_of
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 
@@ -39,6 +40,12 @@ MOST_COLUMNS = 100_000
 MOST_LOSSES, MOST_USES = 1_000, 10_000_000  # in a ledger, and of each: more would keep a reader for minutes
 MOST_OTHERS = 2 * 10**6  # uses of all losses but Gaussian ones
 MOST_SQUARES = 2e6  # sum of the squares of Gaussian ones
+MOST_KINDS = 40  # of losses that are not Gaussian: each is composed on a grid of its own
+MOST_SIGMAS, LEAST_SIGMA = (
+    3e6,
+    200.0,
+)  # sum of sigma over kinds of Gaussian noise; each counts as this at least
+LARGE_SIGMA = 20_000.0  # from which on its cost has a closed form
 MOST_MOVED = 2 * MOST_ROWS  # by which one unit moves a number, or numbers together, that have Laplace noise
 LOSSES: dict[str, type[Loss]] = {
     name: made
@@ -126,14 +133,9 @@ def read_ledger(part: Placed, settings: Mapping[str, Any] | None = None) -> tupl
         neighbours=_read_neighbours(f["neighbours"]),
     )
     ledger.is_recorded = True
-    entries = tuple(_read_entry(item) for item in f["entries"].items(10_000))
-    if not entries or sum(len(entry.losses) for entry in entries) > MOST_LOSSES:
-        raise f["entries"].refuse(f"must be at least one entry, with at most {MOST_LOSSES} losses in all")
-    if not adds_up_soon([loss for entry in entries for loss in entry.losses]):
-        raise f["entries"].refuse(
-            f"must have Gaussian losses whose squares add up to at most {MOST_SQUARES:,.0f}, and at most "
-            f"{MOST_OTHERS:,} uses of others: more would keep a reader for minutes"
-        )
+    entries = _read_entries(f["entries"])
+    if slow := too_slow([loss for entry in entries for loss in entry.losses]):
+        raise f["entries"].refuse(f"{slow}: more would keep a reader for minutes")
     f["entries"].checked(lambda: ledger.charge(*entries))  # it has been charged: no limit now
     ledger.limit = f["limit"].maybe(lambda p: p.number(0))
     if (said.epsilon is not None) != ledger.claims_privacy:
@@ -143,14 +145,61 @@ def read_ledger(part: Placed, settings: Mapping[str, Any] | None = None) -> tupl
     return ledger, said
 
 
-def adds_up_soon(losses: Sequence[Loss]) -> bool:
-    """Whether a total is found in seconds."""
+def check_ledger_fits(
+    epsilon: float, ledger: PrivacyLedger, settings: Mapping[str, Any] | None = None
+) -> None:
+    """Refuse a plan whose ledger no reader of release files takes: the fit would be paid, and its file lost.
+
+    Losses that only a learner of one's own knows have no form in a file: its fits are sampled as they are.
+    """
+    if all(LOSSES.get(type(loss).__name__) is type(loss) for e in ledger.entries for loss in e.losses):
+        check_writable(
+            "epsilon",
+            f"epsilon ({epsilon!r}): lower it, or charge fewer losses. The ledger of such a fit",
+            lambda: write_ledger(ledger),
+            lambda part: read_ledger(part, settings),
+            "ledger",
+        )
+
+
+def check_joint_fits(epsilon: float, ledgers: Iterable[PrivacyLedger]) -> None:
+    """Refuse plans of related tables whose ledgers no reader takes together."""
+    found = [[loss for entry in one.entries for loss in entry.losses] for one in ledgers]
+    if slow := too_slow(*found):
+        raise check.Refused.saying(
+            "epsilon",
+            f"epsilon ({epsilon!r}): raise or lower it, or fit fewer tables. The ledgers of the tables "
+            f"together {slow}: no reader takes their file",
+        )
+
+
+def check_soon(ledgers: Iterable[Placed]) -> None:
+    """Refuse ledgers of related tables whose totals take more than seconds, before any is added up."""
+    entries = [_read_entries(one.fields(_FIELDS)["entries"]) for one in ledgers]
+    found = [[loss for entry in ledger for loss in entry.losses] for ledger in entries]
+    if slow := too_slow(*found):
+        raise ValueError(f"the ledgers of the tables together {slow}")
+
+
+def too_slow(*ledgers: Sequence[Loss]) -> str:
+    """The rule that ledgers break whose totals, and whose joint total, take more than seconds, or nothing."""
+    ledgers = tuple([loss for loss in one if not isinstance(loss, InfiniteLoss)] for one in ledgers)
+    losses = [loss for ledger in ledgers for loss in ledger]
     noise = [loss for loss in losses if isinstance(loss, GaussianLoss)]
+    # No double may hold the square of the largest.
     largest = max((loss.sensitivity_over_sigma for loss in noise), default=0.0)
-    if largest > math.sqrt(MOST_SQUARES):  # no double may hold its square
-        return False
+    if largest > math.sqrt(MOST_SQUARES) or squares(losses) > MOST_SQUARES:
+        return f"must have Gaussian losses whose squares add up to at most {MOST_SQUARES:,.0f}"
     others = sum(getattr(loss, "count", 1) for loss in losses if not isinstance(loss, GaussianLoss))
-    return others <= MOST_OTHERS and squares(losses) <= MOST_SQUARES
+    if others > MOST_OTHERS:
+        return f"must have at most {MOST_OTHERS:,} uses of losses that are not Gaussian, and not {others:,}"
+    kinds = sum(len({kind for loss in ledger if (kind := kind_of(loss))}) for ledger in ledgers)
+    if kinds > MOST_KINDS:
+        return f"must have at most {MOST_KINDS} kinds of losses that are not Gaussian, and not {kinds:,}"
+    sigmas = {1 / loss.sensitivity_over_sigma for loss in noise}
+    if math.fsum(max(s, LEAST_SIGMA) for s in sigmas if s <= LARGE_SIGMA) > MOST_SIGMAS:
+        return f"must have fewer kinds of Gaussian losses than {len(sigmas):,}: their total takes too long"
+    return ""
 
 
 def _recount(ledger: PrivacyLedger, stated: Placed, settings: Mapping[str, Any] | None) -> None:
@@ -242,6 +291,18 @@ def _read_neighbours(part: Placed) -> Neighbours:
     return part.checked(
         lambda: Neighbours.parse(relation, person_of(f["person"].maybe(lambda p: p.text(LONGEST_NAME)), rows))
     )
+
+
+def _read_entries(part: Placed) -> list[LedgerEntry]:
+    found, number = list[LedgerEntry](), 0
+    for item in part.items(10_000):
+        found.append(_read_entry(item))
+        number += len(found[-1].losses)
+        if number > MOST_LOSSES:
+            break
+    if not found or number > MOST_LOSSES:
+        raise part.refuse(f"must be at least one entry, with at most {MOST_LOSSES} losses in all")
+    return found
 
 
 def _read_entry(part: Placed) -> LedgerEntry:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedSeeds
@@ -12,7 +12,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.release.file import documents
 from sdv_plausible.release.file.answers import Answers, read_answers, write_answers
 from sdv_plausible.release.file.domain import check_column, read_domain, write_domain
-from sdv_plausible.release.file.ledger import Statement, read_ledger, write_ledger
+from sdv_plausible.release.file.ledger import Statement, check_ledger_fits, read_ledger, write_ledger
 from sdv_plausible.release.file.models import read_model, write_model
 from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.release.file.rules import check_written, read_rules, write_rules
@@ -44,12 +44,22 @@ _FROM_ROWS = (
 )
 
 
-def check_sections(columns: Mapping[str, Attribute], rules: RuleSet, settings: Mapping[str, Any]) -> None:
-    """Write and read what is known of a release before a fit: without a file it is lost, and was paid for."""
+def check_sections(
+    columns: Mapping[str, Attribute],
+    rules: RuleSet,
+    settings: Mapping[str, Any],
+    ledgers: Iterable[PrivacyLedger] = (),
+) -> None:
+    """Write and read what is known of a release before a fit: without a file it is lost, and was paid for.
+
+    ``ledgers``: as planned; of a vote, after each of its outcomes.
+    """
     for name, attribute in columns.items():
         check_column(name, attribute)
     check_written(rules)
     check_settings(settings)
+    for ledger in ledgers:
+        check_ledger_fits(settings["epsilon"], ledger, settings)
 
 
 def read_sections(data: bytes, max_bytes: int) -> dict[str, Any]:

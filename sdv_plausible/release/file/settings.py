@@ -6,6 +6,7 @@ Plain values by name, the privacy parameters among them checked.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -23,6 +24,7 @@ from sdv_plausible.release.file.invented import LOCALE
 from sdv_plausible.release.file.parts import Placed, check_writable
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.declared.declarations import Types, Undeclared
+from sdv_plausible.utils.visible import visible
 
 _PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")  # whose versions are said
 PRIVACY = (
@@ -135,6 +137,7 @@ def read_settings(part: Placed) -> dict[str, Any]:
     if "accounting" in found:
         f["accounting"].choice(("paper", "proved"))
     part.checked(lambda: privacy_of(found))
+    _name_idle(found)
     for name in ("enforce_min_max_values", "enforce_rounding", "returns_tables"):
         f[name].flag()
     f["max_bins"].whole(2)
@@ -147,6 +150,8 @@ def read_settings(part: Placed) -> dict[str, Any]:
         raise f["model_parameters"].refuse("must be null where no model is named")
     if "public_rows" in found:
         f["public_rows"].whole(1)
+    elif idle := [name for name in ("public_source", "public_sha256") if name in found]:
+        raise f[idle[0]].refuse("must not be there: it has no effect without public_rows")
     if found.get("public_source") is not None:
         f["public_source"].text(LONGEST_NAME)
     if "public_sha256" in found:
@@ -193,6 +198,16 @@ def _is_short(value: Any) -> bool:
     if isinstance(value, list):
         return len(value) <= 3 and all(isinstance(item, (int, float)) for item in value)
     return len(value) <= 40 if isinstance(value, str) else not isinstance(value, dict)
+
+
+def _name_idle(found: Mapping[str, Any]) -> None:
+    """Warn of values of other tests' options, which files of version 0.1 may have: they have no effect."""
+    test = found["privacy_test"]
+    others = [name for name in _OF_TESTS if name in found and name not in option_names(TESTS_BY_NAME[test])]
+    idle = {name: found[name] for name in others if found[name] != getattr(RandomizedTest(), name)}
+    if idle:
+        told = visible(", ".join(f"{name} ({value!r:.40})" for name, value in idle.items()), keep="")
+        warnings.warn(f"settings without effect under privacy_test {test!r}: {told}", stacklevel=2)
 
 
 def _check_voted(f: Mapping[str, Placed]) -> None:

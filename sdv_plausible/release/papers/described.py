@@ -88,9 +88,9 @@ class Described:
 
     @property
     def claim(self) -> str:
-        """The ledger's sentences."""
+        """The ledger's sentences, as Markdown."""
         words = self.record.words
-        return f"{words.lead} {words.total} {words.conditions}"
+        return in_markdown(f"{words.lead} {words.total} {words.conditions}")
 
     @property
     def description(self) -> str:
@@ -131,7 +131,7 @@ def described(
         )
     whole = {attribute.name: attribute for attribute in release.rules.whole(release.domain)}
     made = dict.fromkeys(release.rules.made, f"; {MADE}")
-    said = {name: f"{held}; {PROVENANCE[whole[name].provenance]}{made.get(name, '')}"
+    said = {name: f"{in_markdown(held)}; {PROVENANCE[whole[name].provenance]}{made.get(name, '')}"
             for name, held, _ in lines(whole.values())}  # fmt: skip
     columns = {c.name: _words(c, whole.get(c.name)) for c in schema.columns}
     return Described(
@@ -147,6 +147,11 @@ def described(
         known=_checked(known),
         rows=None if rows is None else Path(rows),
     )
+
+
+def in_markdown(text: str) -> str:
+    """A text that shows as it is where descriptions are read as Markdown: no link, image or tag."""
+    return re.sub(r"([\\`*_\[\]<>])", r"\\\1", text)
 
 
 def _checked(known: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ import pandas as pd
 from sdv_plausible.audit.attacks import external
 
 def run(arguments, **options):
-    if arguments[1] != "-c":
+    if "-W" in arguments:
         {READY}
     return subprocess.CompletedProcess(arguments, 0)
 

@@ -26,6 +26,7 @@ from sdv_plausible.questions.counts import Asked, CountTable
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import NoisyAnswer, Transcript, describe
 from sdv_plausible.release.file.answers import Answers
+from sdv_plausible.release.file.arrays import encode
 from sdv_plausible.verifying.checking import check
 
 ALARM = 1e-9
@@ -218,3 +219,28 @@ def test_another_granularity_is_refused(finer: dict[str, Any], granularity: Any)
         with pytest.raises(ValueError, match="granularity"):
             Release.from_bytes(json.dumps(document).encode())
     assert "refused" in {verdict.state for verdict in check(json.dumps(document).encode())}
+
+
+def test_more_steps_than_doubles_hold_are_refused(finer: dict[str, Any]) -> None:
+    """They would change when saved again. Control: the most that doubles hold do not."""
+    document = copy.deepcopy(finer)
+    answer = min(document["answers"]["asked"], key=lambda one: one.get("granularity", 1.0))
+    for steps in (2**53, -(2**53)):
+        answer["values"] = encode(np.full(answer["values"]["shape"], steps))
+        again = Release.from_bytes(json.dumps(document).encode())
+        assert json.loads(again.to_bytes())["answers"] == document["answers"]
+    answer["values"] = encode(np.full(answer["values"]["shape"], 2**53 + 1))
+    changed = json.dumps(document).encode()
+    with pytest.raises(ValueError, match="at most 2\\^53 steps"):
+        Release.from_bytes(changed)
+    assert [(one.about, one.state) for one in check(changed)] == [("format", "refused")]
+
+
+@pytest.mark.parametrize("scale", [1e308, 1e101, 1e-101, 5e-324])
+def test_noise_whose_square_no_double_holds_is_refused(finer: dict[str, Any], scale: float) -> None:
+    document = copy.deepcopy(finer)
+    document["answers"]["asked"][0]["scale"] = scale
+    changed = json.dumps(document).encode()
+    with pytest.raises(ValueError, match="scale: must be a finite number from 1e-100 to 1e\\+100"):
+        Release.from_bytes(changed)
+    assert [(one.about, one.state) for one in check(changed)] == [("format", "refused")]

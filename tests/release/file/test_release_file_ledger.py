@@ -34,6 +34,7 @@ from sdv_plausible.release.papers.card_lines import LIMITS
 from sdv_plausible.release.papers.standards import STANDARDS
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.declared.domain_file import DomainFile
+from sdv_plausible.verifying.checking import check
 from tests.flat import values
 
 STORED = Path(__file__).parent / "stored"
@@ -418,10 +419,15 @@ CORRUPT: dict[str, tuple[str, Any, str]] = {
         lambda c: entry(c, "seeds").update(losses=[{**LAPLACE, "sensitivity": 2_000_001}]),
         r"losses\[0\].sensitivity: must be a whole number from 1 to 2000000",
     ),
+    "a source of no published table": (
+        "default",
+        lambda c: c["settings"].update(public_source="Federal Office"),
+        "settings.public_source: must not be there: it has no effect without public_rows",
+    ),
     "losses that take minutes to add up": (
         "default",
         lambda c: entry(c, "parameters").update(losses=[{"type": "PureDP", "epsilon": 1e-300, "count": 10_000_000}]),
-        "at most 2,000,000 uses of others",
+        "at most 2,000,000 uses of losses that are not Gaussian, and not 10,000,000",
     ),
     "noise of a budget that nobody has": (
         "default",
@@ -503,3 +509,20 @@ def test_a_model_that_nothing_pays_for_is_refused() -> None:
     with pytest.raises(ValueError, match="must pay for the model that was learned"):
         loaded(unpaid("independent"))
     assert loaded(unpaid("uniform")).ledger.total() == 0  # of which nothing was learned
+
+
+def test_options_without_effect_are_named() -> None:
+    """Files of version 0.1 may have some. Control: files as they are written have none."""
+    changed = document("default")
+    assert (
+        "without effect"
+        not in {one.about: one.why for one in check(json.dumps(changed).encode())}["settings"]
+    )
+    changed["settings"].update(row_cap=5, gamma=2.0)
+    with pytest.warns(
+        UserWarning, match=r"without effect under privacy_test 'release': gamma \(2.0\), row_cap"
+    ):
+        loaded(changed)
+    found = {one.about: one for one in check(json.dumps(changed).encode())}["settings"]
+    assert found.state == "ok"
+    assert found.why.endswith("; without effect: gamma, row_cap")

@@ -376,3 +376,21 @@ def test_every_value_is_told_of_somewhere(declared):
         for f in fields(found)
         if f"found.{f.name}" not in sources and f.name not in ("record", "file", "made_with")
     ] == []
+
+
+def test_values_of_a_file_are_no_markdown() -> None:
+    """Descriptions are read as Markdown. Control: a plain value stands as it is."""
+    names = ["[free](http://example.org)", "<b>x</b>", "plain"]
+    rows = pd.DataFrame({"x": names * 20})
+    domain = {"x": {"sdtype": "categorical", "range_values": names}}
+    text = json.dumps(made(fit_source(rows, domain=domain, types="declared"), "frictionless"))
+    told = [one["description"] for one in walked(json.loads(text)) if "description" in one]
+    assert any("plain" in one for one in told)
+    assert not any(re.search(r"(?<!\\)[\[\]<>]", one) for one in told)
+
+
+def walked(value: Any) -> list[dict[str, Any]]:
+    """All objects within a document."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    own = [value] if isinstance(value, dict) and isinstance(value.get("description"), str) else []
+    return [*own, *(one for part in inner for one in walked(part))]
