@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from sdv_plausible.verifying.ledger import has_claim, is_earlier, losses_of
 from sdv_plausible.verifying.points import check_numbers
-from sdv_plausible.verifying.verdict import LieError, OpenError, Unit, shown
+from sdv_plausible.verifying.verdict import LieError, OpenError, Unit, shown, visible
 
 MODELLED, NETWORK = ("categorical", "ordinal", "boolean", "numerical", "datetime"), "bayesian_network"
 KINDS = {
@@ -49,9 +50,11 @@ def check_domain(document: Any) -> str:
         raise LieError(f"column {shown(learned[0])} was learned, and no entry pays for it")
     declared = [name for name, origin in origins.items() if origin == "declared"]
     more = f" and {len(declared) - 6} more" if len(declared) > 6 else ""
-    told = [e["mechanism"] for e in entries if e["name"] == "domain" and not e["losses"]]
     wanted = [f"declared: {', '.join(declared[:6])}{more}"] if declared else []
-    if [text for text in told if text.startswith("declared")] != wanted:
+    free = [e for e in entries if e["name"] == "domain" and not e["losses"]]
+    told = [e for e in free if e["mechanism"].startswith("declared")]
+    named = [e["mechanism"] for e in told]  # older versions wrote names as they are
+    if named not in (wanted, [*map(visible, wanted)]) and (declared or not _are_cited(told, document)):
         raise LieError("the ledger names other columns as declared than the domain does")
     asked: dict[str, list[Any]] = {}
     for answer in document["answers"]["asked"]:
@@ -73,6 +76,14 @@ def check_domain(document: Any) -> str:
             f"{len(earlier)} columns were learned earlier, such as {shown(earlier[0])}: in no answer"
         )
     return f"{len(learned)} of {len(domain)} columns were learned, and are paid for"
+
+
+def _are_cited(entries: Sequence[Any], document: Any) -> bool:
+    """Whether an entry names columns as declared for their source alone, where no value set is declared."""
+    known = {part for c in document["schema"]["columns"] for part in visible(c["name"]).split(", ")}
+    texts = [re.sub(r" and \d+ more$", "", e["mechanism"]).removeprefix("declared: ") for e in entries]
+    is_cited = len(entries) == 1 and ": from " in entries[0]["note"]
+    return is_cited and {part for text in texts for part in text.split(", ")} <= known
 
 
 def _check_stored(document: Any) -> None:
