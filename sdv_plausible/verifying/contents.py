@@ -184,6 +184,8 @@ def check_seeds(document: Any) -> str:
     for entry in charged(document, "seeds"):
         if entry["parts"] != ["seeds"] or [loss["type"] for loss in entry["losses"]] != ["ReleaseLoss"]:
             raise LieError(f"entry {shown(entry['name'])} pays for released sizes, and for something else")
+    if any([*part["sizes"]] != [1] or part["codes"].shape != (1, 0) for part in parts if not part["columns"]):
+        raise LieError("a prefix of no columns must have the size 1, which says nothing of the rows")
     if not any(kept):
         return (
             "no value of a record was released; no row is made from a record, so Definition 1 holds with k = "

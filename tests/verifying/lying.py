@@ -545,6 +545,9 @@ LIES: dict[str, Lie] = {
     "released sizes below the threshold": Lie(
         SEEDS, "seeds", lambda d: array(d["seeds"][0], "sizes", lambda v: v * 0 + 7)
     ),
+    "a number of rows is said where no seed was used": Lie(
+        ROW, "seeds", lambda d: array(d["seeds"][0], "sizes", lambda v: v * 298), False
+    ),
     "more seeds than were needed": Lie(SEEDS, "seeds", lambda d: d["settings"].update(k=5000)),
     "a smaller failure of the released sizes": Lie(SEEDS, "seeds", lambda d: loss(d, "seeds", delta=1e-9)),
     "more noise on the released sizes": Lie(SEEDS, "seeds", lambda d: loss(d, "seeds", epsilon0=0.5)),
