@@ -143,6 +143,9 @@ def check_rules(document: Any) -> str:
     table = {column["name"]: column["sdtype"] for column in document["schema"]["columns"]}
     for item in rules:
         found = {column["name"] for column in item["made"]}
+        if len(found) < len(item["made"]):
+            raise LieError(f"a rule makes column {shown(min(found))}, or another one, twice")
+        _check_most(item["rule"], document["domain"])
         if wrong := found & (known | made) | found - {*table}:
             raise LieError(f"a rule makes column {shown(min(wrong))}, which is there already, or of no table")
         made |= found
@@ -161,6 +164,18 @@ def check_rules(document: Any) -> str:
     if named and named[0] != len(rules) and "; " not in json.dumps(rules):
         raise LieError(f"the ledger names {named[0]} rules, and the file has {len(rules)}")
     return f"{len(rules)} rules, of columns that are there"
+
+
+def _check_most(rule: Any, domain: Sequence[Any]) -> None:
+    """Refuse a largest distance that is less than what the distance's declared column holds."""
+    most, name = rule.get("most"), f"{rule.get('high')} - {rule.get('low')}"
+    for column in domain if rule["rule"] == "inequality" and most is not None else ():
+        digit = 10.0 ** -column["decimals"] if column.get("decimals") else 0.0
+        is_declared = column["name"] == name and column["provenance"] == "declared" and column["upper"]
+        if is_declared and column["upper"][-1] > most + digit:
+            raise LieError(
+                f"a rule allows distances up to {most:g}, and column {shown(name)} has larger ones"
+            )
 
 
 def _columns(rule: Any) -> Iterator[str]:

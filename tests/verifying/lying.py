@@ -540,6 +540,15 @@ LIES: dict[str, Lie] = {
     "a rule is another one than the ledger names": Lie("rules", "rules in the ledger", another_rule),
     "the ledger names another rule": Lie("rules", "rules in the ledger", another_rule_in_the_ledger),
     "a rule is added": Lie("rules", "rules", lambda d: d["rules"].append(d["rules"][0])),
+    "a rule allows smaller distances than there are": Lie(
+        "inequality", "rules", lambda d: d["rules"][0]["rule"].update(most=0)
+    ),
+    "a rule makes a column twice": Lie(
+        "inequality", "rules", lambda d: d["rules"][0]["made"].append(d["rules"][0]["made"][0]), False
+    ),
+    "a column that is made of declared ones is said to be learned": Lie(
+        "inequality", "program", lambda d: d["rules"][0]["made"][0].update(provenance="private"), False
+    ),
     "the rule that makes a column is left out": Lie("inequality", "rules", lambda d: d["rules"].pop(), False),
     # the seeds
     "released sizes below the threshold": Lie(
