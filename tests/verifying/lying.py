@@ -557,6 +557,15 @@ LIES: dict[str, Lie] = {
     "a number of rows is said where no seed was used": Lie(
         ROW, "seeds", lambda d: array(d["seeds"][0], "sizes", lambda v: v * 298), False
     ),
+    "a number of rows is said as the version of something": Lie(
+        ROW, "format", lambda d: d["versions"].update(rows="298"), False
+    ),
+    "a version is a sentence": Lie(
+        ROW, "format", lambda d: d["versions"].update(numpy="298 rows exactly"), False
+    ),
+    "a column has no type": Lie(
+        ROW, "format", lambda d: d["schema"]["columns"][-1].update(sdtype=""), False
+    ),
     "more seeds than were needed": Lie(SEEDS, "seeds", lambda d: d["settings"].update(k=5000)),
     "a smaller failure of the released sizes": Lie(SEEDS, "seeds", lambda d: loss(d, "seeds", delta=1e-9)),
     "more noise on the released sizes": Lie(SEEDS, "seeds", lambda d: loss(d, "seeds", epsilon0=0.5)),

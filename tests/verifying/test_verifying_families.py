@@ -241,6 +241,11 @@ LIES: dict[str, tuple[Any, str]] = {
         ), "persons: settings",
     ),
     "a key that is not there": (lambda d: d["links"][0].update(primary_key="nobody"), "program"),
+    "a key of another type": (
+        lambda d: next(
+            c for c in d["tables"]["households"]["schema"]["columns"] if c["name"] == d["links"][0]["primary_key"]
+        ).update(sdtype="idx"), "program",
+    ),
     "another format": (lambda d: d.update(format="sdv-plausible-families/2"), "format"),
     "an entry more": (lambda d: d.update(note=1), "format"),
     "a table less": (lambda d: d["tables"].pop("trips"), "format"),
