@@ -566,6 +566,20 @@ LIES: dict[str, Lie] = {
     "a column has no type": Lie(
         ROW, "format", lambda d: d["schema"]["columns"][-1].update(sdtype=""), False
     ),
+    "an entry pays twice for an answer": Lie(
+        ROW, "answers", lambda d: asked(d)[0].update(paid_by=asked(d)[0]["paid_by"] * 2), False
+    ),
+    "an axis is there twice": Lie(
+        ROW, "answers", lambda d: d["answers"]["axes"].append(d["answers"]["axes"][0]), False
+    ),
+    "an axis that no answer is of": Lie(
+        ROW, "answers", lambda d: d["answers"]["axes"].append(
+            {**d["answers"]["axes"][0], "buckets": encode(decode(d["answers"]["axes"][0]["buckets"]) * 0)}
+        ), False
+    ),
+    "a table has an axis twice": Lie(
+        ROW, "answers", lambda d: asked(d, "counts")[0].update(tables=[asked(d, "counts")[0]["tables"][0] * 2]), False
+    ),
     "more seeds than were needed": Lie(SEEDS, "seeds", lambda d: d["settings"].update(k=5000)),
     "a smaller failure of the released sizes": Lie(SEEDS, "seeds", lambda d: loss(d, "seeds", delta=1e-9)),
     "more noise on the released sizes": Lie(SEEDS, "seeds", lambda d: loss(d, "seeds", epsilon0=0.5)),

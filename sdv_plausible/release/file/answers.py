@@ -131,7 +131,11 @@ def read_answers(part: Placed, domain: Domain) -> Answers:
     f = part.fields(("axes", "asked"))
     axes = [_read_axis(item, domain) for item in f["axes"].items(1_000_000)]
     asked = f["asked"].items(1_000_000)
-    return Answers(tuple(_read(item, axes, domain) for item in asked), domain.names)
+    answers = Answers(tuple(_read(item, axes, domain) for item in asked), domain.names)
+    used = {_key(axis) for answer in answers for table in answer.asked.tables for axis in table}
+    if len(used) < len(axes):
+        raise f["axes"].refuse("must be those of the questions, each once")
+    return answers
 
 
 def _read_axis(part: Placed, domain: Domain) -> Axis:
@@ -171,6 +175,9 @@ def _read(part: Placed, axes: list[Axis], domain: Domain) -> NoisyAnswer:
         numbers = isinstance(told, tuple) and all(isinstance(one, float) and one > 0 for one in told)
         if not numbers or len(told) != values.size:
             raise f["details"].refuse("must have as scales a positive number for each value")
+    paid_by = tuple(item.text(LONGEST_NAME) for item in f["paid_by"].items(1000))
+    if len({*paid_by}) < len(paid_by) or any(len({*map(_key, table)}) < len(table) for table in tables):
+        raise part.refuse("must name no axis of a table, and no entry that pays, twice")
     noise, granularity = f["noise"].choice(get_args(Noise)), 1.0
     if is_finer:
         granularity = _read_granularity(f["granularity"], noise)
@@ -180,7 +187,7 @@ def _read(part: Placed, axes: list[Axis], domain: Domain) -> NoisyAnswer:
         values=values,
         noise=noise,
         scale=float(f["scale"].number(5e-324)),
-        paid_by=tuple(item.text(LONGEST_NAME) for item in f["paid_by"].items(1000)),
+        paid_by=paid_by,
         rows=f["rows"].choice(PARTS),
         granularity=granularity,
     )
