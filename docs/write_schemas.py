@@ -19,7 +19,8 @@ from sdv_plausible.release.file.answers import FINEST, LEAST_SCALE, MOST_SCALE, 
 from sdv_plausible.release.file.documents import FORMAT, write
 from sdv_plausible.release.file.domain import REQUIRED
 from sdv_plausible.release.file.ledger import LOSSES, MOST_MOVED, MOST_USES
-from sdv_plausible.release.file.settings import KNOWN
+from sdv_plausible.release.file.schema import SDTYPE
+from sdv_plausible.release.file.settings import KNOWN, PACKAGES, VERSION
 from sdv_plausible.rules import rule_document
 from sdv_plausible.rules.rule_document import KINDS, conditions
 from sdv_plausible.table.cells.forms import LONGEST_NAME, LONGEST_TEXT
@@ -242,7 +243,8 @@ _SECTIONS: dict[str, Form] = {
         "table": _NAME,
         "columns": list_of(
             object_of({
-                "name": _NAME, "label": {"type": ["string", "integer"]}, "sdtype": _NAME,
+                "name": _NAME, "label": {"type": ["string", "integer"]},
+                "sdtype": {"type": "string", "pattern": SDTYPE},
                 "datetime_format": or_null({"type": "string", "maxLength": 200}),
                 "regex_format": or_null({"type": "string", "maxLength": 200}), "pii": or_null(_FLAG),
                 "dtype": {
@@ -327,7 +329,8 @@ _SECTIONS: dict[str, Form] = {
         "description": "Parameters of the synthesizer; an infinite epsilon is null.",
     },
     "versions": {
-        "type": "object", "additionalProperties": _NAME, "description": "Packages that made the release.",
+        "type": "object", "properties": {one: {"type": "string", "pattern": VERSION} for one in PACKAGES},
+        "additionalProperties": False, "description": "Versions of the packages that made the release.",
     },
 }  # fmt: skip
 

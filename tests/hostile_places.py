@@ -233,7 +233,6 @@ def release_texts(text: str, folder: Path) -> Steps:
         )
         document = document if refused else other
         shown.append(refused)
-    document["versions"][text] = "1"
     return [*shown, *of_release_file(json.dumps(document), folder)]
 
 

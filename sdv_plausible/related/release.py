@@ -88,6 +88,8 @@ class FamilyRelease:
                 raise ValueError(
                     f"keys of {link.parent!r} and {link.child!r} must be those that their link names"
                 )
+            if {_sdtype(parent, link.primary_key), _sdtype(child, link.foreign_key)} != {"id"}:
+                raise ValueError(f"keys of {link.parent!r} and {link.child!r} must have sdtype 'id'")
         assert self._drawings is not None  # it complains of what is not of one fit
         for name, one in self.tables.items():
             rules, own = one.rules.rule_set, {*self.own_modelled(name), *one.rules.made}
@@ -324,6 +326,11 @@ class _Described:
             settings=root.settings, answers=root.answers, versions=root.versions,
             digest=release.digest, rules=FittedRules(), named=release.tree.tables,
         )  # fmt: skip
+
+
+def _sdtype(release: Release, name: str) -> Any:
+    """Semantic type of a column of a table."""
+    return next(column.spec["sdtype"] for column in release.schema.columns if column.name == name)
 
 
 def _invented(release: Release) -> set[str]:

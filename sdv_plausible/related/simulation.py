@@ -22,6 +22,7 @@ from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Domain
 
 SIMULATION_SEED, MOST_SIMULATED = 2017, 4 * NUM_SIMULATED
+SORTED_TOGETHER = 2**18  # even: a stream of coins is the same in parts of whole blocks
 Roles = Mapping[str, Sequence[Role]]
 
 
@@ -49,10 +50,22 @@ def simulated_parents(
 
 def lines_of_children(link: Link, parents: pd.DataFrame, has_first: bool) -> pd.DataFrame:
     """Simulated rows of a parent's table, each as often as it has lines of children, in a public order."""
-    sizes = parents[link.count].to_numpy(dtype=int)
-    often = parents.loc[parents.index.repeat(np.maximum(sizes - has_first, 0))]
-    shuffled = Coins.from_seed(SIMULATION_SEED).spawn("order").uniform(len(often)).argsort()
-    return often.iloc[shuffled[:NUM_SIMULATED]].reset_index(drop=True).rename(columns=link.of_parent)
+    ends = np.cumsum(np.maximum(parents[link.count].to_numpy(dtype=int) - has_first, 0))
+    rows = np.searchsorted(ends, _shuffled(int(ends[-1]) if len(ends) else 0), side="right")
+    return parents.iloc[rows].reset_index(drop=True).rename(columns=link.of_parent)
+
+
+def _shuffled(number: int) -> np.ndarray:
+    """The first NUM_SIMULATED of 0, ..., number - 1 in a public order, without the others in memory."""
+    coins = Coins.from_seed(SIMULATION_SEED).spawn("order")
+    keys, found = np.zeros(0), np.zeros(0, dtype=int)
+    for start in range(0, number, SORTED_TOGETHER):
+        drawn = coins.uniform(min(SORTED_TOGETHER, number - start))
+        early = np.flatnonzero(drawn < keys[-1]) if len(keys) == NUM_SIMULATED else np.arange(len(drawn))
+        keys, found = np.append(keys, drawn[early]), np.append(found, start + early)
+        first = keys.argsort()[:NUM_SIMULATED]
+        keys, found = keys[first], found[first]
+    return found
 
 
 def child_learner(

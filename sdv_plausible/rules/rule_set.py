@@ -17,6 +17,7 @@ from sdv_plausible.table.cells.dates import date_style
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.cells.number_texts import read_numbers
 from sdv_plausible.table.codec import Codec
+from sdv_plausible.table.columns.column_document import Provenance
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 ROUNDS = 50  # in which rows that keep the rules are drawn
@@ -151,9 +152,7 @@ class RuleSet:
         for rule in self.making:
             needed = {known[name].provenance for name in (*rule.sources, *rule.added)}
             needed |= {"edited" for name in rule.columns if name in self.seen}
-            provenance = next(
-                found for found in ("edited", "inferred", "private", "declared") if found in needed
-            )
+            provenance = provenance_of(needed)
             for attribute in rule.attributes(known, self.words or {}, styles):
                 spelled = (self.words or {}).get(attribute.name, {}).get("number_format")
                 found = replace(attribute, provenance=provenance, number_format=spelled)
@@ -289,6 +288,12 @@ class FittedRules:
             )
         found = pd.concat(kept, ignore_index=True).iloc[np.argsort(np.concatenate(places))]
         return _usual_numbers(found.reset_index(drop=True), domain)
+
+
+def provenance_of(needed: Iterable[Provenance]) -> Provenance:
+    """Where knowledge of a made column comes from: of what it is made of, the origin that claims least."""
+    order: tuple[Provenance, ...] = ("edited", "inferred", "private", "declared")
+    return min(needed, key=order.index)
 
 
 class _Places:

@@ -40,8 +40,9 @@ def groups(document: Any) -> list[list[str]]:
 
 
 def check_all_there(document: Any) -> str:
-    """Refuse entries that pay for noisy answers of which the file holds none."""
+    """Refuse entries that pay for noisy answers of which the file holds none, and axes that none is of."""
     entries = document["ledger"]["entries"]
+    _check_named_once(document["answers"])
     paid = {name for answer in document["answers"]["asked"] for name in answer["paid_by"]}
     if not has_claim(entries):
         return "the ledger makes no claim, for which answers would be needed"
@@ -60,6 +61,17 @@ def check_all_there(document: Any) -> str:
     if lost:
         raise OpenError(f"in no file, though paid for: {', '.join(lost)}")
     return f"each of the {len(paying)} entries that pay for noisy answers has its answers in the file"
+
+
+def _check_named_once(answers: Any) -> None:
+    """Refuse axes that are there twice or for nothing, and answers that name an axis or an entry twice."""
+    axes = {(axis["column"], tuple(axis["buckets"].tolist())) for axis in answers["axes"]}
+    used = {number for answer in answers["asked"] for table in answer["tables"] for number in table}
+    if len(axes) < len(answers["axes"]) or used != {*range(len(axes))}:
+        raise LieError("the axes of the answers are not those that the answers are of, each once")
+    for i, answer in enumerate(answers["asked"]):
+        if any(len({*names}) < len(names) for names in (answer["paid_by"], *answer["tables"])):
+            raise LieError(f"answer {i} names an axis of a table, or an entry that pays, twice")
 
 
 def check_answers(document: Any, names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from sdv_plausible.verifying.ledger import has_claim, is_earlier, losses_of
 from sdv_plausible.verifying.points import check_numbers
-from sdv_plausible.verifying.verdict import LieError, OpenError, Unit, shown
+from sdv_plausible.verifying.verdict import LieError, OpenError, Unit, shown, visible
 
 MODELLED, NETWORK = ("categorical", "ordinal", "boolean", "numerical", "datetime"), "bayesian_network"
 KINDS = {
@@ -49,9 +50,11 @@ def check_domain(document: Any) -> str:
         raise LieError(f"column {shown(learned[0])} was learned, and no entry pays for it")
     declared = [name for name, origin in origins.items() if origin == "declared"]
     more = f" and {len(declared) - 6} more" if len(declared) > 6 else ""
-    told = [e["mechanism"] for e in entries if e["name"] == "domain" and not e["losses"]]
     wanted = [f"declared: {', '.join(declared[:6])}{more}"] if declared else []
-    if [text for text in told if text.startswith("declared")] != wanted:
+    free = [e for e in entries if e["name"] == "domain" and not e["losses"]]
+    told = [e for e in free if e["mechanism"].startswith("declared")]
+    named = [e["mechanism"] for e in told]  # older versions wrote names as they are
+    if named not in (wanted, [*map(visible, wanted)]) and (declared or not _are_cited(told, document)):
         raise LieError("the ledger names other columns as declared than the domain does")
     asked: dict[str, list[Any]] = {}
     for answer in document["answers"]["asked"]:
@@ -73,6 +76,14 @@ def check_domain(document: Any) -> str:
             f"{len(earlier)} columns were learned earlier, such as {shown(earlier[0])}: in no answer"
         )
     return f"{len(learned)} of {len(domain)} columns were learned, and are paid for"
+
+
+def _are_cited(entries: Sequence[Any], document: Any) -> bool:
+    """Whether an entry names columns as declared for their source alone, where no value set is declared."""
+    known = {part for c in document["schema"]["columns"] for part in visible(c["name"]).split(", ")}
+    texts = [re.sub(r" and \d+ more$", "", e["mechanism"]).removeprefix("declared: ") for e in entries]
+    is_cited = len(entries) == 1 and ": from " in entries[0]["note"]
+    return is_cited and {part for text in texts for part in text.split(", ")} <= known
 
 
 def _check_stored(document: Any) -> None:
@@ -132,6 +143,9 @@ def check_rules(document: Any) -> str:
     table = {column["name"]: column["sdtype"] for column in document["schema"]["columns"]}
     for item in rules:
         found = {column["name"] for column in item["made"]}
+        if len(found) < len(item["made"]):
+            raise LieError(f"a rule makes column {shown(min(found))}, or another one, twice")
+        _check_most(item["rule"], document["domain"])
         if wrong := found & (known | made) | found - {*table}:
             raise LieError(f"a rule makes column {shown(min(wrong))}, which is there already, or of no table")
         made |= found
@@ -150,6 +164,18 @@ def check_rules(document: Any) -> str:
     if named and named[0] != len(rules) and "; " not in json.dumps(rules):
         raise LieError(f"the ledger names {named[0]} rules, and the file has {len(rules)}")
     return f"{len(rules)} rules, of columns that are there"
+
+
+def _check_most(rule: Any, domain: Sequence[Any]) -> None:
+    """Refuse a largest distance that is less than what the distance's declared column holds."""
+    most, name = rule.get("most"), f"{rule.get('high')} - {rule.get('low')}"
+    for column in domain if rule["rule"] == "inequality" and most is not None else ():
+        digit = 10.0 ** -column["decimals"] if column.get("decimals") else 0.0
+        is_declared = column["name"] == name and column["provenance"] == "declared" and column["upper"]
+        if is_declared and column["upper"][-1] > most + digit:
+            raise LieError(
+                f"a rule allows distances up to {most:g}, and column {shown(name)} has larger ones"
+            )
 
 
 def _columns(rule: Any) -> Iterator[str]:
@@ -173,6 +199,8 @@ def check_seeds(document: Any) -> str:
     for entry in charged(document, "seeds"):
         if entry["parts"] != ["seeds"] or [loss["type"] for loss in entry["losses"]] != ["ReleaseLoss"]:
             raise LieError(f"entry {shown(entry['name'])} pays for released sizes, and for something else")
+    if any([*part["sizes"]] != [1] or part["codes"].shape != (1, 0) for part in parts if not part["columns"]):
+        raise LieError("a prefix of no columns must have the size 1, which says nothing of the rows")
     if not any(kept):
         return (
             "no value of a record was released; no row is made from a record, so Definition 1 holds with k = "

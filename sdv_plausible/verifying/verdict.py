@@ -9,6 +9,7 @@ from decimal import ROUND_CEILING, Context
 from typing import Any, Literal
 
 LONGEST = 1200  # characters of a reason
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,11 @@ def shown(name: str, most: int = 60) -> str:
     if re.fullmatch(r"\w[\w-]*", name) and len(name) <= most:
         return name
     return repr(name if len(name) <= most else f"{name[:most]}...")
+
+
+def visible(text: str) -> str:
+    """A text with its control characters written out, as a ledger lists names."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 class LieError(ValueError):

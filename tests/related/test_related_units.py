@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -541,3 +542,29 @@ def test_simulated_parents_stand_beside_as_many_lines_as_they_have(
     assert made[link.of_parent(link.count)].tolist() == lines_of_people
     learner = tell.of_child(link, Domain((fitting.up_to(link.count, 2),)), made).fit.learner
     assert learner.alone.tolist() == alone
+
+
+def test_simulated_lines_are_the_first_of_all_in_a_public_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few are sorted at a time: files of earlier versions, which sorted all, are verified still."""
+    monkeypatch.setattr(simulation, "NUM_SIMULATED", 50)
+    monkeypatch.setattr(simulation, "SORTED_TOGETHER", 64)
+    link = next(link for link in told().tree.links if link.child == "people")
+    for sizes in ([0, 1, 2], [0, 0], [3] * 40, [0, 7, 1] * 300):
+        homes = pd.DataFrame({"home": range(len(sizes)), link.count: sizes})
+        every = homes.loc[homes.index.repeat(homes[link.count])]
+        order = Coins.from_seed(simulation.SIMULATION_SEED).spawn("order").uniform(len(every)).argsort()
+        wanted = every.iloc[order[:50]].reset_index(drop=True).rename(columns=link.of_parent)
+        pd.testing.assert_frame_equal(simulation.lines_of_children(link, homes, has_first=False), wanted)
+
+
+def test_as_many_children_as_may_be_take_no_more_memory() -> None:
+    """Only the lines that are kept are made: 4 million others would take 64 MB as positions alone."""
+    link = next(link for link in told().tree.links if link.child == "people")
+    homes = pd.DataFrame({link.count: [1000] * 4000})
+    tracemalloc.start()
+    try:
+        made = simulation.lines_of_children(link, homes, has_first=False)
+        assert tracemalloc.get_traced_memory()[1] < 20 * 2**20
+    finally:
+        tracemalloc.stop()
+    assert len(made) == simulation.NUM_SIMULATED

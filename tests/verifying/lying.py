@@ -543,10 +543,45 @@ LIES: dict[str, Lie] = {
     "a rule is another one than the ledger names": Lie("rules", "rules in the ledger", another_rule),
     "the ledger names another rule": Lie("rules", "rules in the ledger", another_rule_in_the_ledger),
     "a rule is added": Lie("rules", "rules", lambda d: d["rules"].append(d["rules"][0])),
+    "a rule allows smaller distances than there are": Lie(
+        "inequality", "rules", lambda d: d["rules"][0]["rule"].update(most=0)
+    ),
+    "a rule makes a column twice": Lie(
+        "inequality", "rules", lambda d: d["rules"][0]["made"].append(d["rules"][0]["made"][0]), False
+    ),
+    "a column that is made of declared ones is said to be learned": Lie(
+        "inequality", "program", lambda d: d["rules"][0]["made"][0].update(provenance="private"), False
+    ),
     "the rule that makes a column is left out": Lie("inequality", "rules", lambda d: d["rules"].pop(), False),
     # the seeds
     "released sizes below the threshold": Lie(
         SEEDS, "seeds", lambda d: array(d["seeds"][0], "sizes", lambda v: v * 0 + 7)
+    ),
+    "a number of rows is said where no seed was used": Lie(
+        ROW, "seeds", lambda d: array(d["seeds"][0], "sizes", lambda v: v * 298), False
+    ),
+    "a number of rows is said as the version of something": Lie(
+        ROW, "format", lambda d: d["versions"].update(rows="298"), False
+    ),
+    "a version is a sentence": Lie(
+        ROW, "format", lambda d: d["versions"].update(numpy="298 rows exactly"), False
+    ),
+    "a column has no type": Lie(
+        ROW, "format", lambda d: d["schema"]["columns"][-1].update(sdtype=""), False
+    ),
+    "an entry pays twice for an answer": Lie(
+        ROW, "answers", lambda d: asked(d)[0].update(paid_by=asked(d)[0]["paid_by"] * 2), False
+    ),
+    "an axis is there twice": Lie(
+        ROW, "answers", lambda d: d["answers"]["axes"].append(d["answers"]["axes"][0]), False
+    ),
+    "an axis that no answer is of": Lie(
+        ROW, "answers", lambda d: d["answers"]["axes"].append(
+            {**d["answers"]["axes"][0], "buckets": encode(decode(d["answers"]["axes"][0]["buckets"]) * 0)}
+        ), False
+    ),
+    "a table has an axis twice": Lie(
+        ROW, "answers", lambda d: asked(d, "counts")[0].update(tables=[asked(d, "counts")[0]["tables"][0] * 2]), False
     ),
     "more seeds than were needed": Lie(SEEDS, "seeds", lambda d: d["settings"].update(k=5000)),
     "a smaller failure of the released sizes": Lie(SEEDS, "seeds", lambda d: loss(d, "seeds", delta=1e-9)),

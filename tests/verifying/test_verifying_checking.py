@@ -7,6 +7,7 @@ its entries say, whatever was drawn, and a planted lie is a lie of every release
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ import pytest
 from cases import fast_and_slow
 from lying import LEARN, LIES, array, asked, damaged, honest, more_entries, restated, stored, told
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
+from sdv_plausible import Person, PlausibleDeniabilitySynthesizer, PublicTable, Release, fit_source
 from sdv_plausible.fit.learned_domain import learned_file
 from sdv_plausible.release.file.documents import write
+from sdv_plausible.rules import Implies, Inequality
 from sdv_plausible.rules.rule_document import KINDS as RULE_KINDS
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.declared.domain_file import DomainFile
@@ -236,3 +238,72 @@ def test_what_an_earlier_fit_paid_lends_nothing_and_refuses_nothing(tmp_path: Pa
     file = tmp_path / "a.release"
     file.write_bytes(synth.release().to_bytes())
     assert not verify(file, allow_unchecked=True).refused
+
+
+ODD = "\t\n\x00\x9b\u2028\u202e\\u0041;, "
+
+
+def odd(name: str) -> str:
+    """A name with signs that no line of a ledger shows as they are."""
+    return f"{name}{ODD}{name}"
+
+
+def odd_table() -> pd.DataFrame:
+    columns = {
+        "who": [f"{ODD}{i}" for i in range(400)], "side": [odd("N"), odd("S")] * 200, "low": [1, 2] * 200,
+        "high": [3, 4] * 200, "day": ["2020-01-01", "2020-02-03"] * 200, "kind": [odd("l"), odd("m")] * 200,
+    }  # fmt: skip
+    return pd.DataFrame({odd(name): cells for name, cells in columns.items()})
+
+
+DAYS = {"datetime_format": "%Y-%m-%d", "range_min": "2020-01-01", "range_max": "2020-12-31"}
+ODD_COLUMNS = {
+    odd("who"): {"sdtype": "id"}, odd("side"): {"sdtype": "categorical", "range_values": [odd("N"), odd("S")]},
+    odd("low"): {"sdtype": "numerical", "range_min": 0, "range_max": 5},
+    odd("high"): {"sdtype": "numerical", "range_min": 0, "range_max": 9},
+    odd("day"): {"sdtype": "datetime", **DAYS}, odd("kind"): {"sdtype": "categorical"},
+}  # fmt: skip
+RULED = [
+    Inequality(odd("low"), odd("high"), most=5),
+    Implies(when={odd("side"): odd("N")}, then={odd("low"): 1}),
+]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"person": Person(odd("who"), rows=2), "rules": RULED},
+        {"types": "voted", "domain": {odd("side"): ODD_COLUMNS[odd("side")]}, "epsilon": 20.0},
+        {"public": PublicTable(odd_table(), source=odd("office"))},
+    ],
+    ids=["person and rules", "voted", "published"],
+)
+def test_names_with_control_characters_are_the_same_names(options: Any, tmp_path: Path) -> None:
+    """In a ledger they are written out. Control: another column is named there."""
+    columns = {name: {k: v for k, v in words.items() if k == "sdtype"} for name, words in ODD_COLUMNS.items()}
+    columns[odd("day")]["datetime_format"] = "%Y-%m-%d"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        synth = PlausibleDeniabilitySynthesizer(
+            metadata_from_columns(columns), **{"domain": ODD_COLUMNS, "types": "declared", **options}
+        )
+        synth.fit(odd_table())
+    content = synth.release().to_bytes()
+    assert not seen(content, tmp_path).refused
+    document = json.loads(content)
+    named = next(e for e in document["ledger"]["entries"] if e["name"] == "domain" and not e["losses"])
+    named["mechanism"] = named["mechanism"].replace("side", "sign")
+    assert "domain" in {one.about for one in seen(write(document), tmp_path).refused}
+
+
+@pytest.mark.parametrize("cited", ["kind", "who"])
+def test_columns_that_are_cited_and_whose_values_are_learned_are_no_lie(cited: str, tmp_path: Path) -> None:
+    """Where the domain declares no value set. Control: the ledger names a column that is not there."""
+    domain: Any = {"kind": {"sdtype": "categorical"}, "who": {"sdtype": "id"}}
+    domain[cited]["source"] = "https://example.org"
+    table = pd.DataFrame({"kind": ["x", "y"] * 300, "who": range(600)})
+    document = json.loads(fit_source(table, domain=domain).to_bytes())
+    assert not seen(write(document), tmp_path).refused
+    named = next(e for e in document["ledger"]["entries"] if e["name"] == "domain" and not e["losses"])
+    named["mechanism"] = "declared: age"
+    assert "domain" in {one.about for one in seen(write(document), tmp_path).refused}

@@ -241,6 +241,11 @@ LIES: dict[str, tuple[Any, str]] = {
         ), "persons: settings",
     ),
     "a key that is not there": (lambda d: d["links"][0].update(primary_key="nobody"), "program"),
+    "a key of another type": (
+        lambda d: next(
+            c for c in d["tables"]["households"]["schema"]["columns"] if c["name"] == d["links"][0]["primary_key"]
+        ).update(sdtype="idx"), "program",
+    ),
     "another format": (lambda d: d.update(format="sdv-plausible-families/2"), "format"),
     "an entry more": (lambda d: d.update(note=1), "format"),
     "a table less": (lambda d: d["tables"].pop("trips"), "format"),
@@ -298,3 +303,38 @@ def test_no_statement_is_checkable(honest, tmp_path) -> None:
     (tmp_path / "key.pem").write_text("")
     found = verify(tmp_path / "f.release", key=tmp_path / "key.pem")
     assert {v.about: v.state for v in found.verdicts}["statement"] == "not checkable"
+
+
+def test_names_with_control_characters_are_the_same_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of keys, of columns and of a value with a role; tables are called as files can be."""
+    for module in SIMULATING:
+        monkeypatch.setattr(module, "NUM_SIMULATED", FEW)
+    home, kind, who, sex = (
+        f"{name}\t\n\x00\u202e\\u0041;, {name}" for name in ("home", "kind", "who", "sex")
+    )
+    categorical, key = {"sdtype": "categorical"}, {"sdtype": "id"}
+    metadata = {
+        "tables": {
+            "homes": {"primary_key": home, "columns": {home: key, kind: categorical}},
+            "people": {"columns": {home: key, who: categorical, sex: categorical}},
+        },
+        "relationships": [
+            {
+                "parent_table_name": "homes", "parent_primary_key": home,
+                "child_table_name": "people", "child_foreign_key": home,
+            },
+        ],
+    }  # fmt: skip
+    synth = PlausibleDeniabilityMultiTableSynthesizer(
+        metadata, types="declared", epsilon=20.0, max_children=2,
+        domain={"homes": {kind: {"range_values": [kind, "b"]}}, "people": {sex: {"range_values": [sex, "m"]}}},
+        roles={"people": {sex: {sex: "exactly one"}}},
+    )  # fmt: skip
+    homes = pd.DataFrame({home: range(300), kind: [kind, "b"] * 150})
+    people = pd.DataFrame({home: homes[home].repeat(2), sex: [sex, "m"] * 300, who: [who, "x", "y"] * 200})
+    synth.fit({"homes": homes, "people": people.reset_index(drop=True)})
+    (tmp_path / "f.release").write_bytes(synth.release().to_bytes())
+    found = verify(tmp_path / "f.release")
+    assert found.passed, str(found)

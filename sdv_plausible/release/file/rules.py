@@ -12,7 +12,7 @@ import pandas as pd
 from sdv_plausible.release.file.domain import read_column
 from sdv_plausible.release.file.parts import Placed, check_writable
 from sdv_plausible.rules.rule import MakingRule, Rule, attribute_words, date_formats
-from sdv_plausible.rules.rule_set import FittedRules, RuleSet
+from sdv_plausible.rules.rule_set import FittedRules, RuleSet, provenance_of
 from sdv_plausible.rules.written import rule_from_dict, written
 from sdv_plausible.table.columns.domain import Attribute, Domain, write_attribute
 
@@ -34,13 +34,18 @@ def read_rules(part: Placed, domain: Domain) -> FittedRules:
     for item in part.items(10_000):
         f = item.fields(("rule", "made"))
         rule = _read_rule(f["rule"])
-        found = {attribute.name: attribute for attribute in map(read_column, f["made"].items(10_000))}
-        if tuple(found) != rule.made:
+        listed = [read_column(column) for column in f["made"].items(10_000)]
+        found = {attribute.name: attribute for attribute in listed}
+        if tuple(attribute.name for attribute in listed) != rule.made:
             raise f["made"].refuse("must be the columns that the rule makes, in order")
         needed = (*rule.sources, *rule.added) if isinstance(rule, MakingRule) else rule.columns
         if not set(needed) <= set(known) or set(found) & set(known):
             raise item.refuse("must make new columns, of columns of the domain or made before")
         item.checked(partial(_check, rule, known, found))
+        if isinstance(rule, MakingRule):
+            origins = {"edited", provenance_of(known[name].provenance for name in needed)}
+            if not {attribute.provenance for attribute in listed} <= origins:
+                raise f["made"].refuse("must have the provenance of the columns that they are made of")
         known |= found
         made |= found
         if isinstance(rule, MakingRule):

@@ -30,6 +30,7 @@ TYPE = (
     r"|datetime64\[(s|ms|us|ns)(, [^\[\],]{1,160})?\]|[a-z0-9_]{1,30}(\[(s|ms|us|ns|day)(, "
     r"tz=[^\[\],]{1,160})?\])?\[pyarrow\]"
 )
+SDTYPE = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"  # SDV's own, and methods of Faker
 _COLUMN = ("name", "label", *TYPE_WORDS, "dtype")
 
 
@@ -202,7 +203,7 @@ def _read_table_name(part: Placed) -> str:
 def _read_column(part: Placed) -> Column:
     is_stored = isinstance(part.value, dict) and "storage" in part.value
     f = part.fields((*_COLUMN, "storage") if is_stored else _COLUMN)
-    spec: dict[str, Any] = {"sdtype": f["sdtype"].text(LONGEST_NAME)}
+    spec: dict[str, Any] = {"sdtype": f["sdtype"].text(LONGEST_NAME, SDTYPE)}
     for key, read in (("datetime_format", _read_format), ("regex_format", _read_regex), ("pii", Placed.flag)):
         if f[key].value is not None:
             spec[key] = read(f[key])

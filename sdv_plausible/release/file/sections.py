@@ -18,9 +18,8 @@ from sdv_plausible.release.file.parts import Placed
 from sdv_plausible.release.file.rules import check_written, read_rules, write_rules
 from sdv_plausible.release.file.schema import TableSchema, read_schema, write_schema
 from sdv_plausible.release.file.seeds import read_seeds, write_seeds
-from sdv_plausible.release.file.settings import check_settings, read_settings, write_settings
+from sdv_plausible.release.file.settings import check_settings, read_settings, read_versions, write_settings
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
-from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.utils.visible import visible
 
@@ -98,7 +97,7 @@ def read_document(document: Any) -> dict[str, Any]:
         "ledger": ledger,
         "written": written,
         "settings": settings,
-        "versions": {name: item.text(LONGEST_NAME) for name, item in f["versions"].entries(100).items()},
+        "versions": read_versions(f["versions"]),
     }
 
 

@@ -45,8 +45,8 @@ def _read(part: Placed, model: PrefixModel, domain: Domain) -> ReleasedPrefixes:
     if tuple(columns) != tuple(model.order[: len(columns)]):
         raise f["columns"].refuse("must be the first columns of the model's order")
     codes, sizes = f["codes"].array("whole", (None, len(columns))), f["sizes"].array("whole", (None,))
-    if len(codes) != len(sizes) or (not columns and len(sizes) != 1):
-        raise part.refuse("must have a size for every row of codes, and one for no columns")
+    if len(codes) != len(sizes) or (not columns and sizes.tolist() != [1]):
+        raise part.refuse("must have a size for every row of codes, and for no columns the one size 1")
     if (codes < 0).any() or (
         codes >= np.array([domain.cardinalities[j] for j in columns], dtype=np.int64)
     ).any():

@@ -27,6 +27,8 @@ from sdv_plausible.table.declared.declarations import Types, Undeclared
 from sdv_plausible.utils.visible import visible
 
 _PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")  # whose versions are said
+PACKAGES, VERSION = (*_PACKAGES, "sdv"), r"^[0-9][0-9A-Za-z.+!_-]{0,99}$"
+"""Packages whose versions a file may name, and the form of one (PEP 440)."""
 PRIVACY = (
     "epsilon", "delta", "k", "gamma", "epsilon0", "omega", "privacy_test", "row_cap", "seed_free_share",
     "split", "least_rows",
@@ -96,6 +98,13 @@ def versions_of(*others: str) -> dict[str, str]:
         with suppress(PackageNotFoundError):
             found[name] = version(name)
     return found
+
+
+def read_versions(part: Placed) -> dict[str, str]:
+    """Versions of a section: of the packages that make releases, and no other text."""
+    if strange := sorted({*part.entries(100)} - {*PACKAGES}):
+        raise part.refuse(f"must name packages among {', '.join(PACKAGES)}, and not {strange[0]!r:.60}")
+    return {name: item.text(LONGEST_NAME, VERSION) for name, item in part.entries(100).items()}
 
 
 def write_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

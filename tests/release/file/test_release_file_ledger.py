@@ -220,9 +220,7 @@ def forged(document: Any) -> Any:
         entry["name"] += f" {FORGED}" if entry["losses"] else ""
     for answer in document["answers"]["asked"]:
         answer["paid_by"] = [f"{name} {FORGED}" for name in answer["paid_by"]]
-    document["versions"]["numpy"] = FORGED
     document["schema"]["table"] = FORGED.replace(":", "")  # which no table's name may hold
-    document["versions"][FORGED] = "1"
     return document
 
 

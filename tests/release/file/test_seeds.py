@@ -33,13 +33,18 @@ def test_what_is_read_is_what_was_written() -> None:
     assert (found.kept, found.prefixes.tolist(), found.sizes.tolist()) == (2, CODES.tolist(), SIZES.tolist())
 
 
+def test_no_columns_have_the_size_one() -> None:
+    assert read(np.zeros((1, 0), dtype=int), np.ones(1, dtype=int)).sizes.tolist() == [1]
+
+
 @pytest.mark.parametrize(
     ("codes", "sizes", "rule"),
     [
         (CODES, [5, 0, 7], "at least 1"), (CODES, [5, -9, 7], "at least 1"), (CODES, [5, 2**53, 7], "a sum of at most"),
         (CODES[[0, 0, 2]], SIZES, "sorted and distinct"), (CODES[[1, 0, 2]], SIZES, "sorted and distinct"),
         (CODES + 1, SIZES, "must be codes"), (CODES - 1, SIZES, "must be codes"), (CODES, SIZES[:2], "a size for every row"),
-        (np.zeros((2, 0), dtype=int), SIZES[:2], "one for no columns"),
+        (np.zeros((2, 0), dtype=int), SIZES[:2], "for no columns the one size 1"),
+        (np.zeros((1, 0), dtype=int), [298], "for no columns the one size 1"),
     ],
 )  # fmt: skip
 def test_groups_that_no_release_has_are_refused(codes: np.ndarray, sizes: Any, rule: str) -> None:
