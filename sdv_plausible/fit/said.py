@@ -118,7 +118,7 @@ def invented(types: Specs) -> list[str]:
         return []
     return [
         f"by the vote on types {', '.join(names)} hold identifiers or free text: they are invented and not "
-        "learned. If they are dates, numbers or categories, declare them "
+        "learned, and no cell is missing. If they are dates, numbers or categories, declare them "
         f'(domain={{"{names[0]}": {{"sdtype": "categorical"}}}}; of dates give datetime_format, of numbers '
         "number_format, too)"
     ]

@@ -165,9 +165,10 @@ class Teller:
         """Warn of columns that come out missing. What a model says are answers, which are no secret."""
         if gone := [f"{name} ({share:.0%})" for name, share in shares.items() if share >= GONE]:
             self._tell(
-                f"cells that are missing, or could not be read: {listed(gone)}. If values are there, say how "
-                "they are written: datetime_format or number_format of the column, decimal, thousands or "
-                "na_values of the file"
+                f"cells that are missing, or could not be read: {', '.join(gone)}. If values are there, say "
+                "how they are written: datetime_format or number_format of the column, decimal, thousands or "
+                "na_values of the file. Dates must lie in the years 1678 to 2262: declare others as "
+                "categorical or id"
             )
 
     def tell_of_domain(self, domain: Domain, answers: Sequence[NoisyAnswer] = ()) -> None:
@@ -175,7 +176,7 @@ class Teller:
         missing = missing_in(domain, answers)
         if lost := [f"{name} ({share:.0%})" for name, share in unread_in(domain, answers).items() if share]:
             self._tell(
-                f"cells that cannot be read come out missing: {listed(lost)}. Dates must lie in the years "
+                f"cells that cannot be read come out missing: {', '.join(lost)}. Dates must lie in the years "
                 "1678 to 2262. List others, and codes, as special_values, or declare another type or format"
             )
         if domain.inferred:
@@ -203,23 +204,21 @@ class Teller:
             if isinstance(value, str) and value.strip().casefold() in AS_MISSING
         ]:
             self._tell(
-                f"texts that mostly mean missing were learned as values: {listed(told)}. If they do, say so "
-                "(na_values, --na-values)"
+                f"texts that mostly mean missing were learned as values: {', '.join(told)}. If they do, say "
+                "so (na_values, --na-values)"
             )
         if rare := [f"{a.name} ({a.unlearned:.0%})" for a in domain if a.unlearned >= RARE]:
             self._tell(
-                f"values too rare to be learned: cells of {listed(rare)} got learned ones in proportion. "
-                "Declare what these columns may hold (domain=...), or give more epsilon"
+                f"values too rare to be learned: cells of {', '.join(rare)} got learned ones in "
+                "proportion. Declare what these columns may hold (domain=...), or give more epsilon"
             )
 
     def tell_of_digits(self, domain: Domain, names: Collection[str], answers: Sequence[NoisyAnswer]) -> None:
         """Warn of numbers of which noise may have hidden digits after the point. Answers are no secret."""
         if hidden := hidden_digits(domain, names, answers):
-            told = listed(
-                [
-                    f"{name} {digits} (up to {share:.0%} of its cells may have more)"
-                    for name, (digits, share) in hidden.items()
-                ]
+            told = ", ".join(
+                f"{name} {digits} (up to {share:.0%} of its cells may have more)"
+                for name, (digits, share) in hidden.items()
             )
             self._tell(
                 f"digits after the point that stood out from the noise: {told}. Others are lost. Say how "

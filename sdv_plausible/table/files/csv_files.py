@@ -11,6 +11,7 @@ import csv
 import itertools
 import os
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,12 +20,15 @@ import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused, shown
 from sdv_plausible.table.columns.cell_texts import (
+    CODE,
     FALSE_VALUES,
+    PHONE,
     PLAIN,
     TRUE_VALUES,
     CellReader,
     ColumnType,
     Spelling,
+    kind_of,
 )
 from sdv_plausible.table.files.header import begin, check_names, check_no_record
 from sdv_plausible.table.files.text_files import DAMAGED, MARKS, Files, csv_reader, open_text
@@ -173,6 +177,21 @@ def count_unreadable(
         for reader, texts in zip(readers.values(), block, strict=True):
             reader.read(texts)
     return {name: reader.unread for name, reader in readers.items() if reader.unread}
+
+
+def count_codes(path: PathLike, types: Any, **options: Any) -> dict[str, int]:
+    """Count the cells of columns of numbers that are written as codes, such as 007: for the holder only."""
+    from sdv_plausible.table.declared.column_types import column_types  # not where cells alone are read
+
+    marks = {key: options.pop(key, getattr(Files, key)) for key in MARKS}
+    spelling, found = Spelling(**options), Counter[str]()
+    readers, blocks = _read(path, column_types(types), spelling, **marks)
+    for block in blocks:
+        for (name, reader), texts in zip(readers.items(), block, strict=True):
+            if reader.column.sdtype == "numerical" and reader.column.number_format is None:
+                cells = Counter(texts)
+                found[name] += sum(cells[text] for text in cells if kind_of(text, spelling) in (CODE, PHONE))
+    return {name: count for name, count in found.items() if count}
 
 
 def csv_columns(
