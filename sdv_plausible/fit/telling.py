@@ -167,8 +167,7 @@ class Teller:
             self._tell(
                 f"cells that are missing, or could not be read: {', '.join(gone)}. If values are there, say "
                 "how they are written: datetime_format or number_format of the column, decimal, thousands or "
-                "na_values of the file. Dates must lie in the years 1678 to 2262: declare others as "
-                "categorical or id"
+                "na_values of the file. Dates must lie in the years 1678 to 2262"
             )
 
     def tell_of_domain(self, domain: Domain, answers: Sequence[NoisyAnswer] = ()) -> None:

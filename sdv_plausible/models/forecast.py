@@ -54,8 +54,7 @@ class Forecast:
     # Mean distance, in [0, 1], of the pairs of columns of each class (of ``CLASSES``) between synthetic rows
     # and as many rows of the source; an upper figure. Empty if it is not known of this model
     pairs: Mapping[str, float] = field(default_factory=dict)
-    # As ``columns``, of ordered columns over ``SHOWN_BINS`` bins, in which the noise of neighbours averages
-    # out. Empty if it is not known of this model
+    # As ``columns``, of ordered columns over ``SHOWN_BINS`` bins; empty if it is not known of this model
     shown: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -103,14 +102,12 @@ class Forecast:
                 f"{at} these columns are close to noise: {', '.join(map(repr, noisy))}. Raise "
                 "epsilon, declare fewer values or wider bins, or leave such columns out"
             )
-        if moved := [
-            f"{name!r} ({distance:.2g})"
-            for name, distance in self.shown.items()
-            if distance > NAMED and name not in noisy
-        ]:
+        lost = {name: far for name, far in self.shown.items() if far > NAMED and name not in noisy}
+        if lost:
+            names = ", ".join(f"{name!r} ({far:.2g})" for name, far in lost.items())
             found.append(
-                f"{at} noise may move more than a tenth of the cells of {', '.join(moved)} (total variation "
-                "distance, 0 to 1). Raise epsilon, declare fewer values, or leave columns out"
+                f"{at} noise may move more than a tenth of the cells of {names} (total variation distance, "
+                "0 to 1). Raise epsilon, declare fewer values, or leave columns out"
             )
         if far := {name: distance for name, distance in self.pairs.items() if distance > NEAR_NOISE}:
             found.append(

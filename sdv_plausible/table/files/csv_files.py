@@ -169,29 +169,36 @@ def count_unreadable(
         Number of present cells that :func:`read_csv` reads as missing, by column, of the columns that have
         any.
     """
+    found = Counter[str]()
+    for reader, texts in _cells(path, domain, metadata, options):
+        before = reader.unread
+        reader.read(texts)
+        found[reader.column.name] += reader.unread - before
+    return dict(+found)
+
+
+def count_codes(path: PathLike, types: Any, **options: Any) -> dict[str, int]:
+    """Count the cells of columns of numbers that are written as codes, such as 007: for the holder only."""
+    found = Counter[str]()
+    for reader, texts in _cells(path, types, None, options):
+        if reader.column.sdtype == "numerical" and reader.column.number_format is None:
+            cells, codes = Counter(texts), (CODE, PHONE)
+            found[reader.column.name] += sum(
+                cells[text] for text in cells if kind_of(text, reader.spelling) in codes
+            )
+    return dict(+found)
+
+
+def _cells(
+    path: PathLike, domain: Any, metadata: Any, options: dict[str, Any]
+) -> Iterator[tuple[CellReader, Sequence[str]]]:
+    """Readers of the declared columns, each with a block of its cells."""
     from sdv_plausible.table.declared.column_types import column_types  # not where cells alone are read
 
     marks = {key: options.pop(key, getattr(Files, key)) for key in MARKS}
     readers, blocks = _read(path, column_types(domain, metadata), Spelling(**options), **marks)
     for block in blocks:
-        for reader, texts in zip(readers.values(), block, strict=True):
-            reader.read(texts)
-    return {name: reader.unread for name, reader in readers.items() if reader.unread}
-
-
-def count_codes(path: PathLike, types: Any, **options: Any) -> dict[str, int]:
-    """Count the cells of columns of numbers that are written as codes, such as 007: for the holder only."""
-    from sdv_plausible.table.declared.column_types import column_types  # not where cells alone are read
-
-    marks = {key: options.pop(key, getattr(Files, key)) for key in MARKS}
-    spelling, found = Spelling(**options), Counter[str]()
-    readers, blocks = _read(path, column_types(types), spelling, **marks)
-    for block in blocks:
-        for (name, reader), texts in zip(readers.items(), block, strict=True):
-            if reader.column.sdtype == "numerical" and reader.column.number_format is None:
-                cells = Counter(texts)
-                found[name] += sum(cells[text] for text in cells if kind_of(text, spelling) in (CODE, PHONE))
-    return {name: count for name, count in found.items() if count}
+        yield from zip(readers.values(), block, strict=True)
 
 
 def csv_columns(
