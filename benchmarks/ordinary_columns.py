@@ -31,7 +31,7 @@ DAY = "%Y-%m-%d"
 SECOND = "%Y-%m-%d %H:%M:%S"
 MODES = ("range", "type", "wide", "none")
 _LOSS = (  # in warnings that name a column for what it lost
-    "lost|too rare|digits|random values|close to noise|another kind|cannot be read|could not be read|hid|no value"
+    "lost|too rare|digits|random values|close to noise|noise may move|another kind|cannot be read|could not be read|hid|no value"
     "|identifiers"
 )
 

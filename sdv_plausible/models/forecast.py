@@ -5,6 +5,7 @@ How far noise will move columns, and which links it will hide.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,9 +15,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from sdv_plausible.models.conditional_table import project_to_simplex
-from sdv_plausible.table.columns.domain import Domain
+from sdv_plausible.table.columns.domain import Attribute, Domain
 
 NEAR_NOISE = 0.25  # total variation distance from which a column, or the links, are called close to noise
+NAMED = 0.10  # the same from which a column is named, as of any loss
 GOOD = 0.05
 MOST_ROWS = 10**10
 SMALL = 16  # codes up to which a column is called small
@@ -52,6 +54,8 @@ class Forecast:
     # Mean distance, in [0, 1], of the pairs of columns of each class (of ``CLASSES``) between synthetic rows
     # and as many rows of the source; an upper figure. Empty if it is not known of this model
     pairs: Mapping[str, float] = field(default_factory=dict)
+    # As ``columns``, of ordered columns over ``SHOWN_BINS`` bins; empty if it is not known of this model
+    shown: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def mean(self) -> float:
@@ -98,6 +102,13 @@ class Forecast:
                 f"{at} these columns are close to noise: {', '.join(map(repr, noisy))}. Raise "
                 "epsilon, declare fewer values or wider bins, or leave such columns out"
             )
+        lost = {name: far for name, far in self.shown.items() if far > NAMED and name not in noisy}
+        if lost:
+            names = ", ".join(f"{name!r} ({far:.2g})" for name, far in lost.items())
+            found.append(
+                f"{at} noise may move more than a tenth of the cells of {names} (total variation distance, "
+                "0 to 1). Raise epsilon, declare fewer values, or leave columns out"
+            )
         if far := {name: distance for name, distance in self.pairs.items() if distance > NEAR_NOISE}:
             found.append(
                 f"{at} pairs of columns may be off by {_by_class(far)} (small: at most {SMALL} codes; total "
@@ -125,6 +136,12 @@ def noise_distance(cardinality: int, sigma: float, rows: float) -> float:
     quantiles = ndtri((np.arange(cardinality) + 0.5) / cardinality)
     cleaned = project_to_simplex(rows / cardinality + sigma * quantiles, rows)
     return float(np.abs(cleaned / rows - 1 / cardinality).sum() / 2)
+
+
+def shown_distance(attribute: Attribute, sigma: float, rows: float) -> float:
+    """:func:`noise_distance` of ordered columns in ``SHOWN_BINS`` bins, and of other values by themselves."""
+    bins = min(attribute.cardinality, SHOWN_BINS) if attribute.is_ordered else attribute.cardinality
+    return noise_distance(bins, sigma * math.sqrt(attribute.cardinality / bins), rows)
 
 
 def pair_distances(domain: Domain, mu: float, rows: int) -> dict[str, float]:

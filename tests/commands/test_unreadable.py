@@ -60,6 +60,7 @@ def test_fit_names_the_columns_that_come_out_missing(
         r"price \([0-9]+%\), size \([0-9]+%\): these shares of the cells are missing or could not be read",
         line,
     )
+    assert "Dates must lie in the years 1678 to 2262" in line
     assert "no value was common" not in said, "it is not the noise that hides them"
     rows = Release.load(folder / "a.release").sample(100)
     assert rows["price"].isna().mean() > 0.9
@@ -75,6 +76,30 @@ def test_check_names_them_too(folder: Path, capsys: pytest.CaptureFixture[str]) 
         in found.err
     )
     assert "every cell fits" not in found.out
+
+
+def test_check_counts_codes_that_are_declared_as_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are read as numbers, and lose their zeros. Control: decimals, a category, and the same without zeros."""
+    told = []
+    for county in ("07001", "17001"):
+        (tmp_path / "table.csv").write_text(
+            f"county,share,town\n{county},0.5,01\n17002,0.25,02\n+17003,1e-3,03\n"
+        )
+        words = {"range_min": 0, "range_max": 99_999, "decimal_places": 0}
+        domain = {
+            "county": words,
+            "share": {"sdtype": "numerical"},
+            "town": {"range_values": ["01", "02", "03"]},
+        }
+        (tmp_path / "domain.json").write_text(json.dumps(domain))
+        asked = ["check", tmp_path / "table.csv", "--domain", tmp_path / "domain.json"]
+        assert main([*map(str, asked)]) == 0
+        found = capsys.readouterr()
+        told.append(re.findall(r"written as codes: (.*?)\. A number", found.err))
+        assert "every cell fits" not in found.out
+    assert told == [["county 2"], ["county 1"]], "of the plus alone the second time"
 
 
 def test_cells_with_points_are_voted_for_as_such(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

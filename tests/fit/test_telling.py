@@ -6,6 +6,7 @@ import ast
 import inspect
 import io
 import json
+import re
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -298,6 +299,19 @@ def test_what_was_learned_of_no_column_is_said():
     assert empty.startswith("name: no value was common enough")
     assert one.startswith("town: only one value or range was common")
     assert "cabin  ?, cabin N/A: these" in missing
+
+
+@pytest.mark.parametrize("many", [3, 9])
+def test_every_column_that_lost_something_is_named(many):
+    """However many they are: a loss behind "and 3 more" is a silent one."""
+    names = [f"c{i}" for i in range(many)]
+    teller = telling.Teller()
+    teller.tell_of_missing(dict.fromkeys(names, 1.0))
+    rare = {"kind": "categorical", "provenance": "private", "nullable": False, "counts": (300, 300, 400)}
+    teller.tell_of_domain(Domain(tuple(Attribute(name=name, values=("a", "NA"), **rare) for name in names)))
+    for text in map(str, teller.told):
+        assert [name for name in names if re.search(rf"\b{name}\b", text)] == names, text
+    assert len(teller.told) == 3
 
 
 def test_digits_that_noise_may_hide_are_said_where_they_may_be_many():

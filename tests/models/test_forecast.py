@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.conditional_table import project_to_simplex
-from sdv_plausible.models.forecast import CLASSES, looks_numeric, noise_distance, pair_distances, rows_needed
+from sdv_plausible.models.forecast import (
+    CLASSES,
+    looks_numeric,
+    noise_distance,
+    pair_distances,
+    rows_needed,
+    shown_distance,
+)
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -43,6 +50,35 @@ def test_noise_distance_is_that_of_simulated_noise(cardinality, sigma, rows):
     assert noise_distance(cardinality, sigma, rows) == pytest.approx(simulated, rel=0.15)
     assert noise_distance(cardinality, 2 * sigma, rows) > 1.2 * simulated  # controls
     assert noise_distance(cardinality, sigma / 2, rows) < 0.85 * simulated
+
+
+def test_of_ordered_columns_the_noise_of_neighbours_averages_out():
+    """As simulated over 16 bins; the same codes without an order, and every code by itself, are the controls."""
+    rng, cardinality, sigma, rows = np.random.default_rng(4), 96, 30, 9000
+    even = np.full(cardinality, rows / cardinality)
+    drawn = [(even + rng.normal(0, sigma, cardinality)).reshape(16, -1).sum(axis=1) for _ in range(300)]
+    simulated = np.abs(np.array(drawn) - rows / 16).sum(axis=1).mean() / (2 * rows)
+    ends = {"lower": tuple(range(cardinality)), "upper": tuple(range(cardinality)), "provenance": "declared"}
+    ordered = Attribute(name="x", kind="integer", **ends)
+    assert shown_distance(ordered, sigma, rows) == pytest.approx(simulated, rel=0.15)
+    assert shown_distance(domain(cardinality)["x0"], sigma, rows) == noise_distance(cardinality, sigma, rows)
+    assert noise_distance(cardinality, sigma, rows) > 1.5 * simulated
+
+
+def test_columns_that_noise_moves_by_more_than_a_tenth_are_named():
+    """Small categories were moved by .12 to .25, and nothing named them. Control: more rows."""
+    table, budget = domain(*[9] * 8), ModelBudget(epsilon=1.0, delta=DELTA)
+    named = []
+    for rows in (300, 400, 1_000):
+        forecast = AdaptiveNetwork().forecast(table, budget, rows)
+        assert forecast is not None
+        named.append([text for text in forecast.warnings() if "more than a tenth" in text or "close" in text])
+        worst = max(forecast.shown.values())
+        assert bool(named[-1]) == (worst > 0.10)
+        assert worst < 0.25
+    assert [len(texts) for texts in named] == [1, 1, 0]
+    assert "'x0' (" in named[0][0]
+    assert "'x7' (" in named[0][0]
 
 
 @given(st.integers(1, 300), st.floats(0.01, 1e5), st.integers(1, 10**7))

@@ -62,8 +62,11 @@ class ChildNetwork(AdaptiveNetwork):
         if found is None:
             return None
         beside = {domain.names[j] for j in self.first(domain)}
-        own = {name: distance for name, distance in found.columns.items() if name not in beside}
-        return replace(found, columns=own)
+        columns, shown = (
+            {name: distance for name, distance in distances.items() if name not in beside}
+            for distances in (found.columns, found.shown)
+        )
+        return replace(found, columns=columns, shown=shown)
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> BayesianNetwork:  # noqa: ARG002
         """Learn the network: columns of parent and sibling come first in its order."""

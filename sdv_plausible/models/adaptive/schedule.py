@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_plausible.models.forecast import Forecast, noise_distance, pair_distances, undeclared
+from sdv_plausible.models.forecast import Forecast, noise_distance, pair_distances, shown_distance, undeclared
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
@@ -157,6 +157,7 @@ def forecast(domain: Domain, allowance: Allowance, rows: int) -> Forecast | None
         link=link if (cards > 1).sum() > 1 else None,
         crowd=scores,
         pairs=pair_distances(domain, allowance.mu, rows),
+        shown={a.name: shown_distance(a, s, rows) for a, s in zip(domain, sigmas, strict=True)},
     )
 
 

@@ -178,16 +178,12 @@ def _read(part: Placed, axes: list[Axis], domain: Domain) -> NoisyAnswer:
             isinstance(one, float) and LEAST_SCALE <= one <= MOST_SCALE for one in told
         )
         if not numbers or len(told) != values.size:
-<<<<<<< HEAD
             raise f["details"].refuse(
                 f"must have as scales a number from {LEAST_SCALE} to {MOST_SCALE} for each value"
             )
-=======
-            raise f["details"].refuse("must have as scales a positive number for each value")
     paid_by = tuple(item.text(LONGEST_NAME) for item in f["paid_by"].items(1000))
     if len({*paid_by}) < len(paid_by) or any(len({*map(_key, table)}) < len(table) for table in tables):
         raise part.refuse("must name no axis of a table, and no entry that pays, twice")
->>>>>>> e5582ddb42e91c9d3fda443f2175bb7664859519
     noise, granularity = f["noise"].choice(get_args(Noise)), 1.0
     if is_finer:
         granularity = _read_granularity(f["granularity"], noise)
@@ -198,13 +194,8 @@ def _read(part: Placed, axes: list[Axis], domain: Domain) -> NoisyAnswer:
         asked=asked,
         values=values,
         noise=noise,
-<<<<<<< HEAD
         scale=float(f["scale"].number(LEAST_SCALE, MOST_SCALE)),
-        paid_by=tuple(item.text(LONGEST_NAME) for item in f["paid_by"].items(1000)),
-=======
-        scale=float(f["scale"].number(5e-324)),
         paid_by=paid_by,
->>>>>>> e5582ddb42e91c9d3fda443f2175bb7664859519
         rows=f["rows"].choice(PARTS),
         granularity=granularity,
     )

@@ -11,6 +11,7 @@ import csv
 import itertools
 import os
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,12 +20,15 @@ import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused, shown
 from sdv_plausible.table.columns.cell_texts import (
+    CODE,
     FALSE_VALUES,
+    PHONE,
     PLAIN,
     TRUE_VALUES,
     CellReader,
     ColumnType,
     Spelling,
+    kind_of,
 )
 from sdv_plausible.table.files.header import begin, check_names, check_no_record
 from sdv_plausible.table.files.text_files import DAMAGED, MARKS, Files, csv_reader, open_text
@@ -165,14 +169,36 @@ def count_unreadable(
         Number of present cells that :func:`read_csv` reads as missing, by column, of the columns that have
         any.
     """
+    found = Counter[str]()
+    for reader, texts in _cells(path, domain, metadata, options):
+        before = reader.unread
+        reader.read(texts)
+        found[reader.column.name] += reader.unread - before
+    return dict(+found)
+
+
+def count_codes(path: PathLike, types: Any, **options: Any) -> dict[str, int]:
+    """Count the cells of columns of numbers that are written as codes, such as 007: for the holder only."""
+    found = Counter[str]()
+    for reader, texts in _cells(path, types, None, options):
+        if reader.column.sdtype == "numerical" and reader.column.number_format is None:
+            cells, codes = Counter(texts), (CODE, PHONE)
+            found[reader.column.name] += sum(
+                cells[text] for text in cells if kind_of(text, reader.spelling) in codes
+            )
+    return dict(+found)
+
+
+def _cells(
+    path: PathLike, domain: Any, metadata: Any, options: dict[str, Any]
+) -> Iterator[tuple[CellReader, Sequence[str]]]:
+    """Readers of the declared columns, each with a block of its cells."""
     from sdv_plausible.table.declared.column_types import column_types  # not where cells alone are read
 
     marks = {key: options.pop(key, getattr(Files, key)) for key in MARKS}
     readers, blocks = _read(path, column_types(domain, metadata), Spelling(**options), **marks)
     for block in blocks:
-        for reader, texts in zip(readers.values(), block, strict=True):
-            reader.read(texts)
-    return {name: reader.unread for name, reader in readers.items() if reader.unread}
+        yield from zip(readers.values(), block, strict=True)
 
 
 def csv_columns(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.table.files.csv_files import count_unreadable, csv_columns, read_csv
+from sdv_plausible.table.files.csv_files import count_codes, count_unreadable, csv_columns, read_csv
 from sdv_plausible.table.files.parquet import parquet_columns, read_parquet
 from sdv_plausible.table.files.text_files import Files, is_parquet
 
@@ -30,6 +30,11 @@ def read_file(file: Files, types: Any) -> pd.DataFrame:
 def unreadable(file: Files, types: Any) -> dict[str, int]:
     """Cells that are not what their column is declared to be, by column: none of a Parquet file."""
     return {} if _is_parquet(file) else count_unreadable(file.path, types, **file.csv, **file.cells)
+
+
+def written_as_codes(file: Files, types: Any) -> dict[str, int]:
+    """Cells of numbers that lose zeros in front, a plus or digits, by column: none of a Parquet file."""
+    return {} if _is_parquet(file) else count_codes(file.path, types, **file.csv, **file.cells)
 
 
 def _is_parquet(file: Files) -> bool:

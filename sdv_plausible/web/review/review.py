@@ -16,7 +16,7 @@ from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.declared.declarations import read_declarations
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks, read_domain_file
 from sdv_plausible.table.declared.looks import note_look, record_look, replace_file
-from sdv_plausible.table.files.one_file import read_file, unreadable
+from sdv_plausible.table.files.one_file import read_file, unreadable, written_as_codes
 from sdv_plausible.table.files.text_files import Files
 
 Planner = Callable[[Mapping[str, Any], float, float, int | None], object]
@@ -42,6 +42,7 @@ class Column:
     """What of one column does not fit: for the holder's eyes."""
 
     unreadable: int = 0  # cells that cannot be read
+    codes: int = 0  # cells of numbers that are written as codes, such as 007
     findings: tuple[Finding, ...] = ()
     values: tuple[str, ...] = ()  # lines with a few values
 
@@ -106,17 +107,23 @@ class Review:
             document = file.to_dict()
             types = column_types(document)
             unread = unreadable(self.table.files, document)
+            codes = written_as_codes(self.table.files, document)
             words = {name: kind.words for name, kind in types.items()}
             declared = read_declarations(file, "infer", MAX_BINS, words)
             rows = read_file(self.table.files, document)
-            found = {name: Column(unreadable=unread[name]) for name in declared.names if name in unread}
+            found = {
+                name: Column(unread.get(name, 0), codes.get(name, 0))
+                for name in declared.names
+                if name in unread or name in codes
+            }
             for name in declared.names:
                 if (known := declared.known(name)) is None:
                     continue
                 values: list[str] = []
                 check = check_columns(rows, {name: known}, {name: declared.says_missing(name)}, values.append)
                 if check.findings:
-                    found[name] = Column(unread.get(name, 0), check.findings, tuple(values))
+                    counts = unread.get(name, 0), codes.get(name, 0)
+                    found[name] = Column(*counts, check.findings, tuple(values))
             notes = note_look(self.output, declared.names)  # whatever a cell is: of others nothing is told
             self._on_look(self.file)
             left_out = [f"Not declared, and not compared: {', '.join(left)}"] if left else []

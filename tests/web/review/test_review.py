@@ -144,6 +144,19 @@ def test_blanks_are_neither_compared_nor_planned(review):
         review.plan(columns, 1.0, 1e-9, None)
 
 
+def test_codes_that_are_declared_as_numbers_are_counted(tmp_path):
+    """Their zeros are lost, and nothing else said so."""
+    path = tmp_path / "towns.csv"
+    path.write_text("county,share\n07001,0.5\n17001,0.1\n")
+    columns = {name: {"range_min": 0.0, "range_max": 99_999.0} for name in ("county", "share")}
+    (tmp_path / "domain.json").write_text(json.dumps(columns))
+    output = tmp_path / "domain.json"
+    found = Review(
+        read_domain_file(output), Table(path, tuple(columns), {}), output, plan_of, is_saved=True
+    ).compare()
+    assert {name: column.codes for name, column in found.columns.items()} == {"county": 1}
+
+
 def test_a_plan_reads_no_row(review):
     review.table.path.unlink()
     plan = review.plan(COLUMNS, 1.0, 1e-9, 300)
