@@ -163,7 +163,10 @@ class Told:
             for name in self.tree.tables
         }
         part = gaussian_noise(mu * math.sqrt(weights[table] / sum(weights.values())))
-        return compose(part, self.delta)
+        if not (found := compose(part, self.delta)):
+            rule = f"must be smaller: the share of table {table!r} at this delta is an epsilon of 0"
+            raise Refused("delta", self.delta, rule, "try 1e-9")
+        return found
 
     def of_root(self) -> TableFit:
         """The fit of the table that hangs on none."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from sdv_plausible.privacy.checks import Refused, listed, one_of, whole
 from sdv_plausible.privacy.neighbours import RELATIONS, OneFamily, Relation
+from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.columns.column_document import schema_of
 from sdv_plausible.table.declared.words import check_names, check_table_names
 
@@ -298,6 +299,13 @@ def check_beside(tree: Tree, columns: Mapping[str, Collection[str]]) -> None:
         names = Counter([*made, *parents, *(name for name in children if name not in parents)])
         marked = [name for name in (link.parent, *children) if f"{name}.".startswith(link.of_sibling(""))]
         _check_names([*(name for name, often in names.items() if often > 1), *marked])
+        if len(longest := max(names, key=len)) > LONGEST_NAME:
+            raise Refused.saying(
+                "metadata",
+                f"metadata: the name {longest!r:.60} stands for what is put beside a row and has "
+                f"{len(longest):,} letters, of which {LONGEST_NAME:,} are the most: rename the column or the "
+                "table",
+            )
 
 
 def _check_names(taken: list[str]) -> None:

@@ -60,6 +60,7 @@ class Multiple(MakingRule):
     def stand_ins(self, words: Mapping[str, Words]) -> dict[str, Words]:
         """Whole steps, in the declared range if there is one."""
         spec = words.get(self.column, {})
+        self._check_fine(spec)
         found: Words = {"sdtype": "numerical"}
         if spec.get("range_min") is not None:
             found["range_min"] = math.ceil(spec["range_min"] / self.step - 1e-9)
@@ -76,6 +77,22 @@ class Multiple(MakingRule):
         if spec.get("special_values"):
             found["special_values"] = [round(v / self.step) for v in spec["special_values"]]
         return {self.steps: found}
+
+    def _check_fine(self, spec: Words) -> None:
+        """Refuse a step that is so small that whole steps fit in no 64 bits, and texts beside the numbers."""
+        if any(isinstance(value, str) for value in spec.get("special_values") or ()):
+            raise check.Refused.saying(
+                "special_values",
+                f"column {self.column!r}: special_values that are texts do not go with a resolution, or a "
+                "Multiple: leave one of them out",
+            )
+        ends = [spec[word] for word in ("range_min", "range_max") if spec.get(word) is not None]
+        largest = max((abs(end) for end in (*ends, *(spec.get("special_values") or ()))), default=0)
+        if largest / 2**63 >= self.step:
+            rule = (
+                f"of column {self.column!r}, or the step of its Multiple, must be above {largest / 2**63:g}"
+            )
+            raise check.Refused("resolution", self.step, rule, "the range has too many multiples")
 
     def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
         """Nearest whole number of steps."""

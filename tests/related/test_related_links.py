@@ -261,3 +261,34 @@ def test_a_child_without_a_column_to_model_is_refused() -> None:
         PlausibleDeniabilityMultiTableSynthesizer(
             changed(lambda said: said["tables"]["people"]["columns"].pop("age"))
         )
+
+
+def _two_tables(column: str, **options: Any) -> PlausibleDeniabilityMultiTableSynthesizer:
+    key, categorical = {"sdtype": "id"}, {"sdtype": "categorical"}
+    metadata = {
+        "tables": {
+            "H": {"primary_key": "h", "columns": {"h": key, column: categorical}},
+            "P": {"columns": {"h": key, "s": categorical}},
+        },
+        "relationships": [
+            {
+                "parent_table_name": "H", "parent_primary_key": "h",
+                "child_table_name": "P", "child_foreign_key": "h",
+            },
+        ],
+    }  # fmt: skip
+    domain = {"H": {column: {"range_values": ["a", "b"]}}, "P": {"s": {"range_values": ["x", "y"]}}}
+    return PlausibleDeniabilityMultiTableSynthesizer(metadata, domain=domain, types="declared", **options)
+
+
+def test_a_name_that_is_too_long_beside_a_row_is_refused_before_a_fit() -> None:
+    """Its table's name and a point stand before it there. Control: two letters less."""
+    with pytest.raises(ValueError, match=r"name 'H\.n+.* 1,001 letters.*: rename"):
+        _two_tables("n" * 999)
+    _two_tables("n" * 998)
+
+
+def test_a_delta_that_leaves_a_table_no_epsilon_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match=r"delta \(0\.4\) must be smaller"):
+        _two_tables("n", delta=0.4)
+    _two_tables("n", delta=1e-3)

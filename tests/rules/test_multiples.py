@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules import Multiple, Sum
 from sdv_plausible.table.columns.domain import Attribute
 
@@ -68,3 +71,25 @@ def test_sums_beyond_64_bits_end_no_fit() -> None:
     (made,) = Sum("t", ("a", "b")).attributes(parts, {}, {})
     table = pd.DataFrame({"a": [2**62], "b": [2**62]})
     assert Sum("t", ("a", "b")).unfold(table, {}, {"t": made})["t"].iloc[0] == 2.0**63
+
+
+@pytest.mark.parametrize(
+    ("step", "words", "said"),
+    [
+        (5e-324, {"range_min": 0, "range_max": 200}, "resolution .5e-324. of column 'x'"),
+        (1e-300, {"range_min": -1e300, "range_max": 0}, "resolution .1e-300. of column 'x'"),
+        (0.5, {"special_values": [1e300]}, "resolution .0.5. of column 'x'"),
+        (0.5, {"special_values": ["?"]}, "special_values that are texts"),
+    ],
+)
+def test_a_step_of_which_too_many_are_in_the_range_is_refused_by_name(
+    step: float, words: Any, said: str
+) -> None:
+    with pytest.raises(Refused, match=f"{said}.*"):
+        Multiple("x", step).stand_ins({"x": {"sdtype": "numerical", **words}})
+
+
+def test_large_whole_numbers_have_steps_of_one() -> None:
+    words = {"x": {"sdtype": "numerical", "range_min": 0, "range_max": 2**62}}
+    (found,) = Multiple("x", 1).stand_ins(words).values()
+    assert found["range_max"] == 2**62

@@ -16,6 +16,7 @@ from sdv_plausible.table.cells.forms import EDGE_OF_ZONES, FIRST_OF_ZONES, out_o
 from sdv_plausible.table.cells.values import ZONE
 
 NANOSECONDS = {"D": 86_400 * 10**9, "h": 3_600 * 10**9, "min": 60 * 10**9, "s": 10**9, "ns": 1}
+DATE_FORMAT_RULE = "a strftime format such as '%Y-%m-%d', of directives that pandas reads, each once"
 _YEARS = ("0001-01-01", "9999-12-31 23:59:59.999999")
 _NANOSECONDS_OF_ZONES = (FIRST_OF_ZONES, EDGE_OF_ZONES[0])
 _READ = (str, int, float, dt.date, pd.Timestamp)
@@ -188,16 +189,26 @@ def check_dates(table: pd.DataFrame, formats: Mapping[str, str | None]) -> None:
 
 def check_style(name: str, time_zone: Any, datetime_format: Any) -> None:
     """Refuse a time zone or format of a column that there is not."""
+    if datetime_format is not None and not is_date_format(datetime_format):
+        raise ValueError(f"column {name!r}: datetime_format ({datetime_format!r}) must be {DATE_FORMAT_RULE}")
     try:
         if time_zone is not None and not re.fullmatch(ZONE, str(time_zone)):
             raise ValueError("no file can name it")
-        pd.to_datetime("0", format=datetime_format, errors="coerce")
         pd.Timestamp(0).tz_localize(time_zone)
     except Exception as error:  # of several kinds, by the library that pandas asks
         raise ValueError(
-            f"column {name!r}: time_zone ({time_zone!r}) and datetime_format ({datetime_format!r}) must be "
-            "such as 'Europe/Zurich' and '%Y-%m-%d', or null"
+            f"column {name!r}: time_zone ({time_zone!r}) must be such as 'Europe/Zurich', or null"
         ) from error
+
+
+def is_date_format(form: str) -> bool:
+    """Whether dates can be read and written in a format: every directive is known, and there once."""
+    try:
+        pd.to_datetime("0", format=form, errors="coerce")
+        pd.Timestamp(0).strftime(form)
+    except Exception:  # of several kinds, re.error among them
+        return False
+    return True
 
 
 def resolution_step(text: str) -> int | None:

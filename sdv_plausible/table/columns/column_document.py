@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal, get_args
 
-from sdv_plausible.table.cells.dates import resolution_step
+from sdv_plausible.table.cells.dates import DATE_FORMAT_RULE, is_date_format, resolution_step
 from sdv_plausible.table.cells.forms import LONGEST_NAME
 from sdv_plausible.table.cells.number_texts import FORMAT_RULE, NUMBER_FORMAT, is_number_format
 from sdv_plausible.table.cells.rounding import LARGEST_STEP
@@ -105,7 +105,7 @@ WORDS: dict[str, Word] = {
     ),
     "datetime_format": Word(
         about="type", title="Format of dates", suits=("datetime",),
-        meaning="strftime format, such as %Y-%m-%d", rule="a strftime format such as '%Y-%m-%d'",
+        meaning="strftime format, such as %Y-%m-%d", rule=DATE_FORMAT_RULE, holds=is_date_format,
         form={"type": "string", "pattern": "^[^%]*(%[-#_^0]?[A-Za-z%][^%]*)+$", "maxLength": 200},
     ),
     "regex_format": Word(

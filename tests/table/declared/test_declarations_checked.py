@@ -29,6 +29,9 @@ METADATA = {
 }
 
 
+DAYS = {"range_min": "2020-01-01", "range_max": "2020-12-31"}
+
+
 @pytest.mark.parametrize(
     ("column", "spec", "words"),
     [
@@ -64,6 +67,9 @@ METADATA = {
         ("age", None, "(NoneType) must be a mapping"),
         ("start", {"range_min": "2020-01-01", "range_max": "2021-01-01", "datetime_format": "%d.%m.%Y"}, "the metadata '%Y-%m-%d'"),
         ("start", {"range_min": "2020-01-01", "range_max": "soon"}, "must be dates of the years 1678 to 2262"),
+        ("start", {**DAYS, "datetime_format": "%Y%Y%Y"}, "datetime_format ('%Y%Y%Y') must be a strftime format"),
+        ("start", {"datetime_format": "%e"}, "datetime_format ('%e') must be a strftime format"),
+        ("start", {"datetime_format": "%U%Y"}, "datetime_format ('%U%Y') must be a strftime format"),
         ("start", {"range_min": True, "range_max": "2021-01-01"}, "range_min (True)"),
         ("start", {"range_min": "NaT", "range_max": "2021-01-01"}, "must be dates"),
         ("start", {"range_min": "2022-01-01", "range_max": "2021-01-01"}, "must not be after"),
