@@ -194,7 +194,7 @@ class Teller:
         if lost := [a.name for a in learned if a.cardinality == 1 and a.name not in empty]:
             self._tell(
                 f"of {', '.join(lost)} one value or range was learned and no more: others are lost in the "
-                "noise, or there are none. Declare what it may hold (domain=...), or give more epsilon"
+                "noise, or there are none. Declare what they may hold (domain=...), or give more epsilon"
             )
         if told := [
             f"{a.name} {value}"
