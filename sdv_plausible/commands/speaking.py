@@ -16,6 +16,12 @@ from sdv_plausible.utils.visible import visible
 
 PROGRAM = "sdv-plausible"
 _PACKAGE = Path(__file__).parents[1]
+_OPTIONS = {
+    "domain=...": "--domain FILE",
+    "domain={": "--domain FILE with {",
+    'types="voted"': "--types voted",
+}
+"""Arguments that warnings name as in Python, and the options of commands."""
 
 
 def say(options: argparse.Namespace, words: str | Sequence[str], document: Mapping[str, Any]) -> None:
@@ -51,6 +57,8 @@ def warnings_in_lines() -> Iterator[None]:
 
     def show(message: Warning | str, _: type[Warning], filename: str, *_rest: Any, **_more: Any) -> None:
         text = " ".join(str(message).split())
+        for argument, option in _OPTIONS.items():
+            text = text.replace(argument, option)
         if text not in said and _PACKAGE in Path(filename).parents:
             said.add(text)
             to_holder(f"warning: {text}")

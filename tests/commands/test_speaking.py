@@ -44,6 +44,15 @@ def test_warnings_of_ours_in_one_line_each_and_of_nobody_else(capsys):
     assert captured.out == ""
 
 
+def test_warnings_name_options_and_not_arguments(capsys):
+    """Whoever types a command has no ``domain=`` to fill in."""
+    with warnings_in_lines():
+        said = 'declare them (domain={"a": {"sdtype": "id"}}), or what they hold (domain=...)'
+        warnings.warn_explicit(said, UserWarning, OURS, 1)
+    told = 'declare them (--domain FILE with {"a": {"sdtype": "id"}}), or what they hold (--domain FILE)'
+    assert capsys.readouterr().err == f"sdv-plausible: warning: {told}\n"
+
+
 def bars() -> None:
     with steps("reading", "fitting") as begin:
         begin()
