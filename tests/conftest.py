@@ -52,6 +52,27 @@ def _quiet_progress_bars(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TQDM_DISABLE", "1")
 
 
+COUNTING = tuple(f"sdv_plausible.fit.{module}.is_counted" for module in ("run", "learned_domain"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _few_rows_are_enough() -> Generator[None, None, None]:
+    """Small tables are fitted all over the tests, as with anyway=True, but by tests that are marked ``counts``."""
+    with pytest.MonkeyPatch.context() as patch:
+        for place in COUNTING:
+            patch.setattr(place, lambda *_, **__: False)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _rows_are_counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.node.get_closest_marker("counts") is not None:
+        from sdv_plausible.fit.first_count import is_counted
+
+        for place in COUNTING:
+            monkeypatch.setattr(place, is_counted)
+
+
 @pytest.fixture
 def untrained_classifiers(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of what stands around a report: to train its classifiers takes seconds, whatever the table."""
