@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import numpy as np
@@ -52,25 +52,23 @@ def _quiet_progress_bars(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TQDM_DISABLE", "1")
 
 
-COUNTING = tuple(f"sdv_plausible.fit.{module}.is_counted" for module in ("run", "learned_domain"))
-
-
 @pytest.fixture(autouse=True, scope="session")
-def _few_rows_are_enough() -> Generator[None, None, None]:
+def _few_rows_are_enough() -> Generator[Callable[..., bool], None, None]:
     """Small tables are fitted all over the tests, as with anyway=True, but by tests that are marked ``counts``."""
+    from sdv_plausible.fit import first_count
+
     with pytest.MonkeyPatch.context() as patch:
-        for place in COUNTING:
-            patch.setattr(place, lambda *_, **__: False)
-        yield
+        honest = first_count.is_counted
+        patch.setattr(first_count, "is_counted", lambda *_: False)
+        yield honest
 
 
 @pytest.fixture(autouse=True)
-def _rows_are_counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _rows_are_counted(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, _few_rows_are_enough: Callable[..., bool]
+) -> None:
     if request.node.get_closest_marker("counts") is not None:
-        from sdv_plausible.fit.first_count import is_counted
-
-        for place in COUNTING:
-            monkeypatch.setattr(place, is_counted)
+        monkeypatch.setattr("sdv_plausible.fit.first_count.is_counted", _few_rows_are_enough)
 
 
 @pytest.fixture

@@ -128,9 +128,9 @@ class RowsAtFirst(NumberOfRows):
         return neighbours.rows
 
 
-def is_counted(s: Settings, *, anyway: bool, is_open: bool) -> bool:
-    """Whether the rows are counted first; ``is_open``: whether the noise may hide what a column holds."""
-    return is_open and not anyway and math.isfinite(s.epsilon)
+def is_counted(s: Settings, anyway: bool) -> bool:
+    """Whether the rows are counted before columns are learned that few rows may lose."""
+    return not anyway and math.isfinite(s.epsilon)
 
 
 def count_epsilon(epsilon: float) -> float:
@@ -184,8 +184,9 @@ def counted_rows(rows: Queryable, s: Settings, needed: Mapping[str, int], specs:
         raise TooFewRowsError.of(count, lost_at(count, needed), epsilon, specs)
 
 
-def plan_says(rows: int | None, needed: Mapping[str, int]) -> Sequence[str]:
+def plan_says(rows: int | None, of_model: Mapping[str, int], rules: RuleSet) -> Sequence[str]:
     """What a plan says of columns that are lost at about so many rows."""
+    needed = rows_needed(of_model, rules)
     if rows is None or not (lost := lost_at(rows, needed)):
         return ()
     if are_too_few(rows, needed):

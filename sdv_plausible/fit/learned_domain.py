@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import pandas as pd
 
+from sdv_plausible.fit import first_count
 from sdv_plausible.fit.budget import Budget, check_budget, draw_all
 from sdv_plausible.fit.earlier import write_learned
-from sdv_plausible.fit.first_count import after_count, count_entry, counted_rows, is_counted
 from sdv_plausible.fit.rows import TableRows
 from sdv_plausible.fit.run import Opened, chosen
 from sdv_plausible.fit.telling import Teller, missing_in
@@ -76,8 +76,10 @@ def learned_file(
         raise ValueError("there is nothing to learn: every column's values are declared")
     check_bins(max_bins, plan.columns)
     settings = Settings(epsilon=epsilon, delta=delta, neighbours=neighbours)
-    count = (count_entry(settings),) if is_counted(settings, anyway=anyway, is_open=bool(plan.open)) else ()
-    left = after_count(settings).epsilon if count else epsilon
+    count = (
+        (first_count.count_entry(settings),) if plan.open and first_count.is_counted(settings, anyway) else ()
+    )
+    left = first_count.after_count(settings).epsilon if count else epsilon
     # all of it is the domain's
     plan = replace(plan, mu=Whole.of(left, delta).mu)
     ledger = PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours)
@@ -98,7 +100,7 @@ def learned_file(
     transcript = Transcript()
     if count:
         asked = Queryable(rows.columns(names), ledger, count, coins.spawn("count"))
-        counted_rows(asked, settings, plan.rows_needed, specs)
+        first_count.counted_rows(asked, settings, plan.rows_needed, specs)
         opened = opened.going_on()
     domain = build_domain(
         rows.folded(names), declared, specs, max_bins, plan, ledger, coins.spawn("domain"), transcript

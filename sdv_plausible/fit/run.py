@@ -26,14 +26,6 @@ from sdv_plausible.fit.envelope import (
     with_more,
 )
 from sdv_plausible.fit.expected import Expected
-from sdv_plausible.fit.first_count import (
-    after_count,
-    count_entry,
-    counted_rows,
-    is_counted,
-    plan_says,
-    rows_needed,
-)
 from sdv_plausible.fit.learning import fit_release
 from sdv_plausible.fit.plan import Plan, plan
 from sdv_plausible.fit.public_table import codes_digest, with_public
@@ -150,16 +142,22 @@ class Fit:
 
     def beside_count(self) -> Fit:
         """The fit beside a count of the rows that comes first; itself where there is none."""
-        s, private = self.settings, self.declared.plan_private(self.specs, Whole(math.inf, 0.0))
-        is_open = bool(self.told.open or private.open)
-        if self.whole is not None or not is_counted(s, anyway=self.anyway, is_open=is_open):
+        private = self.declared.plan_private(self.specs, Whole(math.inf, 0.0))
+        if self.whole is not None or not (self.told.open or private.open):
             return self
-        return replace(self, settings=after_count(s), whole=s)
+        from sdv_plausible.fit.first_count import after_count, is_counted  # where few rows may lose a column
+
+        s = self.settings
+        return replace(self, settings=after_count(s), whole=s) if is_counted(s, self.anyway) else self
 
     @property
     def count(self) -> tuple[LedgerEntry, ...]:
         """Entry of the count that comes first."""
-        return () if self.whole is None else (count_entry(self.whole),)
+        if self.whole is None:
+            return ()
+        from sdv_plausible.fit.first_count import count_entry  # where there is one
+
+        return (count_entry(self.whole),)
 
     def _plan(self, num_rows: int | None, table_rows: int | None) -> Plan:
         settings = self.settings
@@ -187,9 +185,12 @@ class Fit:
         if found.ledger.claims_privacy and math.isinf(found.ledger.total()):
             raise delta_too_small(settings)
         told = (*self.told.warnings(), *personal(self.specs, self.declared))
-        needed = rows_needed(private.rows_needed, self.rules)
-        few = () if self.whole is None else plan_says(table_rows, needed)
-        return replace(found, warnings=(*told, *found.warnings, *private.warnings(table_rows), *few))
+        told = (*told, *found.warnings, *private.warnings(table_rows))
+        if self.whole is not None:
+            from sdv_plausible.fit.first_count import plan_says  # where there is a count
+
+            told = (*told, *plan_says(table_rows, private.rows_needed, self.rules))
+        return replace(found, warnings=told)
 
     def _check_plan(self, settings: Settings, domain: Domain, extra: Sequence[LedgerEntry]) -> None:
         """Refuse a learner whose cost would hang on answers, before anything is paid."""
@@ -366,15 +367,14 @@ class Fit:
 
     def _counted(self, rows: Rows, opened: Opened, coins: Coins, transcript: Transcript) -> None:
         """Count the rows, and end the fit where most undeclared columns would be lost."""
+        from sdv_plausible.fit.first_count import counted_rows, rows_needed  # where there is a count
+
         assert self.whole is not None
         private = self._private(self.settings, self._envelope(self.settings))
-        needed = rows_needed(private.rows_needed, self.rules)
-        known = {**self.told.columns, **self.specs}
-        words = {name: {} if name in self.told.open else known.get(name, {}) for name in needed}
-        asked = Queryable(
-            rows.columns(list(self.specs)), opened.ledger, self.count, coins, transcript=transcript
-        )
-        counted_rows(asked, self.whole, needed, words)
+        columns, needed = rows.columns(list(self.specs)), rows_needed(private.rows_needed, self.rules)
+        known = {**self.told.columns, **self.specs, **{key: {} for key in self.told.open}}
+        asked = Queryable(columns, opened.ledger, self.count, coins, transcript=transcript)
+        counted_rows(asked, self.whole, needed, {name: known.get(name, {}) for name in needed})
 
     def _voted(
         self, rows: Rows, opened: Opened, coins: Coins

@@ -42,6 +42,7 @@ from sdv_plausible.privacy.entries import first_count as count_of
 from sdv_plausible.privacy.ledger import BudgetExceededError
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise import mechanisms
+from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.raw_columns import Rows, SourceColumns
 from sdv_plausible.sources.source import LocalSource
 from sdv_plausible.table.declared.domain_file import DomainFile
@@ -146,7 +147,7 @@ def test_where_nothing_is_counted_nothing_changes(given, monkeypatch):
     found = []
     for knows in (True, False):
         if not knows:
-            monkeypatch.setattr("sdv_plausible.fit.run.is_counted", lambda *_, **__: False)
+            monkeypatch.setattr("sdv_plausible.fit.first_count.is_counted", lambda *_: False)
         synth = synthesizer(**given)
         synth.fit(table(FEW))
         assert count_of(synth.privacy_ledger().entries) is None
@@ -219,7 +220,7 @@ def test_a_plan_says_what_a_fit_would_say():
     assert not [
         one for one in synthesizer(anyway=True).plan(table_rows=900).warnings if "noise would hide" in one
     ]
-    some = plan_says(150, {"a": 100, "b": 120, "c": 300})
+    some = plan_says(150, {"a": 100, "b": 120, "c": 300}, RuleSet())
     assert len(some) == 1
     assert "hide most of c, which" in some[0]
 
@@ -435,9 +436,9 @@ def test_planted_a_refund_of_the_whole_and_a_stop_by_the_exact_count_are_seen():
 
 
 @pytest.fixture(scope="module")
-def release() -> Release:
+def release(_few_rows_are_enough) -> Release:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sdv_plausible.fit.run.is_counted", first_count.is_counted)
+        patch.setattr(first_count, "is_counted", _few_rows_are_enough)
         synth = synthesizer(random_state=None)
         synth.fit(table(MANY))
     return synth.release()
