@@ -21,7 +21,7 @@ from sdv_plausible.questions.counts import Asked, NumberOfRows
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.rules.rule_set import RuleSet
 
-COUNT_SHARE = 0.005  # of epsilon
+COUNT_SHARE, COUNT_MOST = 0.005, 0.02  # of epsilon, and at most
 DEVIATIONS = 2.0  # of the count's noise, by which there may be more rows than it says
 ROWS_AT_FIRST = "number of rows, first"
 Specs = Mapping[str, Mapping[str, Any]]
@@ -135,7 +135,7 @@ def is_counted(s: Settings, anyway: bool) -> bool:
 
 def count_epsilon(epsilon: float) -> float:
     """What the count takes of an epsilon."""
-    return COUNT_SHARE * epsilon
+    return min(COUNT_SHARE * epsilon, COUNT_MOST)
 
 
 def count_entry(s: Settings) -> LedgerEntry:

@@ -100,7 +100,7 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         Reproducible runs for tests and utility studies; the ledger then makes no privacy claim.
     anyway : bool
         Whether to learn what nobody declared however few rows there are. By default the rows are counted
-        first, for 0.005 of epsilon, and ``fit`` raises
+        first, for 0.005 of epsilon or less, and ``fit`` raises
         :class:`~sdv_plausible.fit.first_count.TooFewRowsError` where noise would hide most of what undeclared
         columns hold: the rest is not spent then. Where all is declared, nothing is counted.
 

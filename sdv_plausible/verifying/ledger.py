@@ -14,7 +14,8 @@ NUMERICAL = 2e-13  # of delta: what the program may charge for rounding in its t
 _ROUNDING = 1e-9
 _PARTS = {"all": ("structure", "parameters", "seeds"), "learning": ("structure", "parameters")}
 NONE_STATED = "none is stated"
-FIRST, FIRST_SHARE = "number of rows, first", 0.005  # a count before all else, and what of epsilon it takes
+FIRST = "number of rows, first"
+FIRST_SHARE, FIRST_MOST = 0.005, 0.02  # what it takes of epsilon, and at most
 FAR = 25.0  # scales of Laplace noise beyond which it is in one of 10^10 files
 SAMPLED = "SampledGaussianLoss"
 NO_CLAIM = "No differential-privacy claim is made for this release: "
@@ -242,10 +243,11 @@ def _check_count(document: Any) -> None:
         return
     if counts != entries[:1] or firsts != asked[:1]:
         raise LieError("a count before all else needs one entry and one answer, the first of the file")
-    (entry,), (answer,), epsilon = counts, firsts, FIRST_SHARE * (document["settings"]["epsilon"] or 0.0)
+    (entry,), (answer,) = counts, firsts
+    epsilon = min(FIRST_SHARE * (document["settings"]["epsilon"] or 0.0), FIRST_MOST)
     (loss, *more) = entry["losses"]
     if more or loss["type"] != "PureDP" or loss["count"] != 1 or not _near(loss["epsilon"], epsilon):
-        raise LieError(f"a count before all else costs {FIRST_SHARE} of epsilon, and is charged otherwise")
+        raise LieError(f"a count before all else costs {epsilon:.6g} here, and is charged otherwise")
     if answer["paid_by"] != ["count"] or answer["noise"] != "discrete laplace" or answer["rows"] != "all":
         raise LieError("a count before all else is of all rows, has Laplace noise, and is paid by its entry")
     if not _near(answer["scale"], unit.rows / epsilon):
