@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from replaying import recorded
 
 from sdv_plausible import (
     Budget,
@@ -132,7 +133,7 @@ def test_what_goes_on_has_paid_for_the_count_and_stays_within_epsilon():
     assert ledger.total() >= 0.99
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.3, 0.7, 1.0, 1.1, 3.3, 1e-7, 12.0])
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 0.7, 1.0, 1.1, 3.3, 1e-7, 12.0, 700.3])
 def test_both_epsilons_add_up_as_decimals(epsilon):
     s = Settings(epsilon=epsilon, delta=1e-9)
     (count,) = count_entry(s).losses
@@ -186,10 +187,11 @@ def frequency(rows: int, kinds: list[str], epsilon: float, *, draws: int = 4000)
     plan = DomainPlan.make(
         {f"c{i}": kind for i, kind in enumerate(kinds)}, Whole.of(after_count(s).epsilon, 1e-9)
     )
-    scale = 1 / (COUNT_SHARE * epsilon)
+    scale = 1 / first_count.count_epsilon(epsilon)
     p = 1 - math.exp(-1 / scale)
     noise = rng.geometric(p, draws) - rng.geometric(p, draws)
-    return float(np.mean([not goes_on(rows + z, scale, plan.rows_needed) for z in noise]))
+    needed = plan.rows_needed
+    return float(np.mean([not goes_on(rows + z, scale, needed) for z in noise]))
 
 
 def test_a_table_that_is_mostly_lost_stops_and_one_that_is_mostly_right_does_not():
@@ -207,6 +209,29 @@ def test_a_table_that_is_mostly_lost_stops_and_one_that_is_mostly_right_does_not
         (8000, eight, 0.3),
     ):
         assert frequency(rows, kinds, epsilon) < 0.05, (rows, len(kinds), epsilon)
+
+
+def test_nothing_but_the_noisy_answer_decides():
+    """A table of 300 rows goes on with the answers of one of 6,000, and shows what that one shows."""
+    answers: list = []
+    with recorded(answers, again=False):
+        one = synthesizer(random_state=None)
+        one.fit(table(MANY))
+    with recorded(answers, again=True):
+        two = synthesizer(random_state=None)
+        two.fit(table(FEW, seed=1))
+    assert one.privacy_ledger().to_json() == two.privacy_ledger().to_json()
+    assert one.release().to_bytes() == two.release().to_bytes()
+    few: list = []
+    with recorded(few, again=False), pytest.raises(TooFewRowsError) as first:
+        synthesizer(random_state=None).fit(table(FEW))
+    with recorded(few, again=True), pytest.raises(TooFewRowsError) as second:
+        synthesizer(random_state=None).fit(table(20_000, seed=2))
+    assert str(first.value) == str(second.value)
+
+
+def test_a_large_epsilon_spends_a_fiftieth_at_most():
+    assert first_count.count_epsilon(4.0) == first_count.count_epsilon(40.0) == 0.02
 
 
 def test_a_plan_says_what_a_fit_would_say():
