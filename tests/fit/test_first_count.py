@@ -23,6 +23,7 @@ from sdv_plausible import (
     metadata_of,
     verify,
 )
+from sdv_plausible.commands.cli import main
 from sdv_plausible.fit import first_count
 from sdv_plausible.fit.first_count import (
     COUNT_SHARE,
@@ -323,6 +324,22 @@ def test_every_door_stops(door, tmp_path):
         fits[door]()
     if door == "voted":
         assert error.value.declarations["c0"] == '"c0": {"sdtype": ...}'
+
+
+def test_the_command_line_stops_and_goes_on(tmp_path, capsys):
+    file, output = tmp_path / "rows.csv", tmp_path / "rows.release"
+    table(FEW).to_csv(file, index=False)
+    assert main(["fit", str(file), "-o", str(output)]) == 2
+    (line,) = (one for one in capsys.readouterr().err.splitlines() if "error" in one)
+    assert "rows are too few" in line
+    assert "--anyway" in line
+    assert not output.exists()
+    assert main(["fit", str(file), "-o", str(output), "--anyway"]) == 0
+    assert count_of(Release.load(output).ledger.entries) is None
+    domain = [str(tmp_path / name) for name in ("types.json", "learned.json")]
+    DomainFile(columns=COLUMNS).save(domain[0])
+    declare = ["declare", str(file), "--domain", domain[0], "-o", domain[1], "--private", "0.1"]
+    assert main([*declare, "--anyway"]) == 0
 
 
 def test_a_domain_that_is_learned_once_counts_too_and_the_next_fit_pays_for_it(tmp_path):
