@@ -30,7 +30,7 @@ from sdv_plausible.datasets import (
     families_like_metadata,
 )
 from sdv_plausible.privacy.accounting.composition import compose
-from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss
+from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss, PureDP
 from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
 from sdv_plausible.privacy.noise.mechanisms import NoiseCall, record_calls
 
@@ -93,9 +93,15 @@ def worth(calls: Iterable[NoiseCall], charged: Sequence[Loss], delta: float) -> 
     of_samples = [loss.sensitivity_over_sigma for loss in others if isinstance(loss, SampledGaussianLoss)]
     of_all = [c for c in calls if not any(math.isclose(c.sensitivity / c.scale, r) for r in of_samples)]
     noises = noises_of(of_all)
-    if all(isinstance(loss, ApproxDP) and loss.epsilon == 0 for loss in others):
+    pure = [loss for loss in others if isinstance(loss, PureDP) and loss.count == 1]
+    if all(loss in pure or (isinstance(loss, ApproxDP) and loss.epsilon == 0) for loss in others):
         failure = math.fsum(loss.count * loss.delta for loss in others if isinstance(loss, ApproxDP))
-        return epsilon_of(*composed(noises), (delta - failure) / (1 - failure)), True
+        losses, masses = composed(noises)
+        for loss in pure:  # of a count's Laplace noise, whose loss is one of two
+            up = 1 / (1 + math.exp(-loss.epsilon))
+            losses = np.concatenate([losses + loss.epsilon, losses - loss.epsilon])
+            masses = np.concatenate([masses * up, masses * (1 - up)])
+        return epsilon_of(losses, masses, (delta - failure) / (1 - failure)), True
     drawn = [  # a number in steps of its granularity, each of which costs a part of what moves it by one
         GaussianLoss(sensitivity_over_sigma=granularity / sigma, count=round(count / granularity**2))
         for (sigma, granularity), count in noises.items()

@@ -340,7 +340,9 @@ def one(
         if mode == "none":
             table, made = _from_a_file(table, n, epsilon)
         else:
-            synth = PlausibleDeniabilitySynthesizer(metadata_of(words), domain=words, epsilon=epsilon)
+            synth = PlausibleDeniabilitySynthesizer(
+                metadata_of(words), domain=words, epsilon=epsilon, anyway=True
+            )
             synth.fit(table)
             made = synth.sample(n)
     said = " ".join(str(w.message) for w in caught if re.search(_LOSS, str(w.message)))
@@ -362,7 +364,7 @@ def _from_a_file(table: pd.DataFrame, n: int, epsilon: float) -> tuple[pd.DataFr
     with tempfile.TemporaryDirectory() as folder:
         path, drawn = Path(folder) / "table.csv", Path(folder) / "rows.csv"
         table.to_csv(path, index=False)
-        fit_source(path, epsilon=epsilon, types="voted").sample(n).to_csv(drawn, index=False)
+        fit_source(path, epsilon=epsilon, types="voted", anyway=True).sample(n).to_csv(drawn, index=False)
         return tuple(pd.read_csv(p, dtype=str, keep_default_na=False, na_values=[""]) for p in (path, drawn))  # type: ignore[return-value]
 
 

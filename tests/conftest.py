@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +50,25 @@ def shared_data() -> Path:
 @pytest.fixture(autouse=True)
 def _quiet_progress_bars(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TQDM_DISABLE", "1")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _few_rows_are_enough() -> Generator[Callable[..., bool], None, None]:
+    """Small tables are fitted all over the tests, as with anyway=True, but by tests that are marked ``counts``."""
+    from sdv_plausible.fit import first_count
+
+    with pytest.MonkeyPatch.context() as patch:
+        honest = first_count.is_counted
+        patch.setattr(first_count, "is_counted", lambda *_: False)
+        yield honest
+
+
+@pytest.fixture(autouse=True)
+def _rows_are_counted(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, _few_rows_are_enough: Callable[..., bool]
+) -> None:
+    if request.node.get_closest_marker("counts") is not None:
+        monkeypatch.setattr("sdv_plausible.fit.first_count.is_counted", _few_rows_are_enough)
 
 
 @pytest.fixture

@@ -140,6 +140,7 @@ OPENERS = (
 DOORS = {
     "fit/run.py: Fit._learned": "synthesizer",
     "fit/run.py: Fit._voted": "voted",
+    "fit/run.py: Fit._counted": "counted",
     "fit/source.py: fit_source": "fit_source",
     "sdv/fitting.py: FittingSynthesizer.fit": "synthesizer in parts",
     "sdv/fitting.py: FittingSynthesizer._found": "synthesizer",
@@ -153,8 +154,11 @@ DOORS = {
     "related/fitting.py: TableFit.run": "families",
     "related/fitting.py: OwnColumns.read": "families",
 }
-REPLAYED_ELSEWHERE = {"families": "tests/related/test_related_replay.py"}
-"""Doors of more than one table, and the test that replays them."""
+REPLAYED_ELSEWHERE = {
+    "families": "tests/related/test_related_replay.py",
+    "counted": "tests/fit/test_first_count.py",
+}
+"""Doors of more than one table, a count that other tests leave out, and the test that replays them."""
 NO_DOORS = {
     "fit/parts.py: Parts.rows": "rows of a fit, which are asked later",
     "fit/rows.py: TableRows.of_persons": "fewer of the rows that a fit was given",

@@ -42,7 +42,7 @@ EXIT_CODES = (
     "exit codes: 0 done; 1 verify refused a claim of a file; 2 refused or failed, with one line on standard "
     "error and nothing half written; "
     "130 interrupted, 129 or 143 ended by SIGHUP or SIGTERM, nothing half written. "
-    "With a privacy claim, the exit code never depends on the rows."
+    "With a privacy claim, the exit code depends on the rows only through a noisy count that is paid for."
 )
 REFUSED, INTERRUPTED = 2, 130
 

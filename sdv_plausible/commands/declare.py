@@ -18,7 +18,7 @@ from sdv_plausible.declaring.codebook import Codebook, Message
 from sdv_plausible.declaring.public import WARNING, words_of_table
 from sdv_plausible.declaring.readers import READERS, read_codebook
 from sdv_plausible.fit.learned_domain import learned_file
-from sdv_plausible.fit.options import VOTE_TAKES, default_of, typed_default
+from sdv_plausible.fit.options import OPTIONS, VOTE_TAKES, default_of, typed_default
 from sdv_plausible.fit.plan import Plan
 from sdv_plausible.privacy.neighbours import Neighbours, person_of
 from sdv_plausible.table.declared.column_types import column_types
@@ -30,7 +30,7 @@ from sdv_plausible.web.review.review import Review, Table
 
 OF_PRIVATE = {
     "delta": default_of("delta"), "budget": None, "budget_filter": None, "person": None,
-    "rows_per_person": default_of("rows_per_person"),
+    "rows_per_person": default_of("rows_per_person"), "anyway": default_of("anyway"),
 }  # fmt: skip
 """Options that play no part without ``--private``, and their defaults."""
 
@@ -63,6 +63,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="C",
         help="of --person: rows used of each (default: %(default)s)",
     )
+    add("--anyway", action="store_true", help=f"of --private: {OPTIONS['anyway'].help}")
     on_disk.add_spelling(command, "data", "from_public")
     add("--overwrite", action="store_true", help="replace the output if it exists")
     add(
@@ -249,6 +250,7 @@ def _learned(options: argparse.Namespace, file: DomainFile) -> DomainFile:
         budget=budget,
         what=options.data.name,
         neighbours=neighbours,
+        anyway=options.anyway,
     )
 
 

@@ -25,7 +25,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--delta", type=float, default=default_of("delta"), help="failure probability (default: %(default)s)")
     add("--max-parents", type=int, help="of --mode correlated (default: 4)")
     add("--bins", type=int, default=MAX_BINS, help=f"of numbers and dates, at most (default: {MAX_BINS})")
-    for name in ("types", "person", "rows_per_person", "neighbours"):
+    for name in ("types", "anyway", "person", "rows_per_person", "neighbours"):
         add_option(command, OPTIONS[name])
     add_budget(command, "a total over several releases, kept in a file, which is made if it is not there")
     add_signing(command)

@@ -17,7 +17,7 @@ from sdv_plausible.fit.told import Told
 from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.learners import check_number_of_columns
-from sdv_plausible.privacy.checks import Refused, listed
+from sdv_plausible.privacy.checks import Refused, listed, truth
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.file.invented import check_invented, check_locales
@@ -104,6 +104,7 @@ class Arguments:
         max_bins: int,
         undeclared: Undeclared = "private",
         public: pd.DataFrame | None = None,
+        anyway: bool = False,
         spelling: Spelling = PLAIN,
         name: str = "table",
     ) -> Fit:
@@ -142,6 +143,7 @@ class Arguments:
         return Fit(
             told=said, declared=declared, rules=rule_set, specs=specs, settings=self.settings,
             learner=self.learner, earlier=self.earlier, name=name, assumed=self.assumed,
+            anyway=truth("anyway", anyway),
         )  # fmt: skip
 
 

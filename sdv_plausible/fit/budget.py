@@ -6,14 +6,16 @@ Proofs: ``docs/explanation/proofs/budget.md``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, add_up
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.checks import Refused, one_of
+from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, conclusions
 from sdv_plausible.privacy.ledger_record import CONDITION, PUBLIC, gain, right_by, rounded_up, total_of
 from sdv_plausible.privacy.noise.opendp import check_there
@@ -77,7 +79,14 @@ class Budget:
         """The file."""
         return self._path
 
-    def draw(self, planned: PrivacyLedger, what: str = "a fit") -> Charge:
+    def draw(
+        self,
+        planned: PrivacyLedger,
+        what: str = "a fit",
+        *,
+        then: PrivacyLedger | None = None,
+        when: str | None = None,
+    ) -> Charge:
         """Charge a fit, before it looks at a row.
 
         Parameters
@@ -86,6 +95,10 @@ class Budget:
             Everything that the fit will charge.
         what : str
             The fit in words, for the file.
+        then : PrivacyLedger, optional
+            What the fit may charge later, by another call: for that there must be room, too.
+        when : str, optional
+            Of the fit's earlier charge, which stands under the same date and words.
 
         Returns
         -------
@@ -103,7 +116,8 @@ class Budget:
         self.check_claim(planned)
         check_there()
         cost = self._filter.cost(planned.losses, planned.delta)
-        when = datetime.now(timezone.utc).isoformat(timespec="microseconds")
+        later = [] if then is None else [self._filter.cost(then.losses, then.delta)]
+        when = when or datetime.now(timezone.utc).isoformat(timespec="microseconds")
         with locked(self._path):
             state = self._read()
             earlier, now = state.neighbours, planned.neighbours
@@ -112,8 +126,8 @@ class Budget:
                     f"budget: this fit is for the {now.relation}, and earlier ones are for the "
                     f"{earlier.relation}: fit with the same person and neighbours"
                 )
-            if not state.filter.admits([*state.costs, cost]):
-                raise BudgetExceededError(_too_much(state, cost))
+            if not state.filter.admits([*state.costs, cost, *later]):
+                raise BudgetExceededError(_too_much(state, _floats(add_up([cost, *later]))))
             from sdv_plausible.fit.budget_file import Charge
 
             assumes = bool(planned.assumed_types)
@@ -132,7 +146,7 @@ class Budget:
     def cost_of(self, when: str, what: str) -> dict[str, float] | None:
         """Return what a fit drew, in the units of the filter; None if it did not draw from this budget."""
         found = [fit.cost for fit in self._read().fits if (fit.when, fit.what) == (when, what)]
-        return {unit: float(cost) for unit, cost in found[0].items()} if found else None
+        return _floats(add_up(found)) if found else None
 
     def holds(self, when: str, what: str) -> bool:
         """Whether a charge is in this budget."""
@@ -167,7 +181,8 @@ class Budget:
         state = self._read()
         if not state.fits or state.neighbours is None:
             return "Nothing has been charged to this budget yet: no row has been looked at."
-        fits = "1 fit" if len(state.fits) == 1 else f"{len(state.fits)} fits"
+        number = len({(fit.when, fit.what) for fit in state.fits})  # one that counted rows has two charges
+        fits = "1 fit" if number == 1 else f"{number} fits"
         epsilon, delta, unit = state.filter.epsilon, state.filter.delta, state.neighbours
         is_conditional = any(fit.assumes_types for fit in state.fits)
         source, right = "everything charged to this budget", right_by(epsilon, delta)
@@ -250,24 +265,49 @@ def draw_all(
     budget: Budget | None,
     what: str,
     due: Callable[[Budget, PrivacyLedger], PrivacyLedger] = lambda _, planned: planned,
-) -> dict[str, str] | None:
+    count: Sequence[LedgerEntry] = (),
+) -> tuple[dict[str, str] | None, Callable[[], dict[str, str] | None] | None]:
     """Draw what was planned, the last thing before the first look: the ledger then charges nothing beyond it.
 
-    ``due`` says what of it a budget has not paid yet. Returns when it was drawn, and as what.
+    ``due`` says what of it a budget has not paid yet. Of a ``count`` that comes first, the pure entries are
+    drawn alone, and the rest by what is returned, once there are rows enough. Returns also when it was drawn,
+    and as what.
     """
     check_texts(planned)
-    charge = None
-    if budget is not None:
-        drawn = budget.draw(due(budget, planned), what)
-        charge = {"when": drawn.when, "what": drawn.what}
+    charge, rest = None, None
+    if budget is not None and not count:
+        charge = _drawn(budget, due(budget, planned), what)
+    elif budget is not None:
+        first, then = _apart(planned, count)
+        left = due(budget, then)
+        charge = _drawn(budget, first, what, then=left)
+        rest = partial(_drawn, budget, left, what, when=charge["when"])
     if planned.claims_privacy:
         ledger.before_charge = only_planned(planned)
-    return charge
+    return charge, rest
+
+
+def _drawn(budget: Budget, planned: PrivacyLedger, what: str, **more: Any) -> dict[str, str]:
+    drawn = budget.draw(planned, what, **more)
+    return {"when": drawn.when, "what": drawn.what}
+
+
+def _apart(planned: PrivacyLedger, count: Sequence[LedgerEntry]) -> tuple[PrivacyLedger, PrivacyLedger]:
+    """What a plan charges for a count that comes first, which takes nothing of delta, and the rest."""
+    first = PrivacyLedger(delta=0.0, covers=planned.covers, neighbours=planned.neighbours)
+    first.charge(*count)
+    rest = PrivacyLedger(delta=planned.delta, covers=planned.covers, neighbours=planned.neighbours)
+    rest.charge(*(entry for entry in planned.entries if entry not in count))
+    return first, rest
 
 
 def _total(state: BudgetState) -> dict[str, float]:
     total: dict[str, Any] = add_up(state.costs)
     return {unit: float(total.get(unit, 0)) for unit in state.filter.limits}
+
+
+def _floats(cost: Mapping[str, Any]) -> dict[str, float]:
+    return {unit: float(amount) for unit, amount in cost.items()}
 
 
 def _too_much(state: BudgetState, cost: Cost) -> str:

@@ -26,8 +26,9 @@ _MOST_BYTES = 64 * 2**20
 class Charge:
     """One charge.
 
-    It is written before a row is looked at, and says nothing that depends on the rows: not whether the fit
-    succeeded.
+    It is written before what it pays for looks at a row, and says nothing of the rows: not whether the fit
+    succeeded. A fit that counts the rows first has two of the same date and words, of which the second tells
+    what the noisy count decided.
     """
 
     when: str  # date and time of the charge, in UTC

@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from sdv_plausible.fit.first_count import ROWS_AT_FIRST, goes_on, rows_needed
 from sdv_plausible.fit.model_replay import (
     RecordedAnswers,
     difference,
     in_pieces_or_whole,
+    left_of,
     of_this_version,
     same_losses,
 )
@@ -28,7 +30,6 @@ from sdv_plausible.privacy.entries import LedgerEntry, envelope_of
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.transcript import NoisyAnswer
 from sdv_plausible.release.file.release import Release
-from sdv_plausible.release.file.settings import privacy_of
 from sdv_plausible.table.cells.date_texts import far_dates
 from sdv_plausible.table.columns.column_document import CATEGORIES
 from sdv_plausible.table.columns.domain import Attribute, Domain
@@ -126,6 +127,7 @@ class _Learned:
             stated |= of_others
         if not same_losses(self.entry, self._charged):
             raise LieError("the entry 'domain' charges another loss than learning these columns does")
+        self._check_count()
         said = f"the answers lead to {len(self.answers)} learned columns again"
         if declared := [
             f"{', '.join(map(_number, one.special))} of {n!r:.60}" for n, one in found.items() if one.special
@@ -134,6 +136,18 @@ class _Learned:
         if stated:
             said += f"; what no answer says of these, so that it must be declared: {_listed(stated)}"
         return said
+
+    def _check_count(self) -> None:
+        """Refuse a domain after a count by which a fit ends; which columns a vote had before it is open."""
+        asked = [one for one in self.release.answers if one.asked.kind == ROWS_AT_FIRST]
+        if not asked or self.release.settings.get("voted"):
+            return
+        needed, rules = self._planned.rows_needed, self.release.rules.rule_set
+        if goes_on(float(asked[0].values[0]), asked[0].scale, rows_needed(needed, rules)):
+            return
+        raise LieError(
+            f"a count of {int(asked[0].values[0]):,} rows came first, by which a fit ends and learns nothing"
+        )
 
     # --- what was planned --------------------------------------------------------------------------
 
@@ -183,7 +197,7 @@ class _Learned:
     @property
     def _whole(self) -> Whole:
         """What domain and model had together."""
-        settings, envelope = privacy_of(self.release.settings), envelope_of(self.release.ledger.entries)
+        settings, envelope = left_of(self.release), envelope_of(self.release.ledger.entries)
         if envelope is not None:
             return Whole.within(envelope.losses)
         return Whole.of(settings.epsilon, settings.model_delta)

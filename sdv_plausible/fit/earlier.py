@@ -13,7 +13,7 @@ from typing import Any
 from sdv_plausible.fit.budget import Budget
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.checks import listed
-from sdv_plausible.privacy.entries import LedgerEntry, counted
+from sdv_plausible.privacy.entries import EARLIER, LedgerEntry, counted
 from sdv_plausible.privacy.foreign_texts import entry_name, quoted, says
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
@@ -28,7 +28,6 @@ from sdv_plausible.table.declared.domain_file import DomainFile, digest
 from sdv_plausible.table.declared.specifications import origin_of
 from sdv_plausible.table.learned.private_domain import Whole
 
-EARLIER = "learned earlier"
 _CARRIED = rf'{EARLIER} (without a claim|at epsilon [0-9.e+-]+ and delta [0-9.e+-]+): "[^"]*"'
 
 

@@ -10,16 +10,19 @@ from dataclasses import replace
 
 import pandas as pd
 
+from sdv_plausible.fit import first_count
 from sdv_plausible.fit.budget import Budget, check_budget, check_texts, draw_all
 from sdv_plausible.fit.earlier import write_learned
 from sdv_plausible.fit.rows import TableRows
 from sdv_plausible.fit.run import Opened, chosen
 from sdv_plausible.fit.telling import Teller, missing_in
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
 from sdv_plausible.release.file.ledger import check_ledger_fits
 from sdv_plausible.rules.rule_set import RuleSet
@@ -45,11 +48,13 @@ def learned_file(
     what: str = "a domain",
     max_bins: int = MAX_BINS,
     neighbours: Neighbours = ONE_ROW,
+    anyway: bool = False,
 ) -> DomainFile:
     """Learn the value sets that a domain file leaves open, drawing from a budget before a row is looked at.
 
     ``neighbours`` says whom the total protects, and how many rows of a person are looked at: a fit that uses
-    the file must protect the same. A file that was detected or edited after a look is refused.
+    the file must protect the same. A file that was detected or edited after a look is refused. The rows are
+    counted first, unless ``anyway``: where most columns would be lost, the rest is not spent.
     """
     check.positive("epsilon", epsilon, "try 0.1")
     check.delta("delta", delta, "try 1e-9")
@@ -71,11 +76,16 @@ def learned_file(
     if not plan.columns:
         raise ValueError("there is nothing to learn: every column's values are declared")
     check_bins(max_bins, plan.columns)
+    settings = Settings(epsilon=epsilon, delta=delta, neighbours=neighbours)
+    count = (
+        (first_count.count_entry(settings),) if plan.open and first_count.is_counted(settings, anyway) else ()
+    )
+    left = first_count.after_count(settings).epsilon if count else epsilon
     # all of it is the domain's
-    plan = replace(plan, mu=Whole.of(epsilon, delta).mu)
+    plan = replace(plan, mu=Whole.of(left, delta).mu)
     ledger = PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours)
     planned = PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours)
-    planned.charge(*plan.entries())
+    planned.charge(*count, *plan.entries())
     check_texts(planned)
     check_ledger_fits(epsilon, planned)
     for one in (stored, table):  # as it was stored, too
@@ -85,11 +95,16 @@ def learned_file(
     )
     coins = Coins.from_os_entropy()
     what = f"the domain of {what}, epsilon {rounded_up(epsilon)}"
-    opened, teller = Opened(ledger=ledger, charge=draw_all(ledger, planned, budget, what)), Teller()
+    charge, rest = draw_all(ledger, planned, budget, what, count=count)
+    opened, teller = Opened(ledger=ledger, charge=charge, rest=rest), Teller()
     names = [name for name in table.columns if name in specs]
     persons = None if neighbours.person is None else table[neighbours.person]
     rows = chosen(TableRows(table[names], RuleSet(), persons), neighbours, coins, teller)
     transcript = Transcript()
+    if count:
+        asked = Queryable(rows.columns(names), ledger, count, coins.spawn("count"))
+        first_count.counted_rows(asked, settings, plan.rows_needed, specs)
+        opened = opened.going_on()
     domain = build_domain(
         rows.folded(names), declared, specs, max_bins, plan, ledger, coins.spawn("domain"), transcript
     )

@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from sdv_plausible.fit.first_count import ROWS_AT_FIRST, RowsAtFirst, after_count, count_entry, count_epsilon
 from sdv_plausible.fit.options import TYPES_SHARE
+from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models import learner_of
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.learners import planned_entries
 from sdv_plausible.privacy.accounting.losses import whole_budgets
-from sdv_plausible.privacy.entries import LedgerEntry
+from sdv_plausible.privacy.entries import LedgerEntry, first_count
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.budget import Allowance
@@ -40,6 +42,12 @@ ROUNDING = 1e-4
 _SAME = 1e-6  # relative: of noise and losses that are computed anew
 _BEFORE = ", as version 0.1 charged"
 FOUND = "found"  # the detail of an answer that holds the values that it names
+
+
+def left_of(release: Release) -> Settings:
+    """The privacy parameters of a release's fit, without what a count of the rows took that came first."""
+    settings = privacy_of(release.settings)
+    return settings if first_count(release.ledger.entries) is None else after_count(settings)
 
 
 def check_charges(release: Release, learner: Any = None) -> str:
@@ -69,9 +77,10 @@ def in_pieces_or_whole(check: Callable[[], str]) -> str:
 
 
 def _check_charges(release: Release, learner: Any) -> str:
-    entries, settings = release.ledger.entries, privacy_of(release.settings)
+    entries, settings = release.ledger.entries, left_of(release)
     if not release.ledger.claims_privacy and not has_seeds(release):
         return "no fit charged it, and it makes no claim"
+    _check_count(release)
     *_, planned = _known(release, learner)
     at = next(i for i, entry in enumerate(entries) if entry.parts == ("seeds",))
     charged = [entry for entry in entries[at + 1 :] if entry.parts]
@@ -91,6 +100,18 @@ def _check_charges(release: Release, learner: Any) -> str:
     if len(charged) > len(planned):
         raise LieError(f"entry {charged[len(planned)].name!r:.60} is none that the learner charges")
     return f"{len(planned)} entries, which the learner charges for these options"
+
+
+def _check_count(release: Release) -> None:
+    """Refuse a count of the rows that came first at another cost, or with other noise, than a fit has."""
+    count, settings = first_count(release.ledger.entries), privacy_of(release.settings)
+    asked = [answer for answer in release.answers if answer.asked.kind == ROWS_AT_FIRST]
+    if count is None and not asked:
+        return
+    if count is None or len(asked) != 1 or not same_losses(count, count_entry(settings)):
+        raise LieError("the count of the rows that came first is not charged as a fit does, or not answered")
+    recorded = RecordedAnswers(asked, Allowance.of([count]), release.ledger.neighbours)
+    recorded.ask_laplace(RowsAtFirst(), count_epsilon(settings.epsilon))
 
 
 def replay_model(release: Release, learner: Any = None) -> str:
@@ -192,7 +213,7 @@ def _known(release: Release, learner: Any) -> tuple[Any, Domain, ModelBudget, li
         raise OpenError("no fit charged it: it has no entry of seeds, as where others made the answers")
     learner = learner_of(release.settings) if learner is None else learner
     domain = _with_zeros(release)
-    settings, ledger = privacy_of(release.settings), release.ledger
+    settings, ledger = left_of(release), release.ledger
     before = PrivacyLedger(delta=ledger.delta, neighbours=ledger.neighbours)
     before.charge(*takewhile(lambda entry: entry.parts != ("seeds",), ledger.entries))
     budget = settings.model_budget(before)

@@ -97,6 +97,8 @@ _LIST = (
         "domains of undeclared columns: learned with noise, or read off the rows without a claim",
         choices=("private", "infer"),
     ),
+    Option("anyway", bool, False,
+           "learn what nobody declared without a count of the rows first, however few there are"),
     Option("max_bins", int, 100, "numbers and dates with more values are put into so many bins"),
     Option("person", str, None, "column that says whose a row is: all of one's rows are protected",
            written="COLUMN"),

@@ -78,6 +78,11 @@ class Opened:
 
     ledger: PrivacyLedger
     charge: Mapping[str, str] | None = None
+    rest: Callable[[], Mapping[str, str] | None] | None = None  # draws what comes after a count of the rows
+
+    def going_on(self) -> Opened:
+        """The same once all is drawn: a count said that there are rows enough."""
+        return self if self.rest is None else replace(self, charge=self.rest(), rest=None)
 
     def closed(self) -> PrivacyLedger:
         """The ledger of a fit that is done, without what watched over it, nor a trace of a budget."""
@@ -112,6 +117,8 @@ class Fit:
     rounding: bool = True  # whether numbers keep to the digits of the domain
     public: pd.DataFrame | None = None  # a published table that the model starts from
     envelope: LedgerEntry | None = None  # after a vote: what stood for every outcome of it
+    anyway: bool = False  # whether it goes on however few rows there are, and counts none before
+    whole: Settings | None = None  # beside a count that comes first: ``settings`` are what it leaves
 
     def plan(
         self, epsilon: float | None = None, num_rows: int | None = None, table_rows: int | None = None
@@ -131,12 +138,37 @@ class Fit:
             If it cannot be fitted.
         """
         settings = self.settings if epsilon is None else replace(self.settings, epsilon=epsilon)
+        found = replace(self, settings=settings).beside_count()._plan(num_rows, table_rows)
+        return replace(found, epsilon=settings.epsilon)
+
+    def beside_count(self) -> Fit:
+        """The fit beside a count of the rows that comes first; itself where there is none."""
+        private = self.declared.plan_private(self.specs, Whole(math.inf, 0.0))
+        if self.whole is not None or not (self.told.open or private.open):
+            return self
+        from sdv_plausible.fit.first_count import after_count, is_counted  # where few rows may lose a column
+
+        s = self.settings
+        return replace(self, settings=after_count(s), whole=s) if is_counted(s, self.anyway) else self
+
+    @property
+    def count(self) -> tuple[LedgerEntry, ...]:
+        """Entry of the count that comes first."""
+        if self.whole is None:
+            return ()
+        from sdv_plausible.fit.first_count import count_entry  # where there is one
+
+        return (count_entry(self.whole),)
+
+    def _plan(self, num_rows: int | None, table_rows: int | None) -> Plan:
+        settings = self.settings
         envelope, domain = self._envelope(settings), self._planned()
         private = self._private(settings, envelope)
         check_bins(self.told.max_bins, private.columns, self.told.open)
         if self.as_declared:
             self._check_names(domain)
         extra = (
+            *self.count,
             *self.earlier.entries,
             *self.told.entries(settings),
             *envelope,
@@ -154,7 +186,12 @@ class Fit:
         if found.ledger.claims_privacy and math.isinf(found.ledger.total()):
             raise delta_too_small(settings)
         told = (*self.told.warnings(), *personal(self.specs, self.declared))
-        return replace(found, warnings=(*told, *found.warnings, *private.warnings(table_rows)))
+        told = (*told, *found.warnings, *private.warnings(table_rows))
+        if self.whole is not None:
+            from sdv_plausible.fit.first_count import plan_says  # where there is a count
+
+            told = (*told, *plan_says(table_rows, private.rows_needed, self.rules))
+        return replace(found, warnings=told)
 
     def _check_plan(self, settings: Settings, domain: Domain, extra: Sequence[LedgerEntry]) -> None:
         """Refuse a learner whose cost would hang on answers, before anything is paid."""
@@ -255,7 +292,8 @@ class Fit:
         BudgetExceededError
             If the budget does not hold it.
         """
-        kept = replace(self, envelope=next(iter(self._envelope(self.settings)), None))
+        fit = self.beside_count()
+        kept = replace(fit, envelope=next(iter(fit._envelope(fit.settings)), None))
         ledger, planned = self.settings.empty_ledger(), kept.plan().ledger
         known = {name: one for name in self.declared.names if (one := self.declared.known(name))}
         outcomes = list[PrivacyLedger]()
@@ -270,9 +308,9 @@ class Fit:
         if warns:
             warn_of_assumed_types(planned)
         what = f"{self.name}, epsilon {rounded_up(self.settings.epsilon)}"
-        charge = draw_all(ledger, planned, budget, what, self.earlier.not_in)
+        charge, rest = draw_all(ledger, planned, budget, what, self.earlier.not_in, fit.count)
         ledger.after_charge = watch
-        return Opened(ledger=ledger, charge=charge)
+        return Opened(ledger=ledger, charge=charge, rest=rest)
 
     @np.errstate(over="ignore")  # one number beyond all doubles is no matter of a warning
     def run(self, rows: Rows, opened: Opened, coins: Coins, teller: Teller) -> Found:
@@ -294,18 +332,27 @@ class Fit:
         ValueError
             If a column that was left to its rows cannot be read, or the privacy test needs more rows where
             there is no claim.
+        TooFewRowsError
+            If a count that comes first says that most undeclared columns would be lost.
         """
+        return self.beside_count()._run(rows, opened, coins, teller)
+
+    def _run(self, rows: Rows, opened: Opened, coins: Coins, teller: Teller) -> Found:
         teller.tell_of_public(self.public, rows)
         rows = chosen(rows, self.settings.neighbours, coins, teller)
         if isinstance(rows, TableRows) and (errors := self.settings.test.complaints(len(rows))):
             raise ValueError(" ".join(errors))
         if spelled := self.declared.spelled:
             rows = rows.read_again(spelled, self.told.spelling, self.rules)
+        transcript = Transcript()
+        if self.whole is not None:
+            self._counted(rows, opened, coins.spawn("count"), transcript)
+            opened = opened.going_on()
         if self.earlier.entries:
             opened.ledger.charge(*self.earlier.entries)
         if not self.told.open:
             opened.ledger.charge(*self._envelope(self.settings))
-            return self._learned(rows, opened, coins, teller)
+            return self._learned(rows, opened, coins, teller, transcript)
         types, answers = self._voted(rows, opened, coins.spawn("types"))
         said, others = (
             of_vote(types, answers, self.told.spelling),
@@ -319,7 +366,19 @@ class Fit:
         opened.ledger.charge(*of_types([*said, *blurred(others)]))
         teller.tell_of_omega(self.settings.test.user_omega, len(fit.specs))
         rows = rows.read_again(column_types(types), self.told.spelling, fit.rules)
-        return replace(fit._learned(rows, opened, coins, teller), types=types, others=others)
+        found = fit._learned(rows, opened, coins, teller, transcript)
+        return replace(found, types=types, others=others)
+
+    def _counted(self, rows: Rows, opened: Opened, coins: Coins, transcript: Transcript) -> None:
+        """Count the rows, and end the fit where most undeclared columns would be lost."""
+        from sdv_plausible.fit.first_count import counted_rows, rows_needed  # where there is a count
+
+        assert self.whole is not None
+        private = self._private(self.settings, self._envelope(self.settings))
+        columns, needed = rows.columns(list(self.specs)), rows_needed(private.rows_needed, self.rules)
+        known = {**self.told.columns, **self.specs, **{key: {} for key in self.told.open}}
+        asked = Queryable(columns, opened.ledger, self.count, coins, transcript=transcript)
+        counted_rows(asked, self.whole, needed, {name: known.get(name, {}) for name in needed})
 
     def _voted(
         self, rows: Rows, opened: Opened, coins: Coins
@@ -334,9 +393,11 @@ class Fit:
         """The domain with columns that cost nothing more: ``related/fitting.py`` has some."""
         return domain
 
-    def _learned(self, rows: Rows, opened: Opened, coins: Coins, teller: Teller) -> Found:
+    def _learned(
+        self, rows: Rows, opened: Opened, coins: Coins, teller: Teller, transcript: Transcript
+    ) -> Found:
         """Learn domain and model, of columns whose types are known, and put the test in front."""
-        ledger, transcript, folded = opened.ledger, Transcript(), rows.folded(list(self.specs))
+        ledger, folded = opened.ledger, rows.folded(list(self.specs))
         private = self._private(self.settings, self._envelope(self.settings))
         domain = build_domain(
             folded, self.declared, self.specs, self.told.max_bins, private, ledger, coins.spawn("domain"),

@@ -59,6 +59,7 @@ def fit_source(
     locales: Sequence[str] = ("en_US",),
     table_name: str = "table",
     random_state: int | None = None,
+    anyway: bool = False,
     rows: int = PART_ROWS,
     scratch: str | Path | None = None,
     workers: int | None = None,
@@ -79,7 +80,7 @@ def fit_source(
         What the columns are, as for :func:`~sdv_plausible.read_parquet`. Columns that neither names are not
         read, but for ``types="voted"``, which takes all that ``domain`` does not name, and no metadata. Value
         sets that are not declared are learned under the budget.
-    epsilon, delta, model, types, max_bins, neighbours, rules, budget, locales, random_state
+    epsilon, delta, model, types, max_bins, neighbours, rules, budget, locales, random_state, anyway
         As for :class:`~sdv_plausible.PlausibleDeniabilitySynthesizer`.
     test : "release" or ReleaseTest
         As there; the row-by-row tests need all records in memory: refused.
@@ -142,7 +143,7 @@ def fit_source(
     refuse_whole(settings.test, learner)
     fit = arguments.read(
         _columns_of(source, metadata, arguments, rows),
-        rules=rules, max_bins=max_bins, spelling=spelling_of(source), name=table_name,
+        rules=rules, max_bins=max_bins, anyway=anyway, spelling=spelling_of(source), name=table_name,
     )  # fmt: skip
     columns = fit.told.types
     modelled = [name for name, column in columns.items() if column.is_modelled]

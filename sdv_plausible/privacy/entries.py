@@ -23,6 +23,8 @@ WHOLE_MODEL: tuple[Part, ...] = ("structure", "parameters")
 TOLERANCE = 1e-6
 """Relative: so far may two accounts of the same losses differ, by the machine and the libraries."""
 ROUNDING = 1e-9  # relative: of sums of the same losses
+COUNT = "count"  # name of the entry of a count of the rows that comes before all else
+EARLIER = "learned earlier"  # how the mechanism of an entry begins that an earlier fit charged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +89,12 @@ class LedgerEntry:
         if not self.losses:
             return 0.0
         return math.inf if self.status == "no claim" else compose(self.losses, delta)
+
+
+def first_count(entries: Sequence[LedgerEntry]) -> LedgerEntry | None:
+    """The count of the rows that came before this fit's own plan, if there was one."""
+    found = (e for e in entries if e.name == COUNT and e.losses and not e.mechanism.startswith(EARLIER))
+    return next(found, None)
 
 
 def envelope_of(entries: Sequence[LedgerEntry]) -> LedgerEntry | None:

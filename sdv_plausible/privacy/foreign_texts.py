@@ -7,10 +7,9 @@ import re
 LONGEST = 2000  # characters of a text that is quoted
 FILE_SAYS = "The file says"
 NAMES = (
-    "answers", "as printed", "coins", "column types", "constraints", "domain", "invented", "learning",
-    "margins", "model",
-    "noise", "persons", "plausible deniability", "public table", "rules", "seeds", "size", "structure",
-    "tables", "training", "transformers", "types",
+    "answers", "as printed", "coins", "column types", "constraints", "count", "domain", "invented",
+    "learning", "margins", "model", "noise", "persons", "plausible deniability",
+    "public table", "rules", "seeds", "size", "structure", "tables", "training", "transformers", "types",
 )  # fmt: skip
 """Names that the program gives to entries."""
 

@@ -322,6 +322,7 @@ class TableFit:
         )
         fields = {f: getattr(read, f) for f in read.__dataclass_fields__}
         fields |= {"said": settings, "side": (*map(_used_entry, told.tree.path(name)[-1:]), *side)}
+        fields["anyway"] = True  # rows of related tables are not counted first: one total is planned for all
         return cls(fit=kind(**fields, **options), name=name, columns=read.told.types, key=told.keys.get(name))
 
     def planned(self) -> PrivacyLedger:

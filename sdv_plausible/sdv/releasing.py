@@ -10,12 +10,13 @@ import numpy as np
 from sdv.errors import SamplingError
 
 from sdv_plausible.fit.arguments import stated_types
-from sdv_plausible.fit.earlier import EARLIER, without_assumed_format, write_learned
+from sdv_plausible.fit.earlier import without_assumed_format, write_learned
 from sdv_plausible.fit.run import Found
 from sdv_plausible.mechanism.drawing.sampler import PrefixSampler
 from sdv_plausible.mechanism.privacy_tests.settings import read_test
 from sdv_plausible.models import learner_of, make_learner
 from sdv_plausible.privacy.checks import Refused
+from sdv_plausible.privacy.entries import EARLIER
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import person_of
 from sdv_plausible.privacy.noise.coins import Coins

@@ -98,6 +98,11 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         confidential table costs the people in it a claim of its own.
     random_state : int, optional
         Reproducible runs for tests and utility studies; the ledger then makes no privacy claim.
+    anyway : bool
+        Whether to learn what nobody declared however few rows there are. By default the rows are counted
+        first, for 0.005 of epsilon or less, and ``fit`` raises
+        :class:`~sdv_plausible.fit.first_count.TooFewRowsError` where noise would hide most of what undeclared
+        columns hold: the rest is not spent then. Where all is declared, nothing is counted.
 
     Examples
     --------
@@ -127,6 +132,7 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
         rules: Any = (),
         public: pd.DataFrame | PublicTable | None = None,
         random_state: int | None = None,
+        anyway: bool = False,
         **moved: Any,
     ) -> None:
         given = locals()
@@ -165,6 +171,7 @@ class PlausibleDeniabilitySynthesizer(FittingSynthesizer):
             max_bins=self.max_bins,
             undeclared=self.undeclared,
             public=self._public_given,
+            anyway=self.anyway,
         )
         if types == "voted":
             metadata = with_types(metadata, fit.told.columns)

@@ -102,15 +102,22 @@ class SourceColumns(SeesRows):
         Of which the model's columns follow.
     names : sequence of str
         Columns that are read where rules need several.
+    size : list of int, optional
+        The number of rows once it was counted: of all that look at the same rows, one pass counts it.
     """
 
-    def __init__(self, source: Source, rules: RuleSet, names: Sequence[str]) -> None:
+    def __init__(
+        self, source: Source, rules: RuleSet, names: Sequence[str], size: list[int] | None = None
+    ) -> None:
         self._source, self._rules, self._all = source, rules, tuple(names)
+        self._size = [] if size is None else size
         self._kept: dict[str, tuple[Any, Any]] = {}  # of each kind the last: a column is asked several times
 
     def num_rows(self) -> int:
         """Return the number of rows."""
-        return int(self._once("rows", None, lambda: self._source.total(Rows(), self._all[:1])))
+        if not self._size:
+            self._size.append(int(self._source.total(Rows(), self._all[:1])))
+        return self._size[0]
 
     def value_counts(self, name: str) -> tuple[list[Flagged], np.ndarray, int]:
         """Values that occur, their counts, and the number of missing cells."""

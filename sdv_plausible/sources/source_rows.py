@@ -43,9 +43,11 @@ class SourceRows(SeesRows):
         folder: Path | None = None,
         *,
         unnamed: bool = False,
+        size: list[int] | None = None,
     ) -> None:
         self._source, self._rules, self._names, self._folder = source, rules, list(names), folder
         self._unnamed = unnamed
+        self._size = [] if size is None else size  # the number of rows, once a pass has counted it
 
     @property
     def unnamed(self) -> bool:
@@ -64,7 +66,7 @@ class SourceRows(SeesRows):
         read = Again(self._source, types, spelling)
         gone = {name for name, kind in types.items() if not kind.is_modelled}
         names = [name for name in self._names if name not in gone]
-        return SourceRows(read, rules, names, self._folder, unnamed=self.unnamed)
+        return SourceRows(read, rules, names, self._folder, unnamed=self.unnamed, size=self._size)
 
     def begins(self, most: int) -> pd.DataFrame:
         """The first rows; none of a cluster's, which stay where they are."""
@@ -81,7 +83,7 @@ class SourceRows(SeesRows):
 
     def columns(self, names: Collection[str]) -> SourceColumns:  # noqa: ARG002  a pass reads what it needs
         """Exact answers about them, in a pass each."""
-        return SourceColumns(self._source, self._rules, self._names)
+        return SourceColumns(self._source, self._rules, self._names, self._size)
 
     def coded(self, domain: Domain, coins: Coins) -> SourceCounts:
         """Counts of codes, part by part."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from scipy.stats import norm
 
-from sdv_plausible.verifying.ledger import has_claim, is_earlier, losses_of, rows_of
+from sdv_plausible.verifying.ledger import FIRST, has_claim, is_earlier, losses_of, rows_of
 from sdv_plausible.verifying.totals import discrete_mu
 from sdv_plausible.verifying.verdict import LieError, OpenError, Unit, shown
 
@@ -21,6 +21,7 @@ UNSEEN = {
     "BoundedRangeLoss": "choices",
 }  # fmt: skip
 """What these losses pay for, which is in no file."""
+SIZES = ("number of rows", FIRST)
 NOISE = ("discrete gaussian", "discrete laplace")
 MANY_VALUES = 65  # whose steps tell whether noise is on its lattice
 LEAST_HOLDERS = 5  # units that hold a value that is named, at least
@@ -235,7 +236,8 @@ def _check_shape(i: int, answer: Any, axes: Sequence[Any]) -> int:
     if any(number >= len(axes) for table in tables for number in table):
         raise LieError(f"answer {i} speaks of an axis that is not there")
     parts = len(tables[0]) * (len(tables[0]) + 1) if kind == "entropies" else 1
-    numbers = {"entropies": parts, "distances": len(tables), "number of rows": 1, "present and missing": 2}
+    numbers = {"entropies": parts, "distances": len(tables), "present and missing": 2}
+    numbers |= dict.fromkeys(SIZES, 1)
     wanted: tuple[int, ...] | None = (numbers[kind],) if kind in numbers else None
     if kind == "counts":
         wanted = tuple(int(axes[number]["buckets"].max()) + 1 for number in tables[0])
@@ -251,7 +253,7 @@ def _check_shape(i: int, answer: Any, axes: Sequence[Any]) -> int:
 def _moved(i: int, answer: Any, unit: Unit, parts: int) -> float:
     """How far one unit moves the exact answer, at most: as a Euclidean distance; for Laplace noise in all."""
     kind, is_laplace = answer["kind"], answer["noise"] == "discrete laplace"
-    if kind == "number of rows" or (kind == "counts" and is_laplace):
+    if kind in SIZES or (kind == "counts" and is_laplace):
         return unit.rows
     if kind in OF_CELLS and not is_laplace:
         return unit.l2

@@ -14,6 +14,9 @@ NUMERICAL = 2e-13  # of delta: what the program may charge for rounding in its t
 _ROUNDING = 1e-9
 _PARTS = {"all": ("structure", "parameters", "seeds"), "learning": ("structure", "parameters")}
 NONE_STATED = "none is stated"
+FIRST = "number of rows, first"
+FIRST_SHARE, FIRST_MOST = 0.005, 0.02  # what it takes of epsilon, and at most
+FAR = 25.0  # scales of Laplace noise beyond which it is in one of 10^10 files
 SAMPLED = "SampledGaussianLoss"
 NO_CLAIM = "No differential-privacy claim is made for this release: "
 IDLE = {
@@ -230,6 +233,40 @@ def check_settings(document: Any) -> str:  # noqa: PLR0912
         named = f"published table of {rows:,} rows named by the holder{f', {source}' if source else ''}"
         if not entries["public table"]["mechanism"].endswith(named):
             raise LieError("the ledger names another published table than the settings")
+    _check_count(document)
     idle = [name for name, usual in sorted(IDLE.items()) if settings.get(name, usual) != usual]
     without = f"; without effect: {', '.join(idle)}" if idle else ""
     return f"unit, delta and test are those that the ledger counts with{without}"
+
+
+def _check_count(document: Any) -> None:
+    """Refuse a count before all else that is not paid as such, or that is of another table."""
+    entries, asked, unit = (
+        document["ledger"]["entries"],
+        document["answers"]["asked"],
+        Unit.of(document["ledger"]),
+    )
+    counts = [e for e in entries if e["name"] == "count" and e["losses"] and not is_earlier(e)]
+    firsts = [answer for answer in asked if answer["kind"] == FIRST]
+    if not counts and not firsts:
+        return
+    if counts != entries[:1] or firsts != asked[:1]:
+        raise LieError("a count before all else needs one entry and one answer, the first of the file")
+    (entry,), (answer,) = counts, firsts
+    epsilon = min(FIRST_SHARE * (document["settings"]["epsilon"] or 0.0), FIRST_MOST)
+    (loss, *more) = entry["losses"]
+    if more or loss["type"] != "PureDP" or loss["count"] != 1 or not _near(loss["epsilon"], epsilon):
+        raise LieError(f"a count before all else costs {epsilon:.6g} here, and is charged otherwise")
+    if answer["paid_by"] != ["count"] or answer["noise"] != "discrete laplace" or answer["rows"] != "all":
+        raise LieError("a count before all else is of all rows, has Laplace noise, and is paid by its entry")
+    if not _near(answer["scale"], unit.rows / epsilon):
+        raise LieError("a count before all else has other noise than its entry pays for")
+    for other in (a for a in asked if a["kind"] == "number of rows" and a["rows"] == "all"):
+        if abs(other["values"][0] - answer["values"][0]) > FAR * (answer["scale"] + other["scale"]):
+            raise LieError(
+                "a count before all else is of another table: a later number of rows is far from it"
+            )
+
+
+def _near(one: float, other: float) -> bool:
+    return abs(one - other) <= 1e-6 * other

@@ -56,6 +56,7 @@ WRITTEN = {  # options -> what the constructor is to get
     "--undeclared infer": ("undeclared", "infer"),
     "--max-bins 9": ("max_bins", 9),
     "--random-state 3": ("random_state", 3),
+    "--anyway": ("anyway", True),
     "--person home": ("person", "home"),
     "--person home --rows-per-person 4": ("person", Person("home", rows=4)),
     "--neighbours replace_one": ("neighbours", "replace_one"),

@@ -34,6 +34,7 @@ WRONG: dict[str, Any] = {
     "rules": 3,
     "max_bins": 1,
     "random_state": "magic",
+    "anyway": "magic",
     "domain": {"sxe": DOMAIN["sex"]},
 }
 

@@ -276,7 +276,7 @@ def test_the_command_protects_persons(tmp_path, capsys):
     assert main(arguments) == 2
     assert "--person goes with --private" in capsys.readouterr().err
     for name, usual in OF_PRIVATE.items():
-        value = {"budget": ["b", "1", "1e-8"], "budget_filter": ["rho"]}.get(
+        value = {"budget": ["b", "1", "1e-8"], "budget_filter": ["rho"], "anyway": []}.get(
             name, ["3" if usual == 1 else "0.5"]
         )
         assert main([*arguments[:6], f"--{name.replace('_', '-')}", *value]) == 2

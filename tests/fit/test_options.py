@@ -51,7 +51,7 @@ MADE = {
 ARGUMENTS = (
     "metadata", "enforce_min_max_values", "enforce_rounding", "locales", "epsilon", "delta", "model", "test",
     "domain", "types", "undeclared", "max_bins", "person", "neighbours", "budget", "rules", "public",
-    "random_state",
+    "random_state", "anyway",
 )  # fmt: skip
 OF_SOURCES = ("source", "table_name", "rows", "scratch", "workers", "progress", "allow_no_claim")
 WITHOUT_OPTION = (  # what says them

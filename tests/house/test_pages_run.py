@@ -124,6 +124,7 @@ def _blocks(page: Page) -> int:
 @pytest.mark.filterwarnings(
     "ignore:The \\w+ table \\w+ report is deprecated:FutureWarning"
 )  # SDGym when imported
+@pytest.mark.counts
 def test_page(name, monkeypatch):
     ran, skipped = run_page(str(ROOT / name), monkeypatch)
     assert ran + len(skipped) == _blocks(all_pages()[name])  # none was overlooked

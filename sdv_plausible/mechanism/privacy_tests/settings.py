@@ -16,8 +16,9 @@ from sdv_plausible.models import is_ours
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel
 from sdv_plausible.models.learners import makes
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.accounting.losses import squares
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss, squares
 from sdv_plausible.privacy.accounting.split import RandomSplit, check_split
+from sdv_plausible.privacy.entries import first_count
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
@@ -141,9 +142,11 @@ class Settings:
         """What a model may spend next to what was charged before; after a vote, within its envelope."""
         who, envelope, spent = self.neighbours, ledger.envelope, ledger.within
         if envelope is None:
-            return ModelBudget(
-                epsilon=self.epsilon, delta=self.model_delta, spent=ledger.losses, neighbours=who
-            )
+            # A count that came first is no part of it: ``epsilon`` is what was left beside it.
+            count = first_count(ledger.entries)
+            before = tuple(loss for e in ledger.entries if e is not count for loss in e.losses)
+            spent = tuple(loss for loss in before if not isinstance(loss, InfiniteLoss))
+            return ModelBudget(epsilon=self.epsilon, delta=self.model_delta, spent=spent, neighbours=who)
         if (noise := squares(envelope.losses)) == 0:
             (pair,) = (loss.pair() for loss in envelope.losses)
             assert pair is not None

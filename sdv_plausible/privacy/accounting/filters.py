@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from scipy.special import log_expit, ndtri_exp
+
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.crossing import largest_within, smallest_within
 from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
-from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss
+from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss, PureDP
 
 FAILURE_SHARE = 0.1  # of delta, which the rho filter keeps for thresholds: as much as a learned domain takes
 _LARGEST_MU = 1e3
@@ -84,7 +86,7 @@ class SumFilter(PrivacyFilter):
         _refuse_infinite(losses)
         if not losses:
             return {"epsilon": 0.0, "delta": 0.0}
-        return {"epsilon": compose(losses, delta), "delta": delta}
+        return {"epsilon": compose(losses, delta) if delta else _added(losses), "delta": delta}
 
     def left(self, costs: Iterable[Cost], delta: float) -> float:
         """What is left of epsilon, if so much is left of delta."""
@@ -95,9 +97,9 @@ class SumFilter(PrivacyFilter):
 class RhoFilter(PrivacyFilter):
     """The sum of the fits' rho = mu^2/2, for Gaussian noise (proof page budget.md, Theorem 2).
 
-    Counts Gaussian noise, each by the mu of the mechanism that dominates it, and thresholds, which fail with
-    a probability; of delta they have a share of their own, fixed beforehand. Two fits cost about 1.4 times
-    one.
+    Counts Gaussian noise and pure losses, each by the mu of the mechanism that dominates it, and thresholds,
+    which fail with a probability; of delta they have a share of their own, fixed beforehand. Two fits cost
+    about 1.4 times one.
     """
 
     name = "rho"
@@ -112,16 +114,20 @@ class RhoFilter(PrivacyFilter):
         return {"rho": mu * mu / 2, "failure": self.delta * FAILURE_SHARE}
 
     def cost(self, losses: Sequence[Loss], delta: float) -> Cost:  # noqa: ARG002  rho has none
-        """Sums over Gaussian noise and over thresholds."""
+        """Sums over Gaussian noise with pure losses, and over thresholds."""
         _refuse_infinite(losses)
+        pure = [loss for loss in losses if isinstance(loss, PureDP)]
+        squares = math.fsum(loss.count * pure_mu(loss.epsilon) ** 2 for loss in pure)
+        losses = [loss for loss in losses if loss not in pure]
         found = gaussian_cost(losses)
         if found is None:
             others = [type(loss).__name__ for loss in losses if gaussian_cost([loss]) is None]
             raise ValueError(
-                f"filter ('rho') counts Gaussian noise and thresholds, and this fit also has a {others[0]}: "
+                f"filter ('rho') counts Gaussian noise, thresholds and pure losses, and this fit also has a "
+                f"{others[0]}: "
                 "use a budget with filter='sum', or test='release' with omega='all'"
             )
-        return {"rho": found[0] / 2, "failure": found[1]}
+        return {"rho": (found[0] + squares) / 2, "failure": found[1]}
 
     def left(self, costs: Iterable[Cost], delta: float) -> float:
         """Epsilon of what is left of rho, at this delta."""
@@ -134,6 +140,19 @@ class RhoFilter(PrivacyFilter):
 
 
 FILTERS: dict[str, type[PrivacyFilter]] = {made.name: made for made in (SumFilter, RhoFilter)}
+
+
+def _added(losses: Sequence[Loss]) -> float:
+    """Epsilon of pure losses at delta 0, added up."""
+    pairs = [loss.pair() for loss in losses]
+    if any(pair is None or pair.delta for pair in pairs):
+        raise ValueError("losses: at delta 0 they must be pure")
+    return math.fsum(pair.epsilon for pair in pairs if pair is not None)
+
+
+def pure_mu(epsilon: float) -> float:
+    """Distance of the Gaussian pair that dominates every epsilon-DP mechanism (budget.md, Lemma 2)."""
+    return -2 * float(ndtri_exp(log_expit(-epsilon))) * (1 + 1e-12)
 
 
 def gaussian_cost(losses: Sequence[Loss]) -> tuple[float, float] | None:

@@ -42,7 +42,7 @@ from sdv_plausible.table.learned.lattice import (
     split_heavy,
 )
 from sdv_plausible.table.learned.patterns import has_patterns, kept_to, pattern_of
-from sdv_plausible.table.learned.private_domain import DomainPlan
+from sdv_plausible.table.learned.private_domain import LOOKS, DomainPlan
 from sdv_plausible.table.learned.raw_counts import (
     PRESENT,
     STANDS_OUT,
@@ -57,23 +57,6 @@ from sdv_plausible.table.learned.raw_counts import (
 )
 from sdv_plausible.table.learned.stated import Stated
 
-
-class _Shares(NamedTuple):
-    """Shares of a column's budget."""
-
-    precision: float
-    values: float
-    pattern: float
-    levels: tuple[float, ...]
-
-
-# Shares of a number's or date's budget: levels of ever finer cells, as many as the rows are worth.
-# From so many rows per standard deviation on, at a column's whole budget: precision, values, pattern, levels.
-LOOKS = (
-    (0.0, _Shares(0.12, 0.12, 0.04, (0.43, 0.29))),
-    (60.0, _Shares(0.1, 0.14, 0.04, (0.31, 0.22, 0.19))),
-    (500.0, _Shares(0.08, 0.19, 0.03, (0.28, 0.14, 0.14, 0.14))),
-)
 # Of a column with bounds: single values, and cells in rounds; the precision where it is not declared, and how
 # round numbers are. What is not asked leaves its share to the others, here and above.
 BOUNDED = {"precision": 0.1, "values": 0.45, "cells": 0.45, "rounding": 0.1, "pattern": 0.04}

@@ -15,6 +15,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
 from sdv_plausible.table.learned.bounds import Bounds
+from sdv_plausible.table.learned.lattice import SURE
 from sdv_plausible.table.learned.stated import Stated
 
 DOMAIN_SHARE = 0.35  # of mu**2, if every column is to be learned: what the domain takes from the model
@@ -25,8 +26,27 @@ SIZE_WEIGHT = 0.25
 MOST_BINS = 5_000  # of a learned column: noise on more takes minutes, and verification computes no more anew
 MANY = 4  # categories from which on they are looked at twice
 FIRST = 0.15  # of their budget for the first look; the second is shared by what the first one left unlearned
+SEEN = 0.1  # share of the rows: what so many share must be seen for a column not to be lost
 NO_NOISE = "the value sets were learned without noise (epsilon is infinite); give a finite epsilon"
 Names = Mapping[str, str]
+
+
+class Shares(NamedTuple):
+    """Shares of a column's budget."""
+
+    precision: float
+    values: float
+    pattern: float
+    levels: tuple[float, ...]
+
+
+# Shares of a number's or date's budget: levels of ever finer cells, as many as the rows are worth.
+# From so many rows per standard deviation on, at a column's whole budget: precision, values, pattern, levels.
+LOOKS = (
+    (0.0, Shares(0.12, 0.12, 0.04, (0.43, 0.29))),
+    (60.0, Shares(0.1, 0.14, 0.04, (0.31, 0.22, 0.19))),
+    (500.0, Shares(0.08, 0.19, 0.03, (0.28, 0.14, 0.14, 0.14))),
+)
 
 
 def check_bins(max_bins: int, columns: Names, unknown: Sequence[str] = ()) -> None:
@@ -184,6 +204,27 @@ class DomainPlan:
         share = self.share(self.categories[0]) * (1 - FIRST if self.looks_twice else 1)
         sigma = Allowance(mu=self.mu).for_counts(self.neighbours).sigma(share)
         return threshold(sigma, self.failure, self.neighbours)
+
+    @property
+    def open(self) -> list[str]:
+        """Columns that few rows may lose: whose range is not declared, and no truth values."""
+        return [n for n, sdtype in self.columns.items() if sdtype != "boolean" and n not in self.bounds]
+
+    @property
+    def rows_needed(self) -> dict[str, int]:
+        """Rows at which what ``SEEN`` of them share stands out of the noise, by column that is open.
+
+        Below, most of what it holds is not learned.
+        """
+        if not self.is_private:
+            return {}
+        cells = {n: self.least_count if n in self.categories else self._cell(n) for n in self.open}
+        return {name: math.ceil(cell / SEEN) for name, cell in cells.items()}
+
+    def _cell(self, name: str) -> float:
+        """Rows of a cell of numbers or dates that stands out on every level."""
+        share = self.share(name) * min(LOOKS[0][1].levels)
+        return SURE * Allowance(mu=self.mu).for_counts(self.neighbours).sigma(share)
 
     def share(self, name: str | None = None) -> float:
         """Share of mu**2 for a column, or (None) for the number of rows."""

@@ -32,7 +32,6 @@ from sdv_plausible.privacy.accounting.losses import (
     DiscreteLaplaceLoss,
     GaussianLoss,
     InfiniteLoss,
-    PureDP,
     ReleaseLoss,
 )
 
@@ -227,7 +226,7 @@ def test_every_loss_of_a_fit_counts():
 
 
 @pytest.mark.parametrize("loss", [
-    DiscreteLaplaceLoss(epsilon=0.5), ReleaseLoss(epsilon0=0.5, delta=1e-9), PureDP(epsilon=0.1),
+    DiscreteLaplaceLoss(epsilon=0.5), ReleaseLoss(epsilon0=0.5, delta=1e-9),
     ZCDP(rho=0.01), ApproxDP(epsilon=0.1, delta=1e-9),
 ], ids=lambda loss: type(loss).__name__)  # fmt: skip
 def test_rho_refuses_what_is_not_gaussian_and_the_sum_takes_it(loss):

@@ -34,8 +34,11 @@ from sdv_plausible.release.file.arrays import decode, encode
 from sdv_plausible.release.file.parts import Placed
 from tests.schemas import RELEASE_FILE
 
-# Of damaged types, as if an older version had taken them from rows.
-pytestmark = pytest.mark.filterwarnings("ignore:this file was made by a version:UserWarning")
+# Of damaged types, as if an older version had taken them from rows; of a damaged option of another test.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:this file was made by a version:UserWarning"),
+    pytest.mark.filterwarnings("ignore:settings without effect:UserWarning"),
+]
 
 LONGEST, EXCERPT = 500, 60
 MANY, FEW, PARTS = 10_000, 40, 10
