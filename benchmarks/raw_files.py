@@ -139,7 +139,7 @@ def one(package: str | None, name: str, modes: tuple[str, ...], folder: Path) ->
 
 
 def main() -> None:
-    """Print, of every file, how many columns are right, lost and named, and lost in silence."""
+    """Print, of every file, how many columns are right, lost and named, lost in silence, and right but named."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--declared", action="store_true")
     parser.add_argument("--files", nargs="+", default=[name for _, name in FILES])
@@ -149,9 +149,14 @@ def main() -> None:
         files = [file for file in FILES if file[1] in told.files]
         found = pd.DataFrame([line for file in files for line in one(*file, modes, Path(folder))])
     wrong = found["distance"] > RIGHT
-    found = found.assign(right=~wrong, lost=wrong & found["named"], silent=wrong & ~found["named"])
+    found = found.assign(
+        right=~wrong,
+        lost=wrong & found["named"],
+        silent=wrong & ~found["named"],
+        needless=~wrong & found["named"],
+    )
     by = found.groupby(["file", "rows", "mode"], sort=False)
-    table = by[["right", "lost", "silent"]].sum().assign(distance=by["distance"].mean().round(3))
+    table = by[["right", "lost", "silent", "needless"]].sum().assign(distance=by["distance"].mean().round(3))
     print(table.to_string())
     print(found.loc[found["silent"], ["file", "mode", "column", "distance"]].to_string())
 
