@@ -256,7 +256,9 @@ def _check_count(document: Any) -> None:
     epsilon = min(FIRST_SHARE * (document["settings"]["epsilon"] or 0.0), FIRST_MOST)
     (loss, *more) = entry["losses"]
     if more or loss["type"] != "PureDP" or loss["count"] != 1 or not _near(loss["epsilon"], epsilon):
-        raise LieError(f"a count before all else costs {epsilon:.6g} here, and is charged otherwise")
+        raise LieError(
+            f"a count before all else costs epsilon {rounded_up(epsilon, 6)} here, and is charged otherwise"
+        )
     if answer["paid_by"] != ["count"] or answer["noise"] != "discrete laplace" or answer["rows"] != "all":
         raise LieError("a count before all else is of all rows, has Laplace noise, and is paid by its entry")
     if not _near(answer["scale"], unit.rows / epsilon):

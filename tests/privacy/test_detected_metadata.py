@@ -32,7 +32,7 @@ from sdv_plausible.sdv import base
 from sdv_plausible.sdv.metadata import detect_metadata
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:(most )?cells of:UserWarning",
+    "ignore:.* (most cells are outside|cells are missing although):UserWarning",
     "ignore:You are saving a synthesizer that has not yet been fitted",
     "ignore:Parsing dates in:UserWarning",  # SDV's detection
     "ignore:.*_maybe_warn_about_dayfirst",  # likewise

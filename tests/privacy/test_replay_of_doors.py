@@ -40,7 +40,9 @@ from sdv_plausible.web.app.order import read_order
 from sdv_plausible.web.review.review import Table
 from tests.flat import values
 
-pytestmark = pytest.mark.filterwarnings("ignore:(most )?cells of:UserWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.* (most cells are outside|cells are missing although):UserWarning"
+)
 Run = Callable[[pd.DataFrame, Path], dict[str, Any]]
 
 
