@@ -22,9 +22,14 @@ from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from sdv_plausible.verifying.verdict import OpenError
 
+NUMERICAL, NUMERICAL_PER_USE = 2e-13, 4e-16  # of delta: the program may charge for rounding
+GRID = 2e-3  # of a loss's deviation: a step of the program's grid for one use
 LARGE = 50.0  # epsilon of a pure or approximate loss from which on it is added, and not composed
 _FINE = 4000  # atoms of a loss that has a density, or a curve with a bend that is not known beforehand
-_STEPS, _MOST = 400, 1 << 21  # points of a grid of losses: for a standard deviation, and of all
+_STEPS, _LEAST, _MOST = 400, 1 << 19, 1 << 21  # of a grid: for a standard deviation, and of all
+_FEW, _FEW_USES = 1 << 15, 256  # up to which sums of losses are formed one by one, and not on a grid
+_COARSE = 1 << 16  # points of a grid that are taken next to Gaussian noise
+_ROUNDS = 1e-16  # of delta, for each use: powers of a transform round as often
 _LOG_DUST, _DUST = 48.0, 1e-18  # a mass of exp(-this), or of this, counts as none
 _CLOSED = 10.0  # mu of Gaussian noise alone from which on its losses are no exponents of doubles
 _LARGE_SIGMA = 400.0  # from which on the first two terms of a discrete Gaussian's mu are enough
@@ -40,11 +45,11 @@ class Atoms:
     values: np.ndarray
     masses: np.ndarray  # they sum to 1 less ``failure``
     failure: float = 0.0  # mass of an infinite loss
-    symmetric: bool = True
+    back: np.ndarray | None = None  # masses for adding a unit; None where both directions are equal
 
     def reverse(self) -> Atoms:
         """The loss of the other direction: what the second distribution lacks is no loss."""
-        return self if self.symmetric else Atoms(-self.values, self.masses * np.exp(-self.values), 0.0, False)
+        return self if self.back is None else Atoms(-self.values, self.back, 0.0, self.masses)
 
 
 @dataclass
@@ -77,13 +82,13 @@ class Sorted:
             self.mu_squared += count * discrete_mu(1 / ratio) ** 2
         elif kind == "SampledGaussianLoss":
             self.others.append((sampled(loss["rate"], discrete_mu(1 / ratio)), count))
-        elif kind == "ReleaseLoss":
+        elif kind == "ReleaseLoss" and delta < 1:
             self.others.append((release(epsilon, delta, loss["l1"]), count))
         elif kind == "BoundedRangeLoss":
             self.others.append((bounded_range(epsilon), count))
         elif 0 < epsilon < math.inf:
             self.others.append((laplace(epsilon, loss.get("sensitivity", 1)), count))
-        if kind == "ApproxDP":
+        if kind == "ApproxDP" or delta == 1:
             self.log_kept += count * math.log1p(-delta) if delta < 1 else -math.inf
         self.rho += count * loss.get("rho", ratio**2 / 2 if ratio else epsilon**2 / shrink)
         self.epsilon, self.delta = self.epsilon + count * epsilon, self.delta + count * delta
@@ -116,7 +121,8 @@ def sampled(rate: float, mu: float) -> Atoms:
     ends = np.linspace(-12.0, 12.0 + mu, _FINE + 1)
     masses = (1 - rate) * np.diff(ndtr(ends)) + rate * np.diff(ndtr(ends - mu))
     middle = (ends[1:] + ends[:-1]) / 2
-    return Atoms(np.log1p(rate * np.expm1(mu * middle - mu * mu / 2)), masses, 0.0, False)
+    values = np.log1p(rate * np.expm1(mu * middle - mu * mu / 2))
+    return Atoms(values, masses, 0.0, masses * np.exp(-values))
 
 
 def bounded_range(epsilon: float) -> Atoms:
@@ -128,30 +134,34 @@ def bounded_range(epsilon: float) -> Atoms:
 
 def release(epsilon: float, delta: float, l1: int) -> Atoms:
     """Noisy sizes, or a group that shows with probability delta: the larger of both at every epsilon."""
+    if l1 == 1 and delta >= -math.expm1(-epsilon):  # the sizes tell nothing beyond the group
+        return Atoms(np.array([math.log1p(-delta)]), np.array([1 - delta]), delta, np.ones(1))
     if l1 == 1:
-        last = math.exp(epsilon) - delta * (math.exp(epsilon) + 1)  # where the sizes' line falls to delta
-        masses = np.array([1.0, last]) / (1 + math.exp(epsilon))
-        return Atoms(np.array([-epsilon, math.log(last)]), masses, delta, False)
+        most = 1 + math.exp(-epsilon)
+        last = epsilon + math.log1p(-delta * most)  # where the sizes' line falls to delta
+        back = np.array([1.0, math.exp(-epsilon)]) / most
+        return Atoms(np.array([-epsilon, last]), np.array([back[1], 1 / most - delta]), delta, back)
     sizes, left = laplace(epsilon, l1), laplace(epsilon * (l1 - 1) / l1, l1 - 1)
     at = np.union1d(np.linspace(0.0, epsilon, _FINE), np.abs([*sizes.values, *left.values]))
     at = at[np.append(True, np.diff(at) > 1e-9 * epsilon)]
-    deltas = np.maximum(_curve(sizes, at), delta + (1 - delta) * _curve(left, at))
-    values = np.append(-at[:0:-1], at)
-    curve = np.append(1.0, np.append(1 - np.exp(-at[:0:-1]) * (1 - deltas[:0:-1]), deltas))
-    ratios = np.append(0.0, np.exp(values))
-    slopes = np.append(np.diff(curve) / np.diff(ratios), 0.0)
-    masses = np.maximum(ratios[1:] * np.diff(slopes), 0.0)
-    return Atoms(values, masses * (1 - delta) / masses.sum(), delta)
+    fall = -np.diff(np.maximum(_curve(sizes, at), delta + (1 - delta) * _curve(left, at)))
+    width = np.diff(at)  # a corner's mass is by how much the slope in exp(epsilon) changes there
+    masses = np.maximum(0.0, fall / -np.expm1(-width) - np.append(fall[1:] / np.expm1(width[1:]), 0.0))
+    below = masses * np.exp(-at[1:])
+    middle = max(0.0, 1 - delta - float(masses.sum() + below.sum()))
+    masses = np.concatenate([below[::-1], [middle], masses])
+    return Atoms(np.append(-at[:0:-1], at), masses * (1 - delta) / masses.sum(), delta)
 
 
 def _curve(atoms: Atoms, epsilon: np.ndarray) -> np.ndarray:
     """Delta of a loss at every epsilon >= 0."""
-    above = atoms.values > 0
+    above = (atoms.values > 0) & (atoms.masses > 0)
     values, masses = atoms.values[above], atoms.masses[above]
     down = np.argsort(-values)
-    kept, lost = (np.append(0.0, part[down].cumsum()) for part in (masses, masses * np.exp(-values)))
+    kept = np.append(0.0, masses[down].cumsum())
+    lost = np.append(-np.inf, np.logaddexp.accumulate((np.log(masses) - values)[down]))  # its logarithm
     beyond = np.searchsorted(-values[down], -epsilon)  # how many losses are larger
-    return np.maximum(0.0, kept[beyond] - np.exp(epsilon) * lost[beyond])
+    return np.maximum(0.0, kept[beyond] - np.exp(epsilon + lost[beyond]))
 
 
 def total(losses: Sequence[Loss], delta: float) -> float:
@@ -173,11 +183,20 @@ def total(losses: Sequence[Loss], delta: float) -> float:
 def _of_rho(rho: float, delta: float) -> float:
     """Epsilon of zero-concentrated privacy (Canonne, Kamath and Steinke 2020, Proposition 12)."""
     a = _ABOVE_ONE
-    return float((rho * (1 + a) + np.log(a) - (math.log(delta) + (1 + a) * np.log1p(a)) / a).min())
+    epsilon = rho * (1 + a) + np.log(a) - (math.log(delta) + (1 + a) * np.log1p(a)) / a
+    return max(0.0, float(epsilon.min()))
 
 
 def _is_large(loss: Loss) -> bool:
     return loss["type"] in ("PureDP", "ApproxDP") and loss["epsilon"] > LARGE
+
+
+def program_excess(losses: Sequence[Loss]) -> tuple[float, float]:
+    """Delta that the program may charge for rounding, and epsilon that one step of its grid may add."""
+    others = Sorted.of([one for one in losses if not _is_large(one)]).others
+    uses = 1 + sum(count for _, count in others)
+    moment = sum(count * float(atoms.masses @ atoms.values**2) for atoms, count in others)
+    return max(NUMERICAL, uses * NUMERICAL_PER_USE), GRID * math.sqrt(moment / uses)
 
 
 def split_total(parts: Sequence[tuple[float, Sequence[Loss]]], common: Sequence[Loss], delta: float) -> float:
@@ -206,12 +225,39 @@ def _composed(found: Sorted, delta: float) -> float:
         step = {"value_discretization_interval": mu / _STEPS}
         return float(pld.from_gaussian_mechanism(1 / mu, **step).get_epsilon_for_delta(left)) if mu else 0.0
     both = [found.others, [(atoms.reverse(), count) for atoms, count in found.others]]
-    both = both[: 1 if all(atoms.symmetric for atoms, _ in found.others) else 2]
+    both = both[: 1 if all(atoms.back is None for atoms, _ in found.others) else 2]
     return max(_smallest(_delta_beside(others, mu), left) for others in both)
 
 
 def _delta_beside(others: Sequence[tuple[Atoms, int]], mu: float) -> Callable[[float], float]:
     """Delta at every epsilon of Gaussian noise next to losses of finitely many values."""
+    log_kept = sum(count * math.log1p(-atoms.failure) for atoms, count in others)
+    rounds = 0.0
+    if (whole := _sums(others)) is None:
+        whole, rounds = _sums_on_grid(others, mu), _ROUNDS * sum(count for _, count in others)
+    values, masses = whole.values, whole.masses
+    return lambda at: rounds - math.expm1(log_kept) + float(masses @ gaussian_delta(mu, at - values))
+
+
+def _sums(others: Sequence[tuple[Atoms, int]]) -> Atoms | None:
+    """Every sum of losses, where these are few: a grid would move the largest, which counts."""
+    values, masses = np.zeros(1), np.ones(1)
+    if sum(count for _, count in others) > _FEW_USES:
+        return None
+    for atoms in (atoms for atoms, count in others for _ in range(count)):
+        if values.size * atoms.values.size > _FEW:
+            return None
+        values, masses = np.add.outer(values, atoms.values).ravel(), np.outer(masses, atoms.masses).ravel()
+        order = np.argsort(values)
+        values, masses = values[order], masses[order]
+        is_new = np.append(True, np.diff(values) > 1e-13 * np.abs(values).max())  # and no rounding
+        first = np.flatnonzero(is_new)
+        values, masses = np.maximum.reduceat(values, first), np.add.reduceat(masses, first)
+    return Atoms(values, masses)
+
+
+def _sums_on_grid(others: Sequence[tuple[Atoms, int]], mu: float) -> Atoms:
+    """Sums of many losses, at multiples of a step."""
     uses = sum(count for _, count in others)
     mean = sum(count * float(atoms.masses @ atoms.values) for atoms, count in others)
     deviation = math.sqrt(sum(count * float(atoms.masses @ atoms.values**2) for atoms, count in others))
@@ -219,18 +265,17 @@ def _delta_beside(others: Sequence[tuple[Atoms, int]], mu: float) -> Callable[[f
     most = sum(count * end for (_, count), end in zip(others, largest, strict=True))
     part = 2 * max(largest) * _LOG_DUST / 3  # Bernstein's inequality: what is beyond has no mass
     reach = min(most, abs(mean) + part + math.hypot(part, math.sqrt(2 * _LOG_DUST) * deviation))
-    step = max(math.hypot(deviation, mu) / _STEPS / math.sqrt(uses), 4 * reach / _MOST)
+    step = min(math.hypot(deviation, mu) / _STEPS / math.sqrt(uses), 4 * reach / _LEAST)
+    step = max(step, 4 * reach / _MOST)
     size = 1 << (2 * math.ceil(reach / step) + 4).bit_length()
-    spectrum, log_kept = np.ones(size // 2 + 1, dtype=complex), 0.0
+    spectrum = np.ones(size // 2 + 1, dtype=complex)
     for atoms, count in others:
         _times_power(spectrum, np.fft.rfft(_on_grid(atoms, step, size)), count)
-        log_kept += count * math.log1p(-atoms.failure)
     masses, places = np.fft.irfft(spectrum, size), np.fft.fftfreq(size, 1 / size)
     whole = Atoms(step * places[masses > _DUST], masses[masses > _DUST])
-    coarse = max(step, math.hypot(deviation, mu) / _FINE)  # a sum is shared out once, and not with every use
-    masses, losses = _on_grid(whole, coarse, size), coarse * places
-    masses, losses = masses[masses > _DUST], losses[masses > _DUST]
-    return lambda epsilon: -math.expm1(log_kept) + float(masses @ gaussian_delta(mu, epsilon - losses))
+    coarse = max(step, 2 * reach / _COARSE)  # a sum is shared out once, and not with every use
+    masses = _on_grid(whole, coarse, size)
+    return Atoms(coarse * places[masses > _DUST], masses[masses > _DUST])
 
 
 def _times_power(product: np.ndarray, factor: np.ndarray, power: int) -> None:
