@@ -21,7 +21,8 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -183,7 +184,7 @@ class SuiteRunner:
             check=False,
         )
         if done.returncode:
-            print(done.stdout, file=sys.stderr, flush=True)
+            print(f"$ {' '.join(map(str, command))}\n{done.stdout}", file=sys.stderr, flush=True)
             last = [
                 line
                 for line in done.stdout.splitlines()
@@ -215,6 +216,8 @@ class SuiteRunner:
     def run_suite(self, cell: Cell, wheel: Path) -> None:
         """Install the wheel into a new environment and run the short suite there."""
         cell.folder.mkdir()
+        asked = (cell.python, "-c", "import platform; print(platform.python_version())")
+        cell.full_version = self.call("python", *asked).strip()
         self.uv("venv", "venv", "--quiet", "--python", cell.python, cell.folder / "env")
         into = ("pip", "install", "--quiet", "--python", cell.program, "--overrides", "without.txt")
         extras = [word for extra in cell.column.extras for word in ("--extra", extra)]
@@ -274,25 +277,22 @@ def as_table(pythons: Iterable[str], columns: Iterable[Column], cells: Iterable[
     return "\n".join(lines) + "\n"
 
 
-def run_cells(cells: list[Cell], runner: SuiteRunner) -> None:
+def run_cells(cells: list[Cell], runner: SuiteRunner, jobs: int) -> None:
     """Run the suite of each cell, then let each read the files of all."""
     wheel = runner.set_up()
-    for cell in cells:
+
+    def run(cell: Cell, step: Callable[[], object]) -> None:
         start = time.monotonic()
-        asked = runner.call("python", cell.python, "-c", "import platform; print(platform.python_version())")
-        cell.full_version = asked.strip()
-        try:
-            runner.run_suite(cell, wheel)
-        except StepError as failed:
-            cell.result = str(failed)
-        print(f"{cell}: {cell.result} ({time.monotonic() - start:.0f} s)", flush=True)
-    for cell in cells:
         if cell.result == PASSED:
             try:
-                runner.read_others(cell, cells)
+                step()
             except StepError as failed:
                 cell.result = str(failed)
-                print(f"{cell}: {cell.result}", flush=True)
+            print(f"{cell}: {cell.result} ({time.monotonic() - start:.0f} s)", flush=True)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(lambda cell: run(cell, lambda: runner.run_suite(cell, wheel)), cells))
+        list(pool.map(lambda cell: run(cell, lambda: runner.read_others(cell, cells)), cells))
 
 
 # --- inside an environment: the installed package -------------------------------------------------
@@ -351,6 +351,7 @@ def main() -> int:
         "--python", action="append", help="a version, such as 3.10; several times for several"
     )
     parser.add_argument("--column", type=int, action="append", help="a column of the table, from 0")
+    parser.add_argument("--jobs", type=int, default=1, help="cells that run side by side")
     parser.add_argument("--write", action="store_true", help=f"write the table into {PAGE.relative_to(ROOT)}")
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--read", type=Path, nargs="+", help=argparse.SUPPRESS)
@@ -369,7 +370,7 @@ def main() -> int:
         found = {version: found[version] for version in ends}
     with tempfile.TemporaryDirectory(prefix="versions-") as folder:
         cells = chosen_cells(found, columns, Path(folder))
-        run_cells(cells, SuiteRunner(Path(folder)))
+        run_cells(cells, SuiteRunner(Path(folder)), options.jobs)
     table = as_table(pythons, columns, cells)
     print(table)
     if options.write:
