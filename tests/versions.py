@@ -32,15 +32,7 @@ PAGE = ROOT / "docs/how_to/install.md"
 START, END = "<!-- the table of ./dev versions -->\n\n", "\n<!-- end of the table -->"
 WITHOUT = 'torch ; python_version < "3"\n'  # several GB, and imported by SDV's neural networks alone
 EXTRAS = ("parquet", "codebooks", "scale", "app")
-TOOLS = (
-    "pytest",
-    "pytest-timeout",
-    "pytest-xdist",
-    "hypothesis",
-    "jsonschema",
-    "httpx",
-    "httpx2; python_version >= '3.11'",
-)
+TOOLS = ("pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "jsonschema", "polars", "httpx", "httpx2")
 PASSED, ABSENT = "passed", "not found on the machine"
 
 
