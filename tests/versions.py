@@ -235,8 +235,6 @@ class SuiteRunner:
             "import optional_parts as o; print(*(t for t in o.canaries() if not t.startswith('benchmarks/')))"
         )
         tests = self.call("canaries", cell.program, "-c", canaries, cwd=self.tests / "tests").split()
-        if "sdgym" in cell.column.extras:
-            tests.append("integration/test_sdgym.py")
         pytest = (cell.program, "-m", "pytest", "-q", "-p", "no:cacheprovider")
         # Warnings of dependencies that are old on purpose are no failures.
         old = ("-W", "default") if cell.column.resolution != "highest" else ()
