@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import math
 import uuid
+import warnings
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from fractions import Fraction
@@ -93,12 +94,15 @@ def _numpy_cells() -> dict[str, Any]:
             for unit in UNITS:
                 for many in (1, 10**15, -(2**62)):
                     found[f"{kind.__name__} {many} {unit}"] = kind(many, unit)
-            found |= {f"{kind.__name__} NaT": kind("NaT"), f"{kind.__name__} of 25 s": kind(2, "25s")}
+            found[f"{kind.__name__} of 25 s"] = kind(2, "25s")
         elif issubclass(kind, np.number):
             found |= {f"{kind.__name__} {number}": kind(number) for number in (1, 2)}
         elif not issubclass(kind, np.object_):
             found[kind.__name__] = kind(b"a") if issubclass(kind, (np.void, np.bytes_)) else kind(1)
-    found["no unit"] = np.timedelta64(5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # NumPy 2.5: of times without a unit
+        found |= {f"{kind.__name__} NaT": kind("NaT") for kind in (np.datetime64, np.timedelta64)}
+        found["no unit"] = np.timedelta64(5)
     found["not of this platform"] = np.longdouble("1e4000")
     return found
 

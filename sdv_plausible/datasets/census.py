@@ -271,10 +271,10 @@ def _decoded(
 def whole_number(name: str, value: int, way_out: str) -> int:
     """Check an integer argument of at least 0 (NumPy's integers count, booleans do not)."""
     try:
-        number = operator.index(value)
+        number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
         number = None
-    if number is None or isinstance(value, (bool, np.bool_)):
+    if number is None:
         raise TypeError(f"{name} ({value!r}) must be an integer of at least 0; {way_out}")
     if number < 0:
         raise ValueError(f"{name} ({number}) must be at least 0; {way_out}")

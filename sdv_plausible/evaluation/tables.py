@@ -244,7 +244,7 @@ def _read_once(frame: pd.DataFrame, kinds: Mapping[str, Kind], formats: Mapping[
 def _moments(seconds: Floats) -> pd.DatetimeIndex:
     missing = np.isnan(seconds)
     microseconds = np.where(missing, 0, np.round(1e6 * seconds)).astype(np.int64)
-    return pd.DatetimeIndex(np.where(missing, np.datetime64("NaT"), microseconds.view("M8[us]")))
+    return pd.DatetimeIndex(np.where(missing, np.datetime64("NaT", "us"), microseconds.view("M8[us]")))
 
 
 def with_text_names(frame: pd.DataFrame, argument: str) -> pd.DataFrame:

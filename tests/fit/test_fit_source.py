@@ -239,7 +239,8 @@ def test_a_nested_column_is_refused_before_a_budget_pays(engine: str, sdtype: st
     elif engine == "duckdb":
         duckdb = pytest.importorskip("duckdb")
         arrow = pa.Table.from_pandas(nested)
-        source = duckdb.connect().from_arrow(arrow)
+        connection = duckdb.connect()  # held: before DuckDB 2 it is closed when nobody does
+        source = connection.from_arrow(arrow)
     else:
         source = held(engine, nested, tmp_path)
     budget = Budget(1.5, 1e-8, tmp_path / "budget.json")

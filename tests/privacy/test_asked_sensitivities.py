@@ -284,7 +284,7 @@ FRAMES = {
     "spikes": Column("numerical", [0.0] * 300 + [1.25] * 200 + [7.0, 1 / 3], [0.0, 1.25, 1.26, None, 1e9, -5.0]),
     "missing": Column("numerical", [None] * 20 + [5.0], [5.0, None, 0.1]),
     "dates": Column(
-        "datetime", [pd.Timestamp("2020-01-01") + pd.Timedelta(days=i) for i in range(50)],
+        "datetime", [pd.Timestamp("2020-01-01") + pd.Timedelta(i, "D") for i in range(50)],
         [pd.Timestamp("1680-01-01"), pd.Timestamp("2020-01-01 10:30:00.5"), pd.NaT],
     ),
     "a short range": Column(

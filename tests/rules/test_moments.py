@@ -200,7 +200,7 @@ def test_nights_are_empty_and_flights_last(synth: Any) -> None:
     assert at_night(made) < 0.02
     start, end = (pd.to_datetime(made[name], format=FORM) for name in "ab")
     assert (start.dropna().dt.minute % 5 == 0).mean() > 0.8
-    minutes = (end - start).dropna() / pd.Timedelta(minutes=1)
+    minutes = (end - start).dropna() / pd.Timedelta(1, "min")
     assert (minutes >= 0).all()
     assert minutes.median() == pytest.approx(122, abs=15)
     assert made["a"].isna().mean() == pytest.approx(0.1, abs=0.04)

@@ -432,7 +432,7 @@ class Measurements:
 def _forest(ranked: np.ndarray, pairs: np.ndarray, num_columns: int) -> np.ndarray:
     """Of the pairs numbered in ``ranked``, best first, those that close no circle."""
     # A spanning forest of least ranks.
-    a, b = pairs[ranked].T
+    a, b = pairs[ranked].T.astype(np.int32)  # SciPy 1.15 takes no other type here
     ranks = np.arange(1, len(ranked) + 1)  # 0 would stand for no edge
     forest = minimum_spanning_tree(csr_array((ranks, (a, b)), shape=(num_columns, num_columns)))
     return np.asarray(ranked[np.sort(forest.data).astype(int) - 1])

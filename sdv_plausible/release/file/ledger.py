@@ -50,7 +50,7 @@ MOST_MOVED = 2 * MOST_ROWS  # by which one unit moves a number, or numbers toget
 LOSSES: dict[str, type[Loss]] = {
     name: made
     for name, made in {**vars(known_losses), **vars(sampled_gaussian)}.items()
-    if isinstance(made, type) and issubclass(made, Loss) and dataclasses.is_dataclass(made)
+    if dataclasses.is_dataclass(made) and isinstance(made, type) and issubclass(made, Loss)
 }
 USES = {ALL_ROWS: ("domain", "structure", "parameters", "seeds"), "learning": WHOLE_MODEL}
 _ENTRY = ("name", "mechanism", "losses", "scope", "note", "parts")

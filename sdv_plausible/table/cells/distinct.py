@@ -18,6 +18,8 @@ def distinct_values(column: pd.Series[Any]) -> tuple[Where, list[Hashable]]:
     """Where among the forms each cell is, missing is -1, and those; one may be there twice, or unused."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return _told(column.cat.codes.to_numpy(), column.cat.categories.to_list())
+    if str(column.dtype) == "halffloat[pyarrow]":  # pyarrow 25 and older cannot compare these
+        return distinct_objects(column.to_numpy(dtype=object))
     if is_arrow(column):
         where, found = pd.factorize(column.array)
         return _told(where, as_objects(found.__arrow_array__()))

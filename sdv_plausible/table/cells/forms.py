@@ -150,8 +150,8 @@ def _moment(cell: Any) -> Any:
 # In some time zone it may be another year, or a moment that 64 bits of nanoseconds do not hold, of which a
 # column of dates holds none: its cells are missing there, and so as objects. Zones are at most 14 hours
 # ahead, and before there was a common time up to 16 from Greenwich.
-FIRST_OF_ZONES, LAST_OF_ZONES = pd.Timestamp.min + pd.Timedelta(days=1), pd.Timestamp("9999-12-31 09:59:59")
-EDGE_OF_ZONES = pd.Timestamp.max - pd.Timedelta(days=1), pd.Timestamp.max
+FIRST_OF_ZONES, LAST_OF_ZONES = pd.Timestamp.min + pd.Timedelta(1, "D"), pd.Timestamp("9999-12-31 09:59:59")
+EDGE_OF_ZONES = pd.Timestamp.max - pd.Timedelta(1, "D"), pd.Timestamp.max
 
 
 def out_of_zones(moments: Any) -> Any:

@@ -176,7 +176,8 @@ def _column(
     single = text or number or is_.is_timestamp(kind) or is_.is_date(kind)
     if column.is_modelled and not (text or (single and column.sdtype not in ("numerical", "datetime"))):
         raise refused_storage(column.name, kind, column.sdtype)
-    if is_.is_null(kind) or not single or not len(cells):  # Arrow has no empty dictionary of every type
+    # Arrow has no empty dictionary of every type, and pyarrow 25 and older none of half floats.
+    if is_.is_null(kind) or is_.is_float16(kind) or not single or not len(cells):
         return _by_text(as_objects(cells), column, spelling)
     return _spread(cells, column, spelling, categories=categories and text)
 

@@ -37,14 +37,13 @@ def class_of(points: np.ndarray, lattice: Lattice) -> np.ndarray:
     numbers: below 100, and the others by their last two digits: 1 to 12, 0 and 13 to 59, 60 and more.
     """
     if lattice.kind == "datetime":
-        days = points.astype("M8[D]")
-        months = days.astype("M8[M]")
-        after = (days + 1).astype("M8[M]")
+        days, next_days = points.astype("M8[D]"), (points + 1).astype("M8[D]")
+        months, after = days.astype("M8[M]"), next_days.astype("M8[M]")
         number = months.astype(np.int64)
         kind = np.where(number % 12 == 0, 0, np.where(number % 3 == 0, 1, 2))
         last = after.astype(np.int64)
         end = np.where(last % 12 == 0, 3, np.where(last % 3 == 0, 4, 5))
-        is_first, is_last = days == months.astype("M8[D]"), days + 1 == after.astype("M8[D]")
+        is_first, is_last = days == months.astype("M8[D]"), next_days == after.astype("M8[D]")
         return np.where(is_first, kind, np.where(is_last, end, 6))
     digits = points % 100
     high = np.where(digits >= 60, 3, np.where((digits >= 1) & (digits <= 12), 1, 2))

@@ -62,7 +62,7 @@ STORED: dict[str, pd.Series[Any]] = {
         for value, kinds in {
             1: (pa.int8(), pa.uint64(), pa.float32(), pa.float64()),
             None: (pa.null(),),
-            "2020-01-01": (pa.string(), pa.large_string(), pa.string_view()),
+            "2020-01-01": (pa.string(), pa.large_string(), getattr(pa, "string_view", pa.string)()),
             b"ab": (pa.binary(), pa.large_binary(), pa.binary(2)),
             DAY: (pa.date32(), pa.date64()),
             MOMENT: (pa.timestamp("s"), pa.timestamp("ns"), pa.timestamp("us", "Europe/Zurich")),

@@ -23,13 +23,13 @@ from sdv_plausible.table.learned.patterns import (
 DAYS, WHOLE = Lattice(kind="datetime", unit=NANOSECONDS["D"]), Lattice(kind="integer")
 DATES = np.arange("2015-01-01", "2021-01-01", dtype="M8[D]")
 MONTHS = np.arange("2015-01", "2021-01", dtype="M8[M]")
-MINUTES = np.arange(1440)
+MINUTES, DAY = np.arange(1440), np.timedelta64(1, "D")
 COLUMNS: dict[str, tuple[Lattice, np.ndarray, tuple[str, int] | None]] = {
     "month starts": (DAYS, MONTHS.astype("M8[D]"), (STARTS, 1)),
     "quarter starts": (DAYS, MONTHS[::3].astype("M8[D]"), (STARTS, 3)),
     "new years": (DAYS, MONTHS[::12].astype("M8[D]"), (STARTS, 12)),
-    "month ends": (DAYS, MONTHS[1:].astype("M8[D]") - 1, (ENDS, 1)),
-    "quarter ends": (DAYS, MONTHS[3::3].astype("M8[D]") - 1, (ENDS, 3)),
+    "month ends": (DAYS, MONTHS[1:].astype("M8[D]") - DAY, (ENDS, 1)),
+    "quarter ends": (DAYS, MONTHS[3::3].astype("M8[D]") - DAY, (ENDS, 3)),
     "all days": (DAYS, DATES, None),
     "clock times": (WHOLE, MINUTES // 60 * 100 + MINUTES % 60, (CLOCK, 1)),
     "months of years": (WHOLE, np.array([100 * y + m for y in range(1990, 2024) for m in range(1, 13)]), (YEAR_MONTHS, 1)),
