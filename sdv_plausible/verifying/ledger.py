@@ -257,7 +257,7 @@ def _check_count(document: Any) -> None:
     (loss, *more) = entry["losses"]
     if more or loss["type"] != "PureDP" or loss["count"] != 1 or not _near(loss["epsilon"], epsilon):
         raise LieError(
-            f"a count before all else costs epsilon {rounded_up(epsilon, 6)} here, and is charged otherwise"
+            f"a count before all else costs epsilon {rounded_up(epsilon)} here, and is charged otherwise"
         )
     if answer["paid_by"] != ["count"] or answer["noise"] != "discrete laplace" or answer["rows"] != "all":
         raise LieError("a count before all else is of all rows, has Laplace noise, and is paid by its entry")
