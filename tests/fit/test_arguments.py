@@ -85,7 +85,7 @@ def test_declarations_are_read_from_their_file_once(tmp_path: Path, monkeypatch:
         return found
 
     monkeypatch.setattr(Arguments, "of", classmethod(of))
-    with pytest.warns(FitWarning, match="look"):
+    with pytest.warns(FitWarning, match="comparison"):
         fit_source(TABLE.assign(age=50), domain=path)
     assert len(seen) == 1
 
