@@ -102,7 +102,7 @@ def assert_honest(losses: list[dict[str, Any]], delta: float) -> None:
 
 
 HONEST: dict[str, tuple[list[dict[str, Any]], float]] = {
-    "large sizes beside little noise": ([sizes(10.0, 5e-10, 1), gaussian(0.1)], 1e-9),
+    "large sizes beside little noise": ([sizes(10.0, 5e-10, 2), gaussian(0.05)], 1e-9),
     "sizes of people beside little noise": ([sizes(1.0, 5e-10, 4), gaussian(0.0196)], 1e-9),
     "large sizes of people beside little noise": ([sizes(5.0, 5e-10, 5), gaussian(0.01944)], 1e-9),
     "pure beside little noise": ([loss("PureDP", epsilon=1.0, count=1), gaussian(0.005)], 1e-9),
