@@ -224,7 +224,7 @@ def test_scales_of_each_count_are_in_the_file_and_checked(tmp_path: Path) -> Non
     for wrong in ("", "-5.0,", '"5.0",'):
         damaged = re.sub(r'("scales":\s*\[\s*3\.0,\s*)5\.0,', lambda found, to=wrong: found[1] + to, text)
         assert damaged != text
-        with pytest.raises(ValueError, match="as scales a positive number for each value"):
+        with pytest.raises(ValueError, match=r"as scales a number from 1e-100 to 1e\+100 for each value"):
             Release.from_bytes(damaged.encode())
 
 

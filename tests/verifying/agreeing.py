@@ -85,6 +85,7 @@ WRITTEN: dict[str, dict[str, Any]] = {
 }
 ELSEWHERE = {
     "model": "MODELS", "person": "UNITS", "neighbours": "UNITS", "test": "no file holds what other tests need",
+    "anyway": "tests/fit/test_first_count.py",
     **dict.fromkeys(
         (
             "gamma", "row_cap", "max_plausible", "max_check_plausible", "hidden_omega", "seed_free_share",
