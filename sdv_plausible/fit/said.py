@@ -145,7 +145,7 @@ def personal(specs: Specs, declared: Declarations) -> list[str]:
 
 def _told(name: str, warnings: Sequence[str]) -> tuple[LedgerEntry, ...]:
     # What begins with names of columns keeps their case.
-    text = ". ".join(one if ": " in one.split(". ")[0] else f"{one[:1].upper()}{one[1:]}" for one in warnings)
+    text = ". ".join(f"A{one[1:]}" if one.startswith("at about ") else one for one in warnings)
     return (_entry(name, text),) if warnings else ()
 
 
