@@ -117,6 +117,7 @@ class Budget:
         check_there()
         cost = self._filter.cost(planned.losses, planned.delta)
         later = [] if then is None else [self._filter.cost(then.losses, then.delta)]
+        again = when is not None
         when = when or datetime.now(timezone.utc).isoformat(timespec="microseconds")
         with locked(self._path):
             state = self._read()
@@ -127,7 +128,7 @@ class Budget:
                     f"{earlier.relation}: fit with the same person and neighbours"
                 )
             if not state.filter.admits([*state.costs, cost, *later]):
-                raise BudgetExceededError(_too_much(state, _floats(add_up([cost, *later]))))
+                raise BudgetExceededError(_too_much(state, _floats(add_up([cost, *later])), again=again))
             from sdv_plausible.fit.budget_file import Charge
 
             assumes = bool(planned.assumed_types)
@@ -275,6 +276,8 @@ def draw_all(
     """
     check_texts(planned)
     charge, rest = None, None
+    if budget is not None:
+        budget.check_claim(planned)  # of all of it, before a part is drawn
     if budget is not None and not count:
         charge = _drawn(budget, due(budget, planned), what)
     elif budget is not None:
@@ -310,7 +313,7 @@ def _floats(cost: Mapping[str, Any]) -> dict[str, float]:
     return {unit: float(amount) for unit, amount in cost.items()}
 
 
-def _too_much(state: BudgetState, cost: Cost) -> str:
+def _too_much(state: BudgetState, cost: Cost, *, again: bool) -> str:
     total = _total(state)
     what = "; ".join(
         f"{unit} {rounded_up(cost[unit], 4)} wanted, "
@@ -318,6 +321,6 @@ def _too_much(state: BudgetState, cost: Cost) -> str:
         for unit, limit in state.filter.limits.items()
     )
     return (
-        f"budget: this fit would exceed it ({what}): ask for less, budget.left(delta) says how much. Nothing "
-        "was charged"
+        f"budget: this fit would exceed it ({what}): ask for less, budget.left(delta) says how much. "
+        f"Nothing{' but its count of the rows' if again else ''} was charged"
     )

@@ -22,6 +22,7 @@ from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.rules.rule_set import RuleSet
 
 COUNT_SHARE, COUNT_MOST = 0.005, 0.02  # of epsilon, and at most
+MOST_EPSILON = 100.0  # of a fit that counts: noise of more hides hardly a column
 DEVIATIONS = 2.0  # of the count's noise, by which there may be more rows than it says
 ROWS_AT_FIRST = "number of rows, first"
 Specs = Mapping[str, Mapping[str, Any]]
@@ -55,9 +56,10 @@ class TooFewRowsError(ValueError):
         lines = {name: declaration(name, specs[name]) for name in needed}
         error = cls(
             f"{of_few_rows(rows, needed)}. Nothing was learned, and only the count was spent (epsilon "
-            f"{rounded_up(epsilon)}). Declare what you know without the rows (domain=..., or the command "
-            f"declare): {{{', '.join([*lines.values()][:3])}{', ...' if len(lines) > 3 else ''}}}; take more "
-            "rows or a larger epsilon; or go on all the same, and nothing is counted: anyway=True (--anyway)"
+            f"{rounded_up(epsilon)}), which adds to what a next fit costs. Declare what you know without the "
+            f"rows (domain=..., or the command declare): {{{', '.join([*lines.values()][:3])}"
+            f"{', ...' if len(lines) > 3 else ''}}}; take more rows or a larger epsilon; or go on all the "
+            "same, and nothing is counted: anyway=True (--anyway)"
         )
         error.rows, error.rows_needed, error.epsilon = rows, dict(needed), epsilon
         error.declarations = lines
@@ -130,7 +132,7 @@ class RowsAtFirst(NumberOfRows):
 
 def is_counted(s: Settings, anyway: bool) -> bool:
     """Whether the rows are counted before columns are learned that few rows may lose."""
-    return not anyway and math.isfinite(s.epsilon)
+    return not anyway and s.epsilon <= MOST_EPSILON
 
 
 def count_epsilon(epsilon: float) -> float:

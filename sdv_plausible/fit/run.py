@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -149,7 +150,14 @@ class Fit:
         from sdv_plausible.fit.first_count import after_count, is_counted  # where few rows may lose a column
 
         s = self.settings
-        return replace(self, settings=after_count(s), whole=s) if is_counted(s, self.anyway) else self
+        if not is_counted(s, self.anyway) or not self._claims:  # without a claim there is nothing to save
+            return self
+        return replace(self, settings=after_count(s), whole=s)
+
+    @cached_property
+    def _claims(self) -> bool:
+        """Whether it makes a privacy claim."""
+        return self._plan(None, None).ledger.claims_privacy
 
     @property
     def count(self) -> tuple[LedgerEntry, ...]:
@@ -347,7 +355,7 @@ class Fit:
         transcript = Transcript()
         if self.whole is not None:
             self._counted(rows, opened, coins.spawn("count"), transcript)
-            opened = opened.going_on()
+        opened = opened.going_on()
         if self.earlier.entries:
             opened.ledger.charge(*self.earlier.entries)
         if not self.told.open:

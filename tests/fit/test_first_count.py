@@ -72,9 +72,7 @@ def table(rows: int, seed: int = 0) -> pd.DataFrame:
 
 
 def synthesizer(**given) -> PlausibleDeniabilitySynthesizer:
-    return PlausibleDeniabilitySynthesizer(
-        metadata_of(COLUMNS), **{"types": "declared", "random_state": 1, **given}
-    )
+    return PlausibleDeniabilitySynthesizer(metadata_of(COLUMNS), **{"types": "declared", **given})
 
 
 def declared() -> dict[str, dict]:
@@ -88,7 +86,7 @@ def declared() -> dict[str, dict]:
 
 def test_too_few_rows_stop_a_fit_and_only_the_count_is_spent(tmp_path):
     budget = Budget(2.0, 1e-8, tmp_path / "rows.budget")
-    synth = synthesizer(random_state=None, budget=budget)
+    synth = synthesizer(budget=budget)
     with pytest.raises(TooFewRowsError) as error:
         synth.fit(table(FEW))
     assert budget.charged() == {"epsilon": 0.005, "delta": 0.0}
@@ -120,7 +118,7 @@ def test_a_stopped_fit_leaves_an_earlier_one(tmp_path):
 
 
 def test_what_goes_on_has_paid_for_the_count_and_stays_within_epsilon():
-    synth = synthesizer(random_state=None)
+    synth = synthesizer()
     planned = synth.plan().ledger
     synth.fit(table(MANY))
     ledger = synth.privacy_ledger()
@@ -150,7 +148,7 @@ def test_where_nothing_is_counted_nothing_changes(given, monkeypatch):
     for knows in (True, False):
         if not knows:
             monkeypatch.setattr("sdv_plausible.fit.first_count.is_counted", lambda *_: False)
-        synth = synthesizer(**given)
+        synth = synthesizer(random_state=1, **given)
         synth.fit(table(FEW))
         assert count_of(synth.privacy_ledger().entries) is None
         found.append(
@@ -216,18 +214,18 @@ def test_nothing_but_the_noisy_answer_decides():
     """A table of 300 rows goes on with the answers of one of 6,000, and shows what that one shows."""
     answers: list = []
     with recorded(answers, again=False):
-        one = synthesizer(random_state=None)
+        one = synthesizer()
         one.fit(table(MANY))
     with recorded(answers, again=True):
-        two = synthesizer(random_state=None)
+        two = synthesizer()
         two.fit(table(FEW, seed=1))
     assert one.privacy_ledger().to_json() == two.privacy_ledger().to_json()
     assert one.release().to_bytes() == two.release().to_bytes()
     few: list = []
     with recorded(few, again=False), pytest.raises(TooFewRowsError) as first:
-        synthesizer(random_state=None).fit(table(FEW))
+        synthesizer().fit(table(FEW))
     with recorded(few, again=True), pytest.raises(TooFewRowsError) as second:
-        synthesizer(random_state=None).fit(table(20_000, seed=2))
+        synthesizer().fit(table(20_000, seed=2))
     assert str(first.value) == str(second.value)
 
 
@@ -364,9 +362,9 @@ def test_a_domain_that_is_learned_once_counts_too_and_the_next_fit_pays_for_it(t
 
 
 def test_a_learned_domain_of_a_fit_costs_the_count_as_well():
-    synth = synthesizer(random_state=None)
+    synth = synthesizer()
     synth.fit(table(MANY))
-    next_ = synthesizer(random_state=None, domain=synth.get_domain(), delta=1e-8)
+    next_ = synthesizer(domain=synth.get_domain(), delta=1e-8)
     names = [(e.name, e.mechanism[:15]) for e in next_.plan().ledger.entries if e.losses]
     assert names[:2] == [("count", "learned earlier"), ("domain", "learned earlier")]
 
@@ -376,31 +374,51 @@ def test_a_learned_domain_of_a_fit_costs_the_count_as_well():
 
 def test_a_budget_has_two_charges_of_one_fit_and_never_more_than_was_asked(tmp_path):
     budget = Budget(1.0, 1e-8, tmp_path / "rows.budget")
-    synth = synthesizer(random_state=None, epsilon=0.5, budget=budget)
+    synth = synthesizer(epsilon=0.5, budget=budget)
     synth.fit(table(20_000))
     assert "1 fit charged" in str(budget)
     assert str(budget).count("table, epsilon 0.5") == 2
     assert budget.charged()["epsilon"] <= 0.5
     assert budget.charged()["delta"] == 1e-9
     assert synth.drawn == pytest.approx(budget.charged())
-    synthesizer(random_state=None, epsilon=0.5, budget=budget).fit(table(20_000))  # as much again fits in
+    synthesizer(epsilon=0.5, budget=budget).fit(table(20_000))  # as much again fits in
     assert budget.covers(synth.privacy_ledger())
 
 
 def test_a_budget_that_does_not_hold_the_whole_is_not_charged_for_the_count(tmp_path):
     budget = Budget(1.0, 1e-8, tmp_path / "rows.budget")
     with pytest.raises(BudgetExceededError, match="Nothing was charged"):
-        synthesizer(random_state=None, epsilon=1.1, budget=budget).fit(table(MANY))
+        synthesizer(epsilon=1.1, budget=budget).fit(table(MANY))
     assert budget.charged() == {"epsilon": 0.0, "delta": 0.0}
+
+
+@pytest.mark.parametrize("given", [{"random_state": 7}, {"test": "deterministic"}], ids=str)
+def test_without_a_claim_no_row_is_counted_and_nothing_is_drawn(given, tmp_path):
+    """The coins of a seed would show the exact number of rows, and so would the test's own refusal of few rows."""
+    budget = Budget(1.0, 1e-8, tmp_path / "rows.budget")
+    for rows in (30, FEW, MANY):
+        with pytest.raises(ValueError, match="a fit without a claim cannot draw from it"):
+            synthesizer(budget=budget, **given).fit(table(rows))
+    assert budget.charged() == {"epsilon": 0.0, "delta": 0.0}
+    synth = synthesizer(**given)
+    synth.fit(table(FEW))
+    assert count_of(synth.privacy_ledger().entries) is None
+
+
+def test_a_second_charge_that_finds_no_room_says_what_was_charged(tmp_path):
+    budget = Budget(1.0, 1e-8, tmp_path / "rows.budget")
+    first = budget.draw(synthesizer(anyway=True, epsilon=0.5).plan().ledger)
+    with pytest.raises(BudgetExceededError, match="Nothing but its count of the rows was charged"):
+        budget.draw(synthesizer(anyway=True, epsilon=0.9).plan().ledger, first.what, when=first.when)
 
 
 def test_the_rho_filter_counts_the_count_as_the_gaussian_pair_that_dominates_it(tmp_path):
     budget = Budget(2.0, 1e-8, tmp_path / "rows.budget", filter="rho")
     with pytest.raises(TooFewRowsError):
-        synthesizer(random_state=None, budget=budget).fit(table(FEW))
+        synthesizer(budget=budget).fit(table(FEW))
     assert budget.charged() == {"rho": pytest.approx(pure_mu(COUNT_SHARE) ** 2 / 2), "failure": 0.0}
-    whole = RhoFilter(2.0, 1e-8).cost(synthesizer(random_state=None, anyway=True).plan().ledger.losses, 1e-9)
-    planned = synthesizer(random_state=None).plan().ledger.losses
+    whole = RhoFilter(2.0, 1e-8).cost(synthesizer(anyway=True).plan().ledger.losses, 1e-9)
+    planned = synthesizer().plan().ledger.losses
     assert RhoFilter(2.0, 1e-8).cost(planned, 1e-9)["rho"] <= whole["rho"]
 
 
@@ -481,7 +499,7 @@ def test_planted_a_refund_of_the_whole_and_a_stop_by_the_exact_count_are_seen():
 def release(_few_rows_are_enough) -> Release:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(first_count, "is_counted", _few_rows_are_enough)
-        synth = synthesizer(random_state=None)
+        synth = synthesizer()
         synth.fit(table(MANY))
     return synth.release()
 

@@ -152,6 +152,8 @@ def _added(losses: Sequence[Loss]) -> float:
 
 def pure_mu(epsilon: float) -> float:
     """Distance of the Gaussian pair that dominates every epsilon-DP mechanism (budget.md, Lemma 2)."""
+    if epsilon < 1e-3:  # where the difference would cancel; the tangent at 0 is above the curve
+        return math.sqrt(math.pi / 2) * epsilon
     return -2 * float(ndtri_exp(log_expit(-epsilon))) * (1 + 1e-12)
 
 
