@@ -357,6 +357,7 @@ def main() -> int:
     columns = COLUMNS[:1] if options.ends else [COLUMNS[i] for i in options.column or range(len(COLUMNS))]
     if options.ends:
         ends = list(found)[:1] + list(found)[1:][-1:]
+        pythons = [version for version in pythons if version in ends or version not in found]
         found = {version: found[version] for version in ends}
     with tempfile.TemporaryDirectory(prefix="versions-") as folder:
         cells = chosen_cells(found, columns, Path(folder))

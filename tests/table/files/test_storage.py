@@ -62,13 +62,13 @@ STORED: dict[str, pd.Series[Any]] = {
         for value, kinds in {
             1: (pa.int8(), pa.uint64(), pa.float32(), pa.float64()),
             None: (pa.null(),),
-            "2020-01-01": (pa.string(), pa.large_string(), getattr(pa, "string_view", pa.string)()),
+            "2020-01-01": (pa.string(), pa.large_string(), pa.string_view()),
             b"ab": (pa.binary(), pa.large_binary(), pa.binary(2)),
             DAY: (pa.date32(), pa.date64()),
             MOMENT: (pa.timestamp("s"), pa.timestamp("ns"), pa.timestamp("us", "Europe/Zurich")),
             dt.time(1): (pa.time32("s"), pa.time64("ns")),
             dt.timedelta(1): (pa.duration("s"), pa.duration("ns")),
-            Decimal(1): (pa.decimal32(5, 1), pa.decimal64(5, 1), pa.decimal128(5, 1), pa.decimal256(5, 1)),
+            Decimal(1): (getattr(pa, "decimal32", pa.decimal128)(5, 1), getattr(pa, "decimal64", pa.decimal128)(5, 1), pa.decimal128(5, 1), pa.decimal256(5, 1)),
         }.items()
         for kind in kinds
     },
