@@ -362,7 +362,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="versions-") as folder:
         cells = chosen_cells(found, columns, Path(folder))
         run_cells(cells, SuiteRunner(Path(folder)), options.jobs)
-    table = as_table(found if options.ends else pythons, columns, cells)
+    table = as_table(pythons, columns, cells)
     print(table)
     if options.write:
         before, _, rest = PAGE.read_text().partition(START)
