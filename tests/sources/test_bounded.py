@@ -131,7 +131,7 @@ def test_what_is_asked_is_asked_of_the_rows_used_alone(
 ) -> None:
     """Value sets too are learned of them: with no noise to speak of, the number of rows is that of the people."""
     monkeypatch.setattr("sdv_plausible.fit.parts.open_source", lambda *_, **__: Once(FRAME, 100))
-    found = fit_source(FRAME, COLUMNS, epsilon=1e6, scratch=tmp_path, person=Person("key", rows=1))
+    found = fit_source(FRAME, COLUMNS, epsilon=1e5, scratch=tmp_path, person=Person("key", rows=1))
     assert found.ledger.claims_privacy
     assert "of which at most 1 is used" in str(found.ledger)
     rows = [answer for answer in found.answers.answers if answer.values.size == 2]
