@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -110,7 +111,8 @@ def test_a_fault_is_caught_by_its_own_test_alone(tmp_path: Path) -> None:
     )
     planted_faults.write([fault, same, broken, other], tmp_path / "list.json")
     script = [sys.executable, "tests/planted_faults.py", "--list", str(tmp_path / "list.json")]
-    ran = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, check=False)
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}  # set by commands
+    ran = subprocess.run(script, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     found = [line.split(" (")[0] for line in ran.stdout.splitlines()]
     assert found == [
         f"caught by {fault.command}: {fault.name}", "NOT CAUGHT: same", "NOT CAUGHT: broken", "NOT CAUGHT: other",
