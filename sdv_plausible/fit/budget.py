@@ -131,7 +131,7 @@ class Budget:
                 raise BudgetExceededError(_too_much(state, _floats(add_up([cost, *later])), again=again))
             from sdv_plausible.fit.budget_file import Charge
 
-            assumes = bool(planned.assumed_types)
+            assumes = any(one.assumed_types for one in (planned, then) if one is not None)
             charge = Charge(when=when, what=what, cost=cost, assumes_types=assumes)
             state.with_charge(charge, planned.neighbours).write(self._path)
         return charge

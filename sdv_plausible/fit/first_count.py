@@ -31,7 +31,8 @@ Specs = Mapping[str, Mapping[str, Any]]
 class TooFewRowsError(ValueError):
     """A count says that there are too few rows for most columns that nobody declared.
 
-    Only the count was spent. Its text holds nothing of the rows but the noisy count: it may be released.
+    Only the count was spent. Its text holds nothing of the rows but the noisy count, and types and formats of
+    the metadata: it may be released if these were known without the data.
 
     Attributes
     ----------

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from replaying import recorded
+from sdv.metadata import Metadata
 
 from sdv_plausible import (
     Budget,
@@ -42,6 +43,7 @@ from sdv_plausible.privacy.accounting.filters import RhoFilter, SumFilter, pure_
 from sdv_plausible.privacy.accounting.losses import PureDP
 from sdv_plausible.privacy.entries import first_count as count_of
 from sdv_plausible.privacy.ledger import BudgetExceededError
+from sdv_plausible.privacy.ledger_record import CONDITION
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise import mechanisms
 from sdv_plausible.rules.rule_set import RuleSet
@@ -403,6 +405,16 @@ def test_without_a_claim_no_row_is_counted_and_nothing_is_drawn(given, tmp_path)
     synth = synthesizer(**given)
     synth.fit(table(FEW))
     assert count_of(synth.privacy_ledger().entries) is None
+
+
+def test_a_stop_keeps_the_condition_on_types_that_nobody_vouched_for(tmp_path):
+    for types, is_conditional in ((None, True), ("declared", False)):
+        budget = Budget(1.0, 1e-8, tmp_path / f"{types}.budget")
+        metadata = Metadata.load_from_dict({"tables": {"people": {"columns": COLUMNS}}})
+        synth = PlausibleDeniabilitySynthesizer(metadata, types=types, budget=budget)
+        with pytest.raises(TooFewRowsError):
+            synth.fit(table(FEW))
+        assert (CONDITION in budget.sentence()) is is_conditional
 
 
 def test_a_second_charge_that_finds_no_room_says_what_was_charged(tmp_path):
