@@ -26,6 +26,7 @@ from sdv_plausible import (
 )
 from sdv_plausible.commands.cli import main
 from sdv_plausible.fit import first_count
+from sdv_plausible.fit.budget import draw_all
 from sdv_plausible.fit.first_count import (
     COUNT_SHARE,
     ROWS_AT_FIRST,
@@ -405,6 +406,22 @@ def test_without_a_claim_no_row_is_counted_and_nothing_is_drawn(given, tmp_path)
     synth = synthesizer(**given)
     synth.fit(table(FEW))
     assert count_of(synth.privacy_ledger().entries) is None
+
+
+def test_a_budget_checks_the_claim_of_the_whole_plan_before_it_draws_the_count(tmp_path):
+    """The count alone is private: by itself it would be drawn."""
+    budget = Budget(1.0, 1e-8, tmp_path / "rows.budget")
+    count = (first_count.count_entry(Settings(epsilon=1.0, delta=1e-9)),)
+    planned = synthesizer(test="deterministic").plan().ledger
+    with pytest.raises(ValueError, match="a fit without a claim cannot draw from it"):
+        draw_all(planned, planned, budget, "a fit", count=count)
+    assert budget.charged() == {"epsilon": 0.0, "delta": 0.0}
+
+
+def test_no_rows_are_counted_beyond_an_epsilon_that_hides_hardly_a_column():
+    """There the ledger's composition is loose: the total was above epsilon from 500 on."""
+    counted = [count_of(synthesizer(epsilon=e).plan().ledger.entries) is not None for e in (100.0, 100.1)]
+    assert counted == [True, False]
 
 
 def test_a_stop_keeps_the_condition_on_types_that_nobody_vouched_for(tmp_path):
