@@ -274,7 +274,6 @@ def draw_all(
     drawn alone, and the rest by what is returned, once there are rows enough. Returns also when it was drawn,
     and as what.
     """
-    check_texts(planned)
     charge, rest = None, None
     if budget is not None:
         budget.check_claim(planned)  # of all of it, before a part is drawn
