@@ -18,10 +18,8 @@ MAX_BYTES = 128 * 2**20
 MOST_LOSSES = 1_000  # in a ledger
 MOST_USES, MOST_SQUARES = 2 * 10**6, 2e6  # of losses that are not Gaussian, and of those that are
 MOST_KINDS = 40  # of losses that are not Gaussian: each is composed on a grid of its own
-MOST_SIGMAS, LEAST_SIGMA = (
-    3e6,
-    200.0,
-)  # sum of sigma over kinds of Gaussian noise; each counts as this at least
+MOST_SIGMAS = 3e6  # sum of sigma over kinds of Gaussian noise
+LEAST_SIGMA = 200.0  # what each kind counts as at least
 LARGE_SIGMA = 20_000.0  # from which on its cost has a closed form
 EXACT = 2**53  # steps of a granularity, which doubles tell apart
 WHOLE = {"uint8": (0, 255)} | {f"int{n}": (-(2 ** (n - 1)), 2 ** (n - 1) - 1) for n in (16, 32, 64)}

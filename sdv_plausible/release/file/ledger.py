@@ -41,10 +41,8 @@ MOST_LOSSES, MOST_USES = 1_000, 10_000_000  # in a ledger, and of each: more wou
 MOST_OTHERS = 2 * 10**6  # uses of all losses but Gaussian ones
 MOST_SQUARES = 2e6  # sum of the squares of Gaussian ones
 MOST_KINDS = 40  # of losses that are not Gaussian: each is composed on a grid of its own
-MOST_SIGMAS, LEAST_SIGMA = (
-    3e6,
-    200.0,
-)  # sum of sigma over kinds of Gaussian noise; each counts as this at least
+MOST_SIGMAS = 3e6  # sum of sigma over kinds of Gaussian noise
+LEAST_SIGMA = 200.0  # what each kind counts as at least
 LARGE_SIGMA = 20_000.0  # from which on its cost has a closed form
 MOST_MOVED = 2 * MOST_ROWS  # by which one unit moves a number, or numbers together, that have Laplace noise
 LOSSES: dict[str, type[Loss]] = {
