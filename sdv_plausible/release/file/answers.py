@@ -134,6 +134,12 @@ def read_answers(part: Placed, domain: Domain) -> Answers:
     axes = [_read_axis(item, domain) for item in f["axes"].items(1_000_000)]
     asked = f["asked"].items(1_000_000)
     answers = Answers(tuple(_read(item, axes, domain) for item in asked), domain.names)
+    if any(attribute.provenance == "private" for attribute in domain):
+        from sdv_plausible.table.learned.mass import fault_of
+
+        fault = fault_of(domain, answers)
+        if fault is not None:
+            raise f["asked"].refuse(fault)
     used = {_key(axis) for answer in answers for table in answer.asked.tables for axis in table}
     if len(used) < len(axes):
         raise f["axes"].refuse("must be those of the questions, each once")

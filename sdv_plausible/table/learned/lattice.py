@@ -22,6 +22,7 @@ from sdv_plausible.table.cells.date_texts import shows_date, shows_months
 from sdv_plausible.table.cells.dates import NANOSECONDS, format_unit
 
 Run = tuple[int, int]
+Shown = Literal["moments", "months", "clock"]
 
 
 class Bin(NamedTuple):
@@ -73,9 +74,7 @@ class Lattice:
     # Float: digits after the point; None, or more than 6: the lattice of all doubles
     decimals: int | None = None
     unit: int = 1  # datetime: nanoseconds between two points
-    shown: Literal["moments", "months", "clock"] = (
-        "moments"  # datetime: what the format shows; months are points
-    )
+    shown: Shown = "moments"  # datetime: what the format shows; months are points
 
     @property
     def _digits(self) -> int | None:

@@ -6,20 +6,23 @@ All of it is computed from released answers and the released domain, so that any
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.questions.counts import Asked
 from sdv_plausible.questions.transcript import NoisyAnswer
 from sdv_plausible.table.cells.dates import on_clocks
 from sdv_plausible.table.columns.domain import Attribute, Domain
-from sdv_plausible.table.learned.lattice import Lattice, Run
+from sdv_plausible.table.learned.lattice import MOST_DECIMALS, TOP, Lattice, Run, Shown
 from sdv_plausible.table.learned.raw_counts import PrecisionCounts, counts_points
 
 NAMED = 0.10  # share of a column's rows from which a possible loss is named
+MOST_LEVELS = 100  # of runs, each within the ones before
 LIKELY = 1.64  # standard deviations of the noise that "possible" allows for
 Noisy = tuple[float, float]
 """A noisy count, and the variance of its noise."""
@@ -58,6 +61,63 @@ def masses(domain: Domain, answers: Sequence[NoisyAnswer]) -> list[Mass]:
         if attribute.provenance == "private" and own:
             found += [_mass(attribute, own, size)]
     return found
+
+
+def fault_of(domain: Domain, answers: Sequence[NoisyAnswer]) -> str | None:
+    """What no honest question has, of answers that the ledger of mass would be computed from."""
+    of_rows = [answer for answer in answers if answer.asked.kind == "number of rows"]
+    if any(answer.values.size != 1 for answer in of_rows):
+        return "must have one number as the number of rows"
+    attributes: dict[tuple[str, ...], Attribute] = {(attribute.name,): attribute for attribute in domain}
+    levels = Counter(answer.asked.columns for answer in answers if answer.asked.kind == "runs")
+    if max(levels.values(), default=0) > MOST_LEVELS:
+        return f"must count the runs of a column at most {MOST_LEVELS} times"
+    for answer in answers:
+        attribute = attributes.get(answer.asked.columns)
+        if answer.asked.kind not in _KINDS or attribute is None or attribute.provenance != "private":
+            continue
+        if answer.values.ndim != 1 or not _is_honest(answer.asked, len(answer.values), attribute):
+            return f"must have the details of a question about {answer.asked.kind}, and its values"
+    return None
+
+
+def _is_honest(asked: Asked, size: int, attribute: Attribute) -> bool:
+    """Whether a question about a column has the details that its kind has, and as many values."""
+    details = asked.details
+    match asked.kind:
+        case "present and missing":
+            return size == 2
+        case "precision":
+            beside = _tuple(details, "beside")
+            return beside is not None and {str}.issuperset(map(type, beside)) and size > len(beside) + 2
+        case "frequent values":
+            public, found = _tuple(details, "public"), _tuple(details, "found")
+            return None not in (public, found) and size == len(public or ()) + len(found or ())
+    if attribute.kind != details.get("kind") or not _is_lattice(details):
+        return False
+    if asked.kind == "frequent points":
+        found = _tuple(details, "found")
+        return found is not None and size == len(found) and {int}.issuperset(map(type, found))
+    first, last, without = (details.get(name) for name in ("first", "last", "without"))
+    arrays = all(isinstance(part, np.ndarray) for part in (first, last, without))
+    if not arrays or first is None or last is None or not size == len(first) == len(last):
+        return False
+    return bool((first <= last).all() and (first[1:] > last[:-1]).all())
+
+
+def _tuple(details: Mapping[str, Any], name: str) -> tuple[Any, ...] | None:
+    value = details.get(name)
+    return value if isinstance(value, tuple) else None
+
+
+def _is_lattice(details: Mapping[str, Any]) -> bool:
+    decimals, unit = details.get("decimals"), details.get("unit")
+    return (
+        (decimals is None or (type(decimals) is int and 0 <= decimals <= MOST_DECIMALS))
+        and type(unit) is int
+        and 0 < unit < TOP
+        and details.get("shown", "moments") in get_args(Shown)
+    )
 
 
 def columns_frame(

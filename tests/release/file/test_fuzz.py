@@ -125,6 +125,7 @@ def check_papers(release: Release, stated: float | None) -> None:
     assert card.to_markdown()
     assert f"\n{card.lead}" in str(release)
     assert str(said).startswith(card.lead)
+    assert len(release.columns()) == len(release.domain)
     assert said.claims_privacy == (stated is not None)
     if stated is not None:
         assert to_registry(said, domain=release.domain)
@@ -192,6 +193,33 @@ def test_damaged_rules_are_refused_or_harmless() -> None:
 def test_thousands_of_damaged_rules(part: int) -> None:
     number = MANY // 2 // PARTS
     assert run_rules(number, start=10**6 + part * number)["accepted"] > 50 / PARTS
+
+
+def damaged_answers(rng: random.Random) -> bytes:
+    """The answers of a learned domain alone are damaged: what became of its columns is computed from them."""
+    document = json.loads(files()[1])
+    asked = document["answers"]["asked"]
+    own = [i for i, answer in enumerate(asked) if answer["columns"]]
+    at = rng.choice(own)
+    document["answers"]["asked"][at] = json.loads(damage_json(json.dumps(asked[at]).encode(), rng))
+    return json.dumps(document).encode()
+
+
+def run_answers(number: int, start: int = 0) -> Counter[str]:
+    return Counter(outcome(damaged_answers(random.Random(start + i))) for i in range(number))
+
+
+def test_damaged_answers_are_refused_or_harmless() -> None:
+    found = run_answers(2 * FEW)
+    assert found["refused"] > FEW / 3
+    assert found["accepted"] > FEW / 60
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(PARTS))
+def test_thousands_of_damaged_answers(part: int) -> None:
+    number = MANY // 2 // PARTS
+    assert run_answers(number, start=10**6 + part * number)["accepted"] > 50 / PARTS
 
 
 # ---- a loader with a check less ---------------------------------------------------------------------------------------
