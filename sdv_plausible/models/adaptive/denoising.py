@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from sdv_plausible.models.conditional_table import project_to_simplex
 CROWDED = 1.0  # standard deviations that projecting takes off every cell, from which on most cells are empty
 STANDS_OUT = 3.0  # standard deviations from which on a cell of such a table, or a far end, is no noise
 FAINT_END = 0.7  # standard deviations of the noise on an end of a column, up to which it goes in any case
+FAR = 4.0  # the same for what is far out: of a hundred empty codes one passes 3 in every eighth column
+TAIL = 1.0  # standard deviations that are taken off the rows of a cleared end before they come back
 SEEN = 2.0  # standard deviations from which on a part of a far end is left
 BENT = 0.05  # of a column's variance, what noise on an end bends it by where that end must stand out
 FAINT = 0.15  # standard deviations of the noise, below which a category counts as emptied by it
@@ -64,13 +67,34 @@ def project_ordered(
     """Projection on the simplex of counts, the first of them ordered, at ``places``; ends of noise go."""
     # With a wide declared range, what noise leaves at the ends of it is mass at values that nobody has, so
     # far out that a little of it bends a standard deviation. Ends are left out before the projection, so that
-    # nothing is taken off the others for what noise put there.
+    # nothing is taken off the others for what noise put there. What an end surely holds all the same, by its
+    # noisy counts together, comes back as a tail that decays from the last code that is left.
     k = len(places)
     kept = np.ones(len(smooth), dtype=bool)
     kept[:k] = _kept(project_to_simplex(smooth, total)[:k], noisy[:k], places, sigma)
     found = np.zeros(len(smooth))
     found[kept] = project_to_simplex(smooth[kept], total)
+    if 0 < np.count_nonzero(kept[:k]) < k and sigma:
+        first, last = np.flatnonzero(kept[:k])[[0, -1]]
+        for line, gone in ((slice(None, None, -1), k - 1 - first), (slice(None), last)):
+            _add_tail(found[:k][line], noisy[:k][line], places[line], int(gone), sigma)
+        found[kept] *= max(0.0, 1 - (found.sum() - total) / max(found[kept].sum(), 1e-300))
     return found
+
+
+def _add_tail(counts: np.ndarray, noisy: np.ndarray, places: np.ndarray, last: int, sigma: float) -> None:
+    """Add what an end that was cleared, all codes after ``last``, surely holds to its counts, in place."""
+    # As many rows as its noisy counts add up to, less ``TAIL`` deviations. Their density is at first that of
+    # the code that is left last, and decays exponentially.
+    size = len(noisy) - 1 - last
+    rows = noisy[last + 1 :].sum() - TAIL * sigma * math.sqrt(size)
+    if rows <= 0 or last == 0:
+        return
+    spacing = abs(places[last] - places[last - 1])
+    length = spacing * max(1.0, rows / max(counts[last], sigma))
+    away = np.abs(places[last:] - places[last])
+    weights = np.exp(-np.minimum(away / length, 700.0)) * np.append(spacing, np.diff(away))
+    counts[last:] += rows * weights / weights.sum()
 
 
 def _kept(counts: np.ndarray, noisy: np.ndarray, places: np.ndarray, sigma: float) -> np.ndarray:
@@ -95,7 +119,7 @@ def _kept(counts: np.ndarray, noisy: np.ndarray, places: np.ndarray, sigma: floa
     for here, c, n, d, gone in zip(
         _both(kept), _both(counts), _both(noisy), _both(squares), faint, strict=True
     ):
-        certain = (np.cumsum(n) > STANDS_OUT * noise) | (n > STANDS_OUT * sigma)
+        certain = (np.cumsum(n) > FAR * noise) | (n > FAR * sigma)
         last, size = int(np.argmax(certain | (noise * d < straight) | (np.cumsum(c) > most))), 1
         here[:gone] = False
         while last > gone:

@@ -57,6 +57,7 @@ UNEVEN = 4.0  # what mass in the wrong place counts for when bins are merged; ma
 CERTAIN = 2.0  # standard deviations that a part of a bin may hold more than it seems before it is left out
 MIDDLE = 0.15  # of the bins, what is left out at either end to see how far the bulk of a column reaches
 TAPER = 1.5  # times as far from the bulk's middle as a bin beyond it begins: there it ends at the latest
+DOUBLE_FRACTION = 52  # bits of a double after its leading one
 DOUBLE_BITS = 50  # of a point, that are surely kept where it becomes a double
 TRIMMED = 9  # times its width that a bin loses of an empty end at least, where it loses one
 SURE = 4.0  # standard deviations above 0 at which a run of cells stands out from the noise
@@ -86,6 +87,11 @@ class Lattice:
     def is_decimal(self) -> bool:
         """Whether points are whole numbers of the last digit."""
         return self.kind != "datetime" and self._digits is not None
+
+    @property
+    def farthest(self) -> int:
+        """Points that "as far again" is at most: of doubles those of one power of two."""
+        return TOP if self.kind == "datetime" or self.is_decimal else 1 << DOUBLE_FRACTION
 
     def index(self, values: np.ndarray) -> np.ndarray:
         """Lattice points (int64) of finite numbers, or of nanoseconds (int64)."""
@@ -327,25 +333,33 @@ class Cells:
 
     def settled(self, *, alone: bool = False) -> Cells:
         """Cells that stand out together, and those between them, each run `alone`."""
+        found = self._standing_alone() if alone else self.standing_out()
+        return self.take(found | self.gaps(found))
+
+    def _standing_alone(self) -> np.ndarray:
+        """Mask of the cells of runs that stand out, each by itself."""
         found = self.standing_out()
-        if alone and self.deviations.any():
+        if self.deviations.any():
             for first, last in _runs(found):
                 run = slice(first, last + 1)
                 found[run] = self.counts[run].sum() > ALONE * math.sqrt((self.deviations[run] ** 2).sum())
-        return self.take(found | self.gaps(found))
+        return found
 
-    def within(self, spikes: Sequence[int], reach: float) -> Cells:
+    def within(
+        self, spikes: Sequence[int], reach: float, *, alone: bool = False, farthest: int = TOP
+    ) -> Cells:
         """Cells without what lies far beyond all that stands out, or far between."""
         # Few rows may be just beyond what stands out, up to ``reach`` times as far as that is wide. Farther
-        # out nothing is seen, and the model would put there what noise leaves.
-        found = self.standing_out()
+        # out nothing is seen, and the model would put there what noise leaves. ``alone``: spikes seem to hold
+        # all rows, so that noise may have lifted any run.
+        found = self._standing_alone() if alone else self.standing_out()
         kept = self.take(found)
         inside = [p for p in spikes if len(found) and self.first[0] <= p <= self.last[-1]]
         low = min([*kept.first.tolist(), *inside], default=None)
         high = max([*kept.last.tolist(), *inside], default=None)
         if low is None or high is None:
             return self
-        far = max(math.ceil((high - low + 1) * reach), 1)
+        far = min(max(math.ceil((high - low + 1) * reach), 1), farthest)
         low, high = max(low - far, int(self.first[0])), min(high + far, int(self.last[-1]))
         place = np.flatnonzero(found) if found.any() else np.array([len(found)])
         outer = (np.arange(len(found)) < place[0]) | (np.arange(len(found)) > place[-1])

@@ -179,7 +179,8 @@ class _Column:
 
     def bounded(self, reading: Reading, bounds: Bounds, max_bins: int, style: Mapping[str, Any]) -> Attribute:
         """Single values of a declared range, then parts of it, finer where there are many rows."""
-        nullable, lattice, absent = bool(bounds.nullable), bounds.lattice, (0.0, 0.0)
+        nullable, lattice = bool(bounds.nullable), bounds.lattice
+        absent = 0.0, math.inf if nullable else 0.0  # missing cells, which are not counted where declared
         spent = 0.0
         if bounds.asks_precision:
             spent = self._precision_share(bounds)
@@ -214,11 +215,19 @@ class _Column:
             self.size_sigma**2 + absent[1] + len(known_counts) * singles.sigma**2,
         )
         levels = [shares["cells"] / BOUNDED_ROUNDS] * BOUNDED_ROUNDS
-        cells = self._levels(reading, lattice, (first, last), spikes, levels, max_bins, declared=held)
+        hidden = PRESENT * math.sqrt(held[1])
+        alone = bool(known_counts) and held[0] <= max(hidden, ALONE * self.rows.sigma(levels[0]))
+        cells = self._levels(
+            reading, lattice, (first, last), spikes, levels, max_bins, declared=held, alone=alone
+        )
         if room > max_bins:  # a bin between any two of the points, and as many as before beside them
             max_bins = min(max_bins + 2 * len(spikes), room)
-        if self._holds_all(singles, spikes, *absent):
-            bins = between(spikes, *bounds.ends(lattice))
+        if known_counts and self.size > FEW_BESIDE * math.sqrt(held[1]) and held[0] <= hidden:
+            # So few rows are beside the single values that noise hides them. Several of these tell how far
+            # the others may be; of one, nothing does.
+            inside = [*spikes, *cells.first.tolist(), *cells.last.tolist()]
+            ends = (min(inside), max(inside)) if len(spikes) > 1 else bounds.ends(lattice)
+            bins = between(spikes, *ends)
         else:
             bins = make_bins(cells, spikes, max_bins)
         bins = self._possible(reading, lattice, bins, shares.get("pattern", 0.0))
@@ -262,13 +271,6 @@ class _Column:
         answer = self.rows.ask(PatternCounts(reading, lattice), share)
         pattern = pattern_of(answer.values, answer.sigma, lattice)
         return bins if pattern is None or len(bins) < 2 else kept_to(pattern, bins, lattice)
-
-    def _holds_all(self, singles: _Singles, spikes: list[int], absent: float, variance: float) -> bool:
-        """Whether so few rows are beside the single values that noise hides them."""
-        known = [singles.counts[point] for point in spikes if point in singles.counts]
-        deviation = math.sqrt(self.size_sigma**2 + variance + len(known) * singles.sigma**2)
-        rest = self.size - absent - sum(known)
-        return bool(known) and self.size > FEW_BESIDE * deviation and rest <= PRESENT * deviation
 
     def _are_all(self, singles: _Singles, found: PrecisionCounts, sigma: float, cell_sigma: float) -> bool:
         """Whether so few rows are beside the single values that no cell could stand out by them."""
@@ -336,7 +338,10 @@ class _Column:
 
         whole = count(*runs, shares[0])
         most, left = math.inf if declared is None else FEW * self.size, 0.0
-        cells = whole.settled(alone=alone) if declared is None else _trimmed(whole, spikes, *declared, most)
+        if declared is None:
+            cells = whole.settled(alone=alone)
+        else:
+            cells = _trimmed(whole, lattice, spikes, *declared, most, alone=alone)
         for share in shares[1:]:
             left += share  # a round that has nothing to count leaves its share to the next
             target = max(self.size / max_bins, 4 * self.rows.sigma(left))
@@ -361,16 +366,26 @@ def _asks_points(bounds: Bounds, lattice: Lattice) -> bool:
     return high >= low and (high - low < FEW_POINTS or bounds.may_be_long)
 
 
-def _trimmed(cells: Cells, spikes: list[int], held: float, variance: float, most: float) -> Cells:
+def _trimmed(
+    cells: Cells,
+    lattice: Lattice,
+    spikes: list[int],
+    held: float,
+    variance: float,
+    most: float,
+    *,
+    alone: bool,
+) -> Cells:
     """Cells of a declared range without those far out, where these surely hold few rows."""
-    inner = cells.within(spikes, DECLARED)
+    inner = cells.within(spikes, DECLARED, alone=alone, farthest=lattice.farthest)
     outside = ~np.isin(cells.first, inner.first) & ~np.isin(cells.last, inner.last)
     ways = [
         (float(cells.counts[outside].sum()), float((cells.deviations[outside] ** 2).sum())),
         (held - float(inner.counts.sum()), variance + float((inner.deviations**2).sum())),
     ]
     count, spread = min(ways, key=lambda way: way[1])
-    return inner if count + SURELY * math.sqrt(spread) <= most else cells
+    noise = SURELY * math.sqrt(spread)
+    return inner if count <= max(noise, most - noise) else cells
 
 
 def _finest(counts: np.ndarray, sigma: float) -> int:
