@@ -82,8 +82,8 @@ def test_a_detail_that_is_no_array_is_refused(tmp_path: Path) -> None:
     changed = json.loads(honest("learned, strong"))
     runs = next(one for one in changed["answers"]["asked"] if one["kind"] == "runs")
     runs["details"]["first"] = "x"
-    states = {one.about: one.state for one in judged(json.dumps(changed).encode(), tmp_path)}
-    assert states["answers paid by domain"] == states["learned columns from their answers"] == "refused"
+    found = judged(json.dumps(changed).encode(), tmp_path)
+    assert "refused" in {one.state for one in found if one.about == "answers paid by domain"}
 
 
 def test_a_judge_that_raises_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

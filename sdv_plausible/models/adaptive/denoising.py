@@ -15,6 +15,7 @@ CROWDED = 1.0  # standard deviations that projecting takes off every cell, from 
 STANDS_OUT = 3.0  # standard deviations from which on a cell of such a table, or a far end, is no noise
 FAINT_END = 0.7  # standard deviations of the noise on an end of a column, up to which it goes in any case
 FAR = 4.0  # the same for what is far out: of a hundred empty codes one passes 3 in every eighth column
+GAP = 1e-3  # weight of the last code that is left among those of its tail
 TAIL = 1.0  # standard deviations that are taken off the rows of a cleared end before they come back
 SEEN = 2.0  # standard deviations from which on a part of a far end is left
 BENT = 0.05  # of a column's variance, what noise on an end bends it by where that end must stand out
@@ -85,7 +86,8 @@ def project_ordered(
 def _add_tail(counts: np.ndarray, noisy: np.ndarray, places: np.ndarray, last: int, sigma: float) -> None:
     """Add what an end that was cleared, all codes after ``last``, surely holds to its counts, in place."""
     # As many rows as its noisy counts add up to, less ``TAIL`` deviations. Their density is at first that of
-    # the code that is left last, and decays exponentially.
+    # the code that is left last, and decays exponentially: that code itself gets them where the next one is
+    # far away.
     size = len(noisy) - 1 - last
     rows = noisy[last + 1 :].sum() - TAIL * sigma * math.sqrt(size)
     if rows <= 0 or last == 0:
@@ -93,7 +95,7 @@ def _add_tail(counts: np.ndarray, noisy: np.ndarray, places: np.ndarray, last: i
     spacing = abs(places[last] - places[last - 1])
     length = spacing * max(1.0, rows / max(counts[last], sigma))
     away = np.abs(places[last:] - places[last])
-    weights = np.exp(-np.minimum(away / length, 700.0)) * np.append(spacing, np.diff(away))
+    weights = np.exp(-np.minimum(away / length, 700.0)) * np.append(GAP * spacing, np.diff(away))
     counts[last:] += rows * weights / weights.sum()
 
 

@@ -55,6 +55,7 @@ MOST_PARTS = 256  # of one cell in one round
 JUMP = 4.0  # standard deviations of mass in the wrong place at which a bin ends
 UNEVEN = 4.0  # what mass in the wrong place counts for when bins are merged; mass itself counts for 1
 CERTAIN = 2.0  # standard deviations that a part of a bin may hold more than it seems before it is left out
+MOST_AROUND = 16  # runs on either side of a value that stands alone in its column
 MIDDLE = 0.15  # of the bins, what is left out at either end to see how far the bulk of a column reaches
 TAPER = 1.5  # times as far from the bulk's middle as a bin beyond it begins: there it ends at the latest
 DOUBLE_FRACTION = 52  # bits of a double after its leading one
@@ -508,6 +509,16 @@ def _cut(bins: Sequence[Bin], ends: Sequence[int]) -> list[Bin]:
 def between(points: Sequence[int], first: int, last: int) -> list[Run]:
     """Every point alone, and one run for all that is between two of them."""
     return sorted([*((p, p) for p in points), *_without(first, last, sorted(points))])
+
+
+def around(point: int, first: int, last: int) -> list[Run]:
+    """One point alone, and runs about it, each as wide as all before it: to ``MOST_AROUND`` at either end."""
+    starts = [2**power for power in range(64)][:: max(1, (last - first).bit_length() // MOST_AROUND)]
+    above = [point + start for start in starts if point + start <= last]
+    below = [point - start for start in starts if point - start >= first]
+    runs = [(a, b - 1) for a, b in pairwise([*above, last + 1])] if above else []
+    runs += [(b + 1, a) for a, b in pairwise([*below, first - 1])] if below else []
+    return sorted([(point, point), *runs])
 
 
 def _without(first: int, last: int, points: Sequence[int]) -> list[Run]:

@@ -35,6 +35,7 @@ from sdv_plausible.table.learned.lattice import (
     Cells,
     Lattice,
     Run,
+    around,
     between,
     date_lattice,
     make_bins,
@@ -224,10 +225,10 @@ class _Column:
             max_bins = min(max_bins + 2 * len(spikes), room)
         if known_counts and self.size > FEW_BESIDE * math.sqrt(held[1]) and held[0] <= hidden:
             # So few rows are beside the single values that noise hides them. Several of these tell how far
-            # the others may be; of one, nothing does.
+            # the others may be; of one, nothing does, and they may be of any size.
             inside = [*spikes, *cells.first.tolist(), *cells.last.tolist()]
-            ends = (min(inside), max(inside)) if len(spikes) > 1 else bounds.ends(lattice)
-            bins = between(spikes, *ends)
+            ends = min(inside), max(inside)
+            bins = between(spikes, *ends) if len(spikes) > 1 else around(spikes[0], *bounds.ends(lattice))
         else:
             bins = make_bins(cells, spikes, max_bins)
         bins = self._possible(reading, lattice, bins, shares.get("pattern", 0.0))

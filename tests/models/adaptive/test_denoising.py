@@ -268,17 +268,35 @@ def test_a_near_end_stays_where_the_same_rows_far_out_would_go(place):
     """Two deviations of the noise: near, they bend no variance; planted far out, they do."""
     counts = np.array([500.0, 600, 500, 0, 20])
     found = project_ordered(counts, counts, np.array([0, 3, 6, 8, place]), 10.0, counts.sum())
-    assert (found[-1] > 0) == (place == 10)
+    assert (found[-1] > 1e-9) == (place == 10)
 
 
 @pytest.mark.parametrize("seen", [2.0, math.inf])
 def test_what_borders_on_many_rows_holds_some_too(seen, monkeypatch):
     """Few old people beside many others, and a range that goes on; planted: all of a far end goes together."""
     monkeypatch.setattr("sdv_plausible.models.adaptive.denoising.SEEN", seen)
+    monkeypatch.setattr("sdv_plausible.models.adaptive.denoising.TAIL", 1e9)
     counts = np.concatenate([np.full(50, 200.0), np.full(7, 95.0), np.zeros(30)])
     found = project_all(counts, 42.0)
     assert (found[51:56] > 0).all() == (seen == 2.0)
     assert not found[57:].any()
+
+
+@pytest.mark.parametrize("rows", [0.0, 100.0])
+def test_a_cleared_end_keeps_the_rows_that_it_surely_holds(rows, monkeypatch):
+    """Of 36 codes that go, whose noise adds up to 120 rows: 100 rows beyond one deviation decay outwards."""
+    counts = np.concatenate([np.zeros(36), [90.0, 300, 500, 900, 700]])
+    noisy = counts + np.append(np.full(36, (120 + rows) / 36), np.zeros(5))
+    places = np.append(-1000.0, np.arange(1, 41))  # the last code is far out
+    found = project_ordered(counts, noisy, places, 20.0, counts.sum())
+    assert found.sum() == pytest.approx(counts.sum())
+    assert found[:36].sum() == pytest.approx(rows, rel=0.3)
+    assert found[0] < 1e-9
+    assert (np.diff(found[:36]) >= 0).all()
+    monkeypatch.setattr("sdv_plausible.models.adaptive.denoising.TAIL", 1e9)
+    assert not project_ordered(counts, noisy, places, 20.0, counts.sum())[:36].any(), (
+        "planted: all of it goes"
+    )
 
 
 SIGMA = 20.0

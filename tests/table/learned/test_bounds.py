@@ -21,7 +21,7 @@ from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.declared.declarations import read_declarations
 from sdv_plausible.table.declared.specifications import declare
 from sdv_plausible.table.learned.bounds import FEW_POINTS, PARTS, Bounds, bounds_of, ends_of, is_wide
-from sdv_plausible.table.learned.lattice import Lattice
+from sdv_plausible.table.learned.lattice import Lattice, around
 from sdv_plausible.table.learned.private_columns import learn_attributes
 from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
 from sdv_plausible.table.learned.raw_counts import FrameColumns, RunCounts
@@ -362,12 +362,43 @@ def test_steps_of_the_declaration_are_those_of_the_rounding():
     assert learn(clock(), MINUTES, max_bins=100).rounding.steps == (1, 5, 15, 30, 60)
 
 
-def test_single_values_that_are_all_get_no_bins_of_noise():
-    """Midnight alone: one bin for the rest of the day, or three if noise lifts a minute. Else bins as always."""
+def test_one_value_that_is_all_has_bins_of_every_size_about_it():
+    """Midnight alone: the rest of the day is of any size. Control: bins as always where many rows hold others."""
     attribute = learn(np.zeros(40_000), MINUTES, max_bins=100)
-    assert (attribute.lower[0], attribute.upper[0], attribute.upper[-1]) == (0, 0, 1439)
-    assert len(attribute.lower) <= 8
+    assert attribute.lower[:5] == (0, 1, 2, 4, 8)
+    assert attribute.upper[-1] == 1439
+    assert len(attribute.lower) <= 13
     assert len(learn(np.where(np.arange(40_000) % 2, 0, clock()), MINUTES, max_bins=100).lower) > 50
+
+
+@given(st.integers(-1000, 1000), st.integers(0, 10**12), st.integers(0, 10**12))
+def test_runs_about_a_point_cover_the_range_once(point, below, above):
+    runs = around(point, point - below, point + above)
+    assert (point, point) in runs
+    assert runs[0][0] == point - below
+    assert runs[-1][1] == point + above
+    assert all(last + 1 == first for (_, last), (first, _) in itertools.pairwise(runs))
+    assert len(runs) <= 2 * 2 * 16 + 1
+
+
+WIDE = {  # cells, and a range 10,000 times as wide as they need
+    "counts": (lambda rng: rng.poisson(2.5, 20_000), {"range_min": 0, "range_max": 110_000}, 24),
+    "with missing cells": (
+        lambda rng: np.where(rng.random(20_000) < 0.3, np.nan, rng.lognormal(4, 1, 20_000).round(2)),
+        {"range_min": 0.0, "range_max": 4e7, "decimal_places": 2, "range_is_nullable": True},
+        20_000,
+    ),
+    "doubles": (lambda rng: rng.normal(0, 1e-3, 20_000), {"range_min": -45.5, "range_max": 45.5}, 0.02),
+}
+
+
+@pytest.mark.parametrize("kind", WIDE)
+def test_bins_end_near_the_rows_where_nothing_stands_out_beyond(kind):
+    """Each was drawn evenly to the end of the range: means were 2 to 400 times the true ones."""
+    draw, spec, farthest = WIDE[kind]
+    attribute = learn(draw(np.random.default_rng(0)), spec, max_bins=100)
+    assert 0 < attribute.upper[-1] <= farthest
+    assert attribute.lower[0] >= min(0, -farthest)
 
 
 def test_points_that_doubles_do_not_tell_apart_are_of_one_bin() -> None:
