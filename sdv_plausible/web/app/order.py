@@ -36,13 +36,17 @@ READING = {
     "whole": "all at once",
     "parts": "in parts, for a table larger than memory: nothing is compared with it",
 }
+FEW_ROWS = {
+    "stop": "stop after a small count, name the columns and spend no more",
+    "go_on": "go on, and count nothing first",
+}
 BLANKS = {"vote": f"find their types by a vote, for {VOTE_TAKES}", "leave": "leave them out"}
 
 
 USUAL = {
     **{name: typed_default(name) for name in _FIELDS},
-    "rows": ROWS, "table_rows": "", "row_cap": "", "blank": "vote", "reading": "whole", "person": "",
-    "rules": "",
+    "rows": ROWS, "table_rows": "", "row_cap": "", "blank": "vote", "few": "stop", "reading": "whole",
+    "person": "", "rules": "",
 }  # fmt: skip
 MOST_ROWS = 10**7  # that the app makes at once, in memory
 _NUMBERS = ("epsilon", "delta", "epsilon0", "rows", "table_rows", "row_cap", "k", "rows_per_person")
@@ -50,6 +54,7 @@ _CHOICES: Mapping[str, Mapping[str, str]] = {
     "model": MODELS,
     "test": TESTS,
     "blank": BLANKS,
+    "few": FEW_ROWS,
     "reading": READING,
 }
 EXAMPLES = (
@@ -125,7 +130,8 @@ class Order:
             refuse_whole(TESTS_BY_NAME[test](), given["model"])
         synth = PlausibleDeniabilitySynthesizer(
             metadata_of(self.types), domain=self.declared, rules=list(self.rules),
-            types="voted" if self.open_columns else "declared", **arguments_of(flat),
+            types="voted" if self.open_columns else "declared", anyway=self.choices["few"] == "go_on",
+            **arguments_of(flat),
         )  # fmt: skip
         synth.spelling = self.spelling
         return synth

@@ -30,6 +30,7 @@ from sdv_plausible.web.app import order as orders
 from sdv_plausible.web.app.columns import ColumnsPage
 from sdv_plausible.web.app.entrance import SENT, SESSION, UPLOAD, posted, shown, static
 from sdv_plausible.web.app.filing import fields, write_card
+from sdv_plausible.web.app.notes import by_column
 from sdv_plausible.web.app.opening import DOMAIN, Upload, review_of
 from sdv_plausible.web.app.ordered_fit import FILES, STAGES, files_of
 from sdv_plausible.web.app.running import RunningFit
@@ -229,9 +230,8 @@ class App:
         texts = {**orders.USUAL, **session.texts}
         return self._page(
             "budget", session, "budget", status, texts=texts, refusals=refusals or {}, plan=plan,
-            blanks=blanks(session.review.file), models=orders.MODELS, tests=TESTS, open=orders.BLANKS,
-            reading=orders.READING,
-            spent=session.spent(),
+            blanks=blanks(session.review.file), few=orders.FEW_ROWS, models=orders.MODELS, tests=TESTS,
+            open=orders.BLANKS, reading=orders.READING, spent=session.spent(),
         )  # fmt: skip
 
     # --- the fit ----------------------------------------------------------------------------------
@@ -298,6 +298,7 @@ class App:
         return self._page(
             "result", session, "result", fit=fit, made=made, still=still, head=lines[0], rows=lines[1:],
             spent=session.spent(but=fit), card=fields(session),
+            notes=by_column(fit.notes, list(fit.order.types)),
         )  # fmt: skip
 
     def card(self, session: Session, typed: Mapping[str, str]) -> Response:

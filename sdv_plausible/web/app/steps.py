@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from jinja2 import Environment
 
 from sdv_plausible.utils.fragments import environment
+from sdv_plausible.web.app.notes import in_app
 
 TITLES = {
     "": "Table", "columns": "Columns", "rules": "Rules and people", "budget": "Budget", "fit": "Fit",
@@ -37,4 +38,6 @@ ROOMS = ("sdv_plausible.web.app", "sdv_plausible.web.review")
 
 def templates() -> Environment:
     """Return the templates of the app, and those that it shares with the review page."""
-    return environment(*ROOMS, finalize=None)  # what is typed comes back as it was
+    made = environment(*ROOMS, finalize=None)  # what is typed comes back as it was
+    made.filters["in_app"] = in_app
+    return made
