@@ -125,7 +125,8 @@ def one(package: str | None, name: str, modes: tuple[str, ...], folder: Path) ->
             words |= told["domain"]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            fit_source(path, epsilon=1.0, **told).sample(len(real)).to_csv(folder / "rows.csv", index=False)
+            made = fit_source(path, epsilon=1.0, anyway=True, **told).sample(len(real))
+            made.to_csv(folder / "rows.csv", index=False)
         made = pd.read_csv(folder / "rows.csv", dtype=str, keep_default_na=False, na_values=[""])
         said = " ".join(str(warning.message) for warning in caught)
         for column in real:

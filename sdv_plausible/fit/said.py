@@ -5,6 +5,7 @@ They are entries without a loss, charged with the rest, so that they stay with t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from sdv_plausible.mechanism.drawing.omega import Omega
@@ -42,6 +43,7 @@ FROM_POINTS = (
     "holds for the row and for the pair, which sample_with_points releases at no further cost; plausible "
     "deniability holds for the pair alone, as seeds of far-apart points may all give the same row"
 )
+_PYTHON = re.compile(r" \(domain=[^()]*\)")
 MISSED_OF_ROWS = "that a rejection can be seen, that several rows are released and not one candidate, "
 
 
@@ -144,7 +146,9 @@ def personal(specs: Specs, declared: Declarations) -> list[str]:
 
 
 def _told(name: str, warnings: Sequence[str]) -> tuple[LedgerEntry, ...]:
-    # What begins with names of columns keeps their case.
+    # What begins with names of columns keeps their case. How to declare them is Python's: a ledger is read by
+    # others.
+    warnings = [_PYTHON.sub("", one) for one in warnings]
     text = ". ".join(f"A{one[1:]}" if one.startswith("at about ") else one for one in warnings)
     return (_entry(name, text),) if warnings else ()
 
