@@ -44,9 +44,6 @@ def in_new_process(script: str, *arguments: bytes) -> str:
     return done.stdout.strip()
 
 
-# ---- the stream -----------------------------------------------------------------------------------------------------
-
-
 def test_draws_follow_each_other_without_overlap() -> None:
     whole, parts = Coins.from_seed(5), Coins.from_seed(5)
     assert whole.bytes(80) == parts.bytes(16) + parts.bytes(48) + parts.bytes(16)
@@ -97,9 +94,6 @@ def test_threads_never_draw_the_same_words() -> None:
     assert len(np.unique(words)) == len(words)  # false alarm: 2400**2 / 2**65, below 1e-12
     copies = words_of([copy.copy(shared) for _ in range(4)])  # control: copies share a position
     assert len(np.unique(copies)) < len(copies)
-
-
-# ---- exactness of the numbers ---------------------------------------------------------------------------------------
 
 
 def bits_are_fair(uniform: np.ndarray) -> bool:
@@ -221,8 +215,6 @@ def test_gamma_of_shape_zero_is_zero_and_keeps_the_shape() -> None:
     assert ((drawn == 0) == [[True, False, False], [True, True, False]]).all()
 
 
-# ---- names ----------------------------------------------------------------------------------------------------------
-
 items = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
     lambda inner: st.lists(inner, max_size=4).map(tuple),
@@ -286,9 +278,6 @@ def test_other_types_are_no_names() -> None:
     for item in ([1], {"a": 1}, np.array([1]), object(), np.bool_(True), 1j, (1, [2])):
         with pytest.raises(TypeError, match="context item"):
             Coins.from_seed(0).spawn(item)
-
-
-# ---- secrets, copies, processes -------------------------------------------------------------------------------------
 
 
 def test_secrecy_is_inherited() -> None:
@@ -393,9 +382,6 @@ except RuntimeError:
 """
     there = in_new_process(script, pickle.dumps(root), pickle.dumps(named))
     assert there == str([named.uniform(3).tolist(), root.spawn("rows", 4).uniform(3).tolist()])
-
-
-# ---- errors ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_seed_is_an_integer() -> None:
