@@ -85,7 +85,7 @@ MUTANTS: dict[str, list[tuple[Any, ...]]] = {
     ],
     "a person counts as a row in tables of three or more columns": [
         (*ASKED, "given arcs", "person", "dependent"),
-        ("privacy/test_units.py", "test_no_unit_moves_an_answer_further", "coded", "triple", 2, False),
+        ("privacy/test_units.py", "test_no_unit_moves_an_answer_further", "coded", "triple"),
     ],
     "of several thresholds of a fit a budget in rho counts one": [LOSSES],
     "of several Gaussians of a fit a budget in rho counts one": [LOSSES],
