@@ -21,8 +21,6 @@ from doors import fit_codes
 from test_asked_sensitivities import CARDS, DOMAIN, LEARNERS, RELEASES, settings
 from voting import held_vote
 
-from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.public import PublicCodes
 from sdv_plausible.models.adaptive.sets import SetTables
 from sdv_plausible.models.paper import paper_network as paper_learner
@@ -42,9 +40,8 @@ OTHER[:, 0] = 2
 
 
 def fits(codes: np.ndarray, learner: str, **changed: Any) -> None:
-    fit_codes(
-        codes, DOMAIN, settings(**changed), LEARNERS[learner], PrivacyLedger(delta=1e-6), Coins.from_seed(5)
-    )
+    ledger = PrivacyLedger(delta=1e-6)
+    fit_codes(codes, DOMAIN, settings(**changed), LEARNERS[learner], ledger, Coins.from_seed(5))
 
 
 SDTYPES = {
@@ -154,39 +151,6 @@ def test_types_are_voted_for_by_the_same_questions_for_the_same_answers(texts):
     check(lambda cells: votes(cells, 3.0), [f"{text}{i}" for i, text in enumerate(texts * 100)], texts * 200)
 
 
-# --- planted faults ---------------------------------------------------------------------------------------------------
-
-
-def true_number_of_rows(patch: pytest.MonkeyPatch) -> None:
-    """The schedule is decided by the number of rows itself."""
-    honest = AdaptiveNetwork.fit
-
-    def fit(self: Any, rows: Queryable, *args: Any) -> Any:
-        ask = rows.ask
-
-        def told(question: Any, share: float, failure: float = 0.0) -> Any:
-            answer = ask(question, share, failure)
-            if type(question).__name__ == "NumberOfRows":
-                answer.values[0] = rows._rows.num_rows()
-            return answer
-
-        rows.ask = told  # type: ignore[method-assign]
-        return honest(self, rows, *args)
-
-    patch.setattr(AdaptiveNetwork, "fit", fit)
-
-
-def true_margins_in_estimates(patch: pytest.MonkeyPatch) -> None:
-    def counts(self: Measurements, pairs: np.ndarray) -> list[np.ndarray]:
-        exact = self._rows._rows
-        return [
-            np.stack([next(iter(exact.tables([[self._axes[j]]]))).astype(float) for j in columns.tolist()])
-            for columns in pairs.T
-        ]
-
-    patch.setattr(Measurements, "_coarse_counts", counts)
-
-
 def true_tables_of_sets(patch: pytest.MonkeyPatch) -> None:
     """Scores of sets against tables that the rows, not the model, have."""
     honest = SetTables._estimate
@@ -206,10 +170,8 @@ def true_buckets(patch: pytest.MonkeyPatch) -> None:
         codes = rows._rows.records()
 
         def buckets(attribute: Any, margin: Any) -> np.ndarray:
-            held = (
-                np.bincount(codes[:, domain.names.index(attribute.name)], minlength=attribute.cardinality) > 0
-            )
-            return np.unique(held, return_inverse=True)[1]
+            column = codes[:, domain.names.index(attribute.name)]
+            return np.unique(np.bincount(column, minlength=attribute.cardinality) > 0, return_inverse=True)[1]
 
         with pytest.MonkeyPatch.context() as inner:
             inner.setattr(paper_learner, "default_buckets", buckets)
@@ -229,12 +191,10 @@ def true_size_in_the_domain(patch: pytest.MonkeyPatch) -> None:
 
 
 FAULTS: dict[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]] = {
-    true_number_of_rows: lambda: check(lambda codes: fits(codes, "adaptive"), FIRST, OTHER),
-    true_margins_in_estimates: lambda: check(lambda codes: fits(codes, "adaptive"), FIRST, OTHER),
     true_tables_of_sets: lambda: check(lambda codes: fits(codes, "adaptive", epsilon=20.0), FIRST, OTHER),
     true_buckets: lambda: check(lambda codes: fits(codes, "cfs"), FIRST, OTHER),
     true_size_in_the_domain: lambda: check(lambda table: learns(table, 20.0), *TABLES),
-}
+}  # the true number of rows and true margins: test_named_mutants.py
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)

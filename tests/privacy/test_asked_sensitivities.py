@@ -34,8 +34,8 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.counts import CountTable, Distances
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.questions.counts import CountTable
+from sdv_plausible.questions.queryable import Answer, Queryable
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import read_declarations
 from sdv_plausible.table.learned.private_columns import learn_attributes
@@ -49,11 +49,9 @@ DOMAIN = Domain(
     (
         Attribute(name="a", kind="categorical", values=("x", "y", "z")),
         Attribute(name="b", kind="ordinal", values=(0, 1)),
-        Attribute(
-            name="c", kind="integer", lower=(0, 5, 6), upper=(4, 5, 9), nullable=True, buckets=(0, 1, 1, 2)
-        ),
+        Attribute(name="c", kind="integer", lower=(0, 5, 6), upper=(4, 5, 9), nullable=True, buckets=(0, 1, 1, 2)),
     )
-)
+)  # fmt: skip
 
 
 def rows(*parts: tuple[int, tuple[int, ...]]) -> np.ndarray:
@@ -71,9 +69,7 @@ TABLES = {
     "dependent": np.array([(i % 3, (i % 3 == 1) ^ (i % 11 == 0), i % 4) for i in range(600)], dtype=np.int32),
 }
 LEARNERS = guarded.learners({"c": ["a", "b"]})
-PUBLISHED = np.array(
-    [(i % 3, i % 3 == 1, (i + i // 7) % 4 if i % 5 else -1) for i in range(300)], dtype=np.int32
-)
+PUBLISHED = np.array([(i % 3, i % 3 == 1, (i + i // 7) % 4 if i % 5 else -1) for i in range(300)], np.int32)
 LEARNERS["public"] = replace(LEARNERS["adaptive"], public=PublicCodes(codes=PUBLISHED))
 ROWS_ALONE = ("as printed", "latent")  # which say so, and refuse other units
 RELEASES: dict[str, dict[str, Any]] = {
@@ -93,19 +89,10 @@ def settings(**changed: Any) -> Settings:
 
 
 def fitted(learner: str, codes: np.ndarray, unit: Neighbours = ONE_ROW, **changed: Any) -> list[spies.Asked]:
+    ledger, who = PrivacyLedger(delta=1e-6, neighbours=unit), settings(neighbours=unit, **changed)
     with spies.watched() as seen:
-        fit_codes(
-            codes,
-            DOMAIN,
-            settings(neighbours=unit, **changed),
-            LEARNERS[learner],
-            PrivacyLedger(delta=1e-6, neighbours=unit),
-            Coins.from_seed(5),
-        )
+        fit_codes(codes, DOMAIN, who, LEARNERS[learner], ledger, Coins.from_seed(5))
     return seen
-
-
-# --- neighbours of what was asked -------------------------------------------------------------------------------------
 
 
 def joining(unit: Neighbours) -> list[list[tuple[int, ...]]]:
@@ -158,12 +145,10 @@ def check(
         moves += furthest > 0
         for call in asked.calls:
             parts = math.sqrt(asked.apart) if call.name == "discrete_gaussian" else asked.apart
-            assert number <= call.sensitivity / parts * (1 + 1e-12), (
-                f"a number of {asked.kind} moves by {number}, and is charged as one of {asked.apart} of {call}"
-            )
-            assert furthest <= call.sensitivity * (1 + 1e-12), (
-                f"{asked.kind} moves by {furthest}, noise is for {call}"
-            )
+            apart = f"moves by {number}, and is charged as one of {asked.apart} of {call}"
+            assert number <= call.sensitivity / parts * (1 + 1e-12), f"a number of {asked.kind} {apart}"
+            further = f"{asked.kind} moves by {furthest}, noise is for {call}"
+            assert furthest <= call.sensitivity * (1 + 1e-12), further
             ratio = call.sensitivity / call.scale
             cost = {"discrete_gaussian": ratio**2, "exponential_choice": 2 * ratio}.get(call.name, ratio)
             assert cost <= asked.paid * (1 + 1e-9), f"{asked.kind} costs {cost}, {asked.paid} was paid"
@@ -179,18 +164,12 @@ KINDS = {
     "correlated": {"NumberOfRows", "CountTable", "MutualInformation"},
     "latent": {"CountTable", "GradientSum"},
 }
-UNITS_TABLES = [("row", table) for table in TABLES]
-UNITS_TABLES += [
-    (unit, table) for unit in guarded.UNITS if unit != "row" for table in ("one odd row", "dependent")
-]
+SOME = [(unit, table) for unit in guarded.UNITS for table in ("one odd row", "dependent")]
+UNITS_TABLES = [*SOME, *(("row", table) for table in TABLES if ("row", table) not in SOME)]
+FAST = [("row", "one odd row"), *((unit, "dependent") for unit in guarded.UNITS)]
 
 
-@pytest.mark.parametrize(
-    ("unit", "table"),
-    fast_and_slow(
-        UNITS_TABLES, lambda unit, table: table == "dependent" or (unit == "row" and table == "one odd row")
-    ),
-)
+@pytest.mark.parametrize(("unit", "table"), fast_and_slow(UNITS_TABLES, lambda *case: case in FAST))
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_what_learners_ask_moves_as_far_as_its_noise_is_for(learner, unit, table):
     who = guarded.UNITS[unit]
@@ -210,9 +189,7 @@ def test_what_learners_ask_moves_as_far_as_its_noise_is_for(learner, unit, table
         assert ("Distances" in kinds) == (learner in ("adaptive", "workload", "public"))
 
 
-@pytest.mark.parametrize(
-    ("unit", "table"), [pair for pair in UNITS_TABLES if pair[1] in ("one odd row", "dependent")]
-)
+@pytest.mark.parametrize(("unit", "table"), SOME)
 @pytest.mark.parametrize("release", RELEASES)
 def test_what_a_release_asks_of_the_seeds_too(release, unit, table):
     who = guarded.UNITS[unit]
@@ -242,9 +219,6 @@ def test_the_randomised_test_asks_for_the_number_of_rows(unit):
     seen = fitted("independent", codes, who, test="randomized", k=50, omega=2)
     assert seen[0].kind == "count_rows"
     check(seen, coded_neighbours(who), who)
-
-
-# --- the private domain, and types by a vote -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -329,11 +303,9 @@ def some_fast(columns: Mapping[str, Any]) -> list[Any]:
 def learned(name: str, epsilon: float, unit: Neighbours = ONE_ROW) -> list[spies.Asked]:
     column = FRAMES[name]
     specs = {"x": {"sdtype": column.sdtype}}
-    declared = read_declarations(column.words and {"x": column.words}, "private", 12, specs)
-    plan, ledger = (
-        declared.plan_private(specs, Whole.of(epsilon, 1e-6), unit),
-        PrivacyLedger(delta=1e-6, neighbours=unit),
-    )
+    words = column.words and {"x": column.words}
+    plan = read_declarations(words, "private", 12, specs).plan_private(specs, Whole.of(epsilon, 1e-6), unit)
+    ledger = PrivacyLedger(delta=1e-6, neighbours=unit)
     with spies.watched() as seen:
         door = Queryable(column.frame(column.cells), ledger, plan.entries(), Coins.from_seed(5))
         learn_attributes(door, plan, {}, {}, 12)
@@ -379,117 +351,61 @@ def test_every_question_of_the_product_is_asked_in_these_cases():
     assert spies.unwatched(type("Door", (Queryable,), {**vars(Queryable), "whisper": check})) == ["whisper"]
 
 
-# --- planted faults ---------------------------------------------------------------------------------------------------
-
-
-def neighbours_of(name: str) -> Callable[[spies.Asked], Iterator[Any]]:
-    return FRAMES[name].neighbours(ONE_ROW)
-
-
-def forget_the_root(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Distances, "sensitivity", lambda self, neighbours: float(neighbours.histogram_l1))
-
-
-def take_true_margins(patch: pytest.MonkeyPatch) -> None:
-    """Scores against the product of the rows' own margins."""
-
-    def exact(self: Distances, rows: Any) -> np.ndarray:
-        tables = rows.tables(self.sets)
-        return np.array(
-            [round(float(np.abs(t - np.outer(t.sum(1), t.sum(0)) / max(t.sum(), 1)).sum())) for t in tables]
-        )
-
-    patch.setattr(Distances, "exact", exact)
-
-
-def halve_the_noise_of_tables(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(CountTable, "sensitivity", lambda self, neighbours: 0.5)
-
-
-def take_the_entropies_of_twice_the_rows(patch: pytest.MonkeyPatch) -> None:
-    honest = paper_learner.least_rows
-    patch.setattr(paper_learner, "least_rows", lambda rows, plan: 2 * honest(rows, plan))
-
-
-def forget_the_number_of_entropies(patch: pytest.MonkeyPatch) -> None:
-    honest = Entropies.sensitivity
-    patch.setattr(Entropies, "sensitivity", lambda self, neighbours: honest(self, neighbours) / math.sqrt(len(self.cardinalities)) / 2)  # fmt: skip
-
-
-def charge_cells_one_by_one(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(CountTable, "apart", 2, raising=False)
-
-
-def count_every_row_in_every_set(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(CodeArray, "part", lambda self, low, high, coins: self)
-
-
-def pay_half(patch: pytest.MonkeyPatch) -> None:
-    honest = Queryable._noisy
-    patch.setattr(
-        Queryable,
-        "_noisy",
-        lambda self, exact, sensitivity, share: honest(self, exact, sensitivity, 2 * share),
-    )
-
-
-def answer_exactly(patch: pytest.MonkeyPatch) -> None:
-    from sdv_plausible.questions.queryable import Answer
-
-    patch.setattr(
-        Queryable,
-        "_noisy",
-        lambda self, exact, sensitivity, share: Answer(values=exact.astype(float), sigma=1.0),
-    )
-
-
-def overlap_runs(patch: pytest.MonkeyPatch) -> None:
-    honest = RunCounts.exact
-    patch.setattr(RunCounts, "exact", lambda self, rows: honest(replace(self, last=self.last + 1), rows))
-
-
-def count_missing_cells_twice(patch: pytest.MonkeyPatch) -> None:
-    honest = FrameColumns.precision_counts
-
+def count_missing_cells_twice(honest: Any) -> Any:
     def counts(self: FrameColumns, reading: Any) -> np.ndarray:
         found = honest(self, reading)
         found[0] += found[-1]
         return found
 
-    patch.setattr(FrameColumns, "precision_counts", counts)
+    return counts
 
 
-def halve_the_sensitivity_of_runs(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(RunCounts, "sensitivity", lambda self, neighbours: 0.5)
+def of_codes(learner: str, table: str, **changed: Any) -> Callable[[], int]:
+    return lambda: check(fitted(learner, TABLES[table], **changed), coded_neighbours())
 
 
-FAULTS: dict[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]] = {
-    forget_the_root: lambda: check(fitted("adaptive", TABLES["dependent"]), coded_neighbours()),
-    take_true_margins: lambda: check(fitted("adaptive", TABLES["dependent"]), coded_neighbours()),
-    halve_the_noise_of_tables: lambda: check(fitted("given arcs", TABLES["one row"]), coded_neighbours()),
-    take_the_entropies_of_twice_the_rows: lambda: check(
-        fitted("cfs", TABLES["equal rows"], epsilon=50.0), coded_neighbours()
+def of_columns(name: str, epsilon: float) -> Callable[[], int]:
+    return lambda: check(learned(name, epsilon), FRAMES[name].neighbours(ONE_ROW))
+
+
+# What is replaced, by what, given what it was; and a fit that shows it. Two more are in test_named_mutants.py.
+FAULTS: dict[str, tuple[Any, str, Callable[[Any], Any], Callable[[], int]]] = {
+    "noise of tables is halved": (CountTable, "sensitivity", lambda _: lambda *_: 0.5, of_codes("given arcs", "one row")),
+    "entropies are those of twice the rows": (
+        paper_learner, "least_rows", lambda honest: lambda rows, plan: 2 * honest(rows, plan),
+        of_codes("cfs", "equal rows", epsilon=50.0),
     ),
-    forget_the_number_of_entropies: lambda: check(
-        fitted("cfs", TABLES["equal rows"], epsilon=50.0), coded_neighbours()
+    "the number of entropies is forgotten": (
+        Entropies, "sensitivity", lambda honest: lambda self, who: honest(self, who) / math.sqrt(len(self.cardinalities)) / 2,
+        of_codes("cfs", "equal rows", epsilon=50.0),
     ),
-    charge_cells_one_by_one: lambda: check(
-        fitted("as printed", TABLES["equal rows"], epsilon=50.0), coded_neighbours()
+    "cells are charged one by one": (CountTable, "apart", lambda _: 2, of_codes("as printed", "equal rows", epsilon=50.0)),
+    "every row is counted in every set": (
+        CodeArray, "part", lambda _: lambda self, *_: self, of_codes("uniform", "dependent", omega=(1, 2)),
     ),
-    count_every_row_in_every_set: lambda: check(
-        fitted("uniform", TABLES["dependent"], omega=(1, 2)), coded_neighbours()
+    "half is paid": (
+        Queryable, "_noisy", lambda honest: lambda self, exact, sensitivity, share: honest(self, exact, sensitivity, 2 * share),
+        of_codes("independent", "one row", epsilon=0.1),
     ),
-    pay_half: lambda: check(fitted("independent", TABLES["one row"], epsilon=0.1), coded_neighbours()),
-    answer_exactly: lambda: check(fitted("independent", TABLES["one row"]), coded_neighbours()),
-    overlap_runs: lambda: check(learned("whole numbers", 0.5), neighbours_of("whole numbers")),
-    count_missing_cells_twice: lambda: check(learned("missing", 0.5), neighbours_of("missing")),
-    halve_the_sensitivity_of_runs: lambda: check(learned("spikes", 30.0), neighbours_of("spikes")),
-}
+    "answers are exact": (
+        Queryable, "_noisy", lambda _: lambda self, exact, *_: Answer(values=exact.astype(float), sigma=1.0),
+        of_codes("independent", "one row"),
+    ),
+    "runs overlap": (
+        RunCounts, "exact", lambda honest: lambda self, rows: honest(replace(self, last=self.last + 1), rows),
+        of_columns("whole numbers", 0.5),
+    ),
+    "missing cells are counted twice": (
+        FrameColumns, "precision_counts", count_missing_cells_twice, of_columns("missing", 0.5),
+    ),
+    "noise of runs is halved": (RunCounts, "sensitivity", lambda _: lambda *_: 0.5, of_columns("spikes", 30.0)),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("fault", FAULTS)
 def test_planted_faults_are_caught(fault, monkeypatch):
-    FAULTS[fault]()
-    fault(monkeypatch)
+    owner, name, planted, run = FAULTS[fault]
+    run()
+    monkeypatch.setattr(owner, name, planted(getattr(owner, name, None)), raising=False)
     with pytest.raises(AssertionError, match="moves by|was paid|without noise|groups move"):
-        FAULTS[fault]()
+        run()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +52,6 @@ ONE_USED = "all rows with one value of home, of which at most 1 is used"
 def gaussian_epsilon(mu: float) -> float:
     """Epsilon of the Gaussian mechanism at DELTA, by its closed form."""
     return float(brentq(lambda e: float(gaussian_log_delta(mu, e)) - math.log(DELTA), 0, 500))
-
-
-# --- figures --------------------------------------------------------------------------------------
 
 
 def said_on(page: str, *words: str) -> list[str]:
@@ -110,13 +107,12 @@ def test_the_default_releases_attackers_are_as_the_pages_say() -> None:
     assert said_on("choosing.md", f"right at most {right} % of the time") == []
 
 
-@pytest.mark.parametrize("sensitivity", [math.sqrt(2), 2.0, 3.0, 10.0, 10 * math.sqrt(2), 200.0])
-def test_the_charge_covers_the_discreteness_of_every_sensitivity(sensitivity: float) -> None:
+def test_the_charge_covers_the_discreteness_of_every_sensitivity() -> None:
     """Noise sigma = s/m costs s times its own mu: never more than is charged for m at sensitivity 1."""
-    for m in (0.001, 0.05, 0.18, 1.0, 5.0):
+    sensitivities = math.sqrt(2), 2.0, 3.0, 10.0, 10 * math.sqrt(2), 200.0
+    for sensitivity, m in itertools.product(sensitivities, (0.001, 0.05, 0.18, 1.0, 5.0)):
         cost = sensitivity * discrete_gaussian_mu(sensitivity / m)
-        assert cost <= GaussianLoss(sensitivity_over_sigma=m).mu * (1 + 2e-8)  # roundings of both
-        assert cost >= m
+        assert m <= cost <= GaussianLoss(sensitivity_over_sigma=m).mu * (1 + 2e-8)  # roundings of both
 
 
 def test_discreteness_shrinks_as_sigma_grows() -> None:
@@ -130,46 +126,39 @@ def test_the_rows_of_a_person_in_one_size_are_worst() -> None:
     """Shifts of several sizes that add up to c lose no more than one shift by c: products enumerated."""
     rate, c = 0.5, 3
     one = DiscreteLaplaceLoss(epsilon=rate * c, sensitivity=c)
-    a = math.exp(-rate)
-    z = np.arange(-60, 61)
-
-    def law(shift: int) -> np.ndarray:
-        return (1 - a) / (1 + a) * a ** np.abs(z - shift)
-
-    for split in ((3,), (2, 1), (1, 1, 1)):
-        for epsilon in (0.0, 0.3, 0.7, 1.1, 1.4):
-            p = q = np.ones(1)
-            for shift in split:
-                p, q = np.multiply.outer(p, law(shift)).ravel(), np.multiply.outer(q, law(0)).ravel()
-            found = np.maximum(p - math.exp(epsilon) * q, 0).sum()
-            assert found <= float(one.profile(epsilon)[0]) + 1e-12
-            assert split != (3,) or found == pytest.approx(float(one.profile(epsilon)[0]), abs=1e-9)
+    a, z = math.exp(-rate), np.arange(-60, 61)
+    law = [(1 - a) / (1 + a) * a ** np.abs(z - shift) for shift in range(c + 1)]
+    for split, epsilon in itertools.product(((3,), (2, 1), (1, 1, 1)), (0.0, 0.3, 0.7, 1.1, 1.4)):
+        p = q = np.ones(1)
+        for shift in split:
+            p, q = np.multiply.outer(p, law[shift]).ravel(), np.multiply.outer(q, law[0]).ravel()
+        found = np.maximum(p - math.exp(epsilon) * q, 0).sum()
+        assert found <= float(one.profile(epsilon)[0]) + 1e-12
+        assert split != (3,) or found == pytest.approx(float(one.profile(epsilon)[0]), abs=1e-9)
 
 
 def test_the_loss_of_the_release_test_is_the_old_one_for_one_row() -> None:
     epsilon = np.linspace(0, 3, 31)
-    for one, other in zip(
-        ReleaseLoss(epsilon0=1.0, delta=1e-3).profile(epsilon),
-        ReleaseLoss(epsilon0=1.0, delta=1e-3, l1=1).profile(epsilon),
-        strict=True,
-    ):  # fmt: skip
-        assert (one == other).all()
+    old, new = (ReleaseLoss(epsilon0=1.0, delta=1e-3, **how).profile(epsilon) for how in ({}, {"l1": 1}))
+    assert np.array_equal(old, new)
     totals = [compose([ReleaseLoss(epsilon0=1.0, delta=4e-10, l1=c)], DELTA) for c in (1, 2, 10)]
     assert all(0.99 < total <= 1 + 1e-9 for total in totals)
 
 
-# --- bounds from a noisy size ---------------------------------------------------------------------
-
-
-def asked_with(
-    z: int, bound: Callable[[Queryable], int], rows: CodeArray, neighbours: Neighbours, plan: Any
-) -> int:
-    """A bound from a number of rows whose noise is z."""
+def bounds(
+    bound: Callable[[Queryable, Any], int], rows: int, unit: Neighbours, plan: Any, sigma: float, sign: int
+) -> list[int]:
+    """Bounds from a noisy number of rows, for the last noises within the tail that is charged: all noise is tried."""
     entries = plan.entries("cfs") if isinstance(plan, LearningPlan) else plan.entries()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(noise, "discrete_gaussian", lambda values, **_: np.asarray(values) + z)
-        ledger = PrivacyLedger(delta=1e-3, neighbours=neighbours)
-        return bound(Queryable(rows, ledger, entries, Coins.from_seed(0)))
+    tail = math.sqrt(-2 * math.log(plan.size_failure)) * sigma  # Pr[z > tail] <= failure, sub-Gaussian
+    found = []
+    for z in range(math.floor(tail) - 5, math.floor(tail) + 1):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(noise, "discrete_gaussian", lambda values, z=z, **_: np.asarray(values) + sign * z)
+            ledger = PrivacyLedger(delta=1e-3, neighbours=unit)
+            codes = CodeArray(np.zeros((rows, 2), dtype=int), (2, 2))
+            found.append(bound(Queryable(codes, ledger, entries, Coins.from_seed(0)), plan))
+    return found
 
 
 TWO = Domain(tuple(Attribute(name=n, kind="categorical", values=(0, 1)) for n in "ab"))
@@ -177,72 +166,41 @@ TWO = Domain(tuple(Attribute(name=n, kind="categorical", values=(0, 1)) for n in
 
 @pytest.mark.parametrize("rows", [1, 7])
 def test_the_bound_holds_for_the_smaller_table(rows: int) -> None:
-    """Unless noise exceeds the tail that is charged, no number from n + c rows is above n: all noise is tried."""
-    neighbours, size = Neighbours(rows=rows), 5000
-    plan = LearningPlan.make("cfs", TWO, ModelBudget(epsilon=1.0, delta=1e-3, neighbours=neighbours))
-    larger = CodeArray(np.zeros((size + rows, 2), dtype=int), (2, 2))
-    bound = partial(
-        asked_with, bound=lambda door: least_rows(door, plan), rows=larger, neighbours=neighbours, plan=plan
-    )
-    sigma = neighbours.histogram_l2 / (plan.mu * math.sqrt(plan.shares["size"]))
-    tail = math.sqrt(-2 * math.log(plan.size_failure)) * sigma  # Pr[z > tail] <= failure, sub-Gaussian
-    found = [bound(z) for z in range(math.floor(tail) - 5, math.floor(tail) + 1)]
-    assert size - 3 < max(found) <= size
+    """Unless noise exceeds the tail that is charged, no number from n + c rows is above n."""
+    unit, size = Neighbours(rows=rows), 5000
+    plan = LearningPlan.make("cfs", TWO, ModelBudget(epsilon=1.0, delta=1e-3, neighbours=unit))
+    sigma = unit.histogram_l2 / (plan.mu * math.sqrt(plan.shares["size"]))
+    assert size - 3 < max(bounds(least_rows, size + rows, unit, plan, sigma, 1)) <= size
 
 
 @pytest.mark.parametrize("rows", [1, 7])
 def test_the_bound_from_above_holds_for_the_larger_table(rows: int) -> None:
     """The same for GreedyBayes: no number from n rows is below n + c."""
-    neighbours, size = Neighbours(rows=rows), 5000
-    plan = GreedyPlan.make(TWO, ModelBudget(epsilon=1.0, delta=1e-3, neighbours=neighbours))
-    smaller = CodeArray(np.zeros((size, 2), dtype=int), (2, 2))
-    bound = partial(
-        asked_with, bound=lambda door: _most_rows(door, plan), rows=smaller, neighbours=neighbours, plan=plan
-    )
-    sigma = neighbours.histogram_l2 / plan.mu_each("size")
-    tail = math.sqrt(-2 * math.log(plan.size_failure)) * sigma
-    found = [bound(-z) for z in range(math.floor(tail) - 5, math.floor(tail) + 1)]
+    unit, size = Neighbours(rows=rows), 5000
+    plan = GreedyPlan.make(TWO, ModelBudget(epsilon=1.0, delta=1e-3, neighbours=unit))
+    found = bounds(_most_rows, size, unit, plan, unit.histogram_l2 / plan.mu_each("size"), -1)
     assert size + rows <= min(found) < size + rows + 3
 
 
-# --- words ----------------------------------------------------------------------------------------
+PEOPLE_OF_THREE = "one person (with at most 3 rows)"
+WITH, INSTEAD = "in the data as without", "as with any other one in its place"
+WORDS = [
+    (ONE_ROW, "addition or removal of any one row", f"with any one row {WITH} it", "one row"),
+    (PEOPLE, f"addition or removal of any one person ({TEN_ROWS})", f"with any one person {WITH} them", f"one person ({TEN_ROWS})"),
+    (
+        Neighbours(replace=True), "replacement of any one row by another one (the number of rows is public)",
+        f"with any one row {INSTEAD}", "one row",
+    ),
+    (
+        Neighbours(replace=True, person="home"),
+        f"replacement of any one person by another one ({ONE_USED}; the number of people is public)",
+        f"with any one person {INSTEAD}", f"one person ({ONE_USED})",
+    ),
+    (Neighbours(rows=3), f"addition or removal of any {PEOPLE_OF_THREE}", f"with any one person {WITH} them", PEOPLE_OF_THREE),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("neighbours", "relation", "comparison", "unit"),
-    [
-        (
-            ONE_ROW,
-            "addition or removal of any one row",
-            "with any one row in the data as without it",
-            "one row",
-        ),
-        (
-            PEOPLE,
-            f"addition or removal of any one person ({TEN_ROWS})",
-            "with any one person in the data as without them",
-            f"one person ({TEN_ROWS})",
-        ),
-        (
-            Neighbours(replace=True),
-            "replacement of any one row by another one (the number of rows is public)",
-            "with any one row as with any other one in its place",
-            "one row",
-        ),
-        (
-            Neighbours(replace=True, person="home"),
-            f"replacement of any one person by another one ({ONE_USED}; the number of people is public)",
-            "with any one person as with any other one in its place",
-            f"one person ({ONE_USED})",
-        ),
-        (
-            Neighbours(rows=3),
-            "addition or removal of any one person (with at most 3 rows)",
-            "with any one person in the data as without them",
-            "one person (with at most 3 rows)",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("neighbours", "relation", "comparison", "unit"), WORDS)
 def test_the_ledger_speaks_of_its_unit(
     neighbours: Neighbours, relation: str, comparison: str, unit: str
 ) -> None:
@@ -265,25 +223,17 @@ def test_nothing_says_that_rows_multiply_epsilon() -> None:
     assert "multiplied by their number" not in " ".join((*rows, *people))
 
 
-def test_errors_name_parameter_value_and_way_out() -> None:
-    with pytest.raises(ValueError, match=r'neighbours \(\'replace\'\) must be "add_remove" or "replace_one"'):
-        Neighbours.parse("replace", None)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"person \(7\) must name the column"):
-        Neighbours.parse("add_remove", 7)  # type: ignore[arg-type]
-
-
 def test_a_ledger_for_others_is_refused() -> None:
     """Noise is made for the ledger's neighbours, thresholds for the settings': they must be the same."""
     settings = settings_of(
         epsilon=1.0, delta=DELTA, k=5, gamma=4.0, epsilon0=1.0, omega=None, test="release",
         row_cap=10, seed_free_share=0.5, neighbours=PEOPLE,
     )  # fmt: skip
-    domain = Domain((Attribute(name="a", kind="categorical", values=(0, 1)),))
-    rows = CodeArray(np.zeros((9, 1), dtype=np.int32), (2,))
+    rows = CodeArray(np.zeros((9, 2), dtype=np.int32), (2, 2))
     learner = PaperNetwork(structure="independent")
     refused = r"must be for the neighbours of the settings .*home.*same neighbours"
     with pytest.raises(ValueError, match=refused):
-        fit_release(rows, domain, settings, learner, PrivacyLedger(delta=DELTA), Coins.from_seed(0))
+        fit_release(rows, TWO, settings, learner, PrivacyLedger(delta=DELTA), Coins.from_seed(0))
     ledger = settings.empty_ledger()
-    fit_release(rows, domain, settings, learner, ledger, Coins.from_seed(0))
+    fit_release(rows, TWO, settings, learner, ledger, Coins.from_seed(0))
     assert ledger.total() <= 1.0

@@ -49,9 +49,8 @@ Run = Callable[[pd.DataFrame, Path], dict[str, Any]]
 def other() -> pd.DataFrame:
     """The other table; columns that are invented have the types of the first one's, but many cells of them are missing."""
     found = other_table().assign(ticket=lambda table: [f"T-{x}" for x in table["ticket"]])
-    return found.assign(
-        **{name: found[name].where(found.index % 3 > 0, None) for name in ("id", "ticket", "email")}
-    )
+    invented = {name: found[name].where(found.index % 3 > 0, None) for name in ("id", "ticket", "email")}
+    return found.assign(**invented)
 
 
 def other_for(engine: str) -> pd.DataFrame:
@@ -96,28 +95,18 @@ def ways_to_the_rows() -> Iterator[set[tuple[str, int]]]:
         yield found
 
 
-# --- fit_source -------------------------------------------------------------------------------------------------------
-
 VOTED: dict[str, Any] = {"types": "voted", "domain": None, "model": "independent", "epsilon": 9.0}
 SOURCES: dict[str, dict[str, Any]] = {
     "voted": {**VOTED, "person": "ticket", "rows_per_person": 2, "scratch": "scratch"},
+    # The other models ask by the same door, see test_replay.py.
+    **{f"model {name}": guarded.models(ARCS)[name] for name in ("adaptive", "cfs", "copula")},
     **{
-        f"model {name}": guarded.models(ARCS)[name] for name in ("adaptive", "cfs", "copula")
-    },  # the others ask by the same door, see test_replay.py
-    **{
-        f"protects a {name}": {**guarded.parameters_of(unit), "scratch": "scratch"}
-        for name, unit in guarded.UNITS.items()
+        f"protects a {name}": {**guarded.parameters_of(unit), "scratch": "scratch"} for name, unit in guarded.UNITS.items()
     },
     "private": {"domain": None, "epsilon": 4.0, "delta": 1e-6, "max_bins": 20},
     "seeds": {"model": "independent", "omega": 5, "k": 2, "epsilon0": 2.0, "split": (0.3, 0.3, 0.4)},
-    "words": {
-        "model": "independent",
-        "locales": ["en_GB"],
-        "table_name": "people",
-        "rows": 150,
-        "workers": 3,
-    },
-}
+    "words": {"model": "independent", "locales": ["en_GB"], "table_name": "people", "rows": 150, "workers": 3},
+}  # fmt: skip
 
 
 def source(engine: str = "pandas", **options: Any) -> Run:
@@ -127,9 +116,8 @@ def source(engine: str = "pandas", **options: Any) -> Run:
 
     def run(frame: pd.DataFrame, folder: Path) -> dict[str, Any]:
         (folder / "scratch").mkdir()
-        return {
-            "release file": fit_source(held(engine, frame, folder), columns, **values(**usual)).to_bytes()
-        }
+        fitted = fit_source(held(engine, frame, folder), columns, **values(**usual))
+        return {"release file": fitted.to_bytes()}
 
     return run
 
@@ -180,17 +168,10 @@ def test_a_budget_is_drawn_from_alike_in_parts(tmp_path: Path) -> None:
 def test_types_of_invented_columns_make_no_difference_in_parts(
     stored: str, engine: str, tmp_path: Path
 ) -> None:
-    table = first_table()
-    numbers = table["ticket"].factorize()[0]
-    ids = {
-        "categories": table["ticket"].astype("category"),
-        "whole numbers": numbers,
-        "doubles": numbers / 2,
-    }[stored]
-    replayed(source(engine, model="independent"), table, table.assign(ticket=ids), tmp_path)
+    table, numbers = first_table(), first_table()["ticket"].factorize()[0]
+    ids = {"categories": table["ticket"].astype("category"), "whole numbers": numbers, "doubles": numbers / 2}
+    replayed(source(engine, model="independent"), table, table.assign(ticket=ids[stored]), tmp_path)
 
-
-# --- commands and the app ---------------------------------------------------------------------------------------------
 
 DECLARATIONS = {name: {**spec, **DECLARED.get(name, {})} for name, spec in COLUMNS.items()}
 
@@ -221,13 +202,10 @@ def app(columns: Collection[str] = ()) -> Run:
 
     def run(frame: pd.DataFrame, folder: Path) -> dict[str, Any]:
         frame.to_csv("table.csv", index=False)
-        file = drafted(
-            tuple(COLUMNS), {name: words for name, words in DECLARATIONS.items() if name not in columns}
-        )
+        known = {name: words for name, words in DECLARATIONS.items() if name not in columns}
+        table = Table(Path("table.csv"), tuple(COLUMNS), {"encoding": "utf-8"})
         fields = {"rows": "60", "epsilon": "4", "model": "independent"}
-        order, refused = read_order(
-            Table(Path("table.csv"), tuple(COLUMNS), {"encoding": "utf-8"}), file, fields
-        )
+        order, refused = read_order(table, drafted(tuple(COLUMNS), known), fields)
         assert order is not None, refused
         told = Told()
         ordered_fit.run(order, folder, told)
@@ -285,9 +263,8 @@ def test_no_door_leaves_anything_of_the_rows(door: str) -> None:
         )  # pages that compare with the rows take seconds
         replayed(RUNS[door], first, other(), Path(folder))
     places = guarded.doors()
-    wanted = {name for name, through in guarded.DOORS.items() if through == door}
-    missed = {name for name in wanted if places[name] not in called}
-    assert not missed, f"replay does not go through {missed}"
+    missed = [name for name, way in guarded.DOORS.items() if way == door and places[name] not in called]
+    assert missed == [], "replay does not go through them"
 
 
 @pytest.mark.slow
@@ -295,9 +272,6 @@ def test_pages_of_the_app_that_may_be_published_leave_nothing_of_the_rows(tmp_pa
     """Beside them it makes pages that compare with the rows, for their holder."""
     replayed(app(UNDECLARED), first_table().assign(grade="grade 1"), other(), tmp_path)
     assert all((tmp_path / "first" / made.name).exists() for made in ordered_fit.FILES.values())
-
-
-# --- planted faults ---------------------------------------------------------------------------------------------------
 
 
 def write_stored_types(patch: pytest.MonkeyPatch) -> None:
@@ -317,10 +291,8 @@ def count_rows_in_the_domain_file(patch: pytest.MonkeyPatch) -> None:
     honest = learned_domain.build_domain
 
     def build(table: pd.DataFrame, *told: Any) -> Any:
-        columns = list(honest(table, *told))
-        (age,) = (column for column in columns if column.name == "age")
-        rest = [column for column in columns if column.name != "age"]
-        return Domain((replace(age, upper=(*age.upper[:-1], age.upper[-1] + len(table))), *rest))
+        longer = lambda age: replace(age, upper=(*age.upper[:-1], age.upper[-1] + len(table)))  # noqa: E731
+        return Domain(tuple(longer(one) if one.name == "age" else one for one in honest(table, *told)))
 
     patch.setattr(learned_domain, "build_domain", build)
 

@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from sdv_plausible.audit.disclosure import exact
 from sdv_plausible.mechanism.privacy_tests import release_level
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, ReleaseLoss
-from sdv_plausible.privacy.accounting.release_loss import release_margin, size_lower_bound_margin
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -38,9 +38,7 @@ FACTORS = [Fraction(x) for x in ("1", "3/2", "2", "3", "5", "9")]
 
 def parts(total: int, of: int) -> Iterator[Sizes]:
     """All ways to put at most so many rows into so many groups."""
-    for found in itertools.product(range(total + 1), repeat=of):
-        if sum(found) <= total:
-            yield found
+    return (found for found in itertools.product(range(total + 1), repeat=of) if sum(found) <= total)
 
 
 def neighbour_sizes(neighbours: Neighbours, groups: int, largest: int) -> Iterator[tuple[Sizes, Sizes]]:
@@ -65,8 +63,6 @@ def divergence(first: list[Law], second: list[Law], factor: Any) -> Any:
     return total
 
 
-# --- the release test: discrete Laplace noise, in fractions ---------------------------------------
-
 A = Fraction(1, 2)  # the noise's ratio per row
 TOP = 14  # noisy sizes from here on are one outcome: their ratio is constant
 
@@ -86,11 +82,12 @@ def laws_of(test: ReleaseTest, largest: int) -> list[Law]:
     for z in range(-TOP - largest, TOP + 1):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(release_level.noise, "discrete_laplace", lambda sizes, z=z, **_: sizes + z)
-            which, noisy = test.release(np.arange(largest + 1), Coins.from_seed(0))
-        visible = dict(zip(which.tolist(), noisy.tolist(), strict=True))
-        for size in range(1, largest + 1):
-            if size in visible and visible[size] < TOP:
-                shown[size][visible[size]] = exact.discrete_laplace_mass(z, A)
+            visible = zip(
+                *(x.tolist() for x in test.release(np.arange(largest + 1), Coins.from_seed(0))), strict=True
+            )
+        for size, noisy in visible:
+            if size and noisy < TOP:
+                shown[size][noisy] = exact.discrete_laplace_mass(z, A)
     return [with_rest(law, size, test) for size, law in enumerate(shown)]
 
 
@@ -118,12 +115,12 @@ def release_excess(test: ReleaseTest, margin: int, groups: int, largest: int = 4
     loss = ReleaseLoss(epsilon0=test.epsilon0, delta=float(claimed), l1=neighbours.histogram_l1)
     profiles = {f: [float(x) for x in loss.profile(math.log(f))] for f in FACTORS}
     worst, at_epsilon0 = -1.0, Fraction(0)
-    for one, other in neighbour_sizes(neighbours, groups, largest):
-        less, more = ([laws[size] for size in sizes] for sizes in (one, other))
+    for sizes in neighbour_sizes(neighbours, groups, largest):
+        less, more = ([laws[size] for size in one] for one in sizes)
         for pair, direction in (((more, less), 0), ((less, more), 1)):
             at_epsilon0 = max(at_epsilon0, divergence(*pair, A**-neighbours.histogram_l1))
-            for factor in FACTORS:
-                worst = max(worst, float(divergence(*pair, factor)) - profiles[factor][direction])
+            excess = (float(divergence(*pair, f)) - profiles[f][direction] for f in FACTORS)
+            worst = max(worst, *excess)
     return worst, at_epsilon0
 
 
@@ -146,14 +143,6 @@ def test_the_release_test_keeps_its_profile_for_every_unit(
     assert at_epsilon0 <= claimed
     if not neighbours.replace:  # exact but for the product of small failures; replacement adds both sides up
         assert at_epsilon0 >= claimed * (1 - claimed)
-
-
-def test_a_unit_of_many_rows_may_be_one_group_or_many() -> None:
-    """Both terms of Theorem 4 are needed: which one is larger depends on the noise."""
-    c, s = 3, 4
-    assert c * A**s < A ** (s + 1 - c)
-    a = Fraction(9, 10)
-    assert c * a**s > a ** (s + 1 - c)
 
 
 @pytest.mark.parametrize("rows", [2, 3])
@@ -185,38 +174,6 @@ def test_a_released_prefix_has_seeds_of_k_people_surely() -> None:
         assert which.min() == test.least_seeds
 
 
-@pytest.mark.parametrize("replaced", [False, True])
-@pytest.mark.parametrize("rows", [1, 2, 10, 50])
-@pytest.mark.parametrize("epsilon0", [0.1, 1.0, 8.0])
-def test_the_margin_is_the_smallest_that_keeps_delta(rows: int, epsilon0: float, replaced: bool) -> None:
-    neighbours, delta = Neighbours(rows=rows, replace=replaced), 5e-10
-    a = math.exp(-epsilon0 / neighbours.histogram_l1)
-
-    def shown(s: int) -> float:
-        return (1 + replaced) * max(rows * a**s, a ** (s + 1 - rows)) / (1 + a)
-
-    s = release_margin(epsilon0, delta, neighbours)
-    assert shown(s) <= delta * (1 + 1e-12)
-    assert shown(s - 1) > delta
-    assert neighbours == ONE_ROW or shown(release_margin(epsilon0, delta)) > delta  # planted: for one row
-
-
-@pytest.mark.parametrize("rows", [1, 3, 20])
-def test_the_size_bound_holds_for_the_smaller_neighbour(rows: int) -> None:
-    """Pr[n + c + Z - margin > n], Z of scale c/epsilon, summed."""
-    epsilon, beta = 0.5, 1e-4
-    a = math.exp(-epsilon / rows)
-    bad = lambda margin: a ** (margin + 1 - rows) / (1 + a)  # noqa: E731
-    z = np.arange(-4000, 4001)
-    mass = (1 - a) / (1 + a) * a ** np.abs(z)
-    margin = size_lower_bound_margin(epsilon, beta, Neighbours(rows=rows))
-    assert mass[z > margin - rows].sum() == pytest.approx(bad(margin), rel=1e-6)
-    assert bad(margin) <= beta < bad(margin - 1)
-    assert rows == 1 or bad(size_lower_bound_margin(epsilon, beta)) > beta  # planted: the margin of one row
-
-
-# --- values that occur: discrete Gaussian noise, in doubles ---------------------------------------
-
 MU, FAILURE = 1.6, 0.02
 EPSILONS = (0.0, 0.4, 1.0, 2.0, 3.0)
 REACH = 60
@@ -240,59 +197,48 @@ def door(neighbours: Neighbours, failure: float) -> Queryable:
 
 def frequent_laws(neighbours: Neighbours, largest: int, failure: float = FAILURE) -> tuple[list[Law], float]:
     """What is shown of a value with each count, and the noise's sigma."""
-    used: list[float] = []
-    visible: dict[int, dict[int, int]] = {}
-    for z in range(-REACH, REACH + 1):
+    used, at, visible = list[float](), np.arange(-REACH, REACH + 1), []
+    for z in at:
+
+        def shifted(
+            values: np.ndarray, *, sensitivity: float, rho: float, z: Any = z, **_: Any
+        ) -> np.ndarray:
+            used.append(sensitivity / math.sqrt(2 * rho))
+            return np.asarray(values) + z
+
         with pytest.MonkeyPatch.context() as patch:
-
-            def shifted(
-                values: np.ndarray, *, sensitivity: float, rho: float, z: int = z, **_: Any
-            ) -> np.ndarray:
-                used.append(sensitivity / math.sqrt(2 * rho))
-                return np.asarray(values) + z
-
             patch.setattr(noise, "discrete_gaussian", shifted)
             found = door(neighbours, failure).ask_frequent(Counted(np.arange(largest + 1)), 1.0, failure)
-        visible[z] = dict(zip(found.values, found.counts.astype(int).tolist(), strict=True))
+        visible.append(dict(zip(found.values, found.counts.astype(int).tolist(), strict=True)))
     sigma = used[0]
-    z = np.arange(-REACH, REACH + 1)
-    weight = np.exp(-(z**2) / (2 * sigma**2))
-    mass = dict(zip(z.tolist(), (weight / weight.sum()).tolist(), strict=True))
-    laws = []
+    laws: list[Law] = []
     for size in range(largest + 1):
         law: dict[Any, float] = {}
-        for z_, p in mass.items():
-            outcome = visible[z_].get(size) if size else None
+        for shown, p in zip(visible, gaussian_masses(at, sigma).tolist(), strict=True):
+            outcome = shown.get(size) if size else None
             law[outcome] = law.get(outcome, 0.0) + p
         laws.append(law)
     return laws, sigma
 
 
-def arrays(laws: list[Law]) -> np.ndarray:
-    """Laws as rows over all outcomes, None first."""
-    outcomes = [None, *sorted({x for law in laws for x in law if x is not None})]
-    return np.array([[law.get(x, 0.0) for x in outcomes] for law in laws])
+def gaussian_masses(at: np.ndarray, sigma: float) -> np.ndarray:
+    weight = np.exp(-(at**2) / (2 * sigma**2))
+    return weight / weight.sum()
 
 
 def frequent_excess(real: Neighbours, laws: list[Law], failure: float, values: int, largest: int) -> float:
     """Largest excess of the divergence over what the domain charges: the Gaussian next to the failure."""
-    table = arrays(laws)
+    outcomes = {x for law in laws for x in law}
+    table = np.array([[law.get(x, 0.0) for x in outcomes] for law in laws])
     gauss = {e: float(GaussianLoss(sensitivity_over_sigma=MU).profile(e)[0]) for e in EPSILONS}
     worst = -1.0
-    for one, other in neighbour_sizes(real, values, largest):
-        p, q = (reduce_outer([table[size] for size in sizes]) for sizes in (other, one))
+    for pair in neighbour_sizes(real, values, largest):
+        p, q = (reduce(np.multiply.outer, [table[size] for size in sizes]) for sizes in pair)
         for e in EPSILONS:
             claim = failure + (1 - failure) * gauss[e]
             for first, second in ((p, q), (q, p)):
                 worst = max(worst, float(np.maximum(first - math.exp(e) * second, 0).sum()) - claim)
     return worst
-
-
-def reduce_outer(rows: list[np.ndarray]) -> np.ndarray:
-    found = rows[0]
-    for row in rows[1:]:
-        found = np.multiply.outer(found, row)
-    return found
 
 
 @pytest.fixture
@@ -345,8 +291,7 @@ def test_a_value_of_one_person_alone_was_released_and_is_not() -> None:
     sigma = 1 / mu
     least = frequent.threshold(sigma, tau, ONE_ROW)
     z = np.arange(-40, 41)
-    mass = np.exp(-(z**2) / (2 * sigma**2))
-    mass /= mass.sum()
+    mass = gaussian_masses(z, sigma)
     assert mass[rows + z >= least].sum() > 0.999
     assert rows < Neighbours(rows=rows).rows_of(frequent.LEAST_HOLDERS)  # not even looked at now
 
@@ -354,19 +299,16 @@ def test_a_value_of_one_person_alone_was_released_and_is_not() -> None:
 def test_the_threshold_keeps_its_failure_for_new_values_of_one_unit() -> None:
     """All ways to spread c rows over values that were just too rare: the chances add up to tau at most."""
 
-    def spread(rows: int) -> Iterator[Sizes]:
-        return (found for found in parts(rows, rows) if sum(found) == rows)
-
     for rows, mu, tau in itertools.product((1, 2, 4), (0.3, 1.0), (1e-4, 0.05)):
         neighbours = Neighbours(rows=rows)
         sigma, rare = neighbours.histogram_l2 / mu, neighbours.rows_of(frequent.LEAST_HOLDERS) - 1
         z = np.arange(-math.ceil(40 * sigma), math.ceil(40 * sigma) + 1)
-        weight = np.exp(-(z**2) / (2 * sigma**2))
-        weight /= weight.sum()
+        weight = gaussian_masses(z, sigma)
 
         def shown(least: int, rows: int, rare: int, z: np.ndarray, weight: np.ndarray) -> float:
             tail = [weight[rare + new + z >= least].sum() for new in range(rows + 1)]
-            return float(max(sum(tail[new] for new in found if new) for found in spread(rows)))
+            spreads = (found for found in parts(rows, rows) if sum(found) == rows)
+            return float(max(sum(tail[new] for new in found if new) for found in spreads))
 
         made = (rows, rare, z, weight)
         assert shown(frequent.threshold(sigma, tau, neighbours), *made) <= tau

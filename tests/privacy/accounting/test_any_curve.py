@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -47,11 +48,10 @@ def random_pair(rng: np.random.Generator, size: int) -> oracle.Atoms:
     return list(zip((p / p.sum()).tolist(), (q / q.sum()).tolist(), strict=True))
 
 
-@pytest.mark.parametrize("symmetrised", [False, True])
-def test_families_of_pairs_compose_below_the_claim(symmetrised: bool) -> None:
+def test_families_of_pairs_compose_below_the_claim() -> None:
     """One pair of the family is at work, the same one every time or another one each time, in either direction."""
     rng = np.random.default_rng(7)
-    for _ in range(12):
+    for symmetrised, _ in itertools.product((False, True), range(12)):
         family = [random_pair(rng, int(rng.integers(3, 6))) for _ in range(3)]
         claimed = claimed_deltas([LargestOf(family, symmetrised)] * 3)
         for chosen in rng.integers(0, 3, (4, 3)):
@@ -99,11 +99,11 @@ def test_the_hull_is_the_largest_convex_curve_below() -> None:
             assert hull[i - 1] == pytest.approx(lowest, abs=1e-12)
 
 
+FEW = [(10_000, 1.0, -1e-4), (100_000, 0.003, -0.003)]
+
+
 @pytest.mark.parametrize(
-    ("count", "high", "low"),
-    fast_and_nightly(
-        [(10_000, 1.0, -1e-4), (100_000, 0.003, -0.003)], [(100_000, 1.0, -1e-5), (1_000_000, 1.0, -1e-6)]
-    ),
+    ("count", "high", "low"), fast_and_nightly(FEW, [(100_000, 1.0, -1e-5), (1_000_000, 1.0, -1e-6)])
 )
 def test_many_uses_are_not_below_the_exact_binomial(count: int, high: float, low: float) -> None:
     """Rounding of the convolutions grows with the number of uses: so does what is charged for it."""
@@ -116,12 +116,10 @@ def test_many_uses_are_not_below_the_exact_binomial(count: int, high: float, low
 class Coins(Loss):
     """Tosses of a coin with two likelihood ratios."""
 
-    def __init__(self, high: float, low: float, count: int) -> None:
-        self.high, self.low, self._count = high, low, count
+    count = 0
 
-    @property
-    def count(self) -> int:
-        return self._count
+    def __init__(self, high: float, low: float, count: int) -> None:
+        self.high, self.low, self.count = high, low, count
 
     def profile(self, epsilon):
         a0 = -math.expm1(self.low) / (math.exp(self.high) - math.exp(self.low))

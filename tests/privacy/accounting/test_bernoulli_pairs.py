@@ -18,20 +18,15 @@ def test_binomial_pairs_agree_with_sums_over_every_count(seed: int) -> None:
         n = int(rng.integers(1, 300))
         a0 = float(rng.uniform(1e-4, 0.85)) ** float(rng.uniform(1, 3))
         a1 = min(0.9, a0 * math.exp(float(rng.uniform(0.01, 1.0))))
-        pair = BernoulliPairs(
-            log_high=np.array([math.log(a1 / a0)]), log_low=np.array([math.log((1 - a1) / (1 - a0))])
-        )
+        log_high, log_low = np.array([math.log(a1 / a0)]), np.array([math.log((1 - a1) / (1 - a0))])
+        pair = BernoulliPairs(log_high=log_high, log_low=log_low)
         delta = 10.0 ** -float(rng.uniform(1, 10))
         expected = oracle.binomial_epsilon(n, a1, a0, delta)
         assert float(pair.epsilon(n, delta)[0]) == pytest.approx(expected, abs=1e-6, rel=1e-6)
         grid = np.linspace(0, 2 * expected + 0.5, 9)
-        up, down = pair.profile(n, grid)
-        np.testing.assert_allclose(
-            up, [oracle.binomial_delta(n, a1, a0, e) for e in grid], rtol=1e-6, atol=1e-13
-        )
-        np.testing.assert_allclose(
-            down, [oracle.binomial_delta(n, a0, a1, e) for e in grid], rtol=1e-6, atol=1e-13
-        )
+        for found, coins in zip(pair.profile(n, grid), ((a1, a0), (a0, a1)), strict=True):
+            wanted = [oracle.binomial_delta(n, *coins, e) for e in grid]
+            np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-13)
 
 
 def test_domination_of_coins_is_by_the_range_of_likelihood_ratios() -> None:

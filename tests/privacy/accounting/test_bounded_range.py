@@ -44,9 +44,8 @@ def test_exponential_mechanism_is_of_bounded_range() -> None:
         worst = np.maximum(worst, oracle.profile(oracle.compose_atoms([atoms] * 3), EPSILONS))
     claimed = np.array([compose_delta([BoundedRangeLoss(epsilon=epsilon, count=3)], e) for e in EPSILONS])
     assert np.all(worst <= claimed)
-    too_small = np.array(
-        [compose_delta([BoundedRangeLoss(epsilon=epsilon / 2, count=3)], e) for e in EPSILONS]
-    )
+    planted = BoundedRangeLoss(epsilon=epsilon / 2, count=3)
+    too_small = np.array([compose_delta([planted], e) for e in EPSILONS])
     assert np.any(worst > too_small + 1e-3)  # planted: the scale of a monotone score used for one that is not
 
 

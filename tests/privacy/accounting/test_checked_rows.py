@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
+from typing import Any
 
-import numpy as np
 import oracles_accounting as oracle
 import pytest
 from oracles_accounting import OVERLAPPING, PREFIXES, TOLERANCE
@@ -15,7 +18,6 @@ from sdv_plausible.audit.disclosure import exact
 from sdv_plausible.privacy.accounting import checked_rows
 from sdv_plausible.privacy.accounting.checked_rows import CheckedRows, checked_rows_loss
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss
-from sdv_plausible.privacy.accounting.one_row import rows_loss
 
 A = Fraction(1, 5)  # exp(-epsilon0)
 EPSILON0 = math.log(5)
@@ -37,23 +39,17 @@ def chance(n: int, c: int, s: int, most: int) -> Fraction:
     return sum((p * passes(min(x, most)) for x, p in law.items()), Fraction(0))
 
 
-def pairs(  # type: ignore[no-untyped-def]
-    likelihood: list[list[Fraction]], s: int, sizes: tuple[int, ...], gamma: int = 2
-):
+def pairs(likelihood: list[list[Fraction]], s: int, sizes: tuple[int, ...], gamma: int = 2) -> Iterator[Any]:
     """All pairs of neighbours: rows of the larger and of the smaller table, and the smaller pass rate."""
     kinds = range(len(likelihood))
     for n in sizes:
-        for table in itertools.combinations_with_replacement(kinds, n):
-            for new in kinds:
-                found = []
-                for rows in ((*table, new), table):
-                    size = len(rows)
-                    one = exact.attempt(
-                        rows, likelihood, lambda c, n=size: chance(n, c, s, MOST), Fraction(gamma)
-                    )
-                    found.append((oracle.rows(one, 2), sum(one)))
-                (more, q_more), (less, q_less) = found
-                yield n, more, less, float(min(q_more, q_less))
+        tests = {size: partial(lambda size, c: chance(size, c, s, MOST), size) for size in (n, n + 1)}
+        for table, new in itertools.product(itertools.combinations_with_replacement(kinds, n), kinds):
+            more, less = (
+                exact.attempt(rows, likelihood, tests[len(rows)], Fraction(gamma))
+                for rows in ((*table, new), table)
+            )
+            yield n, oracle.rows(more, 2), oracle.rows(less, 2), float(min(sum(more), sum(less)))
 
 
 class WithoutSmallPartitions(CheckedRows):
@@ -81,13 +77,11 @@ def claim(
 @pytest.mark.parametrize("likelihood", [PREFIXES, OVERLAPPING])
 @pytest.mark.parametrize("s", [1, 2, 9])
 def test_claim_covers_every_pair(likelihood: list[list[Fraction]], s: int) -> None:
-    worst = -1.0
-    for n, more, less, floor in pairs(likelihood, s, (3,)):
-        for t in (1, 2):
-            stated = claim(n, floor, s, t=t)
-            if math.isfinite(stated.log_others):
-                worst = max(worst, oracle.excess(stated, more, less))
-    assert worst <= TOLERANCE
+    found = [
+        (claim(n, floor, s, t=t), rows) for n, *rows, floor in pairs(likelihood, s, (3,)) for t in (1, 2)
+    ]
+    stated = [(one, rows) for one, rows in found if math.isfinite(one.log_others)]
+    assert max(oracle.excess(one, *rows) for one, rows in stated) <= TOLERANCE
 
 
 @pytest.mark.parametrize("s", [1, 4])
@@ -170,23 +164,23 @@ def test_a_smaller_kappa_is_caught() -> None:
 
 def test_best_t_and_what_is_out_of_reach() -> None:
     common = {
-        "num_rows": 1000, "k": 50, "gamma": 4.0, "epsilon0": 1.0, "delta": 1e-9, "pass_rate_floor": 0.5,
-    }  # fmt: skip
-    loss, epsilon = checked_rows_loss(**common, n_lower=735_000, max_checked=50_000, max_plausible=100)
+        "k": 50,
+        "gamma": 4.0,
+        "epsilon0": 1.0,
+        "delta": 1e-9,
+        "pass_rate_floor": 0.5,
+        "max_plausible": 100,
+    }
+    loss, epsilon = checked_rows_loss(num_rows=1000, **common, n_lower=735_000, max_checked=50_000)
     assert isinstance(loss, CheckedRows)
     assert loss.epsilon(1e-9) == pytest.approx(epsilon)
-    _, full = rows_loss(**common, n_lower=735_000)
-    assert np.isfinite(full)
-    assert isinstance(
-        checked_rows_loss(**common, n_lower=10, max_checked=5, max_plausible=100)[0], InfiniteLoss
-    )
-    lossy, large = checked_rows_loss(
-        **{**common, "num_rows": 1_000_000}, n_lower=60_000, max_checked=50_000, max_plausible=100
-    )
+    few, _ = checked_rows_loss(num_rows=1000, **common, n_lower=10, max_checked=5)
+    assert isinstance(few, InfiniteLoss)
+    lossy, large = checked_rows_loss(num_rows=1_000_000, **common, n_lower=60_000, max_checked=50_000)
     assert isinstance(lossy, (ApproxDP, CheckedRows, InfiniteLoss))
     assert large > epsilon
     with pytest.raises(ValueError, match="single rows"):
-        claim(8, 0.5, 2).__class__(**{**vars(claim(8, 0.5, 2)), "unit": 2})
+        replace(claim(8, 0.5, 2), unit=2)
 
 
 @pytest.mark.parametrize("s", [7, 40, 90, 500])
@@ -204,9 +198,8 @@ def test_the_claim_is_the_theorem_recomputed(s: int, monkeypatch: pytest.MonkeyP
     r = (1 + sigma * math.expm1(epsilon0)) * (1 + gamma / t) / (1 - eta)
     v = math.log(1 + (1 + gamma * kappa) / (n * floor * (1 - small))) - math.log(1 - eta)
     asked: list[tuple[float, float]] = []
-    monkeypatch.setattr(
-        checked_rows, "cover", lambda log_r, u, _: asked.append((float(log_r[0]), float(u[0])))
-    )
+    noted = lambda log_r, u, _: asked.append((float(log_r[0]), float(u[0])))  # noqa: E731
+    monkeypatch.setattr(checked_rows, "cover", noted)
     rows = CheckedRows(
         num_rows=20, k=k, gamma=gamma, epsilon0=epsilon0, t=t, pass_rate_floor=floor, n_lower=n,
         max_checked=s, max_plausible=most,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -28,24 +29,16 @@ from sdv_plausible.privacy.accounting.released_rows import ReleasedRows
 
 EPSILONS = np.array([0.0, 0.05, 0.2, 0.5, 0.9, 1.4, 2.5])
 
+RESPONSE, LAPLACE, GAUSSIAN = oracle.randomised_response, oracle.discrete_laplace, oracle.discrete_gaussian
 MIXES = [
-    ([DiscreteLaplaceLoss(epsilon=0.3, count=3)], [oracle.discrete_laplace(0.3)] * 3),
-    (
-        [PureDP(epsilon=0.4, count=2), DiscreteLaplaceLoss(epsilon=0.6)],
-        [oracle.randomised_response(0.4)] * 2 + [oracle.discrete_laplace(0.6)],
-    ),
+    ([DiscreteLaplaceLoss(epsilon=0.3, count=3)], [LAPLACE(0.3)] * 3),
+    ([PureDP(epsilon=0.4, count=2), DiscreteLaplaceLoss(epsilon=0.6)], [RESPONSE(0.4)] * 2 + [LAPLACE(0.6)]),
     (
         [DiscreteLaplaceLoss(epsilon=0.5, sensitivity=3, count=2), PureDP(epsilon=0.2)],
-        [oracle.discrete_laplace(0.5, 3)] * 2 + [oracle.randomised_response(0.2)],
+        [LAPLACE(0.5, 3)] * 2 + [RESPONSE(0.2)],
     ),
-    (
-        [GaussianLoss(sensitivity_over_sigma=0.4), PureDP(epsilon=0.3)],
-        [oracle.discrete_gaussian(2.5), oracle.randomised_response(0.3)],
-    ),
-    (
-        [GaussianLoss(sensitivity_over_sigma=0.5), GaussianLoss(sensitivity_over_sigma=0.7)],
-        [oracle.discrete_gaussian(2.0), oracle.discrete_gaussian(1 / 0.7)],
-    ),
+    ([GaussianLoss(sensitivity_over_sigma=0.4), PureDP(epsilon=0.3)], [GAUSSIAN(2.5), RESPONSE(0.3)]),
+    ([GaussianLoss(sensitivity_over_sigma=mu) for mu in (0.5, 0.7)], [GAUSSIAN(2.0), GAUSSIAN(1 / 0.7)]),
 ]
 
 
@@ -58,10 +51,8 @@ def test_composition_against_enumeration(used: list[Loss], mechanisms: list[orac
     kept = exact > 1e-6
     np.testing.assert_allclose(claimed[kept], exact[kept], rtol=0.25 if gaussian else 2e-3)
     for delta in (1e-2, 1e-4):
-        epsilon = compose(used, delta)
-        assert float(oracle.profile(oracle.compose_atoms(mechanisms), np.array([epsilon]))[0]) <= delta * (
-            1 + 1e-9
-        )
+        at = np.array([compose(used, delta)])
+        assert float(oracle.profile(oracle.compose_atoms(mechanisms), at)[0]) <= delta * (1 + 1e-9)
     # Planted: one use not charged.
     forgotten = [*used[:-1]] or [DiscreteLaplaceLoss(epsilon=0.3, count=2)]
     assert np.any(exact > np.array([compose_delta(forgotten, e) for e in EPSILONS]) + 1e-4)
@@ -84,25 +75,24 @@ def test_directions_compose_apart_and_the_worse_counts() -> None:
 
 
 def test_release_loss_is_below_its_epsilon_delta_pair_and_above_its_parts() -> None:
-    together = compose(
-        [ReleaseLoss(epsilon0=0.5, delta=1e-6), GaussianLoss(sensitivity_over_sigma=0.2)], 1e-5
+    losses = (
+        ReleaseLoss(epsilon0=0.5, delta=1e-6),
+        ApproxDP(epsilon=0.5, delta=1e-6),
+        DiscreteLaplaceLoss(epsilon=0.5),
     )
-    pair = compose([ApproxDP(epsilon=0.5, delta=1e-6), GaussianLoss(sensitivity_over_sigma=0.2)], 1e-5)
-    part = compose([DiscreteLaplaceLoss(epsilon=0.5), GaussianLoss(sensitivity_over_sigma=0.2)], 1e-5)
+    noise = GaussianLoss(sensitivity_over_sigma=0.2)
+    together, pair, part = (compose([loss, noise], 1e-5) for loss in losses)
     assert part <= together <= pair + 1e-6
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "count", "delta"), [(0.1, 100, 1e-9), (0.01, 3000, 1e-6), (1.0, 20, 1e-4)]
-)
-def test_pure_losses_against_the_closed_form(epsilon: float, count: int, delta: float) -> None:
-    exact = optimal_composition(epsilon, 0.0, count, delta)
-    found = compose([PureDP(epsilon=epsilon, count=count)], delta)
-    assert exact * (1 - 1e-7) <= found <= exact * (1 + 3e-4)
-    approximate = compose([ApproxDP(epsilon=epsilon, delta=delta / count / 3, count=count)], delta)
-    assert approximate == pytest.approx(
-        optimal_composition(epsilon, delta / count / 3, count, delta), rel=3e-4
-    )
+def test_pure_losses_against_the_closed_form() -> None:
+    for epsilon, count, delta in ((0.1, 100, 1e-9), (0.01, 3000, 1e-6), (1.0, 20, 1e-4)):
+        exact = optimal_composition(epsilon, 0.0, count, delta)
+        found = compose([PureDP(epsilon=epsilon, count=count)], delta)
+        assert exact * (1 - 1e-7) <= found <= exact * (1 + 3e-4)
+        each = delta / count / 3
+        approximate = compose([ApproxDP(epsilon=epsilon, delta=each, count=count)], delta)
+        assert approximate == pytest.approx(optimal_composition(epsilon, each, count, delta), rel=3e-4)
 
 
 def test_gaussians_against_an_independent_accountant() -> None:
@@ -144,10 +134,10 @@ def test_calibrated_budget_is_met_however_it_is_split() -> None:
         assert compose([*other, *gaussian_noise(1.01 * mu)], 1e-9) > 1.0  # nothing is left unused
 
 
-@pytest.mark.parametrize("epsilon", [6.0, 10.0, 50.0])
-def test_a_large_budget_is_used_up_too(epsilon: float) -> None:
+def test_a_large_budget_is_used_up_too() -> None:
     """There one discrete Gaussian would cost much more than a continuous one; pieces with sigma 5 do not."""
-    for other in ([], [ApproxDP(epsilon=0.0, delta=3e-10)], [PureDP(epsilon=0.5)]):
+    others = [], [ApproxDP(epsilon=0.0, delta=3e-10)], [PureDP(epsilon=0.5)]
+    for epsilon, other in itertools.product((6.0, 10.0, 50.0), others):
         mu = calibrate_gaussian(epsilon, 1e-9, other)
         for shares in ([1.0], [0.7, 0.2, 0.1], [0.02] * 50):
             used = [*other, *(one for share in shares for one in gaussian_noise(mu * math.sqrt(share)))]
@@ -162,50 +152,56 @@ def test_gaussian_accounting_gains_a_tenth_of_rho_over_zcdp() -> None:
     assert 1.09 < rho / alone < 1.13
 
 
-@pytest.mark.parametrize("epsilon", [51.0, 201.0, 1e6])
-def test_a_loss_beyond_any_protection_is_added_up(epsilon: float) -> None:
+def test_a_loss_beyond_any_protection_is_added_up() -> None:
     rest = [GaussianLoss(sensitivity_over_sigma=0.2), PureDP(epsilon=0.01, count=50)]
-    total = compose([ApproxDP(epsilon=epsilon, delta=5e-10), *rest], 1e-9)
-    assert epsilon < total <= epsilon + compose(rest, 5e-10) + 1e-6
-    assert compose_delta([ApproxDP(epsilon=epsilon, delta=5e-10), *rest], total) <= 1e-9 * (1 + 1e-6)
+    for epsilon in (51.0, 201.0, 1e6):
+        total = compose([ApproxDP(epsilon=epsilon, delta=5e-10), *rest], 1e-9)
+        assert epsilon < total <= epsilon + compose(rest, 5e-10) + 1e-6
+        assert compose_delta([ApproxDP(epsilon=epsilon, delta=5e-10), *rest], total) <= 1e-9 * (1 + 1e-6)
+        beside = [ApproxDP(epsilon=epsilon, delta=1e-11)]
+        mu = calibrate_gaussian(epsilon + 5, 1e-9, beside)
+        assert 0.95 * (epsilon + 5) < compose([*beside, *gaussian_noise(mu)], 1e-9) <= epsilon + 5
     assert compose([ApproxDP(epsilon=1e6, delta=2e-9), *rest], 1e-9) == math.inf
-    beside = [ApproxDP(epsilon=epsilon, delta=1e-11)]
-    mu = calibrate_gaussian(epsilon + 5, 1e-9, beside)
-    assert 0.95 * (epsilon + 5) < compose([*beside, *gaussian_noise(mu)], 1e-9) <= epsilon + 5
 
 
 def test_calibration_refuses_what_is_used_up() -> None:
-    with pytest.raises(ValueError, match=r"epsilon \(1e-07\) is too small"):
-        calibrate_gaussian(1e-7, 1e-9)
-    with pytest.raises(ValueError, match="used up: the other losses compose to"):
-        calibrate_gaussian(0.5, 1e-9, [PureDP(epsilon=0.6)])
-    with pytest.raises(ValueError, match=r"epsilon \(0\) must"):
-        calibrate_gaussian(0, 1e-9)
-    with pytest.raises(ValueError, match=r"delta \(1.0\) must"):
-        compose([PureDP(epsilon=1.0)], 1.0)
+    others = [ApproxDP(epsilon=60.0 * (1 - _MARGIN), delta=3e-7)]
+    assert compose(others, 1e-6) == 60.0 * (1 - _MARGIN)
+    for refused, says in (
+        (lambda: calibrate_gaussian(1e-7, 1e-9), r"epsilon \(1e-07\) is too small"),
+        (
+            lambda: calibrate_gaussian(0.5, 1e-9, [PureDP(epsilon=0.6)]),
+            "used up: the other losses compose to",
+        ),
+        (lambda: calibrate_gaussian(60.0, 1e-6, others), "used up: the other losses compose to"),
+        (lambda: calibrate_gaussian(0, 1e-9), r"epsilon \(0\) must"),
+        (lambda: compose([PureDP(epsilon=1.0)], 1.0), r"delta \(1.0\) must"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            refused()
 
 
 def test_edges() -> None:
-    assert compose([], 1e-9) == 0.0
+    nothing = [], [PureDP(epsilon=0.0)], [ApproxDP(epsilon=0.0, delta=1e-10, count=5)], [ZCDP(rho=0.0)]
+    assert [compose(losses, 1e-9) for losses in nothing] == [0.0] * 4
+    endless = (
+        [InfiniteLoss(), PureDP(epsilon=1.0)],
+        *([ApproxDP(epsilon=0.1, delta=delta)] for delta in (1e-8, 1.0)),
+    )
+    assert [compose(losses, 1e-9) for losses in endless] == [math.inf] * 3
     assert compose_delta([], 0.0) == 0.0
-    assert compose([InfiniteLoss(), PureDP(epsilon=1.0)], 1e-9) == math.inf
     assert compose_delta([InfiniteLoss()], 5.0) == 1.0
-    assert compose([PureDP(epsilon=0.0)], 1e-9) == 0.0
-    assert compose([ApproxDP(epsilon=0.0, delta=1e-10, count=5)], 1e-9) == 0.0
-    assert compose([ApproxDP(epsilon=0.1, delta=1e-8)], 1e-9) == math.inf
-    assert compose([ApproxDP(epsilon=0.1, delta=1.0)], 1e-9) == math.inf
     assert compose([PureDP(epsilon=1.0)], 1e-9) == pytest.approx(1.0)
     assert compose([PureDP(epsilon=5000.0)], 1e-9) == pytest.approx(5000.0)
     assert compose([GaussianLoss(sensitivity_over_sigma=100.0)], 1e-9) > 1000
-    assert compose([ZCDP(rho=0.0)], 1e-9) == 0.0
     assert compose([PureDP(epsilon=20.0), GaussianLoss(sensitivity_over_sigma=0.2)], 1e-9) < 21.2
 
 
 def test_smaller_delta_costs_more_and_compose_delta_is_its_inverse() -> None:
     used = [GaussianLoss(sensitivity_over_sigma=0.1, count=5), DiscreteLaplaceLoss(epsilon=0.1, count=4)]
-    epsilons = [compose(used, delta) for delta in (1e-3, 1e-6, 1e-9, 1e-12)]
-    assert epsilons == sorted(epsilons)
-    for epsilon, delta in zip(epsilons, (1e-3, 1e-6, 1e-9, 1e-12), strict=True):
+    epsilons = {delta: compose(used, delta) for delta in (1e-3, 1e-6, 1e-9, 1e-12)}
+    assert [*epsilons.values()] == sorted(epsilons.values())
+    for delta, epsilon in epsilons.items():
         assert compose_delta(used, epsilon) == pytest.approx(delta, rel=1e-3)
 
 
@@ -244,9 +240,6 @@ def test_a_curve_that_is_no_profile_is_bounded_from_above() -> None:
         assert np.all(alone <= Step(start).profile(EPSILONS)[0] * (1 + 1e-4) + 2e-13)
 
 
-# ---- what is added beside a distribution of losses -----------------------------------------------------------------
-
-
 BEYOND = ApproxDP(epsilon=60.0, delta=3e-7)  # too large for a distribution of losses: added up
 LITTLE = GaussianLoss(sensitivity_over_sigma=0.3)
 
@@ -265,7 +258,6 @@ def test_deltas_are_probabilities() -> None:
     likely = ApproxDP(epsilon=60.0, delta=0.7)
     assert compose_delta([likely, likely], 130.0) == 1.0
     assert compose_delta([likely, ApproxDP(epsilon=0.1, delta=0.6)], 61.0) == 1.0
-    assert compose_delta([InfiniteLoss()], 5.0) == 1.0
 
 
 def test_calibration_pays_for_losses_beyond_any_protection_too() -> None:
@@ -292,25 +284,18 @@ def test_little_zcdp_costs_little_and_never_less_than_nothing() -> None:
     assert compose([GaussianLoss(sensitivity_over_sigma=1e-6)], 0.5) == 0.0
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 8.0, 30.0])
-def test_a_budget_that_others_have_nearly_used_up_leaves_a_little(epsilon: float) -> None:
+def test_a_budget_that_others_have_nearly_used_up_leaves_a_little() -> None:
     """Also where zero-concentrated privacy allows the others more than their Gaussians' own mu."""
-    whole = calibrate_gaussian(epsilon, 1e-6)
-    others = list(gaussian_noise(whole * (1 - 1e-7)))
-    left = calibrate_gaussian(epsilon, 1e-6, others)
-    assert 0 < left < 0.1 * whole
-    assert compose([*others, *gaussian_noise(left)], 1e-6) <= epsilon
+    for epsilon in (1.0, 8.0, 30.0):
+        whole = calibrate_gaussian(epsilon, 1e-6)
+        others = list(gaussian_noise(whole * (1 - 1e-7)))
+        left = calibrate_gaussian(epsilon, 1e-6, others)
+        assert 0 < left < 0.1 * whole
+        assert compose([*others, *gaussian_noise(left)], 1e-6) <= epsilon
 
 
-@pytest.mark.parametrize("rho", [1e6, 1e10, 1e11, 1e12, 1e13])
-def test_any_zcdp_has_an_epsilon(rho: float) -> None:
+def test_any_zcdp_has_an_epsilon() -> None:
     """The best Renyi divergence is searched on a grid: of large rho it is a little above the simple conversion."""
-    simple = rho + 2 * math.sqrt(rho * math.log(1e9))
-    assert compose([ZCDP(rho=rho)], 1e-9) == pytest.approx(simple, rel=1e-3)
-
-
-def test_losses_of_the_whole_target_use_it_up() -> None:
-    others = [ApproxDP(epsilon=60.0 * (1 - _MARGIN), delta=3e-7)]
-    assert compose(others, 1e-6) == 60.0 * (1 - _MARGIN)
-    with pytest.raises(ValueError, match="used up: the other losses compose to"):
-        calibrate_gaussian(60.0, 1e-6, others)
+    for rho in (1e6, 1e10, 1e11, 1e12, 1e13):
+        simple = rho + 2 * math.sqrt(rho * math.log(1e9))
+        assert compose([ZCDP(rho=rho)], 1e-9) == pytest.approx(simple, rel=1e-3)

@@ -100,8 +100,6 @@ def test_the_sum_is_exact_in_decimals():
     assert add_up([tenth] * 3)["epsilon"] == add_up([{"epsilon": 0.3}])["epsilon"]
 
 
-# --- Gaussian noise -------------------------------------------------------------------------------------------
-
 TOTAL, AT = 1.0, 1e-6
 
 
@@ -129,16 +127,12 @@ def pair_delta(epsilon: float, delta: float) -> Callable[[np.ndarray], np.ndarra
     """Continuation that is (epsilon, delta)-DP and nothing more is known."""
 
     def value(left: np.ndarray) -> np.ndarray:
-        ends = [
+        ends = (
             np.maximum(0.0, -np.expm1(left - loss)) / (1 + math.exp(-loss)) for loss in (epsilon, -epsilon)
-        ]
-        return delta + (1 - delta) * (ends[0] + ends[1])
+        )
+        return delta + (1 - delta) * sum(ends)
 
     return value
-
-
-def largest_mu() -> float:
-    return math.sqrt(2 * RhoFilter(TOTAL, AT).limits["rho"])
 
 
 def test_whoever_chooses_gaussian_noise_as_they_go_stays_within_rho():
@@ -186,18 +180,15 @@ def calibrated(epsilon: float, delta: float) -> float:
     low, high = 1e-3, 10.0
     for _ in range(100):
         middle = (low + high) / 2
-        low, high = (
-            (middle, high) if float(gaussian_delta(middle, np.array(epsilon))) <= delta else (low, middle)
-        )
+        is_within = float(gaussian_delta(middle, np.array(epsilon))) <= delta
+        low, high = (middle, high) if is_within else (low, middle)
     return low
 
 
-# --- costs of fits --------------------------------------------------------------------------------------------
-
-
 def test_the_limit_of_rho_is_the_whole_of_epsilon():
-    assert largest_mu() == pytest.approx(calibrated(TOTAL, AT * (1 - FAILURE_SHARE)), rel=1e-7)
-    assert largest_mu() <= calibrated(TOTAL, AT * (1 - FAILURE_SHARE))
+    largest = math.sqrt(2 * RhoFilter(TOTAL, AT).limits["rho"])
+    assert largest == pytest.approx(calibrated(TOTAL, AT * (1 - FAILURE_SHARE)), rel=1e-7)
+    assert largest <= calibrated(TOTAL, AT * (1 - FAILURE_SHARE))
 
 
 def test_costs():
@@ -218,34 +209,28 @@ def test_every_loss_of_a_fit_counts():
     ]  # fmt: skip
     alone = [made.cost([loss], 1e-9) for loss in losses]
     together = made.cost(losses, 1e-9)
-    assert together == {
-        unit: pytest.approx(math.fsum(cost[unit] for cost in alone)) for unit in ("rho", "failure")
-    }
+    assert together == {u: pytest.approx(math.fsum(cost[u] for cost in alone)) for u in ("rho", "failure")}
     assert together["failure"] == pytest.approx(8e-10)
     assert not made.admits([together, {"rho": 0.0, "failure": 3e-10}])  # of a tenth of 1e-8, 1e-9
 
 
-@pytest.mark.parametrize("loss", [
-    DiscreteLaplaceLoss(epsilon=0.5), ReleaseLoss(epsilon0=0.5, delta=1e-9),
-    ZCDP(rho=0.01), ApproxDP(epsilon=0.1, delta=1e-9),
-], ids=lambda loss: type(loss).__name__)  # fmt: skip
-def test_rho_refuses_what_is_not_gaussian_and_the_sum_takes_it(loss):
-    with pytest.raises(ValueError, match=f"^filter .'rho'.*{type(loss).__name__}.*filter='sum'"):
-        RhoFilter(1.0, 1e-8).cost([loss], 1e-8)
-    assert SumFilter(1.0, 1e-8).cost([loss], 1e-8)["epsilon"] > 0
+def test_rho_refuses_what_is_not_gaussian_and_the_sum_takes_it():
+    for loss in (
+        DiscreteLaplaceLoss(epsilon=0.5), ReleaseLoss(epsilon0=0.5, delta=1e-9), ZCDP(rho=0.01),
+        ApproxDP(epsilon=0.1, delta=1e-9),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=f"^filter .'rho'.*{type(loss).__name__}.*filter='sum'"):
+            RhoFilter(1.0, 1e-8).cost([loss], 1e-8)
+        assert SumFilter(1.0, 1e-8).cost([loss], 1e-8)["epsilon"] > 0
 
 
 @pytest.mark.parametrize("made", FILTERS.values())
-def test_no_claim_has_no_cost(made):
+def test_no_claim_has_no_cost_and_bad_totals_are_named(made):
     with pytest.raises(ValueError, match="no privacy claim"):
         made(1.0, 1e-8).cost([InfiniteLoss()], 1e-9)
-
-
-@pytest.mark.parametrize("made", FILTERS.values())
-@pytest.mark.parametrize(("epsilon", "delta"), [(0, 1e-8), (math.inf, 1e-8), (1.0, 0), (1.0, 1), ("1", 1e-8)])
-def test_bad_totals_are_named(made, epsilon, delta):
-    with pytest.raises(ValueError, match=r"^(epsilon|delta) \(.*must"):
-        made(epsilon, delta)
+    for epsilon, delta in ((0, 1e-8), (math.inf, 1e-8), (1.0, 0), (1.0, 1), ("1", 1e-8)):
+        with pytest.raises(ValueError, match=r"^(epsilon|delta) \(.*must"):
+            made(epsilon, delta)
 
 
 @pytest.mark.parametrize("made", FILTERS.values())
@@ -260,22 +245,16 @@ def test_what_is_left_can_be_spent_and_no_more(made: type[PrivacyFilter]):
     assert limit.left(costs, delta) < 0.05
     more = limit.cost([GaussianLoss(sensitivity_over_sigma=0.01)], delta)
     assert not limit.admits([*costs, more])
-    whole = made(1.0, 1e-8).limits
-    assert limit.left([whole], delta) == 0.0
+    assert limit.left([limit.limits], delta) == 0.0
+    # A budget may be exceeded where its file was made by hand: nothing is left then, and no error.
+    twice = {unit: 2 * amount for unit, amount in limit.limits.items()}
+    assert limit.left([{**twice, "delta": 0.0}], delta) == 0.0
+    assert not limit.admits([twice])
 
 
 def test_left_under_the_sum_needs_the_delta():
     assert SumFilter(1.0, 1e-8).left([], 1e-8) == 1.0
     assert SumFilter(1.0, 1e-8).left([], 2e-8) == 0.0
-
-
-@pytest.mark.parametrize("made", FILTERS.values())
-def test_nothing_is_left_of_a_total_that_is_exceeded(made: type[PrivacyFilter]):
-    """A budget may be exceeded where its file was made by hand: nothing is left then, and no error."""
-    limit = made(1.0, 1e-8)
-    twice = {unit: 2 * amount for unit, amount in limit.limits.items()}
-    assert limit.left([{**twice, "delta": 0.0}], 1e-9) == 0.0
-    assert not limit.admits([twice])
 
 
 def test_a_unit_without_a_cost_is_free():
@@ -284,19 +263,14 @@ def test_a_unit_without_a_cost_is_free():
     assert limit.admits([])
 
 
-def test_what_is_left_of_the_last_digits_is_no_epsilon_below_zero():
-    limit = RhoFilter(1.0, 1e-8)
-    nearly = {"rho": math.nextafter(limit.limits["rho"], 0.0)}
-    assert limit.left([nearly], 1e-8) == 0.0  # Gaussian noise so weak has a smaller delta at epsilon 0
+def test_what_is_left_of_a_total_however_large_and_of_its_last_digits():
+    for epsilon in (1.0, 50.0, 200.0):
+        whole = RhoFilter(epsilon, 1e-8).left([], 1e-8 * (1 - FAILURE_SHARE))
+        assert whole == pytest.approx(epsilon, rel=1e-7)
 
+    def left(epsilon: float, delta: float) -> float:
+        limit = RhoFilter(epsilon, 1e-8)
+        return limit.left([{"rho": math.nextafter(limit.limits["rho"], 0.0)}], delta)
 
-@pytest.mark.parametrize("epsilon", [1.0, 50.0, 200.0])
-def test_the_whole_of_a_total_is_left_however_large(epsilon):
-    assert RhoFilter(epsilon, 1e-8).left([], 1e-8 * (1 - FAILURE_SHARE)) == pytest.approx(epsilon, rel=1e-7)
-
-
-def test_what_is_left_of_the_last_digits_is_finite_at_any_delta():
-    limit = RhoFilter(0.01, 1e-8)
-    nearly = {"rho": math.nextafter(limit.limits["rho"], 0.0)}
-    for delta in (1e-12, 1e-14):
-        assert 0 < limit.left([nearly], delta) < 1e-9
+    assert left(1.0, 1e-8) == 0.0  # Gaussian noise so weak has a smaller delta at epsilon 0
+    assert all(0 < left(0.01, delta) < 1e-9 for delta in (1e-12, 1e-14))

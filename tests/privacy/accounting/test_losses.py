@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -14,7 +15,6 @@ from sdv_plausible.privacy.accounting.losses import (
     DiscreteLaplaceLoss,
     GaussianLoss,
     InfiniteLoss,
-    Loss,
     PureDP,
     ReleaseLoss,
 )
@@ -22,45 +22,29 @@ from sdv_plausible.privacy.accounting.losses import (
 EPSILONS = np.array([0.0, 0.05, 0.2, 0.5, 0.9, 1.4, 2.5])
 
 
-@pytest.mark.parametrize(
-    ("loss", "atoms"),
-    [
+def test_profiles_are_exact() -> None:
+    for loss, atoms in (
         (PureDP(epsilon=0.7), oracle.randomised_response(0.7)),
         (DiscreteLaplaceLoss(epsilon=0.7), oracle.discrete_laplace(0.7)),
         (DiscreteLaplaceLoss(epsilon=0.9, sensitivity=5), oracle.discrete_laplace(0.9, 5)),
         (DiscreteLaplaceLoss(epsilon=1.3, sensitivity=4), oracle.discrete_laplace(1.3, 4)),
-    ],
-)
-def test_profiles_are_exact(loss: Loss, atoms: oracle.Atoms) -> None:
-    for claimed in loss.profile(EPSILONS):
-        np.testing.assert_allclose(claimed, oracle.profile(atoms, EPSILONS), atol=1e-12)
-        # Control: a profile 3 % lower is caught.
-        assert float(np.max(oracle.profile(atoms, EPSILONS) - 0.97 * claimed)) > 1e-3
+    ):
+        for claimed in loss.profile(EPSILONS):
+            np.testing.assert_allclose(claimed, oracle.profile(atoms, EPSILONS), atol=1e-12)
+            # Control: a profile 3 % lower is caught.
+            assert float(np.max(oracle.profile(atoms, EPSILONS) - 0.97 * claimed)) > 1e-3
 
 
-@pytest.mark.parametrize("shift", [2, 5])
-def test_integer_shifts_of_discrete_gaussians_are_covered(shift: int) -> None:
+def test_integer_shifts_of_discrete_gaussians_are_covered() -> None:
     """Sensitivity s at sigma costs no more than s times the unit shift, and GaussianLoss is told the quotient."""
     sigma = 4.0
-    claimed = GaussianLoss(sensitivity_over_sigma=shift / sigma).profile(EPSILONS)[0]
-    exact = oracle.profile(oracle.discrete_gaussian(sigma, shift), EPSILONS)
-    assert np.all(exact <= claimed)
-    np.testing.assert_allclose(claimed, exact, rtol=0.6, atol=1e-9)
-    one_shift = GaussianLoss(sensitivity_over_sigma=(shift - 1) / sigma).profile(EPSILONS)[0]
-    assert np.any(exact > one_shift)  # planted: the sensitivity of one row less
-
-
-def test_release_loss_is_the_larger_of_size_and_entry() -> None:
-    """An entering group: absent without the row, released with probability delta with it."""
-    loss = ReleaseLoss(epsilon0=0.7, delta=0.05)
-    remove, add = loss.profile(EPSILONS)
-    entering = [(0.05, 0.0), (0.95, 1.0)]
-    for atoms in (oracle.discrete_laplace(0.7), entering):
-        for claimed, direction in ((remove, atoms), (add, oracle.flipped(atoms))):
-            exact = np.array([oracle.atoms_delta(direction, e) for e in EPSILONS])
-            assert np.all(exact <= claimed + 1e-12)
-    assert remove[-1] == 0.05
-    assert add[-1] == 0.0
+    for shift in (2, 5):
+        claimed = GaussianLoss(sensitivity_over_sigma=shift / sigma).profile(EPSILONS)[0]
+        exact = oracle.profile(oracle.discrete_gaussian(sigma, shift), EPSILONS)
+        assert np.all(exact <= claimed)
+        np.testing.assert_allclose(claimed, exact, rtol=0.6, atol=1e-9)
+        one_shift = GaussianLoss(sensitivity_over_sigma=(shift - 1) / sigma).profile(EPSILONS)[0]
+        assert np.any(exact > one_shift)  # planted: the sensitivity of one row less
 
 
 def failing(delta: float, atoms: oracle.Atoms) -> oracle.Atoms:
@@ -68,35 +52,33 @@ def failing(delta: float, atoms: oracle.Atoms) -> oracle.Atoms:
     return [(delta, 0.0), *(((1 - delta) * p, (1 - delta) * q) for p, q in atoms), (0.0, delta)]
 
 
-@pytest.mark.parametrize("delta", [0.0, 0.05, 0.4])
-def test_a_failure_adds_to_what_is_told_without_it(delta: float) -> None:
-    exact = oracle.profile(failing(delta, oracle.randomised_response(0.7)), EPSILONS)
-    for claimed in ApproxDP(epsilon=0.7, delta=delta).profile(EPSILONS):
-        np.testing.assert_allclose(claimed, exact, atol=1e-12)
+def test_a_failure_adds_to_what_is_told_without_it() -> None:
+    for delta in (0.0, 0.05, 0.4):
+        exact = oracle.profile(failing(delta, oracle.randomised_response(0.7)), EPSILONS)
+        for claimed in ApproxDP(epsilon=0.7, delta=delta).profile(EPSILONS):
+            np.testing.assert_allclose(claimed, exact, atol=1e-12)
 
 
-@pytest.mark.parametrize("delta", [0.05, 0.3])
-def test_release_loss_is_no_larger_than_size_and_entry_of_one_row(delta: float) -> None:
-    entering = [(delta, 0.0), (1 - delta, 1.0)]
-    for epsilon0 in (0.01, 0.7):
+def test_release_loss_is_no_larger_than_size_and_entry_of_one_row() -> None:
+    for delta, epsilon0 in itertools.product((0.05, 0.3), (0.01, 0.7)):
+        entering = [(delta, 0.0), (1 - delta, 1.0)]
         sizes = oracle.profile(oracle.discrete_laplace(epsilon0), EPSILONS)
-        for claimed, atoms in zip(
-            ReleaseLoss(epsilon0=epsilon0, delta=delta).profile(EPSILONS),
-            (entering, oracle.flipped(entering)),
-            strict=True,
-        ):
+        profiles = ReleaseLoss(epsilon0=epsilon0, delta=delta).profile(EPSILONS)
+        for claimed, atoms in zip(profiles, (entering, oracle.flipped(entering)), strict=True):
             entry = np.array([oracle.atoms_delta(atoms, e) for e in EPSILONS])
             np.testing.assert_allclose(claimed, np.maximum(sizes, entry), atol=1e-12)
+        assert profiles[0][-1] == delta  # at 2.5, above epsilon0
+        assert profiles[1][-1] == 0.0
 
 
-@pytest.mark.parametrize("l1", [2, 3, 6])
-@pytest.mark.parametrize("delta", [1e-3, 0.3])
-def test_an_entering_group_takes_one_row_off_what_the_sizes_change_by(l1: int, delta: float) -> None:
+def test_an_entering_group_takes_one_row_off_what_the_sizes_change_by() -> None:
     """Scale l1/epsilon0: all l1 rows change sizes, or one enters and l1 - 1 do."""
-    sizes = oracle.profile(oracle.discrete_laplace(0.9, l1), EPSILONS)
-    left = oracle.profile(failing(delta, oracle.discrete_laplace(0.9 * (l1 - 1) / l1, l1 - 1)), EPSILONS)
-    for claimed in ReleaseLoss(epsilon0=0.9, delta=delta, l1=l1).profile(EPSILONS):
-        np.testing.assert_allclose(claimed, np.maximum(sizes, left), atol=1e-12)
+    for l1, delta in itertools.product((2, 3, 6), (1e-3, 0.3)):
+        sizes = oracle.profile(oracle.discrete_laplace(0.9, l1), EPSILONS)
+        fewer = oracle.discrete_laplace(0.9 * (l1 - 1) / l1, l1 - 1)
+        left = oracle.profile(failing(delta, fewer), EPSILONS)
+        for claimed in ReleaseLoss(epsilon0=0.9, delta=delta, l1=l1).profile(EPSILONS):
+            np.testing.assert_allclose(claimed, np.maximum(sizes, left), atol=1e-12)
 
 
 def test_the_laplace_profile_just_below_its_epsilon() -> None:
@@ -114,13 +96,8 @@ def test_once_is_the_default() -> None:
     assert PureDP(epsilon=0.1).pair() == (0.1, 0.0)
     assert ApproxDP(epsilon=0.1, delta=1e-3).pair() == (0.1, 1e-3)
     assert DiscreteLaplaceLoss(epsilon=0.1).pair() == (0.1, 0.0)
-    others = (
-        GaussianLoss(sensitivity_over_sigma=1.0),
-        ZCDP(rho=1.0),
-        ReleaseLoss(epsilon0=1.0, delta=0.1),
-        InfiniteLoss(),
-    )
-    assert [loss.count for loss in others] == [1, 1, 1, 1]
+    gaussian, release = GaussianLoss(sensitivity_over_sigma=1.0), ReleaseLoss(epsilon0=1.0, delta=0.1)
+    assert [loss.count for loss in (gaussian, ZCDP(rho=1.0), release, InfiniteLoss())] == [1, 1, 1, 1]
 
 
 def test_all_uses_together() -> None:

@@ -15,7 +15,6 @@ from oracles_accounting import EPSILONS, OVERLAPPING, PREFIXES, TOLERANCE
 from theory.fixed_omega import fixed_omega_loss
 
 from sdv_plausible.audit.disclosure import exact
-from sdv_plausible.privacy.accounting import one_row
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.loss_distribution import Composer, SortedLosses
 from sdv_plausible.privacy.accounting.losses import ApproxDP, Loss
@@ -44,9 +43,8 @@ def excess(claim: Loss, more: np.ndarray, less: np.ndarray) -> float:
     """By how much the worse direction exceeds the claim."""
     composed = Composer(SortedLosses.of([claim])).distribution(0.0)
     claimed = np.array([composed.delta(float(e)) for e in EPSILONS])
-    return float(
-        np.max(np.maximum(oracle.hockey_sticks(more, less), oracle.hockey_sticks(less, more)) - claimed)
-    )
+    worse = np.maximum(oracle.hockey_sticks(more, less), oracle.hockey_sticks(less, more))
+    return float(np.max(worse - claimed))
 
 
 Pair = tuple[IndependentRows, np.ndarray, np.ndarray]
@@ -55,16 +53,9 @@ Pair = tuple[IndependentRows, np.ndarray, np.ndarray]
 def claims(
     likelihood: list[list[Fraction]], test: exact.PassProbability, gamma: float, sizes: tuple[int, ...] = (5,)
 ) -> Iterator[Pair]:
-    num_rows = 2
-    pairs = oracle.released_pairs(likelihood, Fraction(2), test, num_rows, sizes)
-    for n, _, _, more, less, floor in pairs:
-        yield (
-            IndependentRows(
-                num_rows=num_rows, k=3, gamma=gamma, epsilon0=EPSILON0, pass_rate_floor=floor, n_lower=n
-            ),
-            more,
-            less,
-        )
+    for n, _, _, more, less, floor in oracle.released_pairs(likelihood, Fraction(2), test, 2, sizes):
+        common = {"num_rows": 2, "k": 3, "gamma": gamma, "epsilon0": EPSILON0}
+        yield IndependentRows(**common, pass_rate_floor=floor, n_lower=n), more, less  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("sizes", fast_and_nightly([(5,)], [((2, 4, 5),)]))
@@ -114,15 +105,8 @@ def test_claim_needs_gamma() -> None:
 @pytest.mark.parametrize("gamma", [1.0, 2.0, 4.0])
 def test_one_rows_profile_is_the_highest_of_all_lines(noise: str, gamma: float) -> None:
     for k, epsilon0 in [(1, 3.0), (5, 0.05), (50, 1.0), (40, 0.1)]:
-        row = IndependentRows(
-            num_rows=1,
-            k=k,
-            gamma=gamma,
-            epsilon0=epsilon0,
-            pass_rate_floor=0.5,
-            n_lower=90,
-            noise=noise,  # type: ignore[arg-type]
-        )
+        common = {"num_rows": 1, "gamma": gamma, "pass_rate_floor": 0.5, "n_lower": 90, "noise": noise}
+        row = IndependentRows(k=k, epsilon0=epsilon0, **common)  # type: ignore[arg-type]
         p = np.array([oracle.pass_probability(c, k, epsilon0, noise) for c in range(4 * k + 900)])
         c = np.arange(len(p) - 1)
         epsilons = np.linspace(0.0, epsilon0 + math.log(1 + gamma) + 0.1, 60)
@@ -133,22 +117,15 @@ def test_one_rows_profile_is_the_highest_of_all_lines(noise: str, gamma: float) 
             ]
             expected = min(1.0, max(0.0, float(np.max(lines))) / 45)
             # Beyond the last size that is looked at a bound stands in, where ratios are next to 1.
-            assert (
-                expected * (1 - 1e-11) - 1e-15
-                <= found
-                <= expected * (1 + 1e-9) + 1e-15 + (1.3 / 45 if e < 5 * gamma / k else 0)
-            )
+            room = 1.3 / 45 if e < 5 * gamma / k else 0
+            assert expected * (1 - 1e-11) - 1e-15 <= found <= expected * (1 + 1e-9) + 1e-15 + room
             mass = max(1.0, float(np.max(p[1:] + gamma * c * np.diff(p))))
             assert other == pytest.approx(max(0.0, 1 - math.exp(e) / (1 + mass / 45)), rel=0.03, abs=1e-12)
 
 
 SETTINGS = [
-    (50, 1.0, 735_000, 10_000),
-    (200, 0.1, 735_000, 10_000),
-    (50, 1.0, 1000, 3),
-    (50, 1.0, 100_000, 10),
-    (20, 2.0, 200, 2),
-]
+    (50, 1.0, 735_000, 10_000), (200, 0.1, 735_000, 10_000), (50, 1.0, 1000, 3), (50, 1.0, 100_000, 10), (20, 2.0, 200, 2),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("k", "epsilon0", "n", "num_rows"), SETTINGS)
@@ -193,11 +170,7 @@ def test_a_replacement_is_charged_a_pair_of_its_own(rows: int, num_rows: int, n:
 
 
 def test_errors_name_the_parameter() -> None:
+    common = {"k": 2, "epsilon0": 1.0, "pass_rate_floor": 0.5, "n_lower": 4}
     with pytest.raises(ValueError, match=r"gamma \(0.5\) must"):
-        IndependentRows(num_rows=1, k=2, gamma=0.5, epsilon0=1.0, pass_rate_floor=0.5, n_lower=4)
-    assert (
-        one_row.IndependentRows(
-            num_rows=7, k=2, gamma=1.0, epsilon0=1.0, pass_rate_floor=0.5, n_lower=4
-        ).count
-        == 7
-    )
+        IndependentRows(num_rows=1, gamma=0.5, **common)
+    assert IndependentRows(num_rows=7, gamma=1.0, **common).count == 7

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -15,7 +16,7 @@ from theory.release_test_loss import release_test_loss
 from sdv_plausible.audit.disclosure import exact
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
 from sdv_plausible.privacy.accounting.release_loss import release_margin, size_lower_bound_margin
-from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
 A = Fraction(1, 3)
 EPSILON0 = math.log(3)
@@ -28,11 +29,8 @@ def released_size(size: int, threshold: int, pre_threshold: bool) -> dict:
         return {None: Fraction(1)}
     top = 12
     out = {value: exact.discrete_laplace_mass(value - size, A) for value in range(threshold, top)}
-    hidden, beyond = (
-        1 - exact.discrete_laplace_tail(threshold - size, A),
-        exact.discrete_laplace_tail(top - size, A),
-    )
-    return {None: hidden, **out, top: beyond}
+    hidden = 1 - exact.discrete_laplace_tail(threshold - size, A)
+    return {None: hidden, **out, top: exact.discrete_laplace_tail(top - size, A)}
 
 
 @pytest.mark.parametrize("pre_threshold", [True, False])
@@ -63,9 +61,8 @@ def tail_exceeds(s: int, epsilon0: float, delta: float) -> bool:
 
 
 def is_smallest_margin(s: int, epsilon0: float, delta: float) -> bool:
-    return (
-        s >= 1 and not tail_exceeds(s, epsilon0, delta) and (s == 1 or tail_exceeds(s - 1, epsilon0, delta))
-    )
+    is_least = s == 1 or tail_exceeds(s - 1, epsilon0, delta)
+    return s >= 1 and not tail_exceeds(s, epsilon0, delta) and is_least
 
 
 def boundaries(rng: np.random.Generator, number: int):
@@ -76,12 +73,8 @@ def boundaries(rng: np.random.Generator, number: int):
         with mpmath.workprec(400):
             a = mpmath.exp(-mpmath.mpf(epsilon0))
             nearest = float(a**s / (1 + a))
-        if nearest > 0:
-            yield from (
-                (epsilon0, d)
-                for d in (nearest, math.nextafter(nearest, 0), math.nextafter(nearest, 1))
-                if 0 < d < 1
-            )
+        deltas = nearest, math.nextafter(nearest, 0), math.nextafter(nearest, 1)
+        yield from ((epsilon0, delta) for delta in deltas if nearest and 0 < delta < 1)
 
 
 def in_doubles(epsilon0: float, delta: float) -> int:
@@ -91,9 +84,8 @@ def in_doubles(epsilon0: float, delta: float) -> int:
 
 def test_the_margin_is_the_smallest_that_keeps_delta() -> None:
     rng = np.random.default_rng(3)
-    anywhere = [
-        (float(np.exp(rng.uniform(-7, 3))), float(np.exp(rng.uniform(-600, -0.01)))) for _ in range(300)
-    ]
+    draw = lambda low, high: float(np.exp(rng.uniform(low, high)))  # noqa: E731
+    anywhere = [(draw(-7, 3), draw(-600, -0.01)) for _ in range(300)]
     extreme = [(1e300, 1e-300), (40.0, 1e-9), (1.0, 1 - 2.0**-53), (1e-6, 1e-307)]
     at_boundaries = list(boundaries(rng, 500))
     for epsilon0, delta in [*anywhere, *extreme, *at_boundaries]:
@@ -106,9 +98,8 @@ def test_margins_beyond_double_precision() -> None:
     for epsilon0, delta in [(1e-300, 0.3), (1e-300, 1e-307), (5e-324, 1e-9)]:
         s = release_margin(epsilon0, delta)
         with mpmath.workprec(4000):
-            needed = (
-                -mpmath.log1p(mpmath.exp(-mpmath.mpf(epsilon0))) - mpmath.log(mpmath.mpf(delta))
-            ) / mpmath.mpf(epsilon0)
+            at, log_delta = mpmath.mpf(epsilon0), mpmath.log(mpmath.mpf(delta))
+            needed = (-mpmath.log1p(mpmath.exp(-at)) - log_delta) / at
             assert s == max(1, int(mpmath.ceil(needed)))
 
 
@@ -116,21 +107,11 @@ def test_release_loss_at_the_margin_meets_delta() -> None:
     for pre_threshold, epsilon0, delta in itertools.product(
         (True, False), (0.1, 0.5, 1.0), (1e-3, 1e-9, 2.0**-30)
     ):
-        found = release_test_loss(k=20, epsilon0=epsilon0, pre_threshold=pre_threshold, delta=delta)
+        loss = partial(release_test_loss, k=20, epsilon0=epsilon0, pre_threshold=pre_threshold)
+        found = loss(delta=delta)
         assert found.delta <= delta
-        if found.s:
-            looser = release_test_loss(k=20, epsilon0=epsilon0, pre_threshold=pre_threshold, s=found.s - 1)
-            assert looser.delta > delta
-    with pytest.raises(ValueError, match="exactly one"):
-        release_test_loss(k=3, epsilon0=1.0)
-    with pytest.raises(ValueError, match=r"epsilon0 \(0\) must"):
-        release_margin(0, 1e-9)
-    with pytest.raises(ValueError, match=r"delta \(1.0\) must"):
-        release_margin(1.0, 1.0)
-
-
-def test_the_delta_spent_is_rounded_up() -> None:
-    for epsilon0, s in itertools.product((1e-3, 0.37, 2.0), (0, 1, 7, 300)):
+        assert not found.s or loss(s=found.s - 1).delta > delta
+    for epsilon0, s in itertools.product((1e-3, 0.37, 2.0), (0, 1, 7, 300)):  # the delta spent is rounded up
         spent = release_test_loss(k=1, epsilon0=epsilon0, s=s).delta
         assert not tail_exceeds(s, epsilon0, spent)
         assert tail_exceeds(s, epsilon0, math.nextafter(spent, 0.0))
@@ -150,28 +131,36 @@ def unit_shows(s: int, epsilon0: float, neighbours: Neighbours) -> mpmath.mpf:
         return sides * max(c * a**s, a ** (s + 1 - c)) / (1 + a)
 
 
-@pytest.mark.parametrize("replace", [False, True])
-@pytest.mark.parametrize("rows", [1, 2, 3, 20])
-def test_the_margin_of_a_unit_is_the_smallest_that_keeps_delta(rows: int, replace: bool) -> None:
+def test_the_margin_of_a_unit_is_the_smallest_that_keeps_delta() -> None:
     """Where steps are small the c groups decide, where they are large the one group: both are met."""
-    unit = Neighbours(rows=rows, replace=replace)
-    for epsilon0, delta in itertools.product((0.05, 1.0, 8.0, 60.0), (1e-3, 1e-9)):
+    for rows, replace, epsilon0, delta in itertools.product(
+        (1, 2, 3, 20), (False, True), (0.05, 1.0, 8.0, 60.0), (1e-3, 1e-9)
+    ):
+        unit = Neighbours(rows=rows, replace=replace)
         s = release_margin(epsilon0, delta, unit)
         assert unit_shows(s, epsilon0, unit) <= delta < unit_shows(s - 1, epsilon0, unit)
+        if unit != ONE_ROW and epsilon0 <= 1:  # planted: for one row
+            assert unit_shows(release_margin(epsilon0, delta), epsilon0, unit) > delta
 
 
-@pytest.mark.parametrize("rows", [2, 7])
-def test_the_size_margin_of_a_unit_is_the_smallest(rows: int) -> None:
-    for epsilon, beta in [(0.1, 1e-6), (1.0, 1e-3)]:
+def test_the_size_margin_of_a_unit_is_the_smallest() -> None:
+    for rows, (epsilon, beta) in itertools.product((2, 7), [(0.1, 1e-6), (1.0, 1e-3)]):
         s = size_lower_bound_margin(epsilon, beta, Neighbours(rows=rows))
         assert not tail_exceeds(s + 1 - rows, epsilon / rows, beta)
         assert tail_exceeds(s - rows, epsilon / rows, beta)
+        planted = size_lower_bound_margin(epsilon, beta)  # that of one row
+        assert tail_exceeds(planted + 1 - rows, epsilon / rows, beta)
 
 
-def test_sizes_that_make_no_sense_are_refused() -> None:
-    assert release_test_loss(k=9, epsilon0=1.0, s=3) == release_test_loss(
-        k=9, epsilon0=1.0, s=3, pre_threshold=True
-    )
-    for k, s, match in ((0, 1, r"^k \(0\)"), (1, -1, r"^s \(-1\)")):
+def test_what_makes_no_sense_is_refused() -> None:
+    common = {"k": 9, "epsilon0": 1.0, "s": 3}
+    assert release_test_loss(**common) == release_test_loss(**common, pre_threshold=True)
+    for refused, match in (
+        (lambda: release_test_loss(k=0, epsilon0=1.0, s=1), r"^k \(0\)"),
+        (lambda: release_test_loss(k=1, epsilon0=1.0, s=-1), r"^s \(-1\)"),
+        (lambda: release_test_loss(k=3, epsilon0=1.0), "exactly one"),
+        (lambda: release_margin(0, 1e-9), r"epsilon0 \(0\) must"),
+        (lambda: release_margin(1.0, 1.0), r"delta \(1.0\) must"),
+    ):
         with pytest.raises(ValueError, match=match):
-            release_test_loss(k=k, epsilon0=1.0, s=s)
+            refused()

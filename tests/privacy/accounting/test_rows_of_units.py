@@ -16,6 +16,7 @@ import oracles_accounting as oracle
 import pytest
 from cases import each_once, fast_and_nightly
 from oracles_accounting import OVERLAPPING, PREFIXES, TOLERANCE
+from test_released_rows import WithoutSmallPartitions
 
 from sdv_plausible.audit.disclosure import exact
 from sdv_plausible.privacy.accounting.released_rows import ReleasedRows, released_rows_loss
@@ -23,13 +24,6 @@ from sdv_plausible.privacy.neighbours import Neighbours
 
 A = Fraction(1, 2)  # exp(-epsilon0)
 EPSILON0, K = math.log(2), 3
-
-
-class WithoutSmallPartitions(ReleasedRows):
-    """Planted bug: small partitions are not charged."""
-
-    def _small(self) -> float:
-        return 0.0
 
 
 def tables(likelihood: Any, n: int) -> Iterator[tuple[int, ...]]:
@@ -55,41 +49,26 @@ def pairs(
                         yield n, oracle.rows(more, num_rows), oracle.rows(less, num_rows), floor
 
 
-def worst_excess(
-    claimed: int,
-    likelihood: Any,
-    unit: int,
-    kind: type[ReleasedRows] = ReleasedRows,
-    sizes: tuple[int, ...] = (2, 3, 4),
-) -> float:
+def worst_excess(claimed: int, likelihood: Any, unit: int, kind: type[ReleasedRows], *sizes: int) -> float:
     """Largest excess over a claim for so many seeds, where a unit really has ``unit``."""
     worst = -1.0
+    common: dict[str, Any] = {"num_rows": 2, "k": K, "gamma": 2.0, "epsilon0": EPSILON0, "unit": claimed}
     for n, more, less, floor in pairs(likelihood, exact.randomized_pass(K, A), unit, sizes):
-        for t in (1, 2, 3, 5):
-            claim = kind(
-                num_rows=2,
-                k=K,
-                gamma=2.0,
-                epsilon0=EPSILON0,
-                t=t,
-                pass_rate_floor=floor,
-                n_lower=n,
-                unit=claimed,
-            )
-            worst = max(worst, oracle.excess(claim, more, less))
+        claims = [kind(**common, t=t, pass_rate_floor=floor, n_lower=n) for t in (1, 2, 3, 5)]
+        worst = max(worst, *(oracle.excess(claim, more, less) for claim in claims))
     return worst
 
 
 @pytest.mark.parametrize(("likelihood", "unit"), each_once([PREFIXES, OVERLAPPING], [2, 3]))
 def test_claim_covers_every_unit(likelihood: Any, unit: int) -> None:
-    assert worst_excess(unit, likelihood, unit) <= TOLERANCE
+    assert worst_excess(unit, likelihood, unit, ReleasedRows, 2, 3, 4) <= TOLERANCE
 
 
 @pytest.mark.parametrize("unit", fast_and_nightly([2], [3]))
 def test_planted_the_claim_of_one_seed(unit: int) -> None:
     """With small partitions uncharged, one seed's ratio is passed by far; and they must be charged."""
-    assert worst_excess(1, OVERLAPPING, unit, WithoutSmallPartitions, (4,)) > 1e-2
-    assert worst_excess(unit, PREFIXES, unit, WithoutSmallPartitions, (2,)) > 1e-3
+    assert worst_excess(1, OVERLAPPING, unit, WithoutSmallPartitions, 4) > 1e-2
+    assert worst_excess(unit, PREFIXES, unit, WithoutSmallPartitions, 2) > 1e-3
 
 
 def test_planted_a_sharp_threshold() -> None:
@@ -103,10 +82,15 @@ def test_planted_a_sharp_threshold() -> None:
     assert shown > 10 * float(claim.profile(math.log(factor))[0])
 
 
-@pytest.mark.parametrize(("gamma", "t", "unit"), [(1.0, 3, 2), (4.0, 5, 3), (2.0, 1, 6)])
-def test_claim_is_the_theorem_recomputed(gamma: float, t: int, unit: int) -> None:
-    """Theorem 5 of persons.md term by term."""
-    num_rows, k, epsilon0, n, floor = 20, 6, 0.8, 400, 0.7
+ONE_SEED = [(1.0, 3, 1, 90), (4.0, 5, 1, 90), (2.0, 1, 1, 90)]
+
+
+@pytest.mark.parametrize(
+    ("gamma", "t", "unit", "n"), [*ONE_SEED, (1.0, 3, 2, 400), (4.0, 5, 3, 400), (2.0, 1, 6, 400)]
+)
+def test_claim_is_the_theorem_recomputed(gamma: float, t: int, unit: int, n: int) -> None:
+    """Theorem 5 of persons.md, and for one seed 2 of seed_test.md, term by term; there small partitions are not small."""
+    num_rows, k, epsilon0, floor = 20, 6, 0.8, 0.7
     p = [oracle.pass_probability(c, k, epsilon0, "discrete_laplace") for c in range(300)]
     small = unit * max((1 + gamma * (t - 1) / r) * p[t - 1 + r] for r in range(1, unit + 1)) / (n * floor)
     ratio = (1 + gamma * unit / t) * p[t + unit] / p[t]
@@ -114,15 +98,8 @@ def test_claim_is_the_theorem_recomputed(gamma: float, t: int, unit: int) -> Non
     top = min(ratio - 1, mass / (n * floor * (1 - small)))
     kept = (1 - small) ** num_rows
     rows = ReleasedRows(
-        num_rows=num_rows,
-        k=k,
-        gamma=gamma,
-        epsilon0=epsilon0,
-        t=t,
-        pass_rate_floor=floor,
-        n_lower=n,
-        unit=unit,
-    )
+        num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, t=t, pass_rate_floor=floor, n_lower=n, unit=unit
+    )  # fmt: skip
     for epsilon in (0.5, 1.5, 3.0):
         shifted = max(0.0, epsilon + num_rows * math.log(1 - small))
         worst = [0.0, 0.0]
@@ -134,6 +111,11 @@ def test_claim_is_the_theorem_recomputed(gamma: float, t: int, unit: int) -> Non
         for found, delta in zip(rows.profile(epsilon), worst, strict=True):
             expected = 1 - kept + kept * delta
             assert expected * (1 - 1e-9) <= float(found) <= expected * 1.06 + (1 - kept) * delta
+    if unit == 1:
+        delta = 1 - kept + 1e-3
+        found = rows.epsilon(delta)
+        assert float(max(rows.profile(found))) <= delta * 1.1
+        assert found > -num_rows * math.log(1 - small)
 
 
 def replacements(
@@ -183,14 +165,8 @@ def test_two_steps_cover_every_replacement(
 
 def test_a_unit_of_one_is_the_old_bound_and_more_seeds_cost_more() -> None:
     common = {
-        "num_rows": 100,
-        "k": 50,
-        "gamma": 1.0,
-        "epsilon0": 1.0,
-        "delta": 1e-9,
-        "pass_rate_floor": 0.5,
-        "n_lower": 10_000,
-    }
+        "num_rows": 100, "k": 50, "gamma": 1.0, "epsilon0": 1.0, "delta": 1e-9, "pass_rate_floor": 0.5, "n_lower": 10_000,
+    }  # fmt: skip
     found = [released_rows_loss(**common, neighbours=Neighbours(rows=c)).epsilon for c in (1, 2, 5)]
     assert found[0] == released_rows_loss(**common).epsilon  # type: ignore[arg-type]
     assert found[0] < found[1] < found[2]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
@@ -52,12 +54,10 @@ class Uncorrected(SampledGaussianLoss):
         return self.sensitivity_over_sigma
 
 
-@pytest.mark.parametrize("rate", [0.05, 0.5, 1.0])
-@pytest.mark.parametrize("sigma", [0.4, 0.7, 2.0])
-def test_discrete_noise_loses_no_more_than_the_curve_says(rate, sigma):
-    assert excess(sigma, rate) <= 1e-12
-    if sigma < 1:
-        assert excess(sigma, rate, Uncorrected) > 1e-4
+def test_discrete_noise_loses_no_more_than_the_curve_says():
+    for rate, sigma in itertools.product((0.05, 0.5, 1.0), (0.4, 0.7, 2.0)):
+        assert excess(sigma, rate) <= 1e-12
+        assert sigma > 1 or excess(sigma, rate, Uncorrected) > 1e-4
 
 
 def test_at_rate_1_it_is_the_gaussian():
@@ -97,9 +97,8 @@ def test_noise_is_calibrated_to_the_total():
     assert 0.99 <= compose([*other, loss], 1e-6) <= 1
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("rate", 0.0), ("rate", 1.5), ("sensitivity_over_sigma", 0.0), ("count", 0)]
-)
-def test_what_makes_no_loss_is_refused(name, value):
-    with pytest.raises(ValueError, match=name):
-        SampledGaussianLoss(**{"rate": 0.1, "sensitivity_over_sigma": 1.0, "count": 1, name: value})
+def test_what_makes_no_loss_is_refused():
+    good = {"rate": 0.1, "sensitivity_over_sigma": 1.0, "count": 1}
+    for name, value in (("rate", 0.0), ("rate", 1.5), ("sensitivity_over_sigma", 0.0), ("count", 0)):
+        with pytest.raises(ValueError, match=name):
+            SampledGaussianLoss(**{**good, name: value})

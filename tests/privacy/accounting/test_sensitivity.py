@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import oracles_accounting as oracle
@@ -11,18 +13,16 @@ import pytest
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity, entropy_sensitivity_in_steps
 
 
-@pytest.mark.parametrize("n", range(13))
-def test_add_remove_sensitivity_is_the_largest_change_over_all_histograms(n: int) -> None:
-    changes = [
-        abs(oracle.entropy(more) - oracle.entropy(counts))
-        for counts in oracle.histograms(n)
-        for more in oracle.one_row_more(counts)
-    ]
-    assert max(changes) == pytest.approx(
-        entropy_sensitivity(n), abs=1e-12
-    )  # exact: any smaller value is caught
-    if n > 1:
-        assert max(changes) > entropy_sensitivity(n + 1) + 1e-3  # planted: n of the larger table
+def test_add_remove_sensitivity_is_the_largest_change_over_all_histograms() -> None:
+    for n in range(13):
+        changes = [abs(oracle.entropy(more) - oracle.entropy(counts)) for counts, more in one_row_apart(n)]
+        assert max(changes) == pytest.approx(entropy_sensitivity(n), abs=1e-12)  # any smaller value is caught
+        if n > 1:
+            assert max(changes) > entropy_sensitivity(n + 1) + 1e-3  # planted: n of the larger table
+
+
+def one_row_apart(n: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    return ((counts, more) for counts in oracle.histograms(n) for more in oracle.one_row_more(counts))
 
 
 def test_normalised_or_summed_functions_are_not_covered() -> None:
@@ -55,18 +55,14 @@ def test_rounded_entropies_move_by_at_most_the_stated_steps(step: float) -> None
     """Every histogram of up to 9 rows, with rounding errors of half a step added in the worst direction."""
     worst_excess, without_rounding = -99, -99
     for n in range(1, 10):
-        limit = entropy_sensitivity_in_steps(n, step)
-        for counts in oracle.histograms(n):
-            for more in oracle.one_row_more(counts):
-                values = oracle.entropy(counts) / step, oracle.entropy(more) / step
-                for error in (-0.5, 0.0, 0.5):
-                    moved = abs(
-                        math.floor(values[0] + 0.5 - error / 2) - math.floor(values[1] + 0.5 + error / 2)
-                    )
-                    worst_excess = max(worst_excess, moved - limit)
-                    without_rounding = max(
-                        without_rounding, moved - math.floor(entropy_sensitivity(n) / step)
-                    )
+        limit, rounded_down = entropy_sensitivity_in_steps(n, step), math.floor(entropy_sensitivity(n) / step)
+        for pair, error in itertools.product(one_row_apart(n), (-0.25, 0.0, 0.25)):
+            one, other = (oracle.entropy(counts) / step + 0.5 for counts in pair)
+            moved = abs(math.floor(one - error) - math.floor(other + error))
+            worst_excess, without_rounding = (
+                max(worst_excess, moved - limit),
+                max(without_rounding, moved - rounded_down),
+            )
     assert worst_excess <= 0
     assert without_rounding > 0  # planted: rounding the sensitivity down
 

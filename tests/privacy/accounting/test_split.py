@@ -60,12 +60,10 @@ def test_entries_go_to_the_parts_that_they_are_of() -> None:
         (("structure",), PARTS[0][1]),
         (("parameters",), PARTS[1][1]),
     ]
-    fine = RandomSplit.of((0.2, 0.3, 0.4), apart=True)
-    merged = RandomSplit.of((0.2, 0.3, 0.4), apart=False)
+    fine, merged = (RandomSplit.of((0.2, 0.3, 0.4), apart=apart) for apart in (True, False))
     assert fine.total(entries, DELTA) == pytest.approx(split_total(PARTS, [], DELTA))
-    assert merged.total(entries, DELTA) == pytest.approx(
-        split_total([(0.5, [*PARTS[0][1], *PARTS[1][1]])], [], DELTA)
-    )
+    together = split_total([(0.5, [*PARTS[0][1], *PARTS[1][1]])], [], DELTA)
+    assert merged.total(entries, DELTA) == pytest.approx(together)
     domain: list[tuple[tuple[str, ...], list[Loss]]] = [(("domain",), [PureDP(epsilon=0.5)])]
     assert fine.total([*entries, *domain], DELTA) > 0.5
     both = [(("structure", "parameters"), PARTS[0][1])]

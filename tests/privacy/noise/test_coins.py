@@ -30,7 +30,8 @@ from sdv_plausible.privacy.noise import coins as coins_module
 from sdv_plausible.privacy.noise.coins import Coins, _encode
 
 ALARM, MISSED = 1e-7, 1e-6
-SECRET_AND_SEEDED = pytest.mark.parametrize("coins", [Coins.from_os_entropy(), Coins.from_seed(1)], ids=repr)
+SECRET_AND_SEEDED = Coins.from_os_entropy(), Coins.from_seed(1)
+STREAMS = *SECRET_AND_SEEDED, Coins.from_os_entropy().spawn("a")
 
 
 def in_new_process(script: str, *arguments: bytes) -> str:
@@ -43,17 +44,6 @@ def in_new_process(script: str, *arguments: bytes) -> str:
     return done.stdout.strip()
 
 
-# ---- the stream -----------------------------------------------------------------------------------------------------
-
-
-def test_the_stream_is_aes_256_in_counter_mode_under_a_derived_key() -> None:
-    coins = Coins.from_os_entropy()
-    key = hmac.digest(coins._key, b"stream\0", "sha256")
-    block_cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
-    expected = block_cipher.update(b"".join(i.to_bytes(16, "big") for i in range(5)))
-    assert coins.bytes(80) == expected
-
-
 def test_draws_follow_each_other_without_overlap() -> None:
     whole, parts = Coins.from_seed(5), Coins.from_seed(5)
     assert whole.bytes(80) == parts.bytes(16) + parts.bytes(48) + parts.bytes(16)
@@ -61,9 +51,9 @@ def test_draws_follow_each_other_without_overlap() -> None:
     assert whole.bytes(16) == parts.bytes(16)
 
 
-def test_long_draws_are_the_same_stream() -> None:
-    """Longer than what is encrypted at once, and from a place in between."""
-    coins, length = Coins.from_seed(6), 2 * len(coins_module._PLAIN) + 40
+def test_the_stream_is_aes_256_in_counter_mode_under_a_derived_key() -> None:
+    """Also of draws longer than what is encrypted at once, and from a place in between."""
+    coins, length = Coins.from_os_entropy(), 2 * len(coins_module._PLAIN) + 40
     key = hmac.digest(coins._key, b"stream\0", "sha256")
     counters = b"".join(i.to_bytes(16, "big") for i in range(1 + -(-length // 16)))
     expected = Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(counters)
@@ -106,9 +96,6 @@ def test_threads_never_draw_the_same_words() -> None:
     assert len(np.unique(copies)) < len(copies)
 
 
-# ---- exactness of the numbers ---------------------------------------------------------------------------------------
-
-
 def bits_are_fair(uniform: np.ndarray) -> bool:
     """Check the 53 bits of uniforms, four at a time, by the chi-square of 16 patterns."""
     words = (uniform * 2.0**53).astype(np.uint64)
@@ -120,58 +107,46 @@ def bits_are_fair(uniform: np.ndarray) -> bool:
     return all(stats.chisquare(table).pvalue > ALARM / len(tables) for table in tables)
 
 
-@SECRET_AND_SEEDED
-def test_uniform_has_53_fair_bits_in_the_half_open_interval(coins: Coins) -> None:
-    uniform = coins.uniform(50_000)
-    assert uniform.dtype == np.float64
-    assert uniform.min() >= 0
-    assert uniform.max() < 1
-    assert bits_are_fair(uniform)
-    assert not bits_are_fair(np.floor(uniform * 2**32) / 2**32)  # control: a 32-bit generator
+def test_uniform_has_53_fair_bits_in_the_half_open_interval() -> None:
+    for coins in SECRET_AND_SEEDED:
+        uniform = coins.uniform(50_000)
+        assert uniform.dtype == np.float64
+        assert 0 <= uniform.min() < uniform.max() < 1
+        assert bits_are_fair(uniform)
+        assert not bits_are_fair(np.floor(uniform * 2**32) / 2**32)  # control: a 32-bit generator
 
 
-def test_largest_uniform_is_below_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Coins, "words", lambda self, n: np.full(n, 2**64 - 1, dtype=np.uint64))
-    coins = Coins.from_seed(0)
-    assert coins.uniform() == 1 - 2.0**-53
-    assert np.isfinite(coins.normal())
+def test_largest_and_smallest_uniform_give_finite_tails(monkeypatch: pytest.MonkeyPatch) -> None:
+    for word, uniform, low, high in ((2**64 - 1, 1 - 2.0**-53, 8.2, 8.3), (0, 0.0, -8.3, -8.2)):
+        monkeypatch.setattr(Coins, "words", lambda self, n, word=word: np.full(n, word, dtype=np.uint64))
+        assert Coins.from_seed(0).uniform() == uniform
+        assert low < Coins.from_seed(0).normal() < high
 
 
-def test_smallest_uniform_gives_finite_tails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Coins, "words", lambda self, n: np.zeros(n, dtype=np.uint64))
-    coins = Coins.from_seed(0)
-    assert coins.uniform() == 0
-    assert -8.3 < coins.normal() < -8.2
+def test_integers_are_uniform() -> None:
+    for coins, high in itertools.product(SECRET_AND_SEEDED, (1, 2, 10, 24, 255)):
+        drawn = coins.integers(high, 100_000)
+        assert drawn.dtype == np.int64
+        counts = np.bincount(drawn, minlength=high)
+        assert len(counts) == high
+        if high > 1:
+            assert stats.chisquare(counts).pvalue > ALARM
+            # Control: the last value never drawn; certain, as its empty cell alone adds 100,000/high: too much.
+            assert 100_000 / high > stats.chi2.isf(ALARM, high - 1)
+            assert stats.chisquare(np.append(counts[:-2], [counts[-2] + counts[-1], 0])).pvalue < ALARM
 
 
-@pytest.mark.parametrize("high", [1, 2, 10, 24, 255])
-@SECRET_AND_SEEDED
-def test_integers_are_uniform(coins: Coins, high: int) -> None:
-    drawn = coins.integers(high, 100_000)
-    assert drawn.dtype == np.int64
-    counts = np.bincount(drawn, minlength=high)
-    assert len(counts) == high
-    assert high == 1 or stats.chisquare(counts).pvalue > ALARM
-    if (
-        high > 1
-    ):  # control: the last value never drawn; certain, as its empty cell alone adds 100,000/high: too much
-        assert 100_000 / high > stats.chi2.isf(ALARM, high - 1)
-        assert stats.chisquare(np.append(counts[:-2], [counts[-2] + counts[-1], 0])).pvalue < ALARM
-
-
-@SECRET_AND_SEEDED
-def test_integers_have_no_modulo_bias(coins: Coins) -> None:
-    high = (
-        3 * 2**61
-    )  # 2**64 is 2 2/3 times this: remainders below 2**62 have three words each, the others two
+def test_integers_have_no_modulo_bias() -> None:
+    high = 3 * 2**61  # 2**64 is 2 2/3 of it: remainders below 2**62 have three words each, the others two
 
     def fair(drawn: np.ndarray) -> bool:
         low = int((drawn < 2**62).sum())
         return bool(stats.binomtest(low, len(drawn), 2 / 3).pvalue > ALARM)
 
-    assert fair(coins.integers(high, 20_000))
-    assert fair(coins.integers(np.full(20_000, high)))
-    assert not fair(coins.words(20_000) % np.uint64(high))  # control: 3/4 instead of 2/3
+    for coins in SECRET_AND_SEEDED:
+        assert fair(coins.integers(high, 20_000))
+        assert fair(coins.integers(np.full(20_000, high)))
+        assert not fair(coins.words(20_000) % np.uint64(high))  # control: 3/4 instead of 2/3
     assert miss_rates.binomial(20_000, 2 / 3, 3 / 4, ALARM) < MISSED
 
 
@@ -185,19 +160,14 @@ def test_integers_with_a_bound_for_each() -> None:
 
 def test_shapes_and_scalars() -> None:
     coins = Coins.from_seed(9)
-    assert isinstance(coins.uniform(), float)
-    assert isinstance(coins.integers(3), int)
-    assert isinstance(coins.normal(), float)
+    assert [type(draw) for draw in (coins.uniform(), coins.integers(3), coins.normal())] == [
+        float,
+        int,
+        float,
+    ]
     for draw in (coins.uniform, coins.normal, lambda size: coins.integers(9, size)):
-        assert [np.shape(draw(size)) for size in (0, 3, (2, 0), (2, 3), ())] == [
-            (0,),
-            (3,),
-            (2, 0),
-            (2, 3),
-            (),
-        ]
-    assert coins.permutation(0).shape == (0,)
-    assert coins.bytes(0) == b""
+        assert [np.shape(draw(size)) for size in (3, (2, 0), (2, 3), ())] == [(3,), (2, 0), (2, 3), ()]
+        assert np.shape(draw(0)) == coins.permutation(0).shape == (0,)
 
 
 def test_permutations_are_uniform() -> None:
@@ -226,29 +196,24 @@ def test_permutation_draws_again_when_keys_tie(monkeypatch: pytest.MonkeyPatch) 
     assert Coins.from_seed(0).permutation(3).tolist() == [2, 0, 1]
 
 
-@pytest.mark.parametrize(
-    ("name", "draw", "exact"),
-    [
-        ("normal", lambda c, n: c.normal(n), stats.norm()),
-        ("gamma 0.3", lambda c, n: c.standard_gamma(np.full(n, 0.3)), stats.gamma(0.3)),
-        ("gamma 20", lambda c, n: c.standard_gamma(np.full(n, 20)), stats.gamma(20)),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_continuous_draws_follow_their_distribution(name: str, draw, exact) -> None:
-    drawn = draw(Coins.from_seed(4), 20_000)
-    assert stats.kstest(drawn, exact.cdf).pvalue > ALARM
-    assert stats.kstest(1.3 * drawn, exact.cdf).pvalue < ALARM  # control: too wide
-    points = exact.ppf(np.linspace(0.01, 0.99, 99))
-    assert miss_rates.kolmogorov_smirnov(20_000, exact.cdf(points), exact.cdf(points / 1.3), ALARM) < MISSED
+def test_continuous_draws_follow_their_distribution() -> None:
+    for draw, exact in (
+        (lambda c, n: c.normal(n), stats.norm()),
+        (lambda c, n: c.standard_gamma(np.full(n, 0.3)), stats.gamma(0.3)),
+        (lambda c, n: c.standard_gamma(np.full(n, 20)), stats.gamma(20)),
+    ):
+        drawn = draw(Coins.from_seed(4), 20_000)
+        assert stats.kstest(drawn, exact.cdf).pvalue > ALARM
+        assert stats.kstest(1.3 * drawn, exact.cdf).pvalue < ALARM  # control: too wide
+        points = exact.ppf(np.linspace(0.01, 0.99, 99))
+        chances = exact.cdf(points), exact.cdf(points / 1.3)
+        assert miss_rates.kolmogorov_smirnov(20_000, *chances, ALARM) < MISSED
 
 
 def test_gamma_of_shape_zero_is_zero_and_keeps_the_shape() -> None:
     drawn = Coins.from_seed(4).standard_gamma([[0, 1, 2.5], [0.0, 0.0, 1e4]])
     assert ((drawn == 0) == [[True, False, False], [True, True, False]]).all()
 
-
-# ---- names ----------------------------------------------------------------------------------------------------------
 
 items = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
@@ -274,23 +239,15 @@ AMBIGUOUS = [
 ]
 
 
-@pytest.mark.parametrize("contexts", AMBIGUOUS)
-def test_similar_names_are_different_streams(contexts: tuple[tuple[object, ...], ...]) -> None:
+def test_similar_names_are_different_streams_and_equal_names_are_one() -> None:
     parent = Coins.from_os_entropy()
-    assert len({parent.spawn(*context).bytes(16) for context in contexts}) == len(contexts)
-    joined = {"".join(str(item) for item in context) for context in contexts[:4]}
-    assert len(joined) < 4 or contexts is AMBIGUOUS[2]  # control: plain text would confuse them
-
-
-def test_equal_names_are_one_stream() -> None:
-    parent = Coins.from_os_entropy()
-    for one, other in [
-        ((0.0,), (-0.0,)),
-        ((3,), (np.int64(3),)),
-        ((float("nan"),), (-float("nan"),)),
-        ((), ()),
-    ]:
-        assert parent.spawn(*one).bytes(32) == parent.spawn(*other).bytes(32)
+    for contexts in AMBIGUOUS:
+        assert len({parent.spawn(*context).bytes(16) for context in contexts}) == len(contexts)
+        joined = {"".join(str(item) for item in context) for context in contexts[:4]}
+        assert len(joined) < 4 or contexts is AMBIGUOUS[2]  # control: plain text would confuse them
+    for one, other in ((0.0, -0.0), (3, np.int64(3)), (float("nan"), -float("nan"))):
+        assert parent.spawn(one).bytes(32) == parent.spawn(other).bytes(32)
+    assert parent.spawn().bytes(32) == parent.spawn().bytes(32)
 
 
 def test_spawn_is_pure() -> None:
@@ -299,9 +256,7 @@ def test_spawn_is_pure() -> None:
     before = child.uniform(10)
     assert (parent.uniform(3) == untouched.uniform(3)).all()
     assert (parent.spawn("child").uniform(10) == before).all()  # wherever parent and child stand
-    assert Coins.from_os_entropy().spawn("child").bytes(16) != Coins.from_os_entropy().spawn("child").bytes(
-        16
-    )
+    assert len({Coins.from_os_entropy().spawn("child").bytes(16) for _ in range(2)}) == 2
 
 
 def test_parent_and_children_are_independent() -> None:
@@ -310,30 +265,19 @@ def test_parent_and_children_are_independent() -> None:
         return bool(stats.chisquare(table).pvalue > ALARM)
 
     n, parent = 20_000, Coins.from_seed(7)
-    streams = [
-        c.uniform(n)
-        for c in (parent, parent.spawn(), parent.spawn(0), parent.spawn(1), parent.spawn(0).spawn(0))
-    ]
-    pairs = [(a, b) for i, a in enumerate(streams) for b in streams[:i]]
-    assert all(independent(a, b) for a, b in pairs)
-    assert not independent(
-        streams[0], np.where(streams[1] < 0.1, streams[0], streams[1])
-    )  # control: a tenth in common
+    children = parent.spawn(), parent.spawn(0), parent.spawn(1), parent.spawn(0).spawn(0)
+    streams = [coins.uniform(n) for coins in (parent, *children)]
+    assert all(independent(a, b) for a, b in itertools.combinations(streams, 2))
+    mixed = np.where(streams[1] < 0.1, streams[0], streams[1])  # control: a tenth in common
+    assert not independent(streams[0], mixed)
     common = np.full((8, 8), 0.9 / 64) + np.eye(8) * 0.1 / 8
     assert miss_rates.chi_square(n, np.ones(64), common.ravel(), ALARM) < MISSED
 
 
-@pytest.mark.parametrize(
-    "item",
-    [[1], {"a": 1}, np.array([1]), object(), np.bool_(True), 1j, (1, [2])],
-    ids=lambda item: type(item).__name__,
-)
-def test_other_types_are_no_names(item: object) -> None:
-    with pytest.raises(TypeError, match="context item"):
-        Coins.from_seed(0).spawn(item)
-
-
-# ---- secrets, copies, processes -------------------------------------------------------------------------------------
+def test_other_types_are_no_names() -> None:
+    for item in ([1], {"a": 1}, np.array([1]), object(), np.bool_(True), 1j, (1, [2])):
+        with pytest.raises(TypeError, match="context item"):
+            Coins.from_seed(0).spawn(item)
 
 
 def test_secrecy_is_inherited() -> None:
@@ -364,27 +308,24 @@ def test_coins_leave_public_generators_alone() -> None:
     assert (np.random.get_state()[1].tolist(), random.getstate()) == before  # noqa: NPY002
 
 
-@pytest.mark.parametrize(
-    "coins", [Coins.from_os_entropy(), Coins.from_os_entropy().spawn("a"), Coins.from_seed(1)]
-)
-def test_text_never_shows_the_key(coins: Coins) -> None:
-    shown = f"{coins!r} {coins} {[coins]}"
-    assert not any(secret in shown for secret in (coins._key.hex(), repr(coins._key), str(coins._key[:4])))
-    assert ("secret" in shown) == coins.is_secret
+def test_text_never_shows_the_key() -> None:
+    for coins in STREAMS:
+        shown = f"{coins!r} {coins} {[coins]}"
+        keys = coins._key.hex(), repr(coins._key), str(coins._key[:4])
+        assert not any(secret in shown for secret in keys)
+        assert ("secret" in shown) == coins.is_secret
 
 
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))])
-@pytest.mark.parametrize(
-    "coins", [Coins.from_os_entropy(), Coins.from_os_entropy().spawn("a"), Coins.from_seed(1)]
-)
-def test_copies_continue_where_the_original_is(coins: Coins, duplicate) -> None:
-    coins.uniform(3)
-    twin = duplicate(coins)
-    assert twin.is_secret == coins.is_secret
-    assert (twin.spawn("b").uniform(5) == coins.spawn("b").uniform(5)).all()
-    first = twin.uniform(5)
-    assert (first == coins.uniform(5)).all()
-    assert not np.isin(twin.uniform(5), first).any()
+def test_copies_continue_where_the_original_is() -> None:
+    by_pickle = lambda coins: pickle.loads(pickle.dumps(coins))  # noqa: E731
+    for coins, duplicate in itertools.product(STREAMS, (copy.copy, copy.deepcopy, by_pickle)):
+        coins.uniform(3)
+        twin = duplicate(coins)
+        assert twin.is_secret == coins.is_secret
+        assert (twin.spawn("b").uniform(5) == coins.spawn("b").uniform(5)).all()
+        first = twin.uniform(5)
+        assert (first == coins.uniform(5)).all()
+        assert not np.isin(twin.uniform(5), first).any()
 
 
 FORK = """
@@ -420,9 +361,7 @@ print([report(), eval(os.read(read, 100000))])
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork on this platform")
 def test_a_fork_shares_no_stream_by_accident() -> None:
     parent, worker = eval(in_new_process(FORK))
-    assert (
-        worker[:4] == ["refused"] * 4
-    )  # root, child, and copies of both that did not go through a pickle of the child
+    assert worker[:4] == ["refused"] * 4  # root, child, and copies of both that no pickle of the child made
     assert "refused" not in parent
     assert worker[4] == parent[4]  # control: an unguarded stream does draw the same numbers in both
     assert worker[5:7] == parent[5:7]  # streams by name repeat
@@ -445,32 +384,20 @@ except RuntimeError:
     assert there == str([named.uniform(3).tolist(), root.spawn("rows", 4).uniform(3).tolist()])
 
 
-# ---- errors ---------------------------------------------------------------------------------------------------------
+def test_a_seed_is_an_integer() -> None:
+    for seed in (None, 1.0, "1", True, np.float64(1), -1, np.int64(-1)):
+        with pytest.raises(ValueError, match="random_state"):
+            Coins.from_seed(seed)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("random_state", [None, 1.0, "1", True, np.float64(1), -1, np.int64(-1)])
-def test_a_seed_is_an_integer(random_state: object) -> None:
-    with pytest.raises(ValueError, match="random_state"):
-        Coins.from_seed(random_state)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda c: c.integers(0),
-        lambda c: c.integers([3, -1]),
-        lambda c: c.integers(2.0),
-        lambda c: c.integers(2**63),
-        lambda c: c.integers([1, 2], 3),
-        lambda c: c.uniform(-1),
-        lambda c: c.uniform((2, 2.0)),
-        lambda c: c.permutation(-1),
-        lambda c: c.bytes(1.5),
-        lambda c: c.standard_gamma([1.0, -0.1]),
-        lambda c: c.standard_gamma([np.nan]),
-        lambda c: c.standard_gamma(["1"]),
-    ],
-)
-def test_bad_arguments_are_named(call) -> None:
-    with pytest.raises((ValueError, TypeError), match=r"^(high|size|n|shape)\b"):
-        call(Coins.from_seed(0))
+def test_bad_arguments_are_named() -> None:
+    bad = {
+        "integers": [(0,), ([3, -1],), (2.0,), (2**63,), ([1, 2], 3)],
+        "uniform": [(-1,), ((2, 2.0),)],
+        "permutation": [(-1,)],
+        "bytes": [(1.5,)],
+        "standard_gamma": [([1.0, -0.1],), ([np.nan],), (["1"],)],
+    }
+    for name, arguments in ((name, arguments) for name, calls in bad.items() for arguments in calls):
+        with pytest.raises((ValueError, TypeError), match=r"^(high|size|n|shape)\b"):
+            getattr(Coins.from_seed(0), name)(*arguments)

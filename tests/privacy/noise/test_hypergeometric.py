@@ -16,10 +16,7 @@ def p_value(found: np.ndarray, law: np.ndarray) -> float:
     expected = law * len(found)
     keep = expected >= 5
     seen = np.bincount(found, minlength=len(law)).astype(float)
-    seen, expected = (
-        np.append(seen[keep], seen[~keep].sum()),
-        np.append(expected[keep], expected[~keep].sum()),
-    )
+    seen, expected = (np.append(counts[keep], counts[~keep].sum()) for counts in (seen, expected))
     some = expected > 0
     if not some.all() and seen[~some].sum() > 0:
         return 0.0
@@ -31,19 +28,19 @@ def p_value(found: np.ndarray, law: np.ndarray) -> float:
 def test_law(counts: int, population: int, drawn: int, stops: bool) -> None:
     stop = counts * drawn // population if stops else 1000
     found = count_among_drawn(np.full(DRAWS, counts), population, drawn, stop, Coins.from_seed(1))
-    law = stats.hypergeom(population, counts, drawn).pmf(np.arange(drawn + 1))
-    if stop < len(law):
-        law = np.append(law[:stop], law[stop:].sum())
+    law, binomial = (  # planted: the second, with replacement
+        np.append(masses[:stop], masses[stop:].sum() if stops else [])
+        for masses in (
+            stats.hypergeom(population, counts, drawn).pmf(np.arange(drawn + 1)),
+            stats.binom(drawn, counts / population).pmf(np.arange(drawn + 1)),
+        )
+    )
     assert p_value(found, law) > 1e-7
-    binomial = stats.binom(drawn, counts / population).pmf(np.arange(drawn + 1))  # planted: with replacement
-    if stop < len(binomial):
-        binomial = np.append(binomial[:stop], binomial[stop:].sum())
-    if not np.allclose(law[: len(binomial)], binomial[: len(law)], atol=0.01):
+    if not np.allclose(law, binomial, atol=0.01):
         assert p_value(found, binomial) < 1e-7
 
 
 def test_ends() -> None:
     counts = np.array([0, 5, 10])
-    assert count_among_drawn(counts, 10, 10, 100, Coins.from_seed(1)).tolist() == [0, 5, 10]
-    assert count_among_drawn(counts, 10, 0, 100, Coins.from_seed(1)).tolist() == [0, 0, 0]
-    assert count_among_drawn(counts, 10, 10, 7, Coins.from_seed(1)).tolist() == [0, 5, 7]
+    for drawn, stop, found in ((10, 100, [0, 5, 10]), (0, 100, [0, 0, 0]), (10, 7, [0, 5, 7])):
+        assert count_among_drawn(counts, 10, drawn, stop, Coins.from_seed(1)).tolist() == found

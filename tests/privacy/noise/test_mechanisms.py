@@ -32,8 +32,7 @@ ALARM, MISSED = 1e-7, 1e-6
 Weight = Callable[[np.ndarray], np.ndarray]
 SECRET, SEEDED = Coins.from_os_entropy(), Coins.from_seed(11)
 keyed_laplace = partial(discrete_laplace, repeatable=True)
-
-# ---- distribution and scale -----------------------------------------------------------------------------------------
+by_coins = pytest.mark.parametrize("coins", [SECRET, SEEDED], ids=["opendp", "seeded"])
 
 
 class Fit:
@@ -58,11 +57,14 @@ class Fit:
         observed = np.bincount(cells, minlength=self.chance.size)
         return bool(stats.chisquare(observed, self.chance * drawn.size).pvalue > ALARM)
 
+    def rejects(self, drawn: np.ndarray, weight: Weight) -> bool:
+        """Whether it rejects draws of another distribution, and hardly ever would not."""
+        return not self.accepts(drawn) and self.misses(drawn.size, weight) < MISSED
+
     def misses(self, draws: int, weight: Weight) -> float:
         """Bound on the chance that it accepts draws of another distribution."""
-        return miss_rates.chi_square(
-            draws, self.chance, np.bincount(self.cell, weights=self._chances(weight)), ALARM
-        )
+        planted = np.bincount(self.cell, weights=self._chances(weight))
+        return miss_rates.chi_square(draws, self.chance, planted, ALARM)
 
 
 def laplace_weight(scale: float) -> Weight:
@@ -82,14 +84,11 @@ def rounded_normal_weight(sigma: float) -> Weight:
     return lambda z: stats.norm.cdf((z + 0.5) / sigma) - stats.norm.cdf((z - 0.5) / sigma)
 
 
-SOURCES = pytest.mark.parametrize(
+@pytest.mark.parametrize(
     ("mechanism", "coins"),
     [(discrete_laplace, SECRET), (discrete_laplace, SEEDED), (keyed_laplace, SECRET)],
     ids=["opendp", "seeded", "keyed"],
 )
-
-
-@SOURCES
 @pytest.mark.parametrize(("sensitivity", "epsilon"), [(1, 1.0), (1, 4.0), (3, 0.3), (2, 0.01)])
 def test_discrete_laplace_has_scale_sensitivity_over_epsilon(mechanism, coins, sensitivity, epsilon) -> None:
     draw = partial(mechanism, np.full(8_000, 10**6), sensitivity=sensitivity, coins=coins)
@@ -97,14 +96,13 @@ def test_discrete_laplace_has_scale_sensitivity_over_epsilon(mechanism, coins, s
     fit = Fit(laplace_weight(scale), math.ceil(40 * scale))
     assert fit.accepts(draw(epsilon=epsilon) - 10**6)
     for factor in (1.3, 0.75):  # controls: too little noise, too much
-        assert not fit.accepts(draw(epsilon=factor * epsilon) - 10**6)
-        assert fit.misses(8_000, laplace_weight(scale / factor)) < MISSED
+        assert fit.rejects(draw(epsilon=factor * epsilon) - 10**6, laplace_weight(scale / factor))
     sigma = scale * math.sqrt(2)  # control: another distribution of that width
-    assert not fit.accepts(np.rint(sigma * SEEDED.spawn("rounded").normal(8_000)).astype(int))
-    assert fit.misses(8_000, rounded_normal_weight(sigma)) < MISSED
+    rounded = np.rint(sigma * SEEDED.spawn("rounded").normal(8_000)).astype(int)
+    assert fit.rejects(rounded, rounded_normal_weight(sigma))
 
 
-@pytest.mark.parametrize("coins", [SECRET, SEEDED], ids=["keyed", "seeded"])
+@by_coins
 @pytest.mark.parametrize(("sensitivity", "epsilon"), [(1, 0.7), (3, 0.3)])
 def test_floored_laplace_is_laplace_noise_rounded_down(coins, sensitivity, epsilon) -> None:
     scale = sensitivity / epsilon
@@ -112,17 +110,13 @@ def test_floored_laplace_is_laplace_noise_rounded_down(coins, sensitivity, epsil
     fit = Fit(floored_laplace_weight(scale), math.ceil(40 * scale))
     assert fit.accepts(draw(epsilon=epsilon) - 50)
     for factor in (1.3, 0.75):  # controls: too little noise, too much
-        assert not fit.accepts(draw(epsilon=factor * epsilon) - 50)
-        assert fit.misses(8_000, floored_laplace_weight(scale / factor)) < MISSED
+        assert fit.rejects(draw(epsilon=factor * epsilon) - 50, floored_laplace_weight(scale / factor))
     if scale < 2:  # control: without a half of the zeros, discrete Laplace is another law
-        rounded = discrete_laplace(
-            np.zeros(8_000, int), sensitivity=sensitivity, epsilon=epsilon, coins=SEEDED
-        )
-        assert not fit.accepts(rounded)
-        assert fit.misses(8_000, laplace_weight(scale)) < MISSED
+        plain = partial(discrete_laplace, sensitivity=sensitivity, epsilon=epsilon, coins=SEEDED)
+        assert fit.rejects(plain(np.zeros(8_000, int)), laplace_weight(scale))
 
 
-@pytest.mark.parametrize("coins", [SECRET, SEEDED], ids=["opendp", "seeded"])
+@by_coins
 @pytest.mark.parametrize(("sensitivity", "rho"), [(1.0, 0.5), (math.sqrt(2), 0.02), (0.3, 0.05), (1.0, 1e-5)])
 def test_discrete_gaussian_has_sigma_sensitivity_over_root_two_rho(coins, sensitivity, rho) -> None:
     draw = partial(discrete_gaussian, np.full(8_000, -50), sensitivity=sensitivity, coins=coins)
@@ -130,11 +124,10 @@ def test_discrete_gaussian_has_sigma_sensitivity_over_root_two_rho(coins, sensit
     fit = Fit(gaussian_weight(sigma), math.ceil(12 * sigma))
     assert fit.accepts(draw(rho=rho) + 50)
     for factor in (1.5, 0.66):  # controls: 18 % too little noise, 23 % too much
-        assert not fit.accepts(draw(rho=factor * rho) + 50)
-        assert fit.misses(8_000, gaussian_weight(sigma / math.sqrt(factor))) < MISSED
+        assert fit.rejects(draw(rho=factor * rho) + 50, gaussian_weight(sigma / math.sqrt(factor)))
 
 
-@pytest.mark.parametrize("coins", [SECRET, SEEDED], ids=["opendp", "seeded"])
+@by_coins
 def test_a_finer_lattice_has_the_same_noise_on_multiples_of_the_granularity(coins) -> None:
     """In steps it is noise on whole numbers, of as many times the sigma."""
     with record_calls() as calls:
@@ -157,7 +150,7 @@ def test_a_finer_lattice_has_the_same_noise_on_multiples_of_the_granularity(coin
             discrete_gaussian([1], sensitivity=1, rho=0.5, coins=coins, granularity=wrong)
 
 
-@pytest.mark.parametrize("coins", [SECRET, SEEDED], ids=["opendp", "seeded"])
+@by_coins
 def test_a_choice_has_the_probabilities_of_the_exponential_mechanism(coins) -> None:
     """Chi-square, 3 degrees of freedom, 3,000 draws: a false alarm in 1e-9 of the runs."""
     scores = np.array([0, 6, 9, 10])
@@ -187,71 +180,35 @@ def test_a_choice_needs_something_to_choose_from() -> None:
         exponential_choice([], sensitivity=1, epsilon=1.0, coins=SECRET)
 
 
-# ---- the budget is what OpenDP itself accounts for ------------------------------------------------------------------
-
-CALLS: list[tuple[str, Callable[[Coins], object], float, float, float]] = [
-    (
-        "discrete_laplace",
-        lambda c: discrete_laplace([1, 2], sensitivity=3, epsilon=0.7, coins=c),
-        3,
-        0.7,
-        3 / 0.7,
-    ),
-    (
-        "discrete_laplace",
-        lambda c: keyed_laplace([1, 2], sensitivity=3, epsilon=0.7, coins=c),
-        3,
-        0.7,
-        3 / 0.7,
-    ),
-    (
-        "floored_laplace",
-        lambda c: floored_laplace([1, 2], sensitivity=3, epsilon=0.7, coins=c),
-        3,
-        0.7,
-        3 / 0.7,
-    ),
-    (
-        "discrete_gaussian",
-        lambda c: discrete_gaussian([1], sensitivity=3, rho=0.7, coins=c),
-        3,
-        0.7,
-        3 / math.sqrt(1.4),
-    ),
-    (
-        "exponential_choice",
-        lambda c: exponential_choice([1, 2], sensitivity=3, epsilon=0.7, coins=c),
-        3,
-        0.7,
-        6 / 0.7,
-    ),
-]
-
-
 def scale_is(call: NoiseCall, formula: float) -> bool:
     """Whether a call's scale is its formula's: never less than it beyond its own rounding, never 1e-14 more."""
     return -1e-15 < call.scale / formula - 1 < 1e-14
 
 
-@pytest.mark.parametrize(("name", "run", "sensitivity", "budget", "formula"), CALLS)
-@pytest.mark.parametrize("coins", [SECRET, SEEDED], ids=["secret", "seeded"])
-def test_the_spy_sees_scale_sensitivity_and_budget(coins, name, run, sensitivity, budget, formula) -> None:
-    with record_calls() as calls:
-        run(coins)
-    (call,) = calls
-    assert (call.name, call.sensitivity, call.budget) == (name, sensitivity, budget)
-    assert scale_is(call, formula)
-    assert (call.source == "seeded stream") == (not coins.is_secret)
-    if name == "floored_laplace":  # which OpenDP does not have
-        assert call.source in ("seeded stream", "keyed stream")
+@by_coins
+def test_the_spy_sees_scale_sensitivity_and_budget(coins) -> None:
+    how = {"sensitivity": 3, "epsilon": 0.7, "coins": coins}
+    gaussian = {"sensitivity": 3, "rho": 0.7, "coins": coins}
+    for name, run, formula in (
+        ("discrete_laplace", lambda: discrete_laplace([1, 2], **how), 3 / 0.7),
+        ("discrete_laplace", lambda: keyed_laplace([1, 2], **how), 3 / 0.7),
+        ("floored_laplace", lambda: floored_laplace([1, 2], **how), 3 / 0.7),
+        ("discrete_gaussian", lambda: discrete_gaussian([1], **gaussian), 3 / math.sqrt(1.4)),
+        ("exponential_choice", lambda: exponential_choice([1, 2], **how), 6 / 0.7),
+    ):
+        with record_calls() as calls:
+            run()
+        (call,) = calls
+        assert (call.name, call.sensitivity, call.budget) == (name, 3, 0.7)
+        assert scale_is(call, formula)
+        assert (call.source == "seeded stream") == (not coins.is_secret)
+        if name == "floored_laplace":  # which OpenDP does not have
+            assert call.source in ("seeded stream", "keyed stream")
 
 
 def test_the_spy_catches_noise_that_is_n_times_too_small() -> None:
-    def planted(table: np.ndarray) -> np.ndarray:  # control: the sensitivity of a mean for a table of counts
-        return discrete_gaussian(table, sensitivity=1 / len(table), rho=0.5, coins=SEEDED)
-
-    with record_calls() as calls:
-        planted(np.zeros(100, dtype=int))
+    with record_calls() as calls:  # control: the sensitivity of a mean for a table of counts
+        discrete_gaussian(np.zeros(100, dtype=int), sensitivity=1 / 100, rho=0.5, coins=SEEDED)
     assert not scale_is(calls[0], 1 / math.sqrt(2 * 0.5))
 
 
@@ -273,14 +230,10 @@ def test_the_spy_records_everything_inside_its_block_only() -> None:
     assert noise._recorders == []
 
 
-# ---- sources of randomness ------------------------------------------------------------------------------------------
-
 MECHANISMS = {
     "discrete_laplace": lambda c: discrete_laplace(np.zeros(60, int), sensitivity=1, epsilon=0.01, coins=c),
     "discrete_gaussian": lambda c: discrete_gaussian(np.zeros(60, int), sensitivity=1, rho=1e-5, coins=c),
 }
-
-
 CHOICES = {
     "exponential_choice": lambda c: [
         exponential_choice(np.zeros(1000, int), sensitivity=1, epsilon=1.0, coins=c) for _ in range(20)
@@ -332,31 +285,28 @@ def test_long_vectors_keep_their_order_and_have_fresh_noise_everywhere() -> None
     assert repeats(np.tile(drawn.ravel()[: _opendp._PIECE], 4))  # control: one piece's noise for all
 
 
-# ---- shapes, ends of the range, errors ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("coins", [SECRET, SEEDED], ids=["secret", "seeded"])
+@by_coins
 def test_shapes_types_and_inputs_are_kept(coins: Coins) -> None:
+    calls = (
+        partial(discrete_laplace, sensitivity=1, epsilon=1),
+        partial(keyed_laplace, sensitivity=1, epsilon=1),
+        partial(discrete_gaussian, sensitivity=1, rho=1),
+    )
     for values in (7, [], [[1, 2], [3, 4]], np.zeros((2, 0), np.uint8), np.arange(6).reshape(2, 3).T):
         before = np.array(values)
-        for call in (
-            partial(discrete_laplace, sensitivity=1, epsilon=1),
-            partial(keyed_laplace, sensitivity=1, epsilon=1),
-            partial(discrete_gaussian, sensitivity=1, rho=1),
-        ):
+        for call in calls:
             noisy = call(values, coins=coins)
-            assert noisy.shape == before.shape
-            assert noisy.dtype == np.int64
+            assert (noisy.shape, noisy.dtype) == (before.shape, np.int64)
             assert np.array_equal(before, values)
 
 
-@pytest.mark.parametrize("coins", [SECRET, SEEDED], ids=["secret", "seeded"])
-@pytest.mark.parametrize("mechanism", [discrete_laplace, keyed_laplace])
-def test_sums_beyond_64_bits_do_not_wrap_around(mechanism, coins: Coins) -> None:
+@by_coins
+def test_sums_beyond_64_bits_do_not_wrap_around(coins: Coins) -> None:
     most = np.iinfo(np.int64).max
-    noisy = mechanism([most] * 50 + [-most] * 50, sensitivity=1, epsilon=2.0**-49, coins=coins)
-    assert (noisy[:50] > 2**61).all()
-    assert (noisy[50:] < -(2**61)).all()
+    for mechanism in (discrete_laplace, keyed_laplace):
+        noisy = mechanism([most] * 50 + [-most] * 50, sensitivity=1, epsilon=2.0**-49, coins=coins)
+        assert (noisy[:50] > 2**61).all()
+        assert (noisy[50:] < -(2**61)).all()
 
 
 def error_of(name: str, **change: object) -> pytest.ExceptionInfo[Exception]:
@@ -369,39 +319,31 @@ def error_of(name: str, **change: object) -> pytest.ExceptionInfo[Exception]:
     return error
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_bad_budgets_and_sensitivities_are_named(name: str) -> None:
-    budget = "rho" if name == "discrete_gaussian" else "epsilon"
-    for value in (0, -1.0, math.nan, math.inf, "1", None, True):
-        assert error_of(name, budget=value).match(rf"^{budget} \(.*must be")
-        assert error_of(name, sensitivity=value).match(r"^sensitivity \(.*must be")
-    assert error_of(name, budget=1e-310).match("scale beyond double precision")
-
-
-@pytest.mark.parametrize("name", ["floored_laplace", "exponential_choice"])
-def test_sensitivities_are_whole_and_from_one_on(name: str) -> None:
-    function = getattr(noise, name)
-    for value in (0, 0.5, -1, True):
-        with pytest.raises((ValueError, TypeError), match=r"^sensitivity \(.*must be"):
-            function([3, 4], sensitivity=value, epsilon=1.0, coins=SECRET)
-    function([3, 4], sensitivity=1, epsilon=1.0, coins=SECRET)
+def test_bad_budgets_and_sensitivities_are_named() -> None:
+    for name, budget in (("discrete_laplace", "epsilon"), ("discrete_gaussian", "rho")):
+        for value in (0, -1.0, math.nan, math.inf, "1", None, True):
+            assert error_of(name, budget=value).match(rf"^{budget} \(.*must be")
+            assert error_of(name, sensitivity=value).match(r"^sensitivity \(.*must be")
+        assert error_of(name, budget=1e-310).match("scale beyond double precision")
+    for function in (floored_laplace, exponential_choice):  # whole sensitivities, from one on
+        for value in (0, 0.5, -1, True):
+            with pytest.raises((ValueError, TypeError), match=r"^sensitivity \(.*must be"):
+                function([3, 4], sensitivity=value, epsilon=1.0, coins=SECRET)
+        function([3, 4], sensitivity=1, epsilon=1.0, coins=SECRET)
 
 
 def test_floored_noise_is_the_streams() -> None:
     with pytest.raises(ValueError, match=r"repeatable \(False\) must be True"):
         floored_laplace([1], sensitivity=1, epsilon=1.0, coins=SECRET, repeatable=False)
-    drawn = [
-        floored_laplace(np.zeros(60, int), sensitivity=1, epsilon=0.01, coins=Coins.from_seed(1))
-        for _ in "ab"
-    ]
-    assert (drawn[0] == drawn[1]).all()
+    draw = partial(floored_laplace, np.zeros(60, int), sensitivity=1, epsilon=0.01)
+    assert np.array_equal(draw(coins=Coins.from_seed(1)), draw(coins=Coins.from_seed(1)))
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_bad_values_are_named(name: str) -> None:
+def test_bad_values_are_named() -> None:
     """Among them every real number: noise in floating point would leave traces in the lowest bits."""
-    for value in (["a"], [None], [1 + 2j], [True], [1.0], [math.nan], 0.5, np.float32(2)):
-        assert error_of(name, values=value).match(r"^values \(dtype .*must be")
+    for name in MECHANISMS:
+        for value in (["a"], [None], [1 + 2j], [True], [1.0], [math.nan], 0.5, np.float32(2)):
+            assert error_of(name, values=value).match(r"^values \(dtype .*must be")
 
 
 def test_other_errors() -> None:

@@ -16,9 +16,12 @@ def test_the_same_name_repeats_and_others_share_no_word():
     first = recipient_coins(SECRET, "Ann", "digest").words(1000)
     assert (first == recipient_coins(SECRET, "Ann", "digest").words(1000)).all()
     others = [
-        recipient_coins(SECRET, "Bob", "digest"),
-        recipient_coins(SECRET, "Ann", "another digest"),
-        recipient_coins(new_secret(), "Ann", "digest"),
+        recipient_coins(*given)
+        for given in (
+            (SECRET, "Bob", "digest"),
+            (SECRET, "Ann", "another digest"),
+            (new_secret(), "Ann", "digest"),
+        )
     ]
     for coins in others:
         assert coins.is_secret
@@ -37,13 +40,10 @@ def test_planted_fault_a_seed_of_the_name_alone_is_repeated_by_anybody():
     assert not guessed(lambda name: recipient_coins(SECRET, name, "digest"))
 
 
-@pytest.mark.parametrize("secret", [None, b"", b"x" * (SECRET_BYTES - 1), "x" * SECRET_BYTES])
-def test_a_secret_is_needed(secret):
-    with pytest.raises(ValueError, match="secret must be"):
-        recipient_coins(secret, "Ann", "digest")
-
-
-@pytest.mark.parametrize("name", [None, "", "  "])
-def test_a_name_is_needed(name):
-    with pytest.raises(ValueError, match="recipient"):
-        recipient_coins(SECRET, name, "digest")
+def test_a_secret_and_a_name_are_needed():
+    for secret in (None, b"", b"x" * (SECRET_BYTES - 1), "x" * SECRET_BYTES):
+        with pytest.raises(ValueError, match="secret must be"):
+            recipient_coins(secret, "Ann", "digest")
+    for name in (None, "", "  "):
+        with pytest.raises(ValueError, match="recipient"):
+            recipient_coins(SECRET, name, "digest")
