@@ -1,7 +1,5 @@
 """Learners and models: what they may spend, and what a model gets for two methods, against slow definitions."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction
@@ -34,8 +32,6 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DOMAIN = Domain((Attribute(name="x", kind="ordinal", values=(0, 1)),))
 
-# --- budgets ----------------------------------------------------------------------------------------------------------
-
 
 @settings(max_examples=30)
 @given(
@@ -49,7 +45,7 @@ def test_a_learner_may_spend_what_is_left_and_hardly_less(epsilon, delta, share,
     failure = share * delta
     mu = ModelBudget(epsilon=epsilon, delta=delta, spent=spent).gaussian(failure)
 
-    def total(mu: float) -> float:
+    def total(mu):
         losses = [*spent, *gaussian_noise(mu)]
         return compose([*losses, ApproxDP(epsilon=0.0, delta=failure)] if failure else losses, delta)
 
@@ -103,8 +99,6 @@ def test_only_prefix_models_have_equally_likely_plausible_seeds():
     assert plausible_gamma(AdaptiveNetwork(), 4.0) == 1.0
     assert makes(Silent()) is SeedModel
 
-
-# --- models of two methods --------------------------------------------------------------------------------------------
 
 RNG = np.random.default_rng(0)
 STATES, SEEDS = 5, RNG.integers(0, 5, (23, 1))
@@ -174,9 +168,6 @@ def test_seeds_come_first():
     for look in (lambda: net.seeds, lambda: net.groups, lambda: Kernel().seeds):
         with pytest.raises(RuntimeError, match="attach_seeds comes before"):
             look()
-
-
-# --- models that keep a prefix ----------------------------------------------------------------------------------------
 
 
 class Shortest(PrefixModel):

@@ -1,9 +1,6 @@
 """The network: its likelihood is the definition, its sampler draws what the likelihood says."""
 
-from __future__ import annotations
-
 import pickle
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -37,9 +34,6 @@ def networks(draw):
             table(int(child), parents, buckets, int(cards[child]), rng, zeros=bool(rng.integers(2)))
         )
     return BayesianNetwork(tables)
-
-
-# --- likelihood -------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=60, deadline=None)
@@ -78,17 +72,14 @@ def test_every_candidate_has_its_own_omega():
     np.testing.assert_allclose(np.exp(found), wanted, rtol=1e-12)
 
 
-# --- sampler ----------------------------------------------------------------------------------------------------------
-
-
-def proposed(net: BayesianNetwork, omega, seed_row: int = 17) -> np.ndarray:
+def proposed(net, omega, seed_row=17):
     net.attach_seeds(SeedRecords(np.array(UNIVERSE)))
     coins = Coins.from_seed(5)
     rows = np.full(30_000, seed_row)
     return net.propose(rows, Omega.parse(omega).draw(4, len(rows), coins), coins).candidates
 
 
-def shifted(net: BayesianNetwork) -> BayesianNetwork:
+def shifted(net):
     """Planted bug: the last table is read one configuration further on."""
     last = net.tables[3]
     wrong = ConditionalTable(
@@ -100,7 +91,7 @@ def shifted(net: BayesianNetwork) -> BayesianNetwork:
     return BayesianNetwork([*net.tables[:3], wrong])
 
 
-def swapped(net: BayesianNetwork) -> BayesianNetwork:
+def swapped(net):
     """Planted bug: the buckets of two parents are exchanged in the numbering of configurations."""
     last = net.tables[3]
     wrong = ConditionalTable(
@@ -123,7 +114,7 @@ def test_sampler_agrees_with_the_likelihood(omega, guided, monkeypatch):
 
 @pytest.mark.parametrize("bug", [shifted, swapped])
 @pytest.mark.parametrize("omega", [1, (1, 3), "all"])
-def test_planted_bugs_are_caught(bug: Callable[[BayesianNetwork], BayesianNetwork], omega):
+def test_planted_bugs_are_caught(bug, omega):
     net = network()
     low, high = (4, 4) if omega == "all" else omega if isinstance(omega, tuple) else (omega, omega)
     exact = [oracles.mixture(net.tables, y, UNIVERSE[17], range(low, high + 1)) for y in UNIVERSE]
@@ -143,12 +134,6 @@ def test_a_candidate_keeps_the_seed_where_it_should():
     assert (made.candidates[omega == 0] == seeds[rows[omega == 0]]).all()
     assert (made.seeds == rows).all()
     assert (made.omega == omega).all()
-
-
-# --- given values -----------------------------------------------------------------------------------------------------
-
-
-# --- construction -----------------------------------------------------------------------------------------------------
 
 
 def test_order_and_columns_are_checked():

@@ -1,7 +1,5 @@
 """Buckets: every code in one, few enough, heavy enough."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -53,9 +51,6 @@ def test_ordered_buckets_have_about_equal_mass():
 def test_declared_buckets_are_used_and_made_dense():
     attribute = Attribute(name="x", kind="categorical", values=("a", "b", "c"), buckets=(7, 2, 7))
     assert default_buckets(attribute).tolist() == [1, 0, 1]
-
-
-# --- the adaptive learner's -------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=200, deadline=None)
@@ -137,9 +132,6 @@ def test_spikes_stand_alone_and_runs_have_equal_mass():
 def test_a_light_spike_is_merged_with_its_lighter_neighbour():
     bucket = make_buckets(np.array([0.3, 0.05, 0.25, 0.4]), True, 4, 0.1)
     assert bucket.tolist() == [0, 1, 1, 2]
-
-
-# --- groups and structural zeros ----------------------------------------------------------------------------------------
 
 
 def test_texts_beside_numbers_have_buckets_of_their_own():

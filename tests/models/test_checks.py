@@ -4,18 +4,15 @@ False alarm of a comparison of sampling with likelihood: 1e-9; ours run with fix
 a twentieth of the mass: with 20,000 draws its chi-square is about 1,000 on few cells, a miss is below 1e-9.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
 
 from sdv_plausible import check_learner, check_model
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
-from sdv_plausible.models.base import Learner, PrefixModel, Proposals, SeedModel
+from sdv_plausible.models.base import Learner, PrefixModel, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.models.paper.paper_network import PaperNetwork
@@ -28,7 +25,7 @@ CARDS = (3, 2)
 TABLES = [np.array([[0.5, 0.3, 0.2]]), np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])]
 
 
-def network() -> BayesianNetwork:
+def network():
     first = ConditionalTable(child=0, parents=(), buckets=(), probabilities=TABLES[0])
     return BayesianNetwork(
         [first, ConditionalTable(child=1, parents=(0,), buckets=(np.arange(3),), probabilities=TABLES[1])]
@@ -46,36 +43,36 @@ def network() -> BayesianNetwork:
     ],
     ids=["adaptive", "cfs", "independent", "no arcs, posterior", "uniform"],
 )
-def test_our_learners_pass(learner) -> None:
+def test_our_learners_pass(learner):
     check_learner(learner)
 
 
-def test_our_network_passes() -> None:
+def test_our_network_passes():
     check_model(network(), CARDS)
 
 
 class Scanned(SeedModel):
     """The same model with the two methods that every model has: counts come from the scan."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.inner = network()
 
     @property
-    def num_attributes(self) -> int:
+    def num_attributes(self):
         return 2
 
-    def attach_seeds(self, seeds) -> None:
+    def attach_seeds(self, seeds):
         super().attach_seeds(seeds)
         self.inner.attach_seeds(seeds)
 
-    def propose(self, rows, omega, coins) -> Proposals:
+    def propose(self, rows, omega, coins):
         return self.inner.propose(rows, omega, coins)
 
-    def log_likelihood(self, proposals, rows) -> np.ndarray:
+    def log_likelihood(self, proposals, rows):
         return self.inner.log_likelihood(proposals, rows)
 
 
-def test_a_model_of_two_methods_passes_and_counts_like_the_network() -> None:
+def test_a_model_of_two_methods_passes_and_counts_like_the_network():
     check_model(Scanned(), CARDS)
 
 
@@ -115,7 +112,7 @@ class ForgetsTheSeed(BayesianNetwork):
 
 
 class Unsaved(Scanned):
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self):
         other = network()
         flat = ConditionalTable(child=0, parents=(), buckets=(), probabilities=np.full((1, 3), 1 / 3))
         return {"inner": BayesianNetwork([flat, other.tables[1]])}
@@ -134,12 +131,12 @@ class Unsaved(Scanned):
     ],
     ids=lambda v: v if isinstance(v, str) else type(v).__name__,
 )
-def test_planted_mistakes_of_models_are_named(model, said) -> None:
+def test_planted_mistakes_of_models_are_named(model, said):
     with pytest.raises(AssertionError, match=said):
         check_model(model, CARDS)
 
 
-def test_too_many_candidates_to_enumerate() -> None:
+def test_too_many_candidates_to_enumerate():
     with pytest.raises(ValueError, match="fit the model to fewer"):
         check_model(network(), (100, 100))
 
@@ -211,16 +208,16 @@ class FailsOnNoRow(Margins):
     ],
     ids=lambda v: v if isinstance(v, str) else getattr(v, "__name__", type(v).__name__),
 )
-def test_planted_mistakes_of_learners_are_named(learner, error, said) -> None:
+def test_planted_mistakes_of_learners_are_named(learner, error, said):
     with pytest.raises(error, match=said):
         check_learner(learner)
 
 
-def test_what_they_are_made_of_makes_none() -> None:
+def test_what_they_are_made_of_makes_none():
     check_learner(Margins())
 
 
-def test_the_door_gives_no_rows_and_no_more_answers_than_were_paid_for() -> None:
+def test_the_door_gives_no_rows_and_no_more_answers_than_were_paid_for():
     from doors import door
 
     codes = np.zeros((50, 2), dtype=np.int32)

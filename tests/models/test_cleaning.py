@@ -1,7 +1,5 @@
 """Dirichlet tables from noisy counts: distributions whatever the noise, and the paper's Eq. 12 and 13."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Conditional tables: drawn by the law of their rows, whatever the way; cells of probability zero never; read and checked."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -34,7 +32,7 @@ def test_many_records_have_the_law_of_the_table():
     codes = np.column_stack([np.repeat(np.arange(6), 20_000), np.zeros(120_000, dtype=int)])
     drawn = made.draw_many(codes, Coins.from_seed(1)).reshape(6, -1)
 
-    def p_of(row: int, law: np.ndarray) -> float:
+    def p_of(row, law):
         expected = 20_000 * np.delete(law, 2)
         counts = np.bincount(drawn[row], minlength=5)
         assert counts[2] == 0
@@ -123,7 +121,7 @@ def test_systematic_draws_scatter_less_than_chance():
     made = ConditionalTable(child=1, parents=(0,), buckets=(np.arange(2),), probabilities=p)
     codes = np.stack([np.arange(3000) % 3 // 2, np.zeros(3000, dtype=int)], axis=1)
 
-    def farthest(systematic: bool) -> float:
+    def farthest(systematic):
         drawn = made.draw(codes, Coins.from_seed(1), systematic=systematic)
         counts = np.array([np.bincount(drawn[codes[:, 0] == row], minlength=2) for row in (0, 1)])
         return float(np.abs(counts - p * counts.sum(axis=1, keepdims=True)).max())

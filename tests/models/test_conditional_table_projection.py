@@ -1,7 +1,5 @@
 """The nearest table without negative cells, against its optimality conditions and a search over supports."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

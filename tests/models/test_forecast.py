@@ -1,7 +1,5 @@
 """The forecast against what learning does: columns and links, by seeded simulation. Controls: wrong noise, wrong rows."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -32,7 +30,7 @@ DELTA = 1e-9
 LEARNERS = [AdaptiveNetwork(), PaperNetwork(), PaperNetwork(structure="independent")]
 
 
-def domain(*cardinalities: int) -> Domain:
+def domain(*cardinalities):
     return Domain(
         tuple(
             Attribute(name=f"x{j}", kind="categorical", values=tuple(range(c)), provenance="declared")
@@ -116,7 +114,7 @@ def test_links_above_the_forecast_are_learned_and_those_below_are_not():
     assert forecast is not None
     assert forecast.link is not None
 
-    def learned(distance: float, seed: int) -> float:
+    def learned(distance, seed):
         """Excess of equal values of columns 0 and 1 in the model, over the real one."""
         rng = np.random.default_rng(seed)
         codes = rng.integers(0, 4, (n, 8)).astype(np.int32)
@@ -197,7 +195,7 @@ def test_categories_that_look_like_numbers_are_named(values, warned):
 def test_too_many_columns_are_said_and_what_helps():
     """300 columns at 20,000 rows and epsilon 1. Controls: 20 of them, epsilon 10, ten times the rows."""
 
-    def crowded(columns: int, epsilon: float, rows: int) -> list[str]:
+    def crowded(columns, epsilon, rows):
         budget = ModelBudget(epsilon=epsilon, delta=DELTA)
         forecast = AdaptiveNetwork().forecast(domain(*(5,) * columns), budget, rows)
         assert forecast is not None

@@ -1,7 +1,5 @@
 """Products of factors: the law by definition, draws that follow it exactly, and even draws."""
 
-from __future__ import annotations
-
 import itertools
 import pickle
 
@@ -19,7 +17,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 CODES = (5, 4, 3)  # numbers of codes of columns 0, 1, 2; column 3 is the child
 
 
-def made(seed: int = 0, *, factors: int = 4, codes: int = 9) -> LogLinearConditional:
+def made(seed=0, *, factors=4, codes=9):
     """A child of nine codes in four buckets, factors of one parent, of two, and of a parent on other buckets."""
     rng = np.random.default_rng(seed)
     bucket = np.array([0, 1, 1, 2, 3, 3, 3, 0, 2])[:codes]
@@ -41,12 +39,12 @@ def made(seed: int = 0, *, factors: int = 4, codes: int = 9) -> LogLinearConditi
     )
 
 
-def everything() -> np.ndarray:
+def everything():
     """Every record of the parents and the child."""
     return np.array(list(itertools.product(*(range(k) for k in (*CODES, 9)))))
 
 
-def by_definition(conditional: LogLinearConditional, record: np.ndarray) -> float:
+def by_definition(conditional, record):
     """P(code | parents) in plain loops."""
     weight = [float(w) for w in conditional.base]
     for f in conditional.factors:
@@ -61,7 +59,7 @@ def by_definition(conditional: LogLinearConditional, record: np.ndarray) -> floa
 
 @pytest.mark.parametrize("combined", [1 << 18, 1])
 @pytest.mark.parametrize("factors", [0, 1, 4, 20])
-def test_the_probability_is_the_product_by_definition(factors, combined, monkeypatch: pytest.MonkeyPatch):
+def test_the_probability_is_the_product_by_definition(factors, combined, monkeypatch):
     monkeypatch.setattr(log_linear, "MOST_COMBINED", combined)
     conditional, records = made(factors=factors), everything()
     told = np.exp(conditional.log_probability(records))
@@ -74,7 +72,7 @@ def test_the_probability_is_the_product_by_definition(factors, combined, monkeyp
 class Grid:
     """Coins that show every number of a fine grid, in order."""
 
-    def uniform(self, size: int) -> np.ndarray:
+    def uniform(self, size):
         return (np.arange(size) + 0.5) / size
 
 
@@ -112,7 +110,7 @@ def test_a_known_child_gives_its_parents_by_their_exact_law(monkeypatch):
     cells = np.array([(*parents, 1) for parents in np.ndindex(*sides)])
     law = np.exp(conditional.log_probability(cells))
 
-    def p_value() -> float:
+    def p_value():
         known = {3: np.ones(6_000, dtype=np.int64)}
         codes, found = ReleasedSeeds.none().sample_each(known, model, Coins.from_seed(3))
         assert found.all()
@@ -125,7 +123,7 @@ def test_a_known_child_gives_its_parents_by_their_exact_law(monkeypatch):
     assert p_value() < 1e-6
 
 
-def plain(seed: int = 0) -> LogLinearConditional:
+def plain(seed=0):
     """A bucket for each of four codes, in another order than theirs."""
     whole = made(seed)
     return LogLinearConditional(
@@ -136,7 +134,7 @@ def plain(seed: int = 0) -> LogLinearConditional:
 ALARM = 1e-6  # false-alarm probability of every test by p_of_many; the coins are fixed
 
 
-def p_of_many(conditional: LogLinearConditional, told: LogLinearConditional) -> float:
+def p_of_many(conditional, told):
     """P-value of 40,000 draws of ``draw_many`` for each of four combinations of parents, against what is told."""
     # All in one call, and one after the other: a record must keep its own parents when others are done.
     found, size = [], conditional.cardinality
@@ -150,7 +148,7 @@ def p_of_many(conditional: LogLinearConditional, told: LogLinearConditional) -> 
     return float(4 * min(found))
 
 
-WAYS: dict[str, dict[str, float]] = {
+WAYS = {
     "one table": {},
     "rejection": {"MOST_COMBINED": 1},
     "rejection by several tables": {"MOST_COMBINED": 1, "MOST_TURNING": 1},
@@ -163,7 +161,7 @@ WAYS: dict[str, dict[str, float]] = {
 
 @pytest.mark.parametrize("of", [made, plain])
 @pytest.mark.parametrize("way", WAYS)
-def test_many_records_have_the_law_that_is_told(way, of, monkeypatch: pytest.MonkeyPatch):
+def test_many_records_have_the_law_that_is_told(way, of, monkeypatch):
     """Whatever is proposed and turned away. Control: the law of other factors."""
     for name, value in WAYS[way].items():
         monkeypatch.setattr(log_linear, name, value)
@@ -173,7 +171,7 @@ def test_many_records_have_the_law_that_is_told(way, of, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     "bug", ["all are kept", "left to the last proposal", "another's parents", "without the base"]
 )
-def test_planted_bugs_of_many_draws_are_caught(bug, monkeypatch: pytest.MonkeyPatch):
+def test_planted_bugs_of_many_draws_are_caught(bug, monkeypatch):
     monkeypatch.setattr(log_linear, "MOST_COMBINED", 1)
     conditional = made()
     if bug == "all are kept":
@@ -195,7 +193,7 @@ def test_planted_bugs_of_many_draws_are_caught(bug, monkeypatch: pytest.MonkeyPa
     assert p_of_many(conditional, made()) < ALARM
 
 
-def test_a_record_has_one_probability_whoever_stands_beside_it(monkeypatch: pytest.MonkeyPatch):
+def test_a_record_has_one_probability_whoever_stands_beside_it(monkeypatch):
     conditional, records = made(), everything()
     alone = np.concatenate([conditional.log_probability(r[None]) for r in records[:200]])
     assert (conditional.log_probability(records)[:200] == alone).all()
@@ -204,7 +202,7 @@ def test_a_record_has_one_probability_whoever_stands_beside_it(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("combined", [1 << 18, 1])
-def test_many_factors_that_contradict_one_another_leave_a_law(combined, monkeypatch: pytest.MonkeyPatch):
+def test_many_factors_that_contradict_one_another_leave_a_law(combined, monkeypatch):
     """Weights at the floor, everywhere but for one bucket of each factor: a product of them all would be zero."""
     given = Configurations(parents=(0,), buckets=(np.zeros(5, dtype=int),))
     factors = [Factor.of(given, np.eye(4)[[i % 4]]) for i in range(80)]
@@ -265,9 +263,6 @@ def test_a_copy_draws_the_same_and_carries_no_tables_of_its_own_making():
     copy = pickle.loads(pickle.dumps(conditional))
     assert set(vars(copy)) == {"child", "bucket", "inside", "base", "factors"}
     assert (copy.draw(records, Coins.from_seed(1)) == conditional.draw(records, Coins.from_seed(1))).all()
-
-
-# --- even draws -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [1, 2, 1000, 1024])

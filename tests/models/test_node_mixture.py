@@ -1,7 +1,5 @@
 """Mixtures over public nodes: the nodes, and the one law of drawing and of likelihood."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The uniform model: every row of the domain equally likely, from no answer at all."""
 
-from __future__ import annotations
-
 import numpy as np
 import oracles
 import pytest

@@ -1,10 +1,7 @@
 """From a target (epsilon, delta) and a number of rows to the parameters of the randomised test."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -15,7 +12,7 @@ from sdv_plausible.privacy.accounting.crossing import largest_within
 from sdv_plausible.privacy.accounting.released_rows import ReleasedRows, largest_feasible_t
 from sdv_plausible.privacy.accounting.theorem1 import Noise, floor_by_construction
 from theory.fixed_omega import FixedOmegaRows
-from theory.row_by_row import RowByRowLoss, row_by_row_loss
+from theory.row_by_row import row_by_row_loss
 
 __all__ = ["Calibration", "NotReachableError", "calibrate", "max_rows"]
 
@@ -35,7 +32,7 @@ class NotReachableError(ValueError):
         Most rows that meet the target at these parameters, without the cost of the pass-rate floor.
     """
 
-    def __init__(self, message: str, *, epsilon: float, k: int, epsilon0: float, num_rows: int) -> None:
+    def __init__(self, message, *, epsilon, k, epsilon0, num_rows):
         super().__init__(message)
         self.epsilon, self.k, self.epsilon0, self.num_rows = epsilon, k, epsilon0, num_rows
 
@@ -78,12 +75,12 @@ class _Search:
     by_construction: bool
     noise: Noise
 
-    def floor(self, k: int, epsilon0: float) -> float:
+    def floor(self, k, epsilon0):
         if not self.by_construction:
             return self.pass_rate_floor
         return floor_by_construction(self.pass_rate_floor, k, epsilon0, self.n_lower, noise=self.noise)
 
-    def rows_epsilon(self, k: int, epsilon0: float) -> float:
+    def rows_epsilon(self, k, epsilon0):
         """Loss of the rows at the floor: what the search minimises, because it is quick."""
         rows = FixedOmegaRows(
             num_rows=self.num_rows,
@@ -99,7 +96,7 @@ class _Search:
         t = largest_feasible_t(general, self.delta / 8)
         return math.inf if t == 0 else replace(general, t=t).epsilon(self.delta)
 
-    def total(self, k: int, epsilon0: float) -> RowByRowLoss:
+    def total(self, k, epsilon0):
         """Loss with the floor's own cost: what the answer must meet."""
         return row_by_row_loss(
             num_rows=self.num_rows,
@@ -113,7 +110,7 @@ class _Search:
             noise=self.noise,
         )
 
-    def largest_epsilon0(self, k: int, target: float, start: float) -> float:
+    def largest_epsilon0(self, k, target, start):
         """Largest epsilon0 whose loss stays within the target, from one that does."""
         low, high = start, 2 * start
         while high < _LARGEST_EPSILON0 and self.rows_epsilon(k, high) <= target:
@@ -122,10 +119,10 @@ class _Search:
 
 
 @lru_cache(maxsize=512)
-def _best_epsilon0(search: _Search, k: int) -> tuple[float, float]:
+def _best_epsilon0(search, k):
     """(epsilon, epsilon0) of the smallest loss at this k: the loss first falls with epsilon0, then rises."""
 
-    def loss(log_epsilon0: float) -> float:
+    def loss(log_epsilon0):
         value = search.rows_epsilon(k, math.exp(log_epsilon0))
         # Infinite where the noise is too wide to hide a group of one: then go right.
         return value if math.isfinite(value) else 1e9 - log_epsilon0
@@ -138,17 +135,17 @@ def _best_epsilon0(search: _Search, k: int) -> tuple[float, float]:
 
 def calibrate(
     *,
-    epsilon: float,
-    delta: float,
-    num_rows: int,
-    n_lower: int,
-    pass_rate_floor: float,
-    k: int | None = None,
-    max_k: int | None = None,
-    gamma: float | None = None,
-    by_construction: bool = False,
-    noise: Noise = "discrete_laplace",
-) -> Calibration:
+    epsilon,
+    delta,
+    num_rows,
+    n_lower,
+    pass_rate_floor,
+    k=None,
+    max_k=None,
+    gamma=None,
+    by_construction=False,
+    noise="discrete_laplace",
+):
     """Find k and epsilon0 of Privacy Test 2 for a target total over all rows, the floor's cost included.
 
     Without `k`: the smallest k that meets the target, at its best epsilon0. With `k`: the largest epsilon0,
@@ -227,7 +224,7 @@ def calibrate(
     return answer
 
 
-def max_rows(*, epsilon: float, delta: float, loss: Callable[[int], float], limit: int = 10**9) -> int:
+def max_rows(*, epsilon, delta, loss, limit=10**9):
     """Largest number of rows whose loss stays within (epsilon, delta), 0 if not even one row does.
 
     Parameters
@@ -250,7 +247,7 @@ def max_rows(*, epsilon: float, delta: float, loss: Callable[[int], float], limi
     return bisect_right(range(1, min(high, limit) + 1), epsilon, key=loss)
 
 
-def _smallest_k(search: _Search, target: float, low: int, top: int) -> int:
+def _smallest_k(search, target, low, top):
     """Smallest k from `low` up whose best loss meets the target, or `top`; the best loss falls as k grows."""
     high = low
     while high < top and _best_epsilon0(search, high)[0] > target:
@@ -258,7 +255,7 @@ def _smallest_k(search: _Search, target: float, low: int, top: int) -> int:
     return low + bisect_left(range(low, high), True, key=lambda k: _best_epsilon0(search, k)[0] <= target)
 
 
-def _not_reachable(search: _Search, epsilon: float, k: int) -> NotReachableError:
+def _not_reachable(search, epsilon, k):
     best, epsilon0 = _best_epsilon0(search, k)
     fewer = max_rows(
         epsilon=epsilon,

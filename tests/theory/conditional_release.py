@@ -1,27 +1,16 @@
 """The loss of one released row (``docs/explanation/proofs/conditional_release.md``)."""
 
-from __future__ import annotations
-
 import math
 
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
-from sdv_plausible.privacy.accounting.theorem1 import Noise, log_pass_probability, theorem1
+from sdv_plausible.privacy.accounting.theorem1 import log_pass_probability, theorem1
 from theory.directed_loss import DirectedLoss
 
 __all__ = ["conditional_release"]
 
 
-def conditional_release(
-    k: int,
-    gamma: float,
-    epsilon0: float,
-    t: int,
-    *,
-    pass_rate_floor: float,
-    n_lower: int = 1,
-    noise: Noise = "discrete_laplace",
-) -> DirectedLoss:
+def conditional_release(k, gamma, epsilon0, t, *, pass_rate_floor, n_lower=1, noise="discrete_laplace"):
     """One *released* row: what may be composed over rows, unlike Theorem 1's own pair.
 
     With epsilon of Theorem 1 and q the floor on the pass rate of one attempt, removing costs ``(epsilon,

@@ -1,7 +1,5 @@
 """A guarantee stated for each direction of the neighbour relation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
@@ -25,7 +23,7 @@ class DirectedLoss:
     add: EpsilonDelta
 
     @property
-    def worst(self) -> EpsilonDelta:
+    def worst(self):
         """One pair that holds in both directions."""
         return EpsilonDelta(
             max(self.remove.epsilon, self.add.epsilon), max(self.remove.delta, self.add.delta)

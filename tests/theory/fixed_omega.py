@@ -6,8 +6,6 @@ Releases charge the any-model theorem (:mod:`sdv_plausible.privacy.accounting.re
 little larger.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -15,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.accounting.bernoulli_pairs import BernoulliPairs, cover
+from sdv_plausible.privacy.accounting.bernoulli_pairs import cover
 from sdv_plausible.privacy.accounting.released_rows import COARSE, FINE, RowByRow
-from sdv_plausible.privacy.accounting.theorem1 import Noise, log_pass_probability
+from sdv_plausible.privacy.accounting.theorem1 import log_pass_probability
 
 __all__ = ["FixedOmegaRows", "fixed_omega_loss"]
 
@@ -36,14 +34,14 @@ class FixedOmegaRows(RowByRow):
         and order together.
     """
 
-    def epsilon(self, delta: float) -> float:
+    def epsilon(self, delta):
         """Smallest epsilon at the given delta in (0, 1): exact up to 0.25 % above, never below."""
         delta = check.share_of_delta("delta", delta)
         if self._empty_group_delta() > delta:
             return math.inf
         return float(self.worst_pairs(FINE).epsilon(self.num_rows, delta).max())
 
-    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def profile(self, epsilon):
         """Delta at every epsilon >= 0, for removing and for adding: the largest over all group sizes.
 
         One pair of neighbours fixes one group; the pointwise maximum may be composed with anything else.
@@ -52,13 +50,13 @@ class FixedOmegaRows(RowByRow):
         empty = self._empty_group_delta()
         return np.maximum(remove, empty), np.maximum(add, empty)
 
-    def _empty_group_delta(self) -> float:
+    def _empty_group_delta(self):
         """Case c = 0: the new row alone makes its group, whose rows cannot appear without it."""
         log_one = float(log_pass_probability(1, self.k, self.epsilon0, self.noise))
         probability = min(1.0, math.exp(log_one) / ((self.n_lower + 1) * self.pass_rate_floor))
         return 1.0 if probability == 1 else -math.expm1(self.num_rows * math.log1p(-probability))
 
-    def worst_pairs(self, resolution: float) -> BernoulliPairs:
+    def worst_pairs(self, resolution):
         """Return finitely many coins that dominate the coin of every neighbour pair with c >= 1."""
         a = math.exp(-self.epsilon0)
         # Above the peak of the mass increase both the ratio and the increase fall with c: no larger group is
@@ -74,16 +72,7 @@ class FixedOmegaRows(RowByRow):
         return cover(log_r[first], np.log1p(odds), resolution)
 
 
-def fixed_omega_loss(
-    *,
-    num_rows: int,
-    k: int,
-    epsilon0: float,
-    delta: float,
-    pass_rate_floor: float,
-    n_lower: int,
-    noise: Noise = "discrete_laplace",
-) -> float:
+def fixed_omega_loss(*, num_rows, k, epsilon0, delta, pass_rate_floor, n_lower, noise="discrete_laplace"):
     """Total epsilon at `delta` of N rows released under Privacy Test 2 with one fixed omega.
 
     The largest over both directions, every group size c >= 0, every pass rate of at least `pass_rate_floor`
@@ -119,9 +108,7 @@ def fixed_omega_loss(
     return rows.epsilon(delta)
 
 
-def _blocks(
-    log_r: FloatArray, log_increase: FloatArray, resolution: float
-) -> tuple[npt.NDArray[np.int64], ...]:
+def _blocks(log_r, log_increase, resolution):
     """First and last index of runs of sizes where ratio and increase change by less than `resolution`."""
     keys = np.stack([np.floor(np.log(log_r) / resolution), np.floor(log_increase / resolution)])
     breaks = np.flatnonzero(np.any(np.diff(keys, axis=1) != 0, axis=0))

@@ -1,7 +1,5 @@
 """The composition theorem for (epsilon, delta)-DP mechanisms of which nothing more is known."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -12,7 +10,7 @@ from sdv_plausible.privacy.accounting.bernoulli_pairs import BernoulliPairs
 __all__ = ["optimal_composition"]
 
 
-def optimal_composition(epsilon: float, delta: float, count: int, total_delta: float) -> float:
+def optimal_composition(epsilon, delta, count, total_delta):
     """Smallest total epsilon of `count` mechanisms that are each (epsilon, delta)-DP and nothing more.
 
     Kairouz, Oh and Viswanath, *The Composition Theorem for Differential Privacy*, ICML 2015: the worst case

@@ -5,8 +5,6 @@ within T attempts, an error is raised and nothing is released. Releases have a f
 (:mod:`sdv_plausible.privacy.accounting.theorem1`). Proofs: ``docs/explanation/proofs/pass_rate.md``.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -19,7 +17,6 @@ from scipy.special import betainc, betaincc, betainccinv, betaincinv
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import Loss, both_directions
 from sdv_plausible.privacy.accounting.released_rows import largest_mass_increase
-from sdv_plausible.privacy.accounting.theorem1 import Noise
 
 __all__ = ["PassRateTest", "pass_rate_step", "plan_attempts"]
 
@@ -53,7 +50,7 @@ class PassRateTest(Loss):
     pass_rate_floor: float
     step: float
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         check.whole("num_rows", self.num_rows, 1)
         check.whole("attempts", self.attempts, self.num_rows, "each released row needs an attempt of its own")
         check.open_probability(
@@ -62,12 +59,12 @@ class PassRateTest(Loss):
         check.open_probability("step", self.step)
 
     @property
-    def beta(self) -> float:
+    def beta(self):
         """Largest probability of releasing anything when one neighbour's pass rate is below the floor."""
         return float(self._success(self.pass_rate_floor + self.step))
 
     @property
-    def success_epsilon(self) -> float:
+    def success_epsilon(self):
         """Most that success becomes likelier, as a log ratio; it is largest at the floor."""
         with np.errstate(divide="ignore"):
             ratio = np.log(self._success(self.pass_rate_floor + self.step)) - np.log(
@@ -75,7 +72,7 @@ class PassRateTest(Loss):
             )
         return float(ratio)
 
-    def failure_delta(self, epsilon: npt.ArrayLike) -> FloatArray:
+    def failure_delta(self, epsilon):
         """Largest ``Pr[fail] - e^epsilon Pr'[fail]`` over pass rates of at least q, at every epsilon >= 0."""
         _, fail, _, fail_next = self._grid
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -84,7 +81,7 @@ class PassRateTest(Loss):
         # 1 - g is log-concave: the ratio rises with the rate, so each cell is bounded by its ends.
         return _cell_maximum(fail[:-1], log_ratio[1:], float(fail[-1]), epsilon)
 
-    def success_delta(self, epsilon: npt.ArrayLike) -> FloatArray:
+    def success_delta(self, epsilon):
         """Largest ``Pr[success] - e^epsilon Pr'[success]`` over pass rates >= q, at every epsilon >= 0."""
         success, fail, up, _ = self._grid
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -92,12 +89,12 @@ class PassRateTest(Loss):
         # g is log-concave: the ratio falls with the rate.
         return _cell_maximum(up[1:], log_ratio[:-1], float(fail[-1]), epsilon)
 
-    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def profile(self, epsilon):
         """Delta at every epsilon >= 0; the same for both directions: the pass rate may move either way."""
         bit = np.maximum(self.success_delta(epsilon), self.failure_delta(epsilon))
         return both_directions(np.maximum(self.beta, bit))
 
-    def slabs(self, allowed: float) -> list[tuple[float, float, float]]:
+    def slabs(self, allowed):
         """Pass rates from the floor to 1 in slabs: lower end, chance of success and its log ratio at most.
 
         Only slabs in which success is likelier than `allowed` are listed: the others stay within it whatever
@@ -113,20 +110,20 @@ class PassRateTest(Loss):
             (float(q), float(g), float(r)) for q, g, r in zip(low, top, log_ratio, strict=True) if g > allowed
         ]
 
-    def _success(self, rate: npt.ArrayLike) -> FloatArray:
+    def _success(self, rate):
         """Pr[Bin(T, rate) >= N]."""
         capped = np.minimum(rate, 1.0)
-        result: FloatArray = np.asarray(betainc(self.num_rows, self.attempts - self.num_rows + 1, capped))
+        result = np.asarray(betainc(self.num_rows, self.attempts - self.num_rows + 1, capped))
         return result
 
-    def _failure(self, rate: npt.ArrayLike) -> FloatArray:
+    def _failure(self, rate):
         """Pr[Bin(T, rate) < N]."""
         capped = np.minimum(rate, 1.0)
-        result: FloatArray = np.asarray(betaincc(self.num_rows, self.attempts - self.num_rows + 1, capped))
+        result = np.asarray(betaincc(self.num_rows, self.attempts - self.num_rows + 1, capped))
         return result
 
     @cached_property
-    def _grid(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _grid(self):
         """Chances of success and failure from the floor to where failure is impossible; the neighbours'."""
         never = float(betainccinv(self.num_rows, self.attempts - self.num_rows + 1, _IMPOSSIBLE))
         high = min(1.0, max(self.pass_rate_floor, never))
@@ -135,19 +132,15 @@ class PassRateTest(Loss):
         return self._success(rates), self._failure(rates), self._success(up), self._failure(up)
 
 
-def _cell_maximum(
-    likelier: FloatArray, log_ratio: FloatArray, beyond: float, epsilon: npt.ArrayLike
-) -> FloatArray:
+def _cell_maximum(likelier, log_ratio, beyond, epsilon):
     """Largest ``likelier (1 - e^(epsilon - log_ratio))`` over cells, or `beyond`, for all past the last."""
     eps = np.atleast_1d(np.asarray(epsilon, dtype=np.float64))
     result = np.array([float(np.max(-likelier * np.expm1(np.minimum(e - log_ratio, 0.0)))) for e in eps])
-    shaped: FloatArray = np.maximum(result, beyond).reshape(np.shape(epsilon))
+    shaped = np.maximum(result, beyond).reshape(np.shape(epsilon))
     return shaped
 
 
-def pass_rate_step(
-    k: int, epsilon0: float, n_lower: int, *, gamma: float = 1.0, noise: Noise = "discrete_laplace"
-) -> float:
+def pass_rate_step(k, epsilon0, n_lower, *, gamma=1.0, noise="discrete_laplace"):
     """Most that the pass rate of one attempt differs between neighbours.
 
     ``max_c [pt(c+1) + gamma c (pt(c+1) - pt(c))] / (n_lower + 1)`` (``docs/explanation/proofs/pass_rate.md``,
@@ -169,7 +162,7 @@ def pass_rate_step(
     ) / (n + 1)
 
 
-def plan_attempts(num_rows: int, pass_rate_floor: float, step: float, beta: float) -> int:
+def plan_attempts(num_rows, pass_rate_floor, step, beta):
     """Largest budget T with ``Pr[Bin(T, q + step) >= N] <= beta``.
 
     Parameters

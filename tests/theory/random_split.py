@@ -1,9 +1,6 @@
 """Amplification by a secret random split of the rows (``docs/explanation/proofs/random_split.md``)."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from sdv_plausible.privacy import checks as check
@@ -23,7 +20,7 @@ class SplitPart(NamedTuple):
     delta: float = 0.0
 
 
-def random_split(parts: Sequence[SplitPart | tuple[float, float, float]]) -> DirectedLoss:
+def random_split(parts):
     """Joint loss of a random split: each row falls independently and secretly into one part, or into none.
 
     Removing costs ``(ln sum p_c e^eps_c, sum p_c delta_c)``, adding ``(-ln sum p_c e^-eps_c, sum w_c

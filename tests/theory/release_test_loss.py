@@ -3,8 +3,6 @@
 Proof: ``docs/explanation/proofs/release_test.md``.
 """
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from typing import NamedTuple
@@ -21,9 +19,7 @@ class ReleaseTestLoss(NamedTuple):
     s: int
 
 
-def release_test_loss(
-    *, k: int, epsilon0: float, pre_threshold: bool = True, delta: float | None = None, s: int | None = None
-) -> ReleaseTestLoss:
+def release_test_loss(*, k, epsilon0, pre_threshold=True, delta=None, s=None):
     """Loss of releasing prefix groups with their noisy sizes once; any number of rows afterwards is free.
 
     Sizes get discrete Laplace noise Z with ``Pr[Z = z] ~ a^|z|``, ``a = exp(-epsilon0)``, drawn once per
@@ -66,7 +62,7 @@ def release_test_loss(
     return ReleaseTestLoss(epsilon0, _tail(s + entry, epsilon0), s)
 
 
-def _tail(s: int, epsilon0: float) -> float:
+def _tail(s, epsilon0):
     """Pr[Z >= s] for s >= 0 and discrete Laplace Z, rounded up."""
     exact, rate = _arithmetic(epsilon0), Decimal(epsilon0)
     log_tail = exact.subtract(_log_at_zero(exact, rate), exact.multiply(rate, s))

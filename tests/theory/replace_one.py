@@ -1,7 +1,5 @@
 """Guarantees for replacing one row: reported beside the add/remove figures, never mixed with them."""
 
-from __future__ import annotations
-
 import math
 
 from sdv_plausible.privacy import checks as check
@@ -13,7 +11,7 @@ __all__ = ["replace_one", "replace_one_entropy_sensitivity"]
 _LARGEST_EXPONENT = 700.0  # exp of it is still a double
 
 
-def replace_one(loss: EpsilonDelta) -> EpsilonDelta:
+def replace_one(loss):
     """Guarantee for *replacing* a row, from one for adding or removing: ``(2 eps, (1 + e^eps) delta)``.
 
     Reported beside the add/remove figure, never mixed with it
@@ -25,7 +23,7 @@ def replace_one(loss: EpsilonDelta) -> EpsilonDelta:
     )
 
 
-def replace_one_entropy_sensitivity(n: int) -> float:
+def replace_one_entropy_sensitivity(n):
     """Exact replace-one sensitivity of the entropy of n >= 1 rows, in bits: that of adding a row to n - 1.
 
     ``docs/explanation/proofs/entropy_sensitivity.md``, Theorem 2. Everything else here is add/remove.

@@ -3,16 +3,12 @@
 Proofs: ``docs/explanation/proofs/pass_rate.md``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.crossing import smallest_within
 from sdv_plausible.privacy.accounting.released_rows import released_rows_loss
-from sdv_plausible.privacy.accounting.theorem1 import Noise
 from theory.fixed_omega import fixed_omega_loss
 from theory.pass_rate_test import PassRateTest, pass_rate_step, plan_attempts
 
@@ -48,16 +44,16 @@ class RowByRowLoss:
 
 def row_by_row_loss(
     *,
-    num_rows: int,
-    k: int,
-    epsilon0: float,
-    delta: float,
-    pass_rate_floor: float,
-    n_lower: int,
-    gamma: float | None = None,
-    by_construction: bool = False,
-    noise: Noise = "discrete_laplace",
-) -> RowByRowLoss:
+    num_rows,
+    k,
+    epsilon0,
+    delta,
+    pass_rate_floor,
+    n_lower,
+    gamma=None,
+    by_construction=False,
+    noise="discrete_laplace",
+):
     """Total loss of one call that releases N rows under Privacy Test 2, the floor's own cost included.
 
     The pass rate is cut into slabs: where the rows would be worst, near the floor, they are hardly ever
@@ -94,8 +90,8 @@ def row_by_row_loss(
             "gamma (None) must be at least 1 when by_construction is set: omega varies between candidates"
         )
 
-    def rows(floor: float, allowed: float) -> tuple[float, int | None]:
-        common: dict[str, Any] = {
+    def rows(floor, allowed):
+        common = {
             "num_rows": num_rows, "k": k, "epsilon0": epsilon0, "delta": allowed,
             "pass_rate_floor": floor, "n_lower": n_lower, "noise": noise,
         }  # fmt: skip
@@ -119,7 +115,7 @@ def row_by_row_loss(
     return RowByRowLoss(epsilon=total, delta=delta, rows_epsilon=alone, attempts=attempts, t=t)
 
 
-def _floor_for_failure(test: PassRateTest, allowed: float) -> float:
+def _floor_for_failure(test, allowed):
     """Smallest epsilon, within 1e-4, at which failing gives away at most `allowed`."""
     upper = 1.0
     while float(test.failure_delta(upper)) > allowed:

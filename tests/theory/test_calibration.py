@@ -1,7 +1,5 @@
 """Calibration of the randomised test: targets are met, and unreachable ones say how near one comes."""
 
-from __future__ import annotations
-
 import pytest
 
 from theory.calibration import NotReachableError, calibrate, max_rows
@@ -9,7 +7,7 @@ from theory.fixed_omega import fixed_omega_loss
 from theory.row_by_row import row_by_row_loss
 
 
-def test_a_small_call_is_calibrated() -> None:
+def test_a_small_call_is_calibrated():
     common = {"delta": 1e-3, "num_rows": 40, "n_lower": 20_000, "pass_rate_floor": 0.4}
     found = calibrate(epsilon=2.0, k=12, **common)
     assert found.k == 12
@@ -19,7 +17,7 @@ def test_a_small_call_is_calibrated() -> None:
     assert sharper.epsilon > 2.0  # control: not much is left unused
 
 
-def test_calibrated_parameters_meet_the_target() -> None:
+def test_calibrated_parameters_meet_the_target():
     common = {"delta": 1e-6, "num_rows": 2000, "n_lower": 100_000, "pass_rate_floor": 0.4}
     found = calibrate(epsilon=2.0, **common)  # type: ignore[arg-type]
     again = row_by_row_loss(k=found.k, epsilon0=found.epsilon0, **common)  # type: ignore[arg-type]
@@ -34,7 +32,7 @@ def test_calibrated_parameters_meet_the_target() -> None:
     assert by_construction.epsilon <= 2.0
 
 
-def test_unreachable_target_names_the_nearest() -> None:
+def test_unreachable_target_names_the_nearest():
     with pytest.raises(NotReachableError, match=r"not reachable: with n = 1,000 seeds, 5,000 rows") as caught:
         calibrate(epsilon=0.01, delta=1e-6, num_rows=5000, n_lower=1000, pass_rate_floor=0.5, max_k=60)
     assert caught.value.epsilon > 0.01
@@ -50,8 +48,8 @@ def test_unreachable_target_names_the_nearest() -> None:
     assert nearest.epsilon == pytest.approx(caught.value.epsilon)
 
 
-def test_max_rows_inverts_the_loss() -> None:
-    def loss(rows: int) -> float:
+def test_max_rows_inverts_the_loss():
+    def loss(rows):
         return fixed_omega_loss(
             num_rows=rows, k=50, epsilon0=1.0, delta=1e-6, pass_rate_floor=0.5, n_lower=735_000
         )

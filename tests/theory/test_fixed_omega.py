@@ -1,7 +1,5 @@
 """One fixed omega: the loss is exactly that of two binomials, and the worst over all group sizes and pass rates."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -23,7 +21,7 @@ GAMMA = Fraction(2)
 COMMON = {"k": 3, "epsilon0": EPSILON0}
 
 
-def test_rows_are_tosses_of_one_coin() -> None:
+def test_rows_are_tosses_of_one_coin():
     """The enumerated divergence equals that of the two binomials, for every pair of neighbours."""
     checked = 0
     pairs = oracle.released_pairs(PREFIXES, GAMMA, exact.randomized_pass(3, A), 3, (3, 4, 5))
@@ -44,7 +42,7 @@ def test_rows_are_tosses_of_one_coin() -> None:
 
 
 @pytest.mark.parametrize("num_rows", [1, 3])
-def test_claim_covers_every_pair(num_rows: int) -> None:
+def test_claim_covers_every_pair(num_rows):
     worst, tightest = -1.0, 0.0
     pairs = oracle.released_pairs(PREFIXES, GAMMA, exact.randomized_pass(3, A), num_rows, (1, 2, 4, 5))
     for n, _, _, more, less, floor in pairs:
@@ -63,7 +61,7 @@ MUTANTS = {
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_mutants_of_the_mechanism_break_the_claim(mutant: str) -> None:
+def test_mutants_of_the_mechanism_break_the_claim(mutant):
     """Planted bugs: a sharp threshold, noise half as wide, one row more than charged (which shows as that row alone)."""
     test, num_rows = MUTANTS[mutant]
     worst = -1.0
@@ -84,7 +82,7 @@ BRUTE = [
 
 
 @pytest.mark.parametrize("case", BRUTE)
-def test_loss_is_the_worst_over_all_sizes_and_rates(case: tuple) -> None:
+def test_loss_is_the_worst_over_all_sizes_and_rates(case):
     num_rows, k, epsilon0, delta, floor, n, noise = case
     brute = oracle.fixed_omega_epsilon(*case, sizes=range(1, 2 * k + 5))
     found = fixed_omega_loss(
@@ -96,7 +94,7 @@ def test_loss_is_the_worst_over_all_sizes_and_rates(case: tuple) -> None:
     assert stepped < brute * (1 - 1e-3)
 
 
-def test_loss_is_not_monotone_in_the_pass_rate() -> None:
+def test_loss_is_not_monotone_in_the_pass_rate():
     """With many rows the worst share is inside the admissible range: taking its end alone would understate."""
     k, epsilon0, n, rows, delta = 5, 1.0, 40, 300, 1e-3
     top = min(1 - 1e-9, 4 * oracle.pass_probability(4, k, epsilon0, "discrete_laplace") / (n * 0.02))
@@ -114,7 +112,7 @@ def test_loss_is_not_monotone_in_the_pass_rate() -> None:
     assert rows_loss.worst_pairs(1 / 400).epsilon(rows, delta).max() >= inside
 
 
-def test_empty_group_is_charged() -> None:
+def test_empty_group_is_charged():
     rows = FixedOmegaRows(num_rows=1000, k=3, epsilon0=0.5, pass_rate_floor=0.5, n_lower=100)
     alone = 1 - (1 - oracle.pass_probability(1, 3, 0.5, "discrete_laplace") / (101 * 0.5)) ** 1000
     assert rows.epsilon(alone * 0.99) == math.inf
@@ -130,7 +128,7 @@ TABLE = [  # n, k, epsilon0, rows; Laplace at floors 1, .9, .5; discrete Laplace
 
 
 @pytest.mark.parametrize("row", TABLE)
-def test_design_table_is_reproduced(row: tuple) -> None:
+def test_design_table_is_reproduced(row):
     n, k, epsilon0, num_rows, *columns = row
     for noise, values in zip(("laplace", "discrete_laplace"), columns, strict=True):
         for floor, value in zip((1.0, 0.9, 0.5), values, strict=True):
@@ -146,7 +144,7 @@ def test_design_table_is_reproduced(row: tuple) -> None:
             assert found == pytest.approx(value, abs=0.011)
 
 
-def test_releases_charge_a_little_more() -> None:
+def test_releases_charge_a_little_more():
     common = {
         "num_rows": 10_000,
         "k": 50,
@@ -159,7 +157,7 @@ def test_releases_charge_a_little_more() -> None:
     assert one_omega <= released_rows_loss(gamma=1.0, **common).epsilon <= 1.02 * one_omega
 
 
-def test_rows_compose_like_any_other_loss() -> None:
+def test_rows_compose_like_any_other_loss():
     common = {"num_rows": 500, "k": 30, "epsilon0": 0.6, "pass_rate_floor": 0.4, "n_lower": 20_000}
     rows = FixedOmegaRows(**common)
     alone = fixed_omega_loss(delta=1e-6, **common)
@@ -172,7 +170,7 @@ def test_rows_compose_like_any_other_loss() -> None:
     assert float(fixed.profile(500, np.array([1.0]))[0][0]) < float(rows.profile(1.0)[0]) / 2
 
 
-def test_errors_name_parameter_value_and_way_out() -> None:
+def test_errors_name_parameter_value_and_way_out():
     good = {"num_rows": 10, "k": 5, "epsilon0": 1.0, "delta": 1e-6, "pass_rate_floor": 0.5, "n_lower": 100}
     bad = {"num_rows": 0, "k": 0, "epsilon0": -1.0, "delta": 1.0, "pass_rate_floor": 1.5, "n_lower": 0}
     for name, value in bad.items():

@@ -1,7 +1,5 @@
 """The charged pass-rate test: a whole call with its attempt budget, enumerated, and the figures to reach."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -22,12 +20,12 @@ K, ROWS, FLOOR, DELTA, N_LOWER = 5, 12, 0.4, 0.02, 100
 PASSES = [float(exact.discrete_laplace_tail(K - c, A)) for c in range(104)]  # by number of plausible seeds
 
 
-def success(attempts: int, rate: float) -> float:
+def success(attempts, rate):
     """Pr[at least ROWS acceptances in the given attempts], summed."""
     return 1.0 - math.fsum(stats.binom.pmf(np.arange(ROWS), attempts, rate))
 
 
-def call(sizes: list[int], group: int, attempts: int) -> dict[int | None, float]:
+def call(sizes, group, attempts):
     """Outcome of one call: None for the error, else how many rows come from the group that changes (all that can differ)."""
     n = sum(sizes)
     mass = [c / n * PASSES[c] for c in sizes]
@@ -37,7 +35,7 @@ def call(sizes: list[int], group: int, attempts: int) -> dict[int | None, float]
     return {None: 1 - done, **rows}
 
 
-def divergence(p: dict[int | None, float], q: dict[int | None, float], epsilon: float) -> float:
+def divergence(p, q, epsilon):
     return math.fsum(max(0.0, p[o] - math.exp(epsilon) * q[o]) for o in p)
 
 
@@ -51,7 +49,7 @@ TABLES = [
 ]
 
 
-def worst_call(epsilon: float, attempts: int) -> float:
+def worst_call(epsilon, attempts):
     worst = 0.0
     for sizes in TABLES:
         for group in {sizes.index(c) for c in set(sizes)}:
@@ -64,7 +62,7 @@ def worst_call(epsilon: float, attempts: int) -> float:
     return worst
 
 
-def test_call_with_its_error_stays_within_the_total_also_where_the_floor_is_false() -> None:
+def test_call_with_its_error_stays_within_the_total_also_where_the_floor_is_false():
     loss = row_by_row_loss(
         num_rows=ROWS, k=K, epsilon0=EPSILON0, delta=DELTA, pass_rate_floor=FLOOR, n_lower=N_LOWER
     )
@@ -78,7 +76,7 @@ def test_call_with_its_error_stays_within_the_total_also_where_the_floor_is_fals
     assert worst_call(loss.epsilon, 1000) > DELTA
 
 
-def test_false_floor_without_the_test_is_caught() -> None:
+def test_false_floor_without_the_test_is_caught():
     """Planted: floor .5 declared, .02 true, rows charged at the declared one."""
     common = {"num_rows": 500, "k": 20, "epsilon0": 0.7, "delta": 1e-5, "n_lower": 2000}
     claimed = fixed_omega_loss(pass_rate_floor=0.5, **common)  # type: ignore[arg-type]
@@ -86,7 +84,7 @@ def test_false_floor_without_the_test_is_caught() -> None:
     assert true > 1.5 * claimed
 
 
-def test_bit_composed_with_rows_covers_the_call() -> None:
+def test_bit_composed_with_rows_covers_the_call():
     step = pass_rate_step(K, EPSILON0, N_LOWER)
     attempts = plan_attempts(ROWS, FLOOR, step, DELTA)
     bit = PassRateTest(num_rows=ROWS, attempts=attempts, pass_rate_floor=FLOOR, step=step)
@@ -95,7 +93,7 @@ def test_bit_composed_with_rows_covers_the_call() -> None:
         assert worst_call(epsilon, attempts) <= compose_delta([bit, rows], epsilon)
 
 
-def test_pass_rate_step_bounds_the_change_between_neighbours() -> None:
+def test_pass_rate_step_bounds_the_change_between_neighbours():
     step = pass_rate_step(K, EPSILON0, N_LOWER)
     largest = 0.0
     for sizes in TABLES:
@@ -107,7 +105,7 @@ def test_pass_rate_step_bounds_the_change_between_neighbours() -> None:
     assert 0.3 * step < largest <= step
 
 
-def test_bit_profile_bounds_every_pass_rate() -> None:
+def test_bit_profile_bounds_every_pass_rate():
     bit = PassRateTest(num_rows=200, attempts=500, pass_rate_floor=0.35, step=0.01)
     epsilon = np.array([0.0, 0.02, 0.1, 0.3, 0.6])
     claimed, _ = bit.profile(epsilon)
@@ -129,7 +127,7 @@ def test_bit_profile_bounds_every_pass_rate() -> None:
             assert math.log(two / one) <= ratio + 1e-9
 
 
-def test_plan_attempts_is_the_largest_budget() -> None:
+def test_plan_attempts_is_the_largest_budget():
     attempts = plan_attempts(ROWS, 0.3, 0.03, 0.1)
     assert success(attempts, 0.33) <= 0.1 < success(attempts + 1, 0.33)
     with pytest.raises(ValueError, match=r"num_rows \(2\) are too few"):
@@ -138,7 +136,7 @@ def test_plan_attempts_is_the_largest_budget() -> None:
         plan_attempts(100, 0.99, 0.02, 1e-6)
 
 
-def test_a_floor_by_construction_needs_gamma() -> None:
+def test_a_floor_by_construction_needs_gamma():
     with pytest.raises(ValueError, match="omega varies"):
         row_by_row_loss(
             num_rows=5, k=5, epsilon0=1.0, delta=1e-6, pass_rate_floor=0.1, n_lower=100, by_construction=True
@@ -147,7 +145,7 @@ def test_a_floor_by_construction_needs_gamma() -> None:
 
 @pytest.mark.parametrize(("k", "epsilon0", "limit"), [(50, 1.0, 7.7), (200, 0.1, 1.1)])
 @pytest.mark.parametrize("noise", ["laplace", "discrete_laplace"])
-def test_figures_to_reach(k: int, epsilon0: float, limit: float, noise: str) -> None:
+def test_figures_to_reach(k, epsilon0, limit, noise):
     """10,000 rows of 735,000 seeds, delta 1e-6, floor .5 with its own cost."""
     loss = row_by_row_loss(
         num_rows=10_000,

@@ -1,7 +1,5 @@
 """Mechanism 1: what leaves, in which order, and what is kept."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -16,7 +14,6 @@ from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.privacy_tests import randomized
 from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
 from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.models.base import Proposals
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
 
@@ -24,10 +21,10 @@ from sdv_plausible.questions.queryable import SeedRecords
 class Watched:
     """A model that passes everything on and remembers what was proposed."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.inner = network()
         self.inner.attach_seeds(SeedRecords(SEEDS))
-        self.proposals: list[Proposals] = []
+        self.proposals = []
 
     def propose(self, rows, omega, coins):
         self.proposals.append(self.inner.propose(rows, omega, coins))
@@ -45,14 +42,11 @@ class Watched:
         return self.inner.num_attributes
 
 
-def mechanism(test, omega=1, model=None, **options) -> PlausibleDeniabilityMechanism:
+def mechanism(test, omega=1, model=None, **options):
     if model is None:
         model = network()
         model.attach_seeds(SeedRecords(SEEDS))
     return PlausibleDeniabilityMechanism(model=model, num_seeds=len(SEEDS), test=test, omega=Omega.parse(omega), **options)  # fmt: skip
-
-
-# --- what leaves ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", [1, 10, 40])
@@ -111,9 +105,6 @@ def test_the_seed_free_share_is_the_share_of_proposals_that_resample_all():
         low, high = binom.ppf([5e-7, 1 - 5e-7], len(omega), 0.3)
         assert (low <= (omega == 4).sum() <= high) == inside
         assert set(omega.tolist()) <= {1, 4}
-
-
-# --- what is kept -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

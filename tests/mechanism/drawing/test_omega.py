@@ -1,7 +1,5 @@
 """How many attributes are resampled: what a user may write, and what is drawn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from networks import FALSE_ALARM

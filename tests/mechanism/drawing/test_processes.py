@@ -1,7 +1,5 @@
 """Mechanism 1 in several processes: the same rows for any number, each part from coins of its own."""
 
-from __future__ import annotations
-
 from io import StringIO
 
 import numpy as np
@@ -21,7 +19,7 @@ from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer, RowCapExceededError
 
 
-def records() -> RecordSampler:
+def records():
     model = network()
     model.attach_seeds(SeedRecords(SEEDS))
     mechanism = PlausibleDeniabilityMechanism(
@@ -44,7 +42,7 @@ def test_rows_are_the_same_for_any_number_of_processes(monkeypatch, coins):
     assert np.array_equal(found[0], drawing.sample(500, {}, coins.spawn("call")))
 
 
-def same_parts(parts) -> bool:
+def same_parts(parts):
     """Whether two parts have the same numbers ahead."""
     ahead = [part[1].bytes(16) for part in parts]
     return len(set(ahead)) < len(ahead)

@@ -1,7 +1,5 @@
 """What the release test lets out, and the law of the rows that are drawn from it."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -17,7 +15,7 @@ from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.coins import Coins
 
 
-def released(net: BayesianNetwork) -> ReleasedSeeds:
+def released(net):
     """Prefixes over columns 2 and 0 with unequal noisy sizes, and the model alone."""
     return ReleasedSeeds(
         parts=(
@@ -29,7 +27,7 @@ def released(net: BayesianNetwork) -> ReleasedSeeds:
     )
 
 
-def exact_law(net: BayesianNetwork) -> list[Fraction]:
+def exact_law(net):
     """Half of the rows from the prefixes by their sizes, half from the model alone."""
     prefix = {(0, 1): Fraction(1, 2), (1, 0): Fraction(3, 10), (1, 1): Fraction(1, 5)}
     law = []
@@ -77,7 +75,7 @@ def test_known_values_give_the_exact_conditional(known):
         assert p_value(unweighted, law) < FALSE_ALARM
 
 
-def law_given(net: BayesianNetwork, known: dict[int, int]) -> list[Fraction]:
+def law_given(net, known):
     law = [
         p if all(y[c] == v for c, v in known.items()) else Fraction(0)
         for y, p in zip(UNIVERSE, exact_law(net), strict=True)

@@ -1,7 +1,5 @@
 """Who draws the rows: from released prefixes, or by Mechanism 1 with its records; and what the holder may look at."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
@@ -25,7 +23,7 @@ from tests.flat import bound
 ORDER = network().order
 
 
-def records(test=None, omega=1, gives_up=False) -> RecordSampler:
+def records(test=None, omega=1, gives_up=False):
     model = network()
     model.attach_seeds(SeedRecords(SEEDS))
     test = test or DeterministicTest(k=10, gamma=4.0)
@@ -35,7 +33,7 @@ def records(test=None, omega=1, gives_up=False) -> RecordSampler:
     return RecordSampler(model=model, coins=Coins.from_seed(1), mechanism=mechanism, gives_up=gives_up)
 
 
-def prefixes() -> PrefixSampler:
+def prefixes():
     seeds = release_seeds(
         network(), SEEDS, 2, bound(ReleaseTest, k=8, epsilon0=1.0, delta=0.01), Coins.from_seed(0)
     )
@@ -79,11 +77,8 @@ def test_only_without_a_claim_may_a_failure_show(monkeypatch):
     assert not records().samples_conditions
 
 
-# --- diagnostics ------------------------------------------------------------------------------------------------------
-
-
 @cache
-def group_sizes(kept: int) -> np.ndarray:
+def group_sizes(kept):
     """Size of every seed's own prefix group: what a candidate of a random seed has as plausible seeds."""
     ordered = SEEDS[:, ORDER].tolist()
     return np.array([oracles.prefix_size(ordered, seed, kept) for seed in ordered])

@@ -1,7 +1,5 @@
 """Options of both row-by-row tests: limits of counting, hidden omega, gamma 1, Laplace threshold."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -19,7 +17,7 @@ from tests.flat import bound
 COMMON = {"k": 30, "gamma": 4.0, "epsilon0": 1.0, "delta": 1e-6, "row_cap": 100, "least_rows": 10_000}
 
 
-def test_limits_below_k_are_refused() -> None:
+def test_limits_below_k_are_refused():
     for name in ("max_plausible", "max_check_plausible"):
         with pytest.raises(ValueError, match=name):
             bound(DeterministicTest, k=5, gamma=1.0, **{name: 4})
@@ -27,7 +25,7 @@ def test_limits_below_k_are_refused() -> None:
             bound(RandomizedTest, **COMMON, **{name: 29})  # type: ignore[arg-type]
 
 
-def test_gamma_one_is_allowed() -> None:
+def test_gamma_one_is_allowed():
     assert DeterministicTest(k=5, gamma=1).passes(np.array([4, 5]), Coins.from_seed(0)).tolist() == [
         False,
         True,
@@ -36,21 +34,21 @@ def test_gamma_one_is_allowed() -> None:
         DeterministicTest(k=5, gamma=0.9)
 
 
-def test_counting_stops() -> None:
+def test_counting_stops():
     assert DeterministicTest(k=5, gamma=1, max_check_plausible=50).stop == 5
     assert DeterministicTest(k=5, gamma=1).stop is None
     assert bound(RandomizedTest, **COMMON, max_plausible=39).stop == 39  # type: ignore[arg-type]
     assert bound(RandomizedTest, **COMMON, max_check_plausible=100).stop == 80  # type: ignore[arg-type]
 
 
-def test_hidden_omega_needs_a_network() -> None:
+def test_hidden_omega_needs_a_network():
     test = DeterministicTest(k=5, gamma=2, hidden_omega=True)
     with pytest.raises(ValueError, match="Bayesian network"):
         test.check_model(PrefixModel)
     DeterministicTest(k=5, gamma=2).check_model(PrefixModel)
 
 
-def test_checked_seeds_are_never_charged_as_full_counts() -> None:
+def test_checked_seeds_are_never_charged_as_full_counts():
     entry = bound(RandomizedTest, **COMMON, max_check_plausible=1000).charge(1.0)[1]  # type: ignore[arg-type]
     assert isinstance(entry.losses[0], CheckedRows)
     assert "max_check_plausible = 1,000" in entry.mechanism
@@ -65,7 +63,7 @@ def test_checked_seeds_are_never_charged_as_full_counts() -> None:
         )
 
 
-def test_hidden_omega_is_charged_at_its_gamma() -> None:
+def test_hidden_omega_is_charged_at_its_gamma():
     hidden = bound(RandomizedTest, **COMMON, hidden_omega=True).charge(1.0)[1]  # type: ignore[arg-type]
     known = bound(RandomizedTest, **COMMON).charge(1.0)[1]  # type: ignore[arg-type]
     assert hidden.epsilon(1e-5) > known.epsilon(1e-5)
@@ -73,7 +71,7 @@ def test_hidden_omega_is_charged_at_its_gamma() -> None:
     assert hidden.epsilon(1e-5) == at_gamma.epsilon(1e-5)
 
 
-def test_laplace_threshold_passes_as_often_as_it_says() -> None:
+def test_laplace_threshold_passes_as_often_as_it_says():
     """40,000 thresholds per count; 6 standard deviations, false alarm below 1e-7 (and the seed is fixed)."""
     test = bound(RandomizedTest, **COMMON, threshold_noise="laplace")  # type: ignore[arg-type]
     for count in (27, 29, 30, 31, 33):

@@ -1,7 +1,5 @@
 """What all privacy tests have in common: how many attributes they keep by default, what they complain of and warn of."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

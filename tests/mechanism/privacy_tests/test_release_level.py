@@ -1,13 +1,10 @@
 """The release-level test: what is released has k seeds surely, and nothing else of the seeds is kept."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle
 from dataclasses import fields, is_dataclass
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import oracles
@@ -17,7 +14,6 @@ from release_cases import SEEDS, network, state
 
 from sdv_plausible.mechanism.drawing.mechanism import TooFewReleasedError
 from sdv_plausible.mechanism.drawing.omega import Omega
-from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedPrefixes
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
@@ -32,7 +28,7 @@ from tests.flat import bound
 TEST = bound(ReleaseTest, k=8, epsilon0=1.0, delta=0.01)
 
 
-def arrays(value: Any) -> list[np.ndarray]:
+def arrays(value):
     if isinstance(value, np.ndarray):
         return [value]
     if is_dataclass(value):
@@ -40,7 +36,7 @@ def arrays(value: Any) -> list[np.ndarray]:
     return [a for v in value for a in arrays(v)] if isinstance(value, (list, tuple)) else []
 
 
-def true_size(part: ReleasedPrefixes, prefix: np.ndarray) -> int:
+def true_size(part, prefix):
     order = network().order
     return oracles.prefix_size(SEEDS[:, order], prefix, part.kept)
 
@@ -55,7 +51,7 @@ def test_every_released_prefix_has_k_true_seeds(omega, seed):
         assert part.prefixes.tolist() == sorted(part.prefixes.tolist())  # the seeds' order does not show
 
 
-def without_pre_threshold(sizes: np.ndarray, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
+def without_pre_threshold(sizes, coins):
     """Planted bug: small groups are given noise as well."""
     noisy = noise.discrete_laplace(sizes, sensitivity=1, epsilon=TEST.epsilon0, coins=coins)
     kept = np.flatnonzero(noisy >= TEST.k + TEST.margin)
@@ -87,7 +83,7 @@ def test_a_record_in_a_small_group_leaves_no_trace_at_all():
         neighbours=TEST.neighbours,
     )
 
-    def kept(seeds: np.ndarray, test: Any) -> bytes:
+    def kept(seeds, test):
         return pickle.dumps(release_seeds(network(), seeds, 1, test, Coins.from_seed(3)))
 
     assert kept(canaries, TEST) == kept(rest, TEST)
@@ -151,10 +147,7 @@ def test_rows_and_conditional_rows_start_with_released_prefixes():
     assert state(released) == before
 
 
-# --- one group, by enumeration ----------------------------------------------------------------------------------------
-
-
-def chance_of_release(test: ReleaseTest, size: int, monkeypatch) -> float:
+def chance_of_release(test, size, monkeypatch):
     """Probability that a group of so many seeds is released: all noise is tried, its law is a^|z| (1 - a) / (1 + a)."""
     a, reach, total = math.exp(-test.epsilon0), 400, 0.0
     for z in range(-reach, reach + 1):
@@ -232,6 +225,6 @@ def test_the_test_has_a_delta():
     assert ReleaseTest.has_delta
 
 
-def test_the_usual_test() -> None:
+def test_the_usual_test():
     test = ReleaseTest()
     assert (test.k, test.epsilon0, test.omega) == (50, 1.0, None)

@@ -1,7 +1,5 @@
 """The paper's two privacy tests: who passes, what is charged, and the size check."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import math
@@ -33,8 +31,6 @@ from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
 from tests.flat import bound, rebound
-
-# --- who passes -------------------------------------------------------------------------------------------------------
 
 
 def test_the_deterministic_test_passes_from_k_on():
@@ -83,8 +79,6 @@ def test_the_threshold_is_that_of_all_rows_of_a_unit(neighbours, law):
     assert call.sensitivity == neighbours.rows
     assert call.scale == pytest.approx(neighbours.rows / 1000)
 
-
-# --- charges ----------------------------------------------------------------------------------------------------------
 
 TEST = bound(
     RandomizedTest,
@@ -265,15 +259,12 @@ def test_theorem_1_is_named_even_where_it_says_nothing():
     assert f"added up over 100 rows would say {added_up:,.0f}" in told
 
 
-# --- the size check ---------------------------------------------------------------------------------------------------
-
-
-def chance_of_confirming(test: RandomizedTest, num_seeds: int) -> float:
+def chance_of_confirming(test, num_seeds):
     """Probability that the declared bound stands with so many seeds: all noise is tried, its law is a^|z| (1 - a) / (1 + a)."""
     spent, confirmed = set(), []
     for z in range(-1500, 1501):
 
-        def count_rows(epsilon: float, failure: float, z: int = z) -> int:
+        def count_rows(epsilon, failure, z=z):
             spent.add((epsilon, failure))
             return num_seeds + z
 
@@ -285,7 +276,7 @@ def chance_of_confirming(test: RandomizedTest, num_seeds: int) -> float:
     return math.fsum(a ** abs(z) for z in confirmed) * (1 - a) / (1 + a)
 
 
-def confirms_safely(test: RandomizedTest) -> bool:
+def confirms_safely(test):
     """Whether a bound that the smaller of two neighbours does not reach stands with no more than the charged chance.
 
     With ``least_rows`` seeds the neighbour with one less does not reach it, and with c - 1 more that without a person of c rows;
@@ -351,9 +342,6 @@ def test_the_check_never_pays_with_what_the_rows_are_charged_for():
     size, _ = TEST.charge(1.0)
     alone = Allowance.of([size])
     assert (alone.epsilon, alone.failure) == (SIZE_EPSILON, TEST._size_delta)
-
-
-# --- who draws --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The privacy parameters: each bad one named, delta shared out once, and the test that they make."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -12,7 +10,7 @@ from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
 from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
-from sdv_plausible.mechanism.privacy_tests.settings import SEED_DELTA_SHARE, Settings
+from sdv_plausible.mechanism.privacy_tests.settings import SEED_DELTA_SHARE
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.models.uniform import Uniform
@@ -25,7 +23,7 @@ GOOD = {
 }  # fmt: skip
 
 
-def made(**changed) -> Settings:
+def made(**changed):
     return settings_of(**{**GOOD, **changed})
 
 

@@ -1,7 +1,5 @@
 """The adaptive learner looks at rows only through charged releases (docs/explanation/proofs/adaptive_network.md)."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -26,7 +24,7 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 CARDS = (3, 2, 4, 12)
 
 
-def domain() -> Domain:
+def domain():
     nominal = [
         Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS[:3])
     ]
@@ -34,7 +32,7 @@ def domain() -> Domain:
     return Domain((*nominal, Attribute(name="number", kind="integer", lower=ends, upper=ends)))
 
 
-def table(n: int, seed: int = 0) -> np.ndarray:
+def table(n, seed=0):
     rng = np.random.default_rng(seed)
     first = rng.integers(0, 3, n)
     return np.stack(
@@ -48,7 +46,7 @@ def table(n: int, seed: int = 0) -> np.ndarray:
     )
 
 
-def fit(codes: np.ndarray, epsilon: float = 1.0, coins: Coins | None = None) -> tuple[PrivacyLedger, list]:
+def fit(codes, epsilon=1.0, coins=None):
     ledger = PrivacyLedger(delta=1e-6)
     with record_calls() as calls:
         budget = ModelBudget(epsilon=epsilon, delta=1e-6)
@@ -67,7 +65,7 @@ def test_the_noise_calls_add_up_to_the_charge(n):
 
 
 @pytest.mark.parametrize(("n", "epsilon", "cards"), [(40, 0.1, CARDS), (30_000, 4.0, (3, 2, 4, 12))])
-def test_nothing_is_left_unspent(n: int, epsilon: float, cards: tuple[int, ...]) -> None:
+def test_nothing_is_left_unspent(n, epsilon, cards):
     """Where no pair is worth its noise the columns are asked again; pairs, where no set is. Planted: neither is."""
     for planted in (False, True):
         with pytest.MonkeyPatch.context() as patch:
@@ -103,10 +101,10 @@ def test_score_sensitivity_by_brute_force():
     axes = [made._axes_of(e) for e in pairs]
     question = Distances(axes, [np.rint(t) for t in made._estimates(np.array(pairs))[0]])
 
-    def scores(table: np.ndarray) -> np.ndarray:
+    def scores(table):
         return question.exact(CodeArray(table, CARDS))
 
-    def true_margin_scores(table: np.ndarray) -> np.ndarray:
+    def true_margin_scores(table):
         counts = CodeArray(table, CARDS).tables(axes)
         return np.array([np.abs(t - np.outer(t.sum(1), t.sum(0)) / t.sum()).sum() for t in counts])
 
@@ -145,7 +143,7 @@ def test_without_privacy_there_is_no_noise_and_no_claim():
     assert math.isinf(ledger.total())
 
 
-def tangled(n: int) -> np.ndarray:
+def tangled(n):
     """Columns of which every pair depends, and three do beyond their pairs."""
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 3, n), rng.integers(0, 2, n)
@@ -153,7 +151,7 @@ def tangled(n: int) -> np.ndarray:
     return np.stack([a, b, c, (3 * (a ^ b) + 2 * c + rng.integers(0, 3, n)) % 12], axis=1)
 
 
-def alike(n: int) -> np.ndarray:
+def alike(n):
     """So many columns that sets of them do not pay, each like a hidden one: no tree explains them."""
     rng = np.random.default_rng(0)
     return (rng.random((n, 1)) < 0.5) ^ (rng.random((n, 40)) < 0.2)

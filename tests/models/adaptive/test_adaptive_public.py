@@ -1,7 +1,5 @@
 """A published table: drawn towards as far as the noisy answers say, and left alone where it is from elsewhere."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -31,7 +29,7 @@ DOMAIN = Domain(
 BUDGET = ModelBudget(epsilon=0.1, delta=1e-9)
 
 
-def codes(rows: int, seed: int) -> np.ndarray:
+def codes(rows, seed):
     """A chain: every column follows the one before it."""
     rng = np.random.default_rng(seed)
     found = [np.minimum(rng.poisson(6, rows), 19)]
@@ -41,18 +39,18 @@ def codes(rows: int, seed: int) -> np.ndarray:
     return np.column_stack(found).astype(np.int32)
 
 
-def permuted(table: np.ndarray, seed: int) -> np.ndarray:
+def permuted(table, seed):
     """Every column permuted by itself: one generator, so that no two columns get the same permutation."""
     rng = np.random.default_rng(seed)
     return np.column_stack([rng.permutation(column) for column in table.T])
 
 
-def renamed(table: np.ndarray, seed: int) -> np.ndarray:
+def renamed(table, seed):
     rng = np.random.default_rng(seed)
     return np.column_stack([rng.permutation(size)[c] for size, c in zip(CARDS, table.T, strict=True)])
 
 
-def fitted(rows: np.ndarray, public: np.ndarray | None, seed: int) -> tuple[np.ndarray, tuple]:
+def fitted(rows, public, seed):
     """Rows of a model, and what was asked."""
     learner = AdaptiveNetwork(public=None if public is None else PublicCodes(codes=public))
     transcript = Transcript()
@@ -64,7 +62,7 @@ def fitted(rows: np.ndarray, public: np.ndarray | None, seed: int) -> tuple[np.n
     return model.sample(20_000, Coins.from_seed(seed + 2)), transcript.answers
 
 
-def distance(first: np.ndarray, second: np.ndarray) -> float:
+def distance(first, second):
     """Mean total variation distance of pairs."""
     found = []
     for i in range(len(CARDS)):
@@ -81,12 +79,12 @@ ROWS = codes(6000, 0)
 TRUTH = codes(200_000, 1)
 
 
-def mean_distance(public: np.ndarray | None) -> float:
+def mean_distance(public):
     return float(np.mean([distance(fitted(ROWS, public, seed)[0], TRUTH) for seed in range(0, 15, 3)]))
 
 
 @pytest.fixture(scope="module")
-def alone() -> float:
+def alone():
     return mean_distance(None)
 
 
@@ -95,7 +93,7 @@ def test_helpers_do_what_their_names_say():
     apart = permuted(table, 3)
     assert all((np.sort(a) == np.sort(b)).all() for a, b in zip(table.T, apart.T, strict=True))
 
-    def linked(t: np.ndarray) -> float:
+    def linked(t):
         return abs(float(np.corrcoef(t[:, 0], t[:, 1])[0, 1]))
 
     assert linked(table) > 0.5

@@ -1,7 +1,5 @@
 """Children beside their parents and a sibling: what is asked for, and how the budget is shared."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -27,7 +25,7 @@ DOMAIN = Domain(
 BESIDE = {2, 3, 4, 5}
 
 
-def learned(epsilon: float = 3.0, rows: int = 3_000) -> tuple:
+def learned(epsilon=3.0, rows=3_000):
     """A network, and what its rows were asked."""
     rng = np.random.default_rng(0)
     home = rng.integers(3, size=(rows, 2))
@@ -46,14 +44,14 @@ def learned(epsilon: float = 3.0, rows: int = 3_000) -> tuple:
     return learner.fit(asked, DOMAIN, budget, Coins.from_seed(2)), answers.answers
 
 
-def columns_of(answers) -> list[frozenset[int]]:
+def columns_of(answers):
     """Columns of every table that was asked for or compared."""
     return [
         frozenset(axis.column for axis in table) for a in answers for table in getattr(a.asked, "tables", ())
     ]
 
 
-def asked_amiss(answers) -> list[frozenset[int]]:
+def asked_amiss(answers):
     """Tables in which no column of the child is."""
     return [columns for columns in columns_of(answers) if len(columns) > 1 and columns <= BESIDE]
 

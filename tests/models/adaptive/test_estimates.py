@@ -1,7 +1,5 @@
 """What is known of columns, pairs and sets, against loops over the cells of one joint distribution."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -11,14 +9,14 @@ SIZES, LEVELS = (4, 3, 2), ([0, 0, 1, 1], [0, 1, 1], [0, 1])
 JOINT = np.random.default_rng(0).dirichlet(np.ones(24)).reshape(SIZES)
 
 
-def on_levels(table: np.ndarray) -> np.ndarray:
+def on_levels(table):
     found = np.zeros((2, 2, 2))
     for cell in np.ndindex(*SIZES):
         found[tuple(level[c] for level, c in zip(LEVELS, cell, strict=True))] += table[cell]
     return found
 
 
-def made() -> Estimates:
+def made():
     single = [JOINT.sum(tuple(k for k in range(3) if k != j)) for j in range(3)]
     pair = JOINT.sum(2)
     return Estimates(

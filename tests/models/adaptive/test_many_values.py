@@ -1,9 +1,5 @@
 """Many-valued categories: every value alone where the rows carry it, groups where they do not; answers alone decide."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from doors import door, learn
@@ -17,14 +13,13 @@ from sdv_plausible.models.buckets import make_buckets
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.budget import Allowance
-from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 VALUES, STATES, ROWS = 80, 4, 16_000
 SHUFFLED = np.random.default_rng(9).permutation(VALUES)  # no order that codes would show
 
 
-def table(seed: int = 0) -> np.ndarray:
+def table(seed=0):
     """A category of 80 values that decides nearly all of one of four."""
     rng = np.random.default_rng(seed)
     value = rng.integers(0, VALUES, ROWS)
@@ -32,7 +27,7 @@ def table(seed: int = 0) -> np.ndarray:
     return np.stack([SHUFFLED[value], state], axis=1).astype(np.int32)
 
 
-def domain(*, grouped: bool = False) -> Domain:
+def domain(*, grouped=False):
     groups = np.empty(VALUES, dtype=int)
     groups[SHUFFLED] = np.arange(VALUES) // 10
     category = Attribute(
@@ -44,7 +39,7 @@ def domain(*, grouped: bool = False) -> Domain:
     return Domain((category, Attribute(name="few", kind="categorical", values=tuple(range(STATES)))))
 
 
-def distance(epsilon: float, *, grouped: bool = False) -> float:
+def distance(epsilon, *, grouped=False):
     """Total variation distance of the pair between training rows and as many synthetic ones."""
     codes = table()
     budget, ledger = ModelBudget(epsilon=epsilon, delta=1e-9), PrivacyLedger(delta=1e-9)
@@ -54,17 +49,17 @@ def distance(epsilon: float, *, grouped: bool = False) -> float:
     return float(np.abs(real - drawn).sum() / (2 * ROWS))
 
 
-def test_values_without_an_order_are_told_apart(monkeypatch: pytest.MonkeyPatch):
+def test_values_without_an_order_are_told_apart(monkeypatch):
     """Seeds are fixed: no false alarm. Over 12 others .042, deviation .002. Control: 16 values alone, as it once was."""
     assert distance(10.0) < 0.07
     monkeypatch.setattr(schedule, "MOST_ALONE", 16)
     assert distance(10.0) > 0.3
 
 
-def test_four_hundred_values_stand_alone(monkeypatch: pytest.MonkeyPatch):
+def test_four_hundred_values_stand_alone(monkeypatch):
     """Half of the values would share one bucket. Seeds are fixed: no false alarm. Control: 128 alone, as it once was."""
 
-    def apart() -> float:
+    def apart():
         value = np.random.default_rng(3).integers(0, 400, 40_000)
         codes = np.stack([value, value // 2 % STATES], axis=1).astype(np.int32)
         known = Domain(tuple(
@@ -100,23 +95,23 @@ def test_groups_tell_what_single_values_cannot():
 class Replayed:
     """Some rows, with the answers that others gave: what is decided must be as it was with those."""
 
-    def __init__(self, rows: Queryable, answers: list[Any]) -> None:
+    def __init__(self, rows, answers):
         self.rows, self.answers = rows, list(answers)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self.rows, name)
 
-    def ask_tables(self, sets: Any, shares: Any) -> Any:
+    def ask_tables(self, sets, shares):
         return self.answers.pop(0)
 
 
 class Recorded(Replayed):
-    def ask_tables(self, sets: Any, shares: Any) -> Any:
+    def ask_tables(self, sets, shares):
         self.answers.append(self.rows.ask_tables(sets, shares))
         return self.answers[-1]
 
 
-def same_buckets(*, grouped: bool) -> bool:
+def same_buckets(*, grouped):
     """Whether rows that gave the same noisy counts are put into the same buckets."""
     cards, mu = (VALUES, STATES), 0.5
     made = Schedule.make(ROWS, Allowance(mu=mu), 2)
@@ -129,13 +124,13 @@ def same_buckets(*, grouped: bool) -> bool:
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_buckets_are_made_of_answers_alone(grouped, monkeypatch: pytest.MonkeyPatch):
+def test_buckets_are_made_of_answers_alone(grouped, monkeypatch):
     """Nothing is random: the same answers are given for very different rows. Control: the true counts are looked at."""
     assert same_buckets(grouped=grouped)
     made = Measurements.__init__
 
-    def peeking(self: Measurements, rows: Any, domain: Domain, schedule: Schedule) -> None:
-        def of_true_counts(margin: np.ndarray, *rest: Any) -> np.ndarray:
+    def peeking(self, rows, domain, schedule):
+        def of_true_counts(margin, *rest):
             column = 0 if len(margin) == VALUES else 1
             true = np.bincount(rows._rows.records()[:, column], minlength=len(margin))
             return make_buckets(true / true.sum(), *rest)

@@ -1,7 +1,5 @@
 """From pair tables to a network: what is measured, and what follows from it, is in the simulated rows."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -18,13 +16,13 @@ SIZES = (20, 4, 2, 4, 20)  # of a chain a - b - c - d - e: links at the ends wea
 FIRST, MIDDLE, LAST = 1, 2, 3
 
 
-def link(a: int, b: int, strength: float) -> np.ndarray:
+def link(a, b, strength):
     """Joint distribution of codes in 0..a-1 and 0..b-1 with uniform margins that agree in their leading part so often."""
     same = np.floor(np.arange(a) * b / a)[:, None] == np.arange(b) if a >= b else link(b, a, 1.0).T > 0
     return strength * same / same.sum() + (1 - strength) / (a * b)
 
 
-def chain() -> Estimates:
+def chain():
     strengths = (0.1, 0.9, 0.9, 0.1)
     pairs = {}
     for i, strength in enumerate(strengths):
@@ -34,7 +32,7 @@ def chain() -> Estimates:
     return Estimates(margins=margins, coarse=margins, buckets=[np.arange(k) for k in SIZES], pairs=pairs)
 
 
-def distance(rows: np.ndarray, i: int, j: int, expected: np.ndarray) -> float:
+def distance(rows, i, j, expected):
     """Total variation distance of a simulated pair from what it should be."""
     found = np.bincount(rows[:, i] * SIZES[j] + rows[:, j], minlength=SIZES[i] * SIZES[j]).reshape(
         SIZES[i], SIZES[j]
@@ -42,7 +40,7 @@ def distance(rows: np.ndarray, i: int, j: int, expected: np.ndarray) -> float:
     return float(np.abs(found / len(rows) - expected).sum() / 2)
 
 
-def farthest(estimates: Estimates) -> float:
+def farthest(estimates):
     """Largest distance of simulated pairs: those measured, and the two that meet in the middle of the chain."""
     _, rows = fit_network(estimates, 300_000, 40_000, Coins.from_seed(3))
     first, last = estimates.pairs[FIRST, MIDDLE], estimates.pairs[MIDDLE, LAST]
@@ -55,7 +53,7 @@ def test_what_two_columns_share_through_a_third_is_kept():
     assert farthest(chain()) < 0.03
 
 
-def test_by_size_alone_the_chain_would_be_torn(monkeypatch: pytest.MonkeyPatch):
+def test_by_size_alone_the_chain_would_be_torn(monkeypatch):
     monkeypatch.setattr(maximum_entropy, "LOSS_STEP", np.inf)
     assert elimination_order(chain()).index(MIDDLE) > max(
         elimination_order(chain()).index(i) for i in (FIRST, LAST)
@@ -69,10 +67,7 @@ def test_every_column_is_placed_once_whatever_was_measured():
     assert sorted(elimination_order(alone)) == sorted(elimination_order(estimates)) == [0, 1, 2, 3, 4]
 
 
-# --- sets of three and more -------------------------------------------------------------------------------------------
-
-
-def parity(bits: int, child_of: int | None = None) -> Estimates:
+def parity(bits, child_of=None):
     """Bits, the parity of all of them (nine times in ten), and a column that is its copy as often."""
     size = bits + 1
     cells = np.indices((2,) * size).reshape(size, -1)
@@ -97,7 +92,7 @@ def test_a_set_is_in_the_rows_and_what_depends_on_it_too(bits, max_cost):
     assert (rows[:, bits + 1] == even).mean() == pytest.approx(0.82, abs=0.02)
 
 
-def test_without_the_loss_through_a_set_the_copy_is_torn_off(monkeypatch: pytest.MonkeyPatch):
+def test_without_the_loss_through_a_set_the_copy_is_torn_off(monkeypatch):
     """Control: the label comes after its copy, and knows of the set or of the copy alone."""
     order = [0, 1, 3, 2]
     monkeypatch.setattr(maximum_entropy, "elimination_order", lambda estimates, *_: order)
@@ -106,7 +101,7 @@ def test_without_the_loss_through_a_set_the_copy_is_torn_off(monkeypatch: pytest
     assert elimination_order(parity(2))[-1] != 2
 
 
-def fitted(child: np.ndarray, known: list[Known], rows: np.ndarray, rounds: int) -> np.ndarray:
+def fitted(child, known, rows, rounds):
     """Joint mass of each row and the child."""
     base, weights = maximum_entropy.maximum_entropy_factors(child, known, rows, Precision(rounds=rounds))
     p = np.tile(base, (len(rows), 1))
@@ -176,7 +171,7 @@ def test_a_strong_table_is_met_closely_beside_a_weak_noisy_one(monkeypatch, stro
     assert (np.abs(law - truth).sum() / 2 < 0.1) == (strong < math.inf)
 
 
-def districts(sets: bool) -> Estimates:
+def districts(sets):
     """A place lies in one of eight regions and in one of four zones; a set holds levels of region and zone.
 
     Region and zone were not measured together: the place tells each.
@@ -195,13 +190,13 @@ def districts(sets: bool) -> Estimates:
     )
 
 
-def lost(rows: np.ndarray) -> float:
+def lost(rows):
     """How often region and zone do not go together."""
     return float((rows[:, 0] // 2 != rows[:, 2]).mean())
 
 
 @pytest.mark.parametrize("sets", [False, True])
-def test_a_set_does_not_stand_for_the_buckets_of_its_columns(sets, monkeypatch: pytest.MonkeyPatch):
+def test_a_set_does_not_stand_for_the_buckets_of_its_columns(sets, monkeypatch):
     """What region and zone share through the place is finer than the levels of the set that holds both."""
     _, rows = fit_network(districts(sets), 300_000, 40_000, Coins.from_seed(3))
     assert lost(rows) < 0.01
@@ -210,9 +205,7 @@ def test_a_set_does_not_stand_for_the_buckets_of_its_columns(sets, monkeypatch: 
     assert lost(rows) > 0.3  # control: the place last
 
 
-def law(
-    estimates: Estimates, **options: bool
-) -> tuple[list[tuple[int, tuple[int, ...]]], np.ndarray, np.ndarray]:
+def law(estimates, **options):
     """Structure, conditional probabilities and simulated rows of a fit."""
     network, rows = fit_network(estimates, 300_000, 40_000, Coins.from_seed(3), **options)
     structure = [(t.child, t.parents) for t in network.tables]
@@ -220,9 +213,7 @@ def law(
 
 
 @pytest.mark.parametrize("forgets", [False, True])
-def test_rows_that_nobody_asks_for_are_left_out_and_the_network_is_the_same(
-    forgets, monkeypatch: pytest.MonkeyPatch
-):
+def test_rows_that_nobody_asks_for_are_left_out_and_the_network_is_the_same(forgets, monkeypatch):
     """Control: a fit that leaves out the parents' rows as well gets other conditionals."""
     structure, probabilities, rows = law(chain())
     assert rows.any(axis=0).all()
@@ -239,7 +230,7 @@ def test_rows_that_nobody_asks_for_are_left_out_and_the_network_is_the_same(
 
 
 @pytest.mark.parametrize("most", [20_000_000, 100])
-def test_all_conditional_tables_together_stay_within_their_bound(most, monkeypatch: pytest.MonkeyPatch):
+def test_all_conditional_tables_together_stay_within_their_bound(most, monkeypatch):
     """What is not tabulated loses nothing. Control: within the usual bound the tables take more cells."""
     monkeypatch.setattr(maximum_entropy, "MOST_CELLS", most)
     network, rows = fit_network(chain(), 300_000, 40_000, Coins.from_seed(3))

@@ -1,7 +1,5 @@
 """What the adaptive learner makes of its answers, against plain loops: totals, fusing, choosing pairs, forests."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -23,7 +21,7 @@ CARDS = (3, 2, 4, 12)
 PAIRS = list(itertools.combinations(range(4), 2))
 
 
-def domain(cards=CARDS) -> Domain:
+def domain(cards=CARDS):
     nominal = [
         Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(cards[:-1])
     ]
@@ -31,7 +29,7 @@ def domain(cards=CARDS) -> Domain:
     return Domain((*nominal, Attribute(name="number", kind="integer", lower=ends, upper=ends)))
 
 
-def table(n: int, seed: int = 0) -> np.ndarray:
+def table(n, seed=0):
     """Columns 0, 1 and 3 depend on one another, column 2 on none."""
     rng = np.random.default_rng(seed)
     first = rng.integers(0, 3, n)
@@ -39,23 +37,18 @@ def table(n: int, seed: int = 0) -> np.ndarray:
     return np.stack([first, second, rng.integers(0, 4, n), first * 4 + rng.integers(0, 4, n)], axis=1)
 
 
-def measured(
-    n: int = 5000, mu: float = 1.0, seed: int = 1, cards=CARDS, codes=None
-) -> tuple[Measurements, Schedule]:
+def measured(n=5000, mu=1.0, seed=1, cards=CARDS, codes=None):
     schedule = Schedule.make(n, Allowance(mu=mu), len(cards))
     rows = door(table(n) if codes is None else codes, cards, mu, Coins.from_seed(seed))
     return Measurements(rows, domain(cards), schedule), schedule
 
 
-def joint(codes: np.ndarray, buckets: list[np.ndarray], i: int, j: int) -> np.ndarray:
+def joint(codes, buckets, i, j):
     """Distribution of a pair's buckets, one row after another."""
     found = np.zeros((buckets[i].max() + 1, buckets[j].max() + 1))
     for row in codes:
         found[buckets[i][row[i]], buckets[j][row[j]]] += 1 / len(codes)
     return found
-
-
-# --- without noise ----------------------------------------------------------------------------------------------------
 
 
 def test_without_noise_the_rows_are_what_is_estimated():
@@ -73,9 +66,6 @@ def test_without_noise_the_rows_are_what_is_estimated():
         np.testing.assert_allclose(pair, joint(codes, made.buckets, i, j), atol=1e-7)
         np.testing.assert_allclose(found.pairs[j, i], pair.T)
     assert {(0, 1), (0, 3)} <= set(found.pairs)
-
-
-# --- with noise -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("n", "mu"), [(0, 0.3), (1, 1.0), (40, 0.1), (3000, 1.0), (100_000, 3.0)])
@@ -106,7 +96,7 @@ def test_the_total_is_the_mean_of_all_tables_by_their_noise():
 
 def test_pairs_that_depend_are_chosen_and_no_pair_twice(monkeypatch):
     """Seeded. Control: among independent columns hardly any is chosen at this noise."""
-    asked: list[list] = []
+    asked = []
     honest = Queryable.ask_tables
 
     def spy(self, sets, shares):
@@ -154,14 +144,11 @@ def test_nothing_is_asked_where_no_pair_could_pay():
         assert made._rows._meter.share == spent
 
 
-# --- fusing -----------------------------------------------------------------------------------------------------------
-
-
 def test_each_margin_is_the_inverse_variance_mean_over_all_tables_it_is_in():
     """By least squares: a bucket's count is seen in its own table (codes added up) and in every pair table (a line each)."""
     made, schedule = measured(3000, 0.6, seed=3)
     made.measure_pairs(schedule.rounds[0])
-    cleaned: dict[int, np.ndarray] = {}
+    cleaned = {}
     made._clean = lambda j, counts: cleaned.setdefault(j, counts) / made.total  # what goes into cleaning
     made._fuse()
     assert made._raw
@@ -184,7 +171,7 @@ def test_cells_that_noise_explains_keep_a_trace(monkeypatch):
     another can be fitted. Planted: exact zeros."""
     one = np.repeat(np.arange(12), 1000)
 
-    def beside_the_diagonal() -> float:
+    def beside_the_diagonal():
         made, schedule = measured(
             len(one), 0.3, cards=(12, 12, 2), codes=np.stack([one, one, 0 * one], axis=1)
         )
@@ -198,9 +185,6 @@ def test_cells_that_noise_explains_keep_a_trace(monkeypatch):
     assert beside_the_diagonal() < 1e-6
 
 
-# --- choosing ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_pairs_are_chosen_by_the_largest_gain(seed, monkeypatch):
     """All numbers of pairs are tried: scores less chance, capped, less the L1 noise of measuring so many."""
@@ -211,7 +195,6 @@ def test_pairs_are_chosen_by_the_largest_gain(seed, monkeypatch):
     noisy = rng.uniform(0, 2500, len(PAIRS))
     this = schedule.rounds[-1]
     chosen, shares = made._worth_measuring(np.array(PAIRS), noisy - every_chance, this)
-
     scores, prices = [], []
     for e, value in zip(PAIRS, noisy, strict=True):
         chance = sum(x if x < 0.5 else 0.8 * math.sqrt(x) for x in estimate[e].ravel())

@@ -1,7 +1,5 @@
 """Refitting: equal answers give the learner's model again, others give others; structure and zeros stay."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +11,6 @@ from sdv_plausible.models.adaptive.denoising import nearest_with_margins
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.refitting import column_scores, with_deviation, with_moments
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
@@ -34,7 +31,7 @@ DOMAIN = Domain(
 )
 
 
-def codes() -> np.ndarray:
+def codes():
     rng = np.random.default_rng(3)
     a = rng.integers(0, 60, ROWS)
     b = np.where(rng.random(ROWS) < 0.7, a // 20, rng.integers(0, 3, ROWS))
@@ -42,7 +39,7 @@ def codes() -> np.ndarray:
     return np.column_stack([a, b, c, d, (c ^ d) ^ (rng.random(ROWS) < 0.05)]).astype(np.int32)
 
 
-def learned(learner: AdaptiveNetwork, rows: np.ndarray, domain: Domain, *, epsilon: float, seed: int):
+def learned(learner, rows, domain, *, epsilon, seed):
     """A network and the answers that it was made of."""
     budget, transcript = ModelBudget(epsilon=epsilon, delta=1e-9), Transcript()
     door = Queryable(
@@ -62,7 +59,7 @@ def fitted():
     return learner, network, answers
 
 
-def distance(first: BayesianNetwork, second: BayesianNetwork, columns: list[int]) -> float:
+def distance(first, second, columns):
     """Distance between two models' tables of some columns, from 100,000 rows each."""
     sizes = [DOMAIN.cardinalities[j] for j in columns]
     tables = []
@@ -87,7 +84,7 @@ def test_the_answers_determine_the_model(fitted, seed):
     assert (apart < 1e-4) == (seed == 2017)
 
 
-def asked_again(answers) -> int:
+def asked_again(answers):
     """Most often that a pair of columns, or a column, was asked for."""
     tables = [tuple(axis.column for axis in a.asked.tables[0]) for a in answers if a.asked.kind == "counts"]
     return max(tables.count(one) for one in tables)
@@ -111,7 +108,7 @@ def test_what_was_measured_again_is_known_to_a_refit(monkeypatch, forgets, linke
     assert (apart < 1e-3) == (not forgets)
 
 
-def copies(rows: int = 30_000) -> tuple[np.ndarray, Domain]:
+def copies(rows=30_000):
     """Noisy copies of one category: a forest's model has the dependence of any two right but of the last two."""
     rng = np.random.default_rng(4)
     code = rng.integers(0, 4, rows)
@@ -124,10 +121,10 @@ def copies(rows: int = 30_000) -> tuple[np.ndarray, Domain]:
 @pytest.mark.parametrize("forgets", [False, True])
 def test_dependence_that_the_model_has_right_is_kept_and_refitted(monkeypatch, forgets):
     """A pair is scored, not measured, and kept; a refit knows. Control: a refit that does not know of kept pairs."""
-    kept: list[set[tuple[int, int]]] = []
+    kept = []
     honest = Measurements.estimates
 
-    def seen(self: Measurements):
+    def seen(self):
         kept.append(set(self._kept))
         return honest(self)
 
@@ -205,7 +202,7 @@ def test_deviations_of_the_noisy_margin_are_met(monkeypatch, steps):
     cleared *= 0.9 / cleared.sum()
     seen = truth + np.random.default_rng(0).normal(0, 0.001, 21)
 
-    def moments(p: np.ndarray) -> np.ndarray:
+    def moments(p):
         apart = places - cleared @ places / 0.9
         return np.array([p @ apart, p @ apart**2 - 0.9 * (cleared @ apart**2) / cleared.sum()])
 

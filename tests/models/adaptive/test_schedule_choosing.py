@@ -1,7 +1,5 @@
 """Which tables are measured: all choices of one size tried, against the ranking."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -12,11 +10,11 @@ from sdv_plausible.models.adaptive import schedule
 from sdv_plausible.models.adaptive.schedule import worth_measuring
 
 
-def deviation(share: float) -> float:
+def deviation(share):
     return 3 / math.sqrt(share)
 
 
-def gain(which: list[int], score: np.ndarray, price: np.ndarray, share: float) -> float:
+def gain(which, score, price, share):
     """Scores less noise, the share divided for least noise."""
     roots = price[which] ** (1 / 3)
     return float(sum(score[i] - deviation(share * r / roots.sum()) * price[i] for i, r in zip(which, roots, strict=True)))  # fmt: skip
@@ -60,7 +58,7 @@ def test_ranking_no_more_than_needed_is_ranking_all(seed):
     value[rng.random(300) < 0.1] = np.inf
     parts = rng.integers(0, 40, 300)
 
-    def one_of_each(ranked: np.ndarray) -> np.ndarray:
+    def one_of_each(ranked):
         return ranked[np.sort(np.unique(parts[ranked], return_index=True)[1])]
 
     for keep, k in itertools.product((np.asarray, one_of_each), (1, 2, 7, 39, 40, 41, 299, 300)):

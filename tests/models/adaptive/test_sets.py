@@ -1,7 +1,5 @@
 """Tables of three and four columns: what is scored, how far scores move, what is chosen, and what is made of them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -29,7 +27,7 @@ UNIVERSE = list(itertools.product(*(range(c) for c in CARDS)))
 ROUND = SetRound(score_share=0.1, table_share=0.3, most=100)
 
 
-def parity(n: int, bits: int = 2, seed: int = 0) -> np.ndarray:
+def parity(n, bits=2, seed=0):
     """The last column is the parity of the first ones, with a tenth of flips; no pair depends."""
     rng = np.random.default_rng(seed)
     codes = np.stack([rng.integers(0, c, n) for c in CARDS], axis=1)
@@ -37,12 +35,12 @@ def parity(n: int, bits: int = 2, seed: int = 0) -> np.ndarray:
     return codes.astype(np.int32)
 
 
-def agreement(codes: np.ndarray, bits: int = 2) -> float:
+def agreement(codes, bits=2):
     """How often the last column is the parity of the first ones."""
     return float((codes[:, -1] == codes[:, :bits].sum(1) % 2).mean())
 
 
-def fitted(codes: np.ndarray, epsilon: float) -> np.ndarray:
+def fitted(codes, epsilon):
     """Rows of a network that was learned."""
     budget = ModelBudget(epsilon=epsilon, delta=1e-9)
     ledger, coins = PrivacyLedger(delta=1e-9), Coins.from_seed(4)
@@ -50,18 +48,15 @@ def fitted(codes: np.ndarray, epsilon: float) -> np.ndarray:
     return network.complete(np.zeros((20_000, len(CARDS)), dtype=np.int32), 0, Coins.from_seed(2))
 
 
-def tables(codes: np.ndarray, mu: float, simulated: np.ndarray | None = None) -> SetTables:
+def tables(codes, mu, simulated=None):
     axes = [Axis.of_codes(j, c) for j, c in enumerate(CARDS)]
     model = parity(50_000, seed=9) if simulated is None else simulated
     return SetTables(door(codes, CARDS, mu, Coins.from_seed(1)), axes, model, len(codes))
 
 
-def independent(n: int) -> np.ndarray:
+def independent(n):
     rng = np.random.default_rng(8)
     return np.stack([rng.integers(0, c, n) for c in CARDS], axis=1).astype(np.int32)
-
-
-# --- the whole ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bits", [2, 3])
@@ -79,10 +74,7 @@ def test_without_sets_it_is_not(monkeypatch):
     assert agreement(fitted(parity(20_000), math.inf)) == pytest.approx(0.5, abs=0.03)
 
 
-# --- how far scores move ----------------------------------------------------------------------------------------------
-
-
-def worst_moves(codes: np.ndarray) -> list[tuple[int, float, float]]:
+def worst_moves(codes):
     """Of every vector of scores of a real fit: how many there are, its longest move, and what its noise was for."""
     with spies.watched() as seen:
         fitted(codes, 5.0)
@@ -115,7 +107,7 @@ def test_estimates_from_the_rows_move_further():
     codes = parity(40)
     axes = [Axis.of_codes(j, CARDS[j]) for j in (0, 1, 4)]
 
-    def against_own_margins(rows: np.ndarray) -> float:
+    def against_own_margins(rows):
         table = next(iter(CodeArray(rows, CARDS).tables([axes])))
         own = table.sum(2, keepdims=True) * table.sum((0, 1), keepdims=True) / table.sum()
         return float(np.abs(table - own).sum())
@@ -127,10 +119,7 @@ def test_estimates_from_the_rows_move_further():
     assert max(np.abs(question.exact(CodeArray(rows, CARDS)) - before).max() for rows in longer) == 1
 
 
-# --- which are scored -------------------------------------------------------------------------------------------------
-
-
-def strength(i: int, j: int) -> float:
+def strength(i, j):
     return float({(2, 5): 3, (0, 1): 2}.get((i, j), 0))
 
 
@@ -147,9 +136,6 @@ def test_else_those_that_hold_the_strongest_links():
         *[(0, 1, 2), (0, 1, 3)],
     ]
     assert len(set(candidates(range(400), 5000, strength))) == 5000
-
-
-# --- which are measured -----------------------------------------------------------------------------------------------
 
 
 def test_of_sets_within_one_another_one_is_measured():
@@ -174,10 +160,7 @@ def test_nothing_is_asked_where_there_is_no_set():
     assert found._rows._meter.share == 0
 
 
-# --- what is made of them ---------------------------------------------------------------------------------------------
-
-
-def estimates(codes: np.ndarray) -> Estimates:
+def estimates(codes):
     single = [np.bincount(codes[:, j], minlength=c) / len(codes) for j, c in enumerate(CARDS)]
     own = [np.arange(c) for c in CARDS]
     return Estimates(margins=single, coarse=single, buckets=own, pairs={}, levels=own)

@@ -1,7 +1,5 @@
 """Candidates: all of them, or so many by lot, and never by a look at rows."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

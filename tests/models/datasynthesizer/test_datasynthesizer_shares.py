@@ -1,7 +1,5 @@
 """Shares of GreedyBayes: they sum to one, and their entries compose to the budget."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -14,7 +12,7 @@ from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 
-def domain(m: int) -> Domain:
+def domain(m):
     return Domain(tuple(Attribute(name=f"x{i}", kind="ordinal", values=(0, 1, 2)) for i in range(m)))
 
 

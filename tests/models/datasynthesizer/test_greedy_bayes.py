@@ -1,7 +1,5 @@
 """GreedyBayes as a learner: its public checks, what it charges and draws, and what it finds."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 
@@ -31,7 +29,7 @@ BUDGET = ModelBudget(epsilon=1.0, delta=1e-6)
 FREE = ModelBudget(epsilon=math.inf, delta=1e-6)
 
 
-def chain(n: int, seed: int = 0) -> np.ndarray:
+def chain(n, seed=0):
     """Each column repeats the one before in eight of ten rows."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 3, (n, M)).astype(np.int32)
@@ -41,7 +39,7 @@ def chain(n: int, seed: int = 0) -> np.ndarray:
     return codes
 
 
-def fit(codes: np.ndarray, budget: ModelBudget = BUDGET, **options):
+def fit(codes, budget=BUDGET, **options):
     return learn(GreedyBayes(**options), codes, DOMAIN, budget, PrivacyLedger(delta=1e-6), Coins.from_seed(1))
 
 
@@ -53,7 +51,7 @@ def test_public_checks():
 @pytest.mark.parametrize("max_parents", [1, 2, 4])
 def test_parents_are_at_most_k_and_visited_before(max_parents):
     network = fit(chain(2_000), max_parents=max_parents)
-    before: list[int] = []
+    before = []
     for child, parents in network.structure():
         assert len(parents) <= max_parents
         assert set(parents) <= set(before)
@@ -143,7 +141,7 @@ def test_usual_and_least_options():
 PLAN = GreedyPlan.make(DOMAIN, BUDGET)
 
 
-def most_rows(found: float, sigma: float, neighbours: Neighbours = ONE_ROW, plan: GreedyPlan = PLAN) -> int:
+def most_rows(found, sigma, neighbours=ONE_ROW, plan=PLAN):
     asked = []
 
     def ask(question, share, failure):

@@ -1,7 +1,5 @@
 """Mutual information of candidates: by definition, and how far one unit moves it, by brute force."""
 
-from __future__ import annotations
-
 import math
 
 import neighbouring
@@ -19,7 +17,7 @@ X, Y = (Axis.of_codes(j, c) for j, c in enumerate(CARDS))
 COARSE = Axis(1, np.array([0, 0, 1]))
 
 
-def question(most_rows: int) -> MutualInformation:
+def question(most_rows):
     return MutualInformation([(X, (Y,)), (X, (COARSE,)), (COARSE, (X,))], most_rows)
 
 
@@ -43,7 +41,7 @@ def test_of_no_row_there_is_none():
     assert rows_times_information(np.diag([5, 5])) == pytest.approx(10)
 
 
-def largest_move(asked: MutualInformation, common: int, relation) -> float:
+def largest_move(asked, common, relation):
     return neighbouring.largest_move(
         lambda table: asked.exact(CodeArray(neighbouring.as_codes(table, 2), CARDS)),
         oracles.universe(CARDS),

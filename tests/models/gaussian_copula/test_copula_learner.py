@@ -1,7 +1,5 @@
 """The private Gaussian copula: public checks, what is charged is what is drawn, and what it finds."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -33,7 +31,7 @@ FREE = ModelBudget(epsilon=math.inf, delta=1e-6)
 CORRELATION = np.array([[1, 0.7, 0.5], [0.7, 1, 0.2], [0.5, 0.2, 1]])
 
 
-def rows(n: int) -> np.ndarray:
+def rows(n):
     z = np.random.default_rng(0).multivariate_normal(np.zeros(3), CORRELATION, n)
     ends = [(-1, 0, 1), (-0.5, 0.5), np.linspace(-2, 2, 9)]
     codes = np.stack([np.searchsorted(e, z[:, j]) for j, e in enumerate(ends)], axis=1)
@@ -41,7 +39,7 @@ def rows(n: int) -> np.ndarray:
     return codes.astype(np.int32)
 
 
-def fit(codes: np.ndarray, budget: ModelBudget = BUDGET, ledger: PrivacyLedger | None = None):
+def fit(codes, budget=BUDGET, ledger=None):
     ledger = ledger or PrivacyLedger(delta=1e-6)
     return learn(GaussianCopula(), codes, DOMAIN, budget, ledger, Coins.from_seed(1))
 
@@ -65,7 +63,7 @@ def test_margins_are_found():
         assert np.abs(apart).sum() / 60_000 < 0.02
 
 
-def drawn(sigma_factor: float = 1.0) -> tuple[float, float]:
+def drawn(sigma_factor=1.0):
     """Squares of sensitivity over deviation: as drawn (with a deviation so many times as large) and as charged."""
     ledger = PrivacyLedger(delta=1e-6)
     with record_calls() as calls:

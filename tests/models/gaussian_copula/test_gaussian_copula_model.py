@@ -1,7 +1,5 @@
 """The Gaussian copula on codes: exact likelihoods, right margins and correlations, and arrays that are refused."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -19,11 +17,11 @@ MARGINS = [np.array([0.2, 0.3, 0.5]), np.array([0.9, 0.1]), np.array([0.5, 0.5])
 CARDS = (3, 2, 2)
 
 
-def copula() -> CopulaModel:
+def copula():
     return CopulaModel.of_margins(LOADINGS, AXES, MARGINS)
 
 
-def universe() -> np.ndarray:
+def universe():
     return np.array(list(itertools.product(*map(range, CARDS))), dtype=np.int32)
 
 

@@ -1,10 +1,7 @@
 """A model with three points and four rows, enumerated in fractions: what a test of the point gives, and what not."""
 
-from __future__ import annotations
-
 import itertools
 import math
-from collections.abc import Hashable, Mapping
 from fractions import Fraction
 
 import pytest
@@ -30,16 +27,16 @@ TABLES = [t for n in (3, 4) for t in itertools.combinations_with_replacement(KIN
 Pairs = dict[tuple[int, int], Fraction]
 
 
-def by_point(table, test) -> Pairs:
+def by_point(table, test):
     """One attempt: a point and its row, where the point is tested."""
     points = attempt(table, ENCODED, test, GAMMA)
     return {(z, y): points[z] * DECODED[z][y] for z in POINTS for y in ROWS if points[z] * DECODED[z][y]}
 
 
-def by_row(table, test) -> Pairs:
+def by_row(table, test):
     """Planted bug: the row's own likelihood is tested, and the point is released with it."""
     passed = [[attempt([d], BY_ROW, lambda _: Fraction(1), GAMMA)[y] for y in ROWS] for d in KINDS]
-    found: Pairs = {}
+    found = {}
     for d in table:
         for y in ROWS:
             if not passed[d][y]:
@@ -55,14 +52,14 @@ def by_row(table, test) -> Pairs:
 FREE = [Fraction(1, 4)] * 4  # rows made without a seed
 
 
-def with_free(table, test) -> Pairs:
+def with_free(table, test):
     """Half of the proposals have no seed: one more point, the same for all records, which says so."""
     encoded = [[q / 2 for q in of_kind] + [Fraction(1, 2)] for of_kind in ENCODED]
     points, decoded = attempt(table, encoded, test, GAMMA), [*DECODED, FREE]
     return {(z, y): p * decoded[z][y] for z, p in enumerate(points) for y in ROWS if p * decoded[z][y]}
 
 
-def with_free_and_point(table, test) -> Pairs:
+def with_free_and_point(table, test):
     """Planted bug: a row without a seed comes with the point of the seed that was drawn for it."""
     found = {pair: p for pair, p in with_free(table, test).items() if pair[0] in POINTS}
     every = test(len(table)) / 2
@@ -73,12 +70,12 @@ def with_free_and_point(table, test) -> Pairs:
     return found
 
 
-def attempt_of(table, d: int, y: int, test) -> Fraction:
+def attempt_of(table, d, y, test):
     """Chance that row y of seed d passes the test of rows."""
     return test(plausible_seeds(y, d, table, BY_ROW, GAMMA))
 
 
-def undeniable(mechanism) -> list[tuple]:
+def undeniable(mechanism):
     """Released pairs that fewer than k records give with probabilities within the factor."""
     found = []
     for table in TABLES:
@@ -120,13 +117,13 @@ def test_the_row_alone_has_not():
     assert one / other == 10 > GAMMA
 
 
-def lost(one: Mapping[Hashable, Fraction], other: Mapping[Hashable, Fraction], epsilon: Fraction) -> Fraction:
+def lost(one, other, epsilon):
     return sum(
         (max(p - epsilon * other.get(x, Fraction(0)), Fraction(0)) for x, p in one.items()), Fraction(0)
     )
 
 
-def given_release(pairs: Pairs, of_row: bool) -> dict[Hashable, Fraction]:
+def given_release(pairs, of_row):
     whole, found = sum(pairs.values()), {}
     for (z, y), p in pairs.items():
         key = y if of_row else (z, y)
@@ -134,7 +131,7 @@ def given_release(pairs: Pairs, of_row: bool) -> dict[Hashable, Fraction]:
     return found
 
 
-def worst(mechanism, exp_epsilon: Fraction, of_row: bool) -> float:
+def worst(mechanism, exp_epsilon, of_row):
     """Largest delta of one released row over all neighbours."""
     test, found = randomized_pass(K, A), Fraction(0)
     for table in TABLES:

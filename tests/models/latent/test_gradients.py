@@ -1,7 +1,5 @@
 """What training asks: the gradient is one, no row adds more than it may, and rows do not change each other."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -9,7 +7,7 @@ import pytest
 
 from sdv_plausible.models.latent import gradients
 from sdv_plausible.models.latent.gradients import DELTA_STEP, LARGEST_NORM, GradientSum, backward, clipped
-from sdv_plausible.models.latent.network import VALUE_STEP, WEIGHTS, Network
+from sdv_plausible.models.latent.network import VALUE_STEP, WEIGHTS
 from sdv_plausible.models.latent.training import untrained, with_weights
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
@@ -24,7 +22,7 @@ NOISE = np.asarray(Coins.from_seed(1).normal((6, 2)))
 WEIGHT = 0.7
 
 
-def bound(weights: dict[str, np.ndarray], row: np.ndarray, noise: np.ndarray) -> float:
+def bound(weights, row, noise):
     """Negative evidence bound of one record, in plain floating point."""
     active = np.clip(weights["embedding"][row + NET.offsets].sum(axis=0), 0, 16)
     mean, raw = (np.append(active, 1) @ weights[name] for name in ("means", "spreads"))
@@ -37,7 +35,7 @@ def bound(weights: dict[str, np.ndarray], row: np.ndarray, noise: np.ndarray) ->
     return float(found)
 
 
-def outer(layers: gradients.Layers, i: int, name: str) -> np.ndarray:
+def outer(layers, i, name):
     """Gradient of row i in one layer."""
     inputs, deltas = layers[name]
     if inputs is None:
@@ -86,7 +84,7 @@ def test_the_sum_is_of_the_clipped_gradients(network):
     assert np.array_equal(found, np.concatenate([part.reshape(-1) for part in wanted]))
 
 
-def contribution(codes: np.ndarray, network: Network = NET, seed: int = 0) -> np.ndarray:
+def contribution(codes, network=NET, seed=0):
     question = GradientSum(network, BUCKETS, WEIGHT, Coins.from_seed(seed))
     return question.exact(CodeArray(codes.astype(np.int32), CARDS))
 
@@ -99,7 +97,7 @@ def networks():
         yield with_weights(NET, np.asarray(Coins.from_seed(seed).normal(size)) * 10.0**seed)
 
 
-def largest() -> float:
+def largest():
     """Largest norm of one row's contribution, over its share, exactly."""
     squares = [
         sum(int(value) ** 2 for value in contribution(row[None], network, seed))

@@ -1,7 +1,5 @@
 """The learner of the autoencoder: public checks, what is charged, what it finds, and the way to a file."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -34,13 +32,13 @@ BUDGET = ModelBudget(epsilon=1.0, delta=1e-6)
 SMALL = {"steps": 6, "hidden": 6, "latent": 2}
 
 
-def rows(n: int) -> np.ndarray:
+def rows(n):
     coins = Coins.from_seed(0)
     first, other = np.asarray(coins.integers(3, n)), np.asarray(coins.integers(3, n))
     return np.stack([first, first, other], axis=1).astype(np.int32)
 
 
-def fit(learner: Latent, codes: np.ndarray, budget: ModelBudget = BUDGET, ledger=None):
+def fit(learner, codes, budget=BUDGET, ledger=None):
     ledger = ledger or PrivacyLedger(delta=budget.delta)
     return learn(learner, codes, DOMAIN, budget, ledger, Coins.from_seed(1))
 
@@ -266,7 +264,7 @@ def test_what_is_refused_has_cost_nothing(options):
     """A domain that is learned privately comes first in a fit: it must not be paid for in vain."""
     columns = {name: {"sdtype": "id" if name == options.get("person") else "categorical"} for name in "abc"}
 
-    def fitted() -> None:
+    def fitted():
         made = PlausibleDeniabilitySynthesizer(
             metadata_of(columns), **values(model="latent", model_parameters=SMALL, **options)
         )

@@ -1,9 +1,6 @@
 """The autoencoder as a model: public checks, seeds in latent space, arrays that are refused."""
 
-from __future__ import annotations
-
 import itertools
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +21,7 @@ WITHIN = [np.ones(3), np.ones(2), np.array([0.25, 0.5, 0.75, 0.5])]
 UNIVERSE = np.array(list(itertools.product(*map(range, CARDS))), dtype=np.int32)
 
 
-def model(latent: int = 2, floor: float = 0.3) -> LatentModel:
+def model(latent=2, floor=0.3):
     masses = [np.array([0.2, 0.3, 0.5]), np.array([0.6, 0.4]), np.array([0.5, 0.5])]
     start = untrained(masses, 6, latent, floor, Coins.from_seed(0))
     size = sum(getattr(start, name).size for name in WEIGHTS)
@@ -33,7 +30,7 @@ def model(latent: int = 2, floor: float = 0.3) -> LatentModel:
     )
 
 
-def seeds(made: LatentModel, n: int = 200) -> LatentSeeds:
+def seeds(made, n=200):
     tested = made.for_row_tests()
     assert isinstance(tested, LatentSeeds)
     tested.attach_seeds(SeedRecords(UNIVERSE[np.asarray(Coins.from_seed(3).integers(24, n))]))
@@ -58,7 +55,7 @@ def test_points_without_the_floor_are_noticed():
         check_model(Unfloored(model()), CARDS)
 
 
-def p_value(decode: Callable[[LatentSeeds, np.ndarray], np.ndarray]) -> float:
+def p_value(decode):
     """Chi-square of records drawn from one point against the decoder's probabilities there."""
     tested, point = seeds(model()), np.array([[1.5, -0.75]])
     made = decode(tested, np.repeat(point, 20_000, axis=0))
@@ -77,7 +74,7 @@ def test_records_are_decoded_from_the_point():
     assert p_value(lambda tested, points: tested.decoded(points + 0.25, Coins.from_seed(4))) < 1e-6
 
 
-def follows(tested: LatentSeeds) -> float:
+def follows(tested):
     """Standard deviations from what the records would have, of how they go with the points they came with.
 
     Each record is compared with the decoder's probabilities at its point; differences are weighted by how far

@@ -1,7 +1,5 @@
 """The fixed-point network: a record's figures do not depend on the records beside it, to the last bit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +10,6 @@ from sdv_plausible.models.latent.network import (
     LEVELS,
     VALUE_STEP,
     WEIGHT_STEP,
-    Network,
     check_floor,
     levels,
     precisions,
@@ -23,16 +20,16 @@ from sdv_plausible.privacy.noise.coins import Coins
 MASSES = [np.array([0.2, 0.3, 0.5]), np.array([0.6, 0.4]), np.full(40, 0.025)]
 
 
-def network(seed: int = 0, hidden: int = 33, latent: int = 3) -> Network:
+def network(seed=0, hidden=33, latent=3):
     return untrained(MASSES, hidden, latent, 0.2, Coins.from_seed(seed))
 
 
-def records(n: int) -> np.ndarray:
+def records(n):
     coins = Coins.from_seed(1)
     return np.stack([coins.integers(len(mass), n) for mass in MASSES], axis=1)
 
 
-def apart(made: Network) -> int:
+def apart(made):
     """In how many ways of taking rows together the figures of 200 records differ from those of one by one."""
     rows = records(200)
     points = np.random.default_rng(0).normal(size=(200, 3)).round(2)

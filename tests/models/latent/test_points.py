@@ -1,7 +1,5 @@
 """Latent points: drawn as their probabilities say, which are exact to the last bit in any blocks."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -22,12 +20,12 @@ from tests.flat import bound
 FLOOR, DRAWS = 0.2, 20_000
 
 
-def some(n: int, latent: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def some(n, latent, seed=0):
     rng = np.random.default_rng(seed)
     return rng.integers(-2048, 2049, (n, latent)) * VALUE_STEP, rng.integers(0, LEVELS + 1, (n, latent))
 
 
-def p_value(level_told: int, level_drawn: int) -> float:
+def p_value(level_told, level_drawn):
     """Chi-square of points drawn at one level against the probabilities of another."""
     points = draw(np.full((DRAWS, 1), 0.5), np.full((DRAWS, 1), level_drawn), FLOOR, Coins.from_seed(0))
     values, masses = law(FLOOR, level_told)
@@ -73,7 +71,7 @@ def test_log_probabilities_are_those_of_the_law():
 class Told:
     """Coins that give one uniform number to a hundred bits and more: what 53 leave is in the second draw."""
 
-    def __init__(self, number: float) -> None:
+    def __init__(self, number):
         self.numbers = [math.floor(number * 2**53) * 2.0**-53]
         self.numbers.append((number - self.numbers[0]) * 2**53)
 
@@ -99,7 +97,7 @@ def test_the_far_end_is_drawn_as_told_too(level, deviations):
 FAR, GAMMA = 3e-21, 4.0  # mass beyond 9.5 deviations that the page states; factor of the partitions
 
 
-def mass_beyond(floor: float, level: int) -> float:
+def mass_beyond(floor, level):
     """Of a coordinate's law on the whole grid, in doubles that hold its far end."""
     precision, reach = precisions(floor)[level], law(floor, level)[0][-1]
     steps = np.arange(reach + 1, 40 / np.sqrt(precision) / VALUE_STEP)
@@ -107,7 +105,7 @@ def mass_beyond(floor: float, level: int) -> float:
     return float(2 * np.exp(-np.square(steps * VALUE_STEP) * precision / 2).sum() / whole)
 
 
-def mass_from_far(level: int, other: int, away: int, *, counted: bool) -> float:
+def mass_from_far(level, other, away, *, counted):
     """Chance that a seed draws a point beyond the reach of another one, and that this one is counted for it."""
     steps, masses = law(FLOOR, level)
     means, levels = np.array([[0.0], [away * VALUE_STEP]]), np.array([[level], [other]])
@@ -117,7 +115,7 @@ def mass_from_far(level: int, other: int, away: int, *, counted: bool) -> float:
     return float(masses[far & (same | (not counted))].sum())
 
 
-def check_far() -> None:
+def check_far():
     """Lemma 3: that a counted seed could not have made the point is as rare as what lies beyond its reach."""
     for floor in (1 / 32, 0.05, FLOOR, 0.7, 1.0):
         assert max(mass_beyond(floor, level) for level in range(LEVELS + 1)) < FAR

@@ -1,7 +1,5 @@
 """Entropies of attributes and pairs, against plain loops; and how far one row moves them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -22,7 +20,7 @@ CARDS = (3, 2, 4)
 BUCKETS = [np.array([0, 1, 0]), np.array([0, 1]), np.array([1, 0, 2, 1])]
 
 
-def rows(seed: int, n: int = 50) -> np.ndarray:
+def rows(seed, n=50):
     rng = np.random.default_rng(seed)
     a = rng.integers(0, 3, n)
     b = (a == 2) ^ (rng.random(n) < 0.2)
@@ -80,13 +78,11 @@ def test_flatten_and_back(m, seed):
     assert (EntropyTable.unflatten(vector, m).flatten() == vector).all()
 
 
-# --- how far one row moves them ---------------------------------------------------------------------------------------
-
 SMALL = (3, 2)
 SMALL_BUCKETS = [np.array([0, 1, 0]), np.array([0, 1])]
 
 
-def farthest(question: Entropies, least: int, most: int) -> tuple[float, float]:
+def farthest(question, least, most):
     """Largest L2 move, and of one number alone, over all tables of least..most rows and all rows added; in steps."""
     universe = oracles.universe(SMALL)
     answers = {

@@ -1,9 +1,6 @@
 """Normal conditionals: moments against scipy, and that they are made of noisy counts alone."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -59,7 +56,7 @@ def test_a_normal_that_is_cut_off_keeps_the_moments(mean, deviation, heaps):
         row = gamma.pdf(values, (mean / deviation) ** 2, scale=deviation**2 / mean)
         row /= row.sum()
 
-    def moments(shares: np.ndarray) -> tuple[float, float]:
+    def moments(shares):
         centre = values @ shares
         return centre, math.sqrt(shares @ (values - centre) ** 2)
 
@@ -95,14 +92,14 @@ def test_a_row_without_numbers_far_from_zero_stays_without():
     assert normal_rows(np.array([[0.0, 0.0, 1.0]]), year).tolist() == [[0.0, 0.0, 1.0]]
 
 
-def ages(n: int = 4000) -> np.ndarray:
+def ages(n=4000):
     rng = np.random.default_rng(0)
     sex = rng.integers(0, 2, n)
     age = np.clip(np.rint(rng.normal(30 + 30 * sex, 6)), 0, 99).astype(int)
     return np.column_stack([sex, age])
 
 
-def fitted(learner: PaperNetwork, epsilon: float) -> Any:
+def fitted(learner, epsilon):
     budget, ledger = ModelBudget(epsilon=epsilon, delta=1e-6), PrivacyLedger(delta=1e-6)
     return learn(learner, ages(), DOMAIN, budget, ledger, Coins.from_seed(1))
 
@@ -121,7 +118,7 @@ def test_a_learned_number_is_normal_given_its_parents(noise):
     assert (turns <= 1).all()
 
 
-def looks(learner: PaperNetwork) -> list[Any]:
+def looks(learner):
     """Every noisy number that a fit takes, and what is charged."""
     with record_calls() as calls:
         fitted(learner, 1.0)
@@ -138,7 +135,7 @@ def test_normal_conditionals_take_no_further_answer(noise, monkeypatch):
     assert plain
     assert looks(normal) == plain
 
-    def again(rows: np.ndarray, attribute: Attribute) -> np.ndarray:
+    def again(rows, attribute):
         fitted(tables, 1.0)
         return normal_rows(rows, attribute)
 

@@ -1,9 +1,6 @@
 """Learners: charged before they look, noise as planned, and valid tables whatever the noise does."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +11,6 @@ from scipy.stats import binom
 
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.buckets import MAX_BUCKETS
 from sdv_plausible.models.paper import paper_network as learning
 from sdv_plausible.models.paper import structure as structures
@@ -29,7 +25,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.privacy.noise.mechanisms import NoiseCall, record_calls
+from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Answer, Queryable
 from sdv_plausible.table.columns.domain import Attribute, Domain
@@ -44,7 +40,7 @@ DOMAIN = Domain(
 )
 BUDGET = ModelBudget(epsilon=1.0, delta=1e-6)
 FREE = ModelBudget(epsilon=math.inf, delta=1e-6)
-LEARNERS: dict[str, Any] = {
+LEARNERS = {
     "cfs": PaperNetwork(),
     "independent": PaperNetwork(structure="independent"),
     "given": PaperNetwork(structure={"c": ["a", "b"], "b": ["a"]}),
@@ -55,7 +51,7 @@ LEARNERS: dict[str, Any] = {
 LOOKING = [name for name in LEARNERS if name != "uniform"]
 
 
-def codes(n: int = 400, seed: int = 0) -> np.ndarray:
+def codes(n=400, seed=0):
     rng = np.random.default_rng(seed)
     a = rng.integers(0, 3, n)
     b = np.minimum(a * 5 + rng.integers(0, 6, n), 15)
@@ -63,22 +59,13 @@ def codes(n: int = 400, seed: int = 0) -> np.ndarray:
     return np.stack([a, b, c, rng.integers(0, 2, n)], axis=1).astype(np.int32)
 
 
-def fit(
-    name: str,
-    rows: Any,
-    budget: ModelBudget = BUDGET,
-    ledger: PrivacyLedger | None = None,
-    coins: Coins | None = None,
-):
+def fit(name, rows, budget=BUDGET, ledger=None, coins=None):
     return learn(
         LEARNERS[name], rows, DOMAIN, budget, ledger or PrivacyLedger(delta=1e-6), coins or Coins.from_seed(1)
     )
 
 
-# --- what comes out ---------------------------------------------------------------------------------------------------
-
-
-def check_network(network: BayesianNetwork, domain: Domain) -> None:
+def check_network(network, domain):
     assert network.cardinalities == domain.cardinalities
     for table in network.tables:
         assert (table.probabilities >= 0).all()
@@ -138,7 +125,7 @@ def test_structure_and_parameter_rows_of_a_split_serve_their_own_stage():
     dependent, flat = codes(5000), np.stack([rng.integers(0, c, 5000) for c in DOMAIN.cardinalities], axis=1)
     learner = LEARNERS["cfs"]
 
-    def learned(structure: np.ndarray, parameters: np.ndarray) -> BayesianNetwork:
+    def learned(structure, parameters):
         return learn(
             learner, parameters, DOMAIN, FREE, PrivacyLedger(delta=1e-6), Coins.from_seed(0), structure
         )
@@ -154,9 +141,6 @@ def test_structure_and_parameter_rows_of_a_split_serve_their_own_stage():
     assert np.corrcoef(*pure.sample(5000, Coins.from_seed(1))[:, :2].T)[0, 1] > 0.8
 
 
-# --- charged first ----------------------------------------------------------------------------------------------------
-
-
 class LookedAtError(Exception):
     """Somebody touched the rows."""
 
@@ -164,16 +148,16 @@ class LookedAtError(Exception):
 class Untouchable:
     """Stands in for the rows: every use of it is seen."""
 
-    def __getattribute__(self, name: str) -> Any:
+    def __getattribute__(self, name):
         raise LookedAtError(name)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key):
         raise LookedAtError("item")
 
-    def __len__(self) -> int:
+    def __len__(self):
         raise LookedAtError("len")
 
-    def __iter__(self) -> Any:
+    def __iter__(self):
         raise LookedAtError("iter")
 
 
@@ -182,7 +166,7 @@ class RefusedError(Exception):
 
 
 class RefusingLedger(PrivacyLedger):
-    def charge(self, *entries: Any) -> None:
+    def charge(self, *entries):
         raise RefusedError
 
 
@@ -215,21 +199,16 @@ def test_what_is_charged_is_what_was_planned(name, budget):
         assert 0.95 < ledger.total() <= 1.0 + 1e-9
 
 
-# --- noise as planned -------------------------------------------------------------------------------------------------
-
-
-def planned(name: str) -> list[GaussianLoss]:
+def planned(name):
     losses = [loss for entry in LEARNERS[name].plan(DOMAIN, BUDGET) for loss in entry.losses]
     return [loss for loss in losses if isinstance(loss, GaussianLoss)]
 
 
-def mu_squared(losses: list[GaussianLoss]) -> float:
+def mu_squared(losses):
     return sum(loss.sensitivity_over_sigma**2 * loss.count for loss in losses)
 
 
-def check_calls(
-    calls: list[NoiseCall], losses: list[GaussianLoss], source: str, sensitivities: set[float]
-) -> float:
+def check_calls(calls, losses, source, sensitivities):
     """Every call's noise has sensitivity over budget, and all together do not exceed the plan; returns their mu^2."""
     used = 0.0
     for call in calls:
@@ -242,7 +221,7 @@ def check_calls(
     return used
 
 
-def entropies(n: int = 0) -> set[float]:
+def entropies(n=0):
     """Sensitivities of the vector of 4 (4 + 1) entropies, for lower bounds up to 400 rows."""
     return {math.sqrt(20) * entropy_sensitivity_in_steps(i, ENTROPY_GRID) for i in range(1, 400)}
 
@@ -285,7 +264,7 @@ def test_planted_bugs_are_seen(bug, monkeypatch):
     """Controls: each of the usual mistakes fails the test above."""
     right = Queryable._noisy
 
-    def wrong(self: Queryable, exact: np.ndarray, sensitivity: float, share: float) -> Answer:
+    def wrong(self, exact, sensitivity, share):
         if bug == "spent twice":
             right(self, exact, sensitivity, share)
             return right(self, exact, sensitivity, share)
@@ -346,17 +325,14 @@ def test_tables_are_drawn_to_their_margins_as_far_as_there_is_noise(name, monkey
     assert strengths == pytest.approx([2.5 + sigma * math.sqrt(c) for c in DOMAIN.cardinalities])
 
 
-# --- the number of rows -----------------------------------------------------------------------------------------------
-
-
-def least_rows(n: int, mu: float, failure: float, coins: Coins) -> int:
+def least_rows(n, mu, failure, coins):
     plan = LearningPlan(mu=mu, shares={"size": 1.0}, num_attributes=4, size_failure=failure)
     ledger = PrivacyLedger(delta=0.5)
     rows = Queryable(CodeArray(np.zeros((n, 4), dtype=int), (1,) * 4), ledger, plan.entries("cfs"), coins)
     return learning.least_rows(rows, plan)
 
 
-def too_high(size_failure: float, runs: int = 2000, n: int = 500) -> int:
+def too_high(size_failure, runs=2000, n=500):
     """How often the noisy lower bound is not a lower bound for the smaller neighbour, of n - 1 rows."""
     return sum(least_rows(n, 0.05, size_failure, Coins.from_seed(i)) > n - 1 for i in range(runs))
 
@@ -371,9 +347,6 @@ def test_the_lower_bound_on_the_number_of_rows_holds_as_often_as_charged():
 def test_the_lower_bound_is_never_below_one():
     """Delta_H falls from n = 1 on, so that 1 is the safe answer where the noise says less."""
     assert {least_rows(3, 0.001, 1e-9, Coins.from_seed(i)) for i in range(20)} == {1}
-
-
-# --- parameters -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -433,7 +406,7 @@ def test_a_table_of_as_many_cells_as_are_allowed_is_made(monkeypatch):
     )
     learner = PaperNetwork(structure={"c": ["a", "b"]})
 
-    def made() -> BayesianNetwork:
+    def made():
         rows = np.zeros((5, 3), dtype=np.int32)
         return learn(learner, rows, small, FREE, PrivacyLedger(delta=1e-6), Coins.from_seed(0))
 

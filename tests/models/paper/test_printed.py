@@ -1,7 +1,5 @@
 """Noise as printed: its scales, what is charged for it, and that too small a scale is caught."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
@@ -33,12 +31,12 @@ DOMAIN = Domain(
 )
 
 
-def rows(n: int) -> np.ndarray:
+def rows(n):
     first = np.arange(n) % 2
     return np.column_stack([first, np.where(np.arange(n) % 5 == 0, 2, first)]).astype(np.int32)
 
 
-def learn(n: int, epsilon: float):  # type: ignore[no-untyped-def]
+def learn(n, epsilon):  # type: ignore[no-untyped-def]
     ledger = PrivacyLedger(delta=DELTA)
     with record_calls() as calls:
         model = learn_model(
@@ -48,13 +46,13 @@ def learn(n: int, epsilon: float):  # type: ignore[no-untyped-def]
     return model, ledger, calls
 
 
-def test_shares_are_the_papers() -> None:
+def test_shares_are_the_papers():
     shares = paper_shares(11, 2.32, DELTA)
     assert (shares.size, shares.entropy, shares.counts) == pytest.approx((0.116, 0.0283, 0.1028), abs=5e-5)
 
 
 @pytest.mark.parametrize("shares_size", [0.02, 0.116, 1.0])
-def test_lemma_1_at_the_noisy_number_is_enough(shares_size: float) -> None:
+def test_lemma_1_at_the_noisy_number_is_enough(shares_size):
     """paper_formulas.md, Theorem 1: whatever n is, unless the noise exceeds what its failure is charged for."""
     plan = dataclasses.replace(
         PrintedPlan.make(11, ModelBudget(epsilon=2.32, delta=DELTA), learns_structure=True),
@@ -72,7 +70,7 @@ def test_lemma_1_at_the_noisy_number_is_enough(shares_size: float) -> None:
     assert few.l1(ONE_ROW) / 6 < entropy_sensitivity_in_steps(low, ENTROPY_GRID)
 
 
-def test_noise_is_of_the_printed_scales() -> None:
+def test_noise_is_of_the_printed_scales():
     _, ledger, calls = learn(20_000, 2.32)
     shares = paper_shares(2, 2.32, DELTA)
     assert [call.name for call in calls] == ["discrete_laplace"] * 4
@@ -85,21 +83,19 @@ def test_noise_is_of_the_printed_scales() -> None:
     assert 1.0 < ledger.total() < 2 * 2.32  # exact composition of what Theorem 3 gives 2.32 twice
 
 
-def test_few_noisy_rows_ask_for_no_entropy() -> None:
+def test_few_noisy_rows_ask_for_no_entropy():
     _, _, calls = learn(50, 2.32)
     assert [call.shape for call in calls] == [(1,), (2,), (3,)]
 
 
 @pytest.mark.parametrize("short", [0, 1])
-def test_the_least_noisy_number_asks_for_entropies_and_one_less_does_not(
-    short: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_least_noisy_number_asks_for_entropies_and_one_less_does_not(short, monkeypatch):
     least = PrintedPlan.make(
         2, ModelBudget(epsilon=2.32, delta=DELTA), learns_structure=True
     ).least_noisy_rows
-    shapes: list[tuple[int, ...]] = []
+    shapes = []
 
-    def exact(values: np.ndarray, **_: object) -> np.ndarray:
+    def exact(values, **_):
         shapes.append(np.shape(values))
         return np.asarray(values)
 
@@ -108,11 +104,11 @@ def test_the_least_noisy_number_asks_for_entropies_and_one_less_does_not(
     assert ((6,) in shapes) == (short == 0)
 
 
-def test_tables_are_drawn_after_an_even_prior(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_are_drawn_after_an_even_prior(monkeypatch):
     """The concentration is the mass of the prior: nothing else is."""
     priors, honest = [], paper_network.dirichlet_table
 
-    def table(counts: np.ndarray, prior: np.ndarray, strength: float, *rest: object) -> np.ndarray:
+    def table(counts, prior, strength, *rest):
         priors.append((prior.tolist(), strength))
         return honest(counts, prior, strength, *rest)  # type: ignore[arg-type]
 
@@ -121,13 +117,13 @@ def test_tables_are_drawn_after_an_even_prior(monkeypatch: pytest.MonkeyPatch) -
     assert priors == [([0.5] * 2, 1.0), (pytest.approx([1 / 3] * 3), 1.0)]
 
 
-def test_without_noise_nothing_is_claimed() -> None:
+def test_without_noise_nothing_is_claimed():
     _, ledger, calls = learn(200, math.inf)
     assert not calls
     assert not ledger.claims_privacy
 
 
-def test_words_and_neighbours_are_checked() -> None:
+def test_words_and_neighbours_are_checked():
     with pytest.raises(ValueError, match="calibrated"):
         PaperNetwork(noise="printed")  # type: ignore[arg-type]
     people = Neighbours(rows=2, person="home")
@@ -142,6 +138,6 @@ def test_words_and_neighbours_are_checked() -> None:
         PrintedPlan.make(3, replaced, learns_structure=True)
 
 
-def test_counts_and_prior() -> None:
+def test_counts_and_prior():
     assert cut_at_zero(np.array([-1.5, 0.0, 2.0])).tolist() == [0, 0, 2]
     assert uniform_prior(4, 1.0).sum() == 1

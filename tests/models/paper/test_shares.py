@@ -1,7 +1,5 @@
 """How the paper's learner shares out its budget: what is planned is what was allowed, and what is charged is what is asked."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -20,7 +18,7 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 STRUCTURES = {"cfs": "cfs", "independent": "independent", "given": {"x1": ["x0"]}}
 
 
-def domain(m: int) -> Domain:
+def domain(m):
     return Domain(tuple(Attribute(name=f"x{i}", kind="ordinal", values=(0, 1)) for i in range(m)))
 
 

@@ -1,7 +1,5 @@
 """Structure learning against plain loops: merit and greedy search; and structures that are given."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -60,9 +58,6 @@ def test_the_order_of_the_columns_does_not_matter():
     assert {(int(shuffle[c]), int(shuffle[p])) for c, ps in enumerate(moved) for p in ps} == {
         (c, p) for c, ps in enumerate(found) for p in ps
     }
-
-
-# --- given structures --------------------------------------------------------------------------------------------------
 
 
 DOMAIN = Domain(tuple(Attribute(name=n, kind="ordinal", values=(0, 1)) for n in ("a", "b", "c")))
