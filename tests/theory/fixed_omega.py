@@ -2,37 +2,24 @@
 
 A released row tells no more than one toss of a coin, so N rows lose what Binomial(N, a1) against Binomial(N,
 a0) loses, at the worst group size and pass rate (``docs/explanation/proofs/seed_test.md``, Theorem 1).
-Releases charge the any-model theorem (:mod:`sdv_plausible.privacy.accounting.released_rows`), which is a
-little larger.
 """
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.bernoulli_pairs import cover
 from sdv_plausible.privacy.accounting.released_rows import COARSE, FINE, RowByRow
 from sdv_plausible.privacy.accounting.theorem1 import log_pass_probability
 
-__all__ = ["FixedOmegaRows", "fixed_omega_loss"]
-
-FloatArray = npt.NDArray[np.float64]
 _NEGLIGIBLE = 45.0  # groups whose rows appear with probability below exp(-45) are lumped together
 
 
 @dataclass(frozen=True, kw_only=True)
 class FixedOmegaRows(RowByRow):
-    """N released rows with one fixed omega: candidates keep a prefix of the seed, k' is its group's size.
-
-    Parameters
-    ----------
-    num_rows, k, epsilon0, pass_rate_floor, n_lower, noise
-        As in :class:`sdv_plausible.privacy.accounting.released_rows.RowByRow`; all calls with the same omega
-        and order together.
-    """
+    """N released rows with one fixed omega: candidates keep a prefix of the seed, k' is its group's size."""
 
     def epsilon(self, delta):
         """Smallest epsilon at the given delta in (0, 1): exact up to 0.25 % above, never below."""
@@ -59,8 +46,7 @@ class FixedOmegaRows(RowByRow):
     def worst_pairs(self, resolution):
         """Return finitely many coins that dominate the coin of every neighbour pair with c >= 1."""
         a = math.exp(-self.epsilon0)
-        # Above the peak of the mass increase both the ratio and the increase fall with c: no larger group is
-        # worse.
+        # Above the peak of the mass increase both the ratio and the increase fall with c: no larger group is worse.
         c = np.arange(1.0, max(self.k, math.ceil(2 * a / (1 - a))) + 3)
         log_p = log_pass_probability(np.append(c, c[-1] + 1), self.k, self.epsilon0, self.noise)
         log_r = np.log1p(1 / c) + np.diff(log_p)
@@ -72,46 +58,16 @@ class FixedOmegaRows(RowByRow):
         return cover(log_r[first], np.log1p(odds), resolution)
 
 
-def fixed_omega_loss(*, num_rows, k, epsilon0, delta, pass_rate_floor, n_lower, noise="discrete_laplace"):
-    """Total epsilon at `delta` of N rows released under Privacy Test 2 with one fixed omega.
+def fixed_omega_loss(*, delta, **rows):
+    """Total epsilon at `delta` of :class:`FixedOmegaRows`; infinity where the empty group alone exceeds delta.
 
-    The largest over both directions, every group size c >= 0, every pass rate of at least `pass_rate_floor`
-    and every number of seeds of at least `n_lower` (``docs/explanation/proofs/seed_test.md``, Theorem 1). The
-    cost of *making* the floor true comes on top:
-    :func:`theory.row_by_row.row_by_row_loss`.
-
-    Parameters
-    ----------
-    num_rows, k, epsilon0, pass_rate_floor, n_lower, noise
-        As in :class:`FixedOmegaRows`.
-    delta : float
-        In (0, 1).
-
-    Returns
-    -------
-    float
-        At most 0.25 % above the exact value, never below; infinity where the empty group alone exceeds delta.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
+    The cost of *making* the floor of the pass rate true comes on top (:mod:`theory.pass_rate_test`).
     """
-    rows = FixedOmegaRows(
-        num_rows=num_rows,
-        k=k,
-        epsilon0=epsilon0,
-        pass_rate_floor=pass_rate_floor,
-        n_lower=n_lower,
-        noise=noise,
-    )
-    return rows.epsilon(delta)
+    return FixedOmegaRows(**rows).epsilon(delta)
 
 
 def _blocks(log_r, log_increase, resolution):
     """First and last index of runs of sizes where ratio and increase change by less than `resolution`."""
     keys = np.stack([np.floor(np.log(log_r) / resolution), np.floor(log_increase / resolution)])
     breaks = np.flatnonzero(np.any(np.diff(keys, axis=1) != 0, axis=0))
-    first = np.concatenate([[0], breaks + 1])
-    last = np.concatenate([breaks, [len(log_r) - 1]])
-    return first, last
+    return np.append(0, breaks + 1), np.append(breaks, len(log_r) - 1)

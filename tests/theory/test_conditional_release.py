@@ -39,7 +39,5 @@ def test_theorem1_must_not_be_composed_over_released_rows():
     found = float(hockey_stick(more, less, Fraction(10**6)))
     assert found == pytest.approx(0.5)
     assert theorem1(6, 2.0, EPSILON0, 1).delta < 1e-3  # the wrong claim
-    claim = conditional_release(
-        6, 2.0, EPSILON0, 1, pass_rate_floor=float(min(map(sum, attempts))), n_lower=1
-    )
+    claim = conditional_release(6, 2.0, EPSILON0, 1, pass_rate_floor=float(min(map(sum, attempts))))
     assert claim.remove.delta >= found - 1e-12
