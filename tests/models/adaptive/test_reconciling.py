@@ -11,35 +11,25 @@ from sdv_plausible.questions.counts import Asked, Axis
 from sdv_plausible.questions.transcript import SCALES, SOURCE, NoisyAnswer
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
-DOMAIN = Domain(
-    (
-        Attribute(name="a", kind="categorical", values=tuple("wxyz")),
-        Attribute(name="b", kind="categorical", values=tuple("uv")),
-        Attribute(name="c", kind="categorical", values=tuple("rs")),
-    )
-)
+NAMED = {"a": "wxyz", "b": "uv", "c": "rs"}
+DOMAIN = Domain(tuple(Attribute(name=n, kind="categorical", values=tuple(v)) for n, v in NAMED.items()))
 CELLS = np.arange(16).reshape(4, 2, 2) * 10 + 100
 HALVES = np.array([0, 0, 1, 1])
 
 
 def answer(
-    *columns, scale = 1.0, noise = "discrete gaussian", off = 0.0,
-    buckets = None, is_stated = True, kind = "counts",
-):  # fmt: skip
+    *columns, scale=1.0, noise="discrete gaussian", off=0.0, buckets=None, is_stated=True, kind="counts"
+):
     """Exact counts over some columns, off by as much in every cell, with the noise that is stated."""
-    axes = tuple(
-        Axis(j, buckets) if j == 0 and buckets is not None else Axis.of_codes(j, DOMAIN.cardinalities[j])
-        for j in columns
+    axes = [Axis.of_codes(j, DOMAIN.cardinalities[j]) for j in columns]
+    values = np.transpose(
+        CELLS.sum(tuple(j for j in range(3) if j not in columns)), np.argsort(np.argsort(columns))
     )
-    others = tuple(j for j in range(3) if j not in columns)
-    values = np.transpose(CELLS.sum(others), np.argsort(np.argsort(columns)))
-    if buckets is not None:
+    if buckets is not None:  # of the first column
+        axes[0] = Axis(0, buckets)
         values = np.stack([values[buckets == b].sum(0) for b in np.unique(buckets)])
-    details = {SOURCE: "X"} if is_stated else {}
-    return NoisyAnswer(
-        asked=Asked(kind=kind, tables=(axes,), details=details), values=values + off, noise=noise, scale=scale,
-        paid_by=("answers",),
-    )  # fmt: skip
+    asked = Asked(kind=kind, tables=(tuple(axes),), details={SOURCE: "X"} if is_stated else {})
+    return NoisyAnswer(asked=asked, values=values + off, noise=noise, scale=scale, paid_by=("answers",))
 
 
 def tables(*answers):
@@ -113,9 +103,7 @@ def test_a_guess_takes_what_is_lacking_and_spoils_nothing_else():
     found = tables(guess, answer(0, scale=0.1), answer(1, scale=0.1), answer(2))[0, 1]
     np.testing.assert_allclose(found.values, CELLS.sum(2), atol=0.1)
     assert found.scale < 10
-    alike = Counts.of(replace(guess, asked=known.asked)).moved_to(
-        [Counts.of(answer(0)), Counts.of(answer(1))]
-    )
+    alike = Counts.of(replace(guess, asked=known.asked)).moved_to([Counts.of(answer(j)) for j in (0, 1)])
     assert np.abs(alike.counts - CELLS.sum(2))[:3].max() > 50
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sdv_plausible.models.adaptive import schedule
 from sdv_plausible.models.adaptive.denoising import shrink_singular_values
+from sdv_plausible.models.adaptive.schedule import Schedule
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
@@ -17,8 +18,8 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 @settings(max_examples=200)
 @given(st.floats(-1e6, 1e12), st.one_of(st.floats(1e-6, 1e3), st.just(math.inf)), st.integers(1, 300))
 def test_all_shares_together_are_the_whole_whatever_the_number_of_rows(rows, mu, columns):
-    """Also for a noisy number below 0: under a guarantee the number of rows may not decide whether there is an error."""
-    made = schedule.Schedule.make(rows, Allowance(mu=mu), columns)
+    """Also for a noisy number below 0: the number of rows may not decide whether there is an error."""
+    made = Schedule.make(rows, Allowance(mu=mu), columns)
     rounds = sum(r.score_share + r.pair_share for r in made.rounds)
     rounds += made.sets.score_share + made.sets.table_share if made.sets else 0
     assert schedule.SIZE_SHARE + made.margin_share + rounds == pytest.approx(1.0)
@@ -29,10 +30,8 @@ def test_all_shares_together_are_the_whole_whatever_the_number_of_rows(rows, mu,
 
 
 def test_the_more_power_the_less_goes_into_margins_and_the_finer_the_pairs():
-    made = [
-        schedule.Schedule.make(power, Allowance(mu=1.0), 10)
-        for power in (30, 300, schedule.RICH, 3 * schedule.RICH, 1e5)
-    ]
+    powers = (30, 300, schedule.RICH, 3 * schedule.RICH, 1e5)
+    made = [Schedule.make(power, Allowance(mu=1.0), 10) for power in powers]
     margins, buckets = [s.margin_share for s in made], [s.most_buckets for s in made]
     assert margins == sorted(margins, reverse=True)
     assert buckets == sorted(buckets)
@@ -42,34 +41,30 @@ def test_the_more_power_the_less_goes_into_margins_and_the_finer_the_pairs():
     assert [r.forest for r in made[-1].rounds] == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("rows", "mu", "columns", "sets"),
-    [(20_000, 0.18, 6, True), (24_000, 0.18, 14, True), (24_000, 0.02, 14, False), (500, 0.18, 6, False)],
-)
-def test_sets_are_scored_where_that_can_pay(rows, mu, columns, sets):
+def test_sets_are_scored_where_that_can_pay():
     """Few columns or much power; else nothing is kept back for them, and pairs get all."""
-    made = schedule.Schedule.make(rows, Allowance(mu=mu), columns)
-    assert (made.sets is not None) == sets
-    if made.sets:
-        noise = math.sqrt(made.sets.most / made.sets.score_share) / mu
-        assert noise <= schedule.DIM * rows
-        assert made.sets.most >= 4 * columns
+    for rows, mu, columns, sets in (
+        (20_000, 0.18, 6, True), (24_000, 0.18, 14, True), (24_000, 0.02, 14, False), (500, 0.18, 6, False),
+    ):  # fmt: skip
+        made = Schedule.make(rows, Allowance(mu=mu), columns)
+        assert (made.sets is not None) == sets
+        if made.sets:
+            noise = math.sqrt(made.sets.most / made.sets.score_share) / mu
+            assert noise <= schedule.DIM * rows
+            assert made.sets.most >= 4 * columns
 
 
 def test_one_number_decides():
     """Rows per unit of noise: more rows at less budget give the same shares."""
-    assert (
-        schedule.Schedule.make(1000, Allowance(mu=0.5), 7).margin_share
-        == schedule.Schedule.make(5000, Allowance(mu=0.1), 7).margin_share
-    )
+    one, other = (Schedule.make(rows, Allowance(mu=mu), 7) for rows, mu in ((1000, 0.5), (5000, 0.1)))
+    assert one.margin_share == other.margin_share
 
 
 def test_a_schedule_is_told_nothing_but_public_numbers():
     """A number of rows (from a noisy answer), the allowance and the number of columns: no rows, no engine, no door."""
-    hints = inspect.get_annotations(schedule.Schedule.make.__func__)
-    assert {name: hint for name, hint in hints.items() if name != "return"} == {
-        "rows": "float", "allowance": "Allowance", "num_columns": "int",
-    }  # fmt: skip
+    hints = inspect.get_annotations(Schedule.make.__func__)
+    hints.pop("return")
+    assert hints == {"rows": "float", "allowance": "Allowance", "num_columns": "int"}
 
 
 @settings(max_examples=100)
@@ -86,22 +81,21 @@ def test_margin_shares_give_the_least_noise_over_all_tables(cardinalities, seed)
         assert sum(c / math.sqrt(s) for c, s in zip(cardinalities, other, strict=True)) >= least * (1 - 1e-12)
 
 
-@pytest.mark.parametrize(("a", "b"), [(2, 2), (4, 4), (10, 10), (5, 30), (20, 20)])
-def test_pair_noise_is_about_what_rank_one_denoising_leaves(a, b):
+def test_pair_noise_is_about_what_rank_one_denoising_leaves():
     """Seeded: the L1 distance of a denoised link in noise from the link itself, 60 draws, within a factor of 1.6."""
-    rng = np.random.default_rng(a * 100 + b)
-    left, right = rng.normal(size=a), rng.normal(size=b)
-    left, right = left - left.mean(), right - right.mean()
-    signal = 40 * np.outer(left, right) / np.sqrt(np.mean(np.outer(left, right) ** 2))
-    found = []
-    for _ in range(60):
-        noise = rng.normal(size=(a, b))
-        noise -= (
-            noise.mean(0) + noise.mean(1, keepdims=True) - noise.mean()
-        )  # the margins are known from elsewhere
-        found.append(np.abs(shrink_singular_values(signal + noise, 1.0) - signal).sum())
-    stated = float(schedule.pair_noise(np.array(a), np.array(b)))
-    assert np.mean(found) / 1.6 < stated < 1.6 * np.mean(found)
+    for a, b in ((2, 2), (4, 4), (10, 10), (5, 30), (20, 20)):
+        rng = np.random.default_rng(a * 100 + b)
+        left, right = rng.normal(size=a), rng.normal(size=b)
+        link = np.outer(left - left.mean(), right - right.mean())
+        signal, found = 40 * link / np.sqrt(np.mean(link**2)), []
+        for _ in range(60):
+            noise = rng.normal(size=(a, b))
+            noise -= (
+                noise.mean(0) + noise.mean(1, keepdims=True) - noise.mean()
+            )  # margins are known from elsewhere
+            found.append(np.abs(shrink_singular_values(signal + noise, 1.0) - signal).sum())
+        stated = float(schedule.pair_noise(np.array(a), np.array(b)))
+        assert np.mean(found) / 1.6 < stated < 1.6 * np.mean(found)
 
 
 def test_a_forecast_needs_noise_and_no_rows():

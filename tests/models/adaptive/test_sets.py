@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,9 +21,8 @@ from sdv_plausible.questions.counts import Axis, Distances
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 CARDS = (2, 2, 2, 3, 2)
-DOMAIN = Domain(
-    tuple(Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS))
-)
+COLUMNS = [Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS)]
+DOMAIN = Domain(tuple(COLUMNS))
 UNIVERSE = list(itertools.product(*(range(c) for c in CARDS)))
 ROUND = SetRound(score_share=0.1, table_share=0.3, most=100)
 
@@ -59,18 +59,16 @@ def independent(n):
     return np.stack([rng.integers(0, c, n) for c in CARDS], axis=1).astype(np.int32)
 
 
-@pytest.mark.parametrize("bits", [2, 3])
-@pytest.mark.parametrize("epsilon", [1.0, 10.0, math.inf])
-def test_what_no_pair_shows_is_learned(bits, epsilon):
-    """Seeded. Nine tenths of the rows agree with the parity; so do the model's, but for 2 %."""
-    codes = parity(20_000, bits)
-    assert agreement(fitted(codes, epsilon), bits) == pytest.approx(agreement(codes, bits), abs=0.02)
+def test_what_no_pair_shows_is_learned(monkeypatch):
+    """Seeded. Nine tenths of the rows agree with the parity; so do the model's, but for 2 %.
 
-
-def test_without_sets_it_is_not(monkeypatch):
-    """Control: pairs alone leave a coin flip."""
+    Control: pairs alone leave a coin flip.
+    """
+    for bits, epsilon in itertools.product((2, 3), (1.0, 10.0, math.inf)):
+        codes = parity(20_000, bits)
+        assert agreement(fitted(codes, epsilon), bits) == pytest.approx(agreement(codes, bits), abs=0.02)
     made = Schedule.make
-    monkeypatch.setattr(Schedule, "make", lambda *args: Schedule(**{**made(*args).__dict__, "sets": None}))
+    monkeypatch.setattr(Schedule, "make", lambda *args: replace(made(*args), sets=None))
     assert agreement(fitted(parity(20_000), math.inf)) == pytest.approx(0.5, abs=0.03)
 
 
@@ -88,16 +86,15 @@ def worst_moves(codes):
     return found
 
 
-def test_scores_of_sets_move_as_far_as_their_noise_is_for():
-    """By brute force over every row that may come: 10 sets of three and 5 of four move by the root of 15, no more."""
+def test_scores_of_sets_move_as_far_as_their_noise_is_for(monkeypatch):
+    """By brute force over every row that may come: 10 sets of three and 5 of four move by the root of 15, no more.
+
+    Planted: noise for a single score.
+    """
     found = worst_moves(parity(3000))
     assert found[-1][0] == 15
     assert all(worst <= stated * (1 + 1e-12) for _, worst, stated in found)
     assert found[-1][1] == pytest.approx(math.sqrt(15))
-
-
-def test_a_forgotten_root_is_caught(monkeypatch):
-    """Planted fault: noise for a single score."""
     monkeypatch.setattr(Distances, "sensitivity", lambda self, neighbours: 1.0)
     assert any(worst > stated for _, worst, stated in worst_moves(parity(3000)))
 
@@ -123,18 +120,13 @@ def strength(i, j):
     return float({(2, 5): 3, (0, 1): 2}.get((i, j), 0))
 
 
-def test_all_sets_are_scored_where_there_is_room():
+def test_all_sets_are_scored_where_there_is_room_else_those_that_hold_the_strongest_links():
     threes, fours = (list(itertools.combinations(range(6), size)) for size in (3, 4))
     assert candidates(range(6), 35, strength) == threes + fours
     assert candidates(range(6), 34, strength) == threes
     assert candidates([1, 4], 10, strength) == []
-
-
-def test_else_those_that_hold_the_strongest_links():
-    assert candidates(range(6), 6, strength) == [
-        *[(0, 2, 5), (1, 2, 5), (2, 3, 5), (2, 4, 5)],
-        *[(0, 1, 2), (0, 1, 3)],
-    ]
+    strongest = [(0, 2, 5), (1, 2, 5), (2, 3, 5), (2, 4, 5), (0, 1, 2), (0, 1, 3)]
+    assert candidates(range(6), 6, strength) == strongest
     assert len(set(candidates(range(400), 5000, strength))) == 5000
 
 
@@ -149,15 +141,11 @@ def test_of_sets_within_one_another_one_is_measured():
 def test_nothing_is_measured_where_the_model_is_right():
     """Seeded; at this noise any of 15 scores stands out in one of some twenty runs at most."""
     found = tables(parity(5000), 1.0)
+    assert not found.measure([], ROUND)
+    assert found._rows._meter.share == 0  # nothing is asked where there is no set
     assert not found.measure(candidates(range(5), 100, strength), ROUND)
     assert found._rows._meter.share == pytest.approx(ROUND.score_share)
     assert found.cleaned(lambda part: None) == {}
-
-
-def test_nothing_is_asked_where_there_is_no_set():
-    found = tables(parity(100), 1.0)
-    assert not found.measure([], ROUND)
-    assert found._rows._meter.share == 0
 
 
 def estimates(codes):
@@ -179,12 +167,10 @@ def test_without_noise_the_tables_are_the_rows():
 
 def test_a_measured_pair_stays_as_it_was_measured():
     codes = parity(5000)
-    found = tables(codes, 0.5, independent(50_000))
+    found, known = tables(codes, 0.5, independent(50_000)), estimates(codes)
     found.measure([(0, 1, 4)], ROUND)
-    pair = np.outer(*(estimates(codes).coarse[j] for j in (0, 4)))
-    known = estimates(codes)
-    known = Estimates(**{**known.__dict__, "pairs": {(0, 4): pair, (4, 0): pair.T}})
-    made = with_sets(known, found)
+    pair = np.outer(known.coarse[0], known.coarse[4])
+    made = with_sets(replace(known, pairs={(0, 4): pair, (4, 0): pair.T}), found)
     np.testing.assert_allclose(made.sets[0, 1, 4].sum(1), pair, atol=1e-6)
 
 
