@@ -59,12 +59,10 @@ def test_nothing_is_lost_where_there_is_no_noise(size, seed):
 
 def test_spikes_stay_and_noise_goes():
     """Seeded. Control: a single moving average wears the spike down."""
-    rng = np.random.default_rng(0)
-    truth = np.full(100, 50.0)
+    truth, flat = np.full(100, 50.0), np.arange(100) != 37
     truth[37] = 900.0
-    noisy = truth + rng.normal(0, 10, 100)
+    noisy = truth + np.random.default_rng(0).normal(0, 10, 100)
     found = denoising.haar_denoise(noisy, 10.0)
-    flat = np.arange(100) != 37
     assert np.abs(found - truth)[flat].mean() < 0.6 * np.abs(noisy - truth)[flat].mean()
     assert abs(found[37] - 900) < 60
     assert np.convolve(noisy, np.full(3, 1 / 3), "same")[37] < 400
@@ -98,8 +96,9 @@ def test_noise_alone_leaves_next_to_nothing():
 
 def raked(table, rows, columns, rounds):
     """Iterative proportional fitting, cell by cell."""
-    whole = sum(columns)
-    t = [[max(x, 0.0) + 1e-9 * r * c / whole for x, c in zip(line, columns, strict=True)] for line, r in zip(table, rows, strict=True)]  # fmt: skip
+    whole, t = sum(columns), []
+    for line, r in zip(table, rows, strict=True):
+        t.append([max(x, 0.0) + 1e-9 * r * c / whole for x, c in zip(line, columns, strict=True)])
     for _ in range(rounds):
         t = [[x * r / sum(line) for x in line] for line, r in zip(t, rows, strict=True)]
         sums = [sum(line[j] for line in t) for j in range(len(columns))]
@@ -115,31 +114,21 @@ def test_raking_by_plain_loops(a, b, seed, rounds):
     rows, columns = rng.uniform(0.5, 9, a), rng.uniform(0.5, 9, b)
     columns *= rows.sum() / columns.sum()
     before = table.copy()
-    np.testing.assert_allclose(
-        denoising.rake(table, rows, columns, rounds), raked(table, rows, columns, rounds), rtol=1e-9
-    )
+    found = denoising.rake(table, rows, columns, rounds)
+    np.testing.assert_allclose(found, raked(table, rows, columns, rounds), rtol=1e-9)
     assert (table == before).all()
 
 
 def test_raking_meets_both_margins_and_keeps_odds_ratios():
-    rng = np.random.default_rng(0)
-    table, rows, columns = (
-        rng.uniform(1, 9, (3, 4)),
-        np.array([5.0, 3.0, 2.0]),
-        np.array([1.0, 2.0, 3.0, 4.0]),
-    )
+    table = np.random.default_rng(0).uniform(1, 9, (3, 4))
+    rows, columns = np.array([5.0, 3.0, 2.0]), np.array([1.0, 2.0, 3.0, 4.0])
     found = denoising.rake(table, rows, columns, 200)
     np.testing.assert_allclose(found.sum(axis=1), rows, rtol=1e-9)
     np.testing.assert_allclose(found.sum(axis=0), columns, rtol=1e-9)
-    for t in (table, found):
-        assert t[0, 0] * t[1, 1] / (t[0, 1] * t[1, 0]) == pytest.approx(
-            table[0, 0] * table[1, 1] / (table[0, 1] * table[1, 0])
-        )
-
-
-def test_margins_stay_in_reach_of_an_empty_table():
+    before, after = (t[0, 0] * t[1, 1] / (t[0, 1] * t[1, 0]) for t in (table, found))
+    assert after == pytest.approx(before)
     rows, columns = np.array([2.0, 0.0, 1.0]), np.array([1.0, 2.0])
-    found = denoising.rake(np.full((3, 2), -5.0), rows, columns)
+    found = denoising.rake(np.full((3, 2), -5.0), rows, columns)  # in reach of an empty table
     np.testing.assert_allclose(found, np.outer(rows, columns) / 3, atol=1e-9)
 
 
@@ -164,14 +153,15 @@ def noisy(cells, alive, sigma=20.0):
     return counts, counts + np.random.default_rng(5).normal(0, sigma, cells)
 
 
-@pytest.mark.parametrize(("cells", "alive"), [(5000, 100), (2000, 100), (500, 30)])
-def test_what_stands_out_of_empty_cells_keeps_its_counts(cells, alive):
-    counts, seen = noisy(cells, alive)
-    found, plain = denoising.project_sparse(seen, 20.0, 20_000.0), project_to_simplex(seen, 20_000.0)
-    assert np.isclose(found.sum(), 20_000)
-    assert (found >= 0).all()
-    assert np.abs(found - counts).sum() < 0.9 * np.abs(plain - counts).sum()
-    assert (found[:5] == seen[:5]).all()
+def test_what_stands_out_of_empty_cells_keeps_its_counts():
+    for cells, alive in ((5000, 100), (2000, 100), (500, 30)):
+        counts, seen = noisy(cells, alive)
+        found = denoising.project_sparse(seen, 20.0, 20_000.0)
+        plain = project_to_simplex(seen, 20_000.0)
+        assert np.isclose(found.sum(), 20_000)
+        assert (found >= 0).all()
+        assert np.abs(found - counts).sum() < 0.9 * np.abs(plain - counts).sum()
+        assert (found[:5] == seen[:5]).all()
 
 
 def test_where_most_cells_hold_rows_it_is_the_projection():
@@ -186,11 +176,12 @@ def test_over_two_axes_it_is_raking():
     rng = np.random.default_rng(1)
     table, rows, columns = rng.uniform(0, 5, (4, 3)), rng.uniform(1, 5, 4), rng.uniform(1, 5, 3)
     columns *= rows.sum() / columns.sum()
-    np.testing.assert_allclose(
-        denoising.rake_all(table, {(0,): rows, (1,): columns}, 100),
-        denoising.rake(table, rows, columns, 100),
-        rtol=1e-6,
-    )
+    found = denoising.rake_all(table, {(0,): rows, (1,): columns}, 100)
+    np.testing.assert_allclose(found, denoising.rake(table, rows, columns, 100), rtol=1e-6)
+    found = denoising.rake_all(
+        np.array([[1.0, -2.0], [0.0, 3.0]]), {}
+    )  # without margins what is negative goes
+    np.testing.assert_allclose(found, [[1, 0], [0, 3]], atol=1e-6)
 
 
 def test_margins_of_pairs_and_columns_are_reached():
@@ -203,12 +194,6 @@ def test_margins_of_pairs_and_columns_are_reached():
     np.testing.assert_allclose(found.sum(0), truth.sum(0), atol=1e-3)
 
 
-def test_without_margins_only_what_is_negative_goes():
-    np.testing.assert_allclose(
-        denoising.rake_all(np.array([[1.0, -2.0], [0.0, 3.0]]), {}), [[1, 0], [0, 3]], atol=1e-6
-    )
-
-
 def project_all(counts, sigma):
     """Ordered counts as they are, without smoothing."""
     return denoising.project_ordered(counts, counts, np.arange(len(counts)), sigma, float(counts.sum()))
@@ -219,7 +204,7 @@ def test_ends_go_only_as_far_as_they_hold_little(monkeypatch):
     counts = np.full(40, 5.0)
     counts[20] = 400
     assert (project_all(counts, 60.0) == 0).sum() == 22, "a tenth at each end"
-    monkeypatch.setattr("sdv_plausible.models.adaptive.denoising.LITTLE", 1.0)
+    monkeypatch.setattr(denoising, "LITTLE", 1.0)
     assert (project_all(counts, 60.0) == 0).sum() == 39, "planted: no bound"
 
 
@@ -230,22 +215,22 @@ def test_nothing_is_taken_off_the_others_for_an_end():
     np.testing.assert_allclose(found, [0, 0, 0, 500 + 4 / 3, 500 + 4 / 3, 0, 7 + 4 / 3])
 
 
-@pytest.mark.parametrize("place", [10, 100])
-def test_a_near_end_stays_where_the_same_rows_far_out_would_go(place):
+def test_a_near_end_stays_where_the_same_rows_far_out_would_go():
     """Two deviations of the noise: near, they bend no variance; planted far out, they do."""
     counts = np.array([500.0, 600, 500, 0, 20])
-    found = denoising.project_ordered(counts, counts, np.array([0, 3, 6, 8, place]), 10.0, counts.sum())
-    assert (found[-1] > 0) == (place == 10)
+    for place, stays in ((10, True), (100, False)):
+        found = denoising.project_ordered(counts, counts, np.array([0, 3, 6, 8, place]), 10.0, counts.sum())
+        assert (found[-1] > 0) == stays
 
 
-@pytest.mark.parametrize("seen", [2.0, math.inf])
-def test_what_borders_on_many_rows_holds_some_too(seen, monkeypatch):
+def test_what_borders_on_many_rows_holds_some_too(monkeypatch):
     """Few old people beside many others, and a range that goes on; planted: all of a far end goes together."""
-    monkeypatch.setattr("sdv_plausible.models.adaptive.denoising.SEEN", seen)
     counts = np.concatenate([np.full(50, 200.0), np.full(7, 95.0), np.zeros(30)])
-    found = project_all(counts, 42.0)
-    assert (found[51:56] > 0).all() == (seen == 2.0)
-    assert not found[57:].any()
+    for seen, holds in ((2.0, True), (math.inf, False)):
+        monkeypatch.setattr(denoising, "SEEN", seen)
+        found = project_all(counts, 42.0)
+        assert (found[51:56] > 0).all() == holds
+        assert not found[57:].any()
 
 
 SIGMA = 20.0
@@ -256,56 +241,59 @@ def tail(far):
     return np.concatenate([np.full(10, 2000.0), 2000 * 0.8 ** np.arange(1, 21), np.zeros(49), [far]])
 
 
-@pytest.mark.parametrize("power", [600, 1020, -1000])
-def test_ends_do_not_depend_on_the_unit(power):
+def test_ends_do_not_depend_on_the_unit():
     """Squares of such places are beyond all doubles, or 0; scaled by a power of two nothing else changes."""
     noisy = np.array([4.0, -3.0, 60.0, 500.0, 80.0, 9.0, -7.0, 12.0])
     places = np.array([-8.0, -3.0, -1.0, 0.0, 1.0, 2.0, 4.0, 8.0])
     found = denoising.project_ordered(noisy, noisy, places, 10.0, 655.0)
     assert (found == 0).any()
-    with np.errstate(all="raise"):
-        again = denoising.project_ordered(noisy, noisy, np.ldexp(places, power), 10.0, 655.0)
-    np.testing.assert_array_equal(found, again)
+    for power in (600, 1020, -1000):
+        with np.errstate(all="raise"):
+            again = denoising.project_ordered(noisy, noisy, np.ldexp(places, power), 10.0, 655.0)
+        np.testing.assert_array_equal(found, again)
     top = Attribute(name="x", kind="float", lower=(-1.7e308, 1e308), upper=(-1e308, 1.7e308))
     assert np.isfinite(top.places).all()
 
 
-@pytest.mark.parametrize(("rows", "kept"), [(35.0, True), (15.0, False)])
-def test_one_code_that_stands_out_stays_behind_an_empty_one(rows, kept):
+def test_one_code_that_stands_out_stays_behind_an_empty_one():
     """By the noise of the empty one their sum stands out no more. Control: neither does the code."""
-    counts = np.array([500.0, 600, 500, 0, rows, 0])
-    noisy = counts - np.array([0, 0, 0, 0, 0, 15.0])
-    found = denoising.project_ordered(counts, noisy, np.array([0.0, 3, 6, 8, 100, 110]), 10.0, counts.sum())
-    assert (found[4] > 0) == kept
+    places = np.array([0.0, 3, 6, 8, 100, 110])
+    for rows, kept in ((35.0, True), (15.0, False)):
+        counts = np.array([500.0, 600, 500, 0, rows, 0])
+        noisy = counts - np.array([0, 0, 0, 0, 0, 15.0])
+        found = denoising.project_ordered(counts, noisy, places, 10.0, counts.sum())
+        assert (found[4] > 0) == kept
 
 
-def by_sums_alone(smooth, noisy, places, sigma, total):
-    """Planted: the sum of an end alone is asked, so that empty codes hide one of many rows."""
-    return denoising.project_ordered(smooth, np.minimum(noisy, 2.9 * sigma), places, sigma, total)
-
-
-def trimmed(true, by, seed):
+def trimmed(true, seed, most=math.inf):
+    """What is left of counts with noise of which no more than ``most`` is seen."""
     noisy = true + np.random.default_rng(seed).normal(0, SIGMA, len(true))
-    return by(noisy, noisy, np.arange(len(true)), SIGMA, float(true.sum()))
+    seen = np.minimum(noisy, most)
+    return denoising.project_ordered(noisy, seen, np.arange(len(true)), SIGMA, float(true.sum()))
 
 
-@pytest.mark.parametrize("bent", [False, True])
-def test_a_generous_range_bends_no_deviation(bent, monkeypatch):
-    """Relative error of standard deviations, mean of 60 draws: with its own error of 0.009, 0.05 is passed by chance
-    in one of 10 million."""
-    if bent:  # planted: no end is too far out
-        monkeypatch.setattr("sdv_plausible.models.adaptive.denoising.BENT", math.inf)
+def test_a_generous_range_bends_no_deviation(monkeypatch):
+    """Relative error of standard deviations, mean of 60 draws: with its own error of 0.009, 0.05 is passed by
+    chance in one of 10 million."""
     codes, true = np.arange(80), tail(0.0)
-    spread = lambda counts: float(np.sqrt(np.cov(codes, aweights=counts, ddof=0)))  # noqa: E731
-    found = np.mean([spread(trimmed(true, denoising.project_ordered, seed)) for seed in range(60)])
-    assert (abs(found / spread(true) - 1) > 0.05) == bent
+
+    def bent():
+        spreads = [np.sqrt(np.cov(codes, aweights=trimmed(true, seed), ddof=0)) for seed in range(60)]
+        return abs(np.mean(spreads) / np.sqrt(np.cov(codes, aweights=true, ddof=0)) - 1)
+
+    assert bent() < 0.05
+    monkeypatch.setattr(denoising, "BENT", math.inf)  # planted: no end is too far out
+    assert bent() > 0.05
 
 
-@pytest.mark.parametrize(("by", "kept"), [(denoising.project_ordered, True), (by_sums_alone, False)])
-def test_many_rows_far_out_stay(by, kept):
-    """Six deviations of the noise at the very end: a mean of 40 that is cleaned below five of them, one in 10,000."""
-    found = [trimmed(tail(6 * SIGMA), by, seed)[-1] for seed in range(40)]
-    assert (np.mean(found) > 5 * SIGMA) == kept
+def test_many_rows_far_out_stay():
+    """Six deviations of the noise at the very end: a mean of 40 that is cleaned below five of them, one in 10,000.
+
+    Planted: the sum of an end alone is asked, so that empty codes hide one of many rows.
+    """
+    for most, kept in ((math.inf, True), (2.9 * SIGMA, False)):
+        found = [trimmed(tail(6 * SIGMA), seed, most)[-1] for seed in range(40)]
+        assert (np.mean(found) > 5 * SIGMA) == kept
 
 
 def with_noise(table, seed=0, sigma=SIGMA):
@@ -318,11 +306,8 @@ def with_noise(table, seed=0, sigma=SIGMA):
 def cleaned(told, sigma=SIGMA, possible=None):
     noisy, prior, rows, columns = told
     allowed = np.ones(noisy.shape, dtype=bool) if possible is None else possible
-    return denoising.rake(
-        denoising.denoise_pair(noisy, prior * allowed, rows, columns, sigma, allowed).counts * allowed,
-        rows,
-        columns,
-    )
+    found = denoising.denoise_pair(noisy, prior * allowed, rows, columns, sigma, allowed)
+    return denoising.rake(found.counts * allowed, rows, columns)
 
 
 def determined(values=100, others=20, rows=60_000.0):
@@ -467,9 +452,7 @@ def test_empty_cells_keep_a_trace_and_others_do_not_become_empty(monkeypatch):
     beside = ~np.eye(16, dtype=bool)
     assert (np.abs(found - denoising.TRACE * apart)[beside] < 1e-9).mean() > 0.9
     assert (found[~beside] > 1900).all()
-    rare = np.outer(
-        np.append(np.full(7, 1000.0), np.full(7, 20.0)), np.append(np.full(7, 0.13), np.full(7, 0.01))
-    )
+    rare = np.outer(np.repeat([1000.0, 20.0], 7), np.repeat([0.13, 0.01], 7))
     told = with_noise(rare)
     assert off(cleaned(told), rare) < 0.7 * off(denoising.rake(told[0], *told[2:]), rare)
     faint = (told[1] < denoising.EMPTY * SIGMA) & (told[1] > 0)
@@ -487,9 +470,8 @@ def test_the_nearest_table_with_margins(a, b, seed):
     possible = rng.random((a, b)) < 0.8
     possible[0], possible[:, 0] = True, True
     truth, noisy = rng.uniform(1, 9, (a, b)) * possible, rng.normal(5, 3, (a, b))
-    lines = (
-        np.concatenate([np.kron(np.eye(a), np.ones(b)), np.kron(np.ones(a), np.eye(b))]) * possible.ravel()
-    )
+    sums = np.concatenate([np.kron(np.eye(a), np.ones(b)), np.kron(np.ones(a), np.eye(b))])
+    lines = sums * possible.ravel()
     lacking = np.concatenate([truth.sum(1), truth.sum(0)]) - lines @ (noisy * possible).ravel()
     nearest = (noisy * possible).ravel() + np.linalg.pinv(lines) @ lacking
     found = denoising.nearest_with_margins(noisy, truth.sum(1), truth.sum(0), possible)
@@ -532,16 +514,17 @@ def correlation(table, u):
     return float(u @ table @ u / table.sum())
 
 
-@pytest.mark.parametrize("rho", [0.8, -0.6, 0.3])
-def test_denoising_ordered_columns_keeps_their_correlation(rho):
+def test_denoising_ordered_columns_keeps_their_correlation():
     """Seeded, noise of a fit at epsilon 1. Control: cells that are shrunk one by one lose more than a tenth."""
-    table, u = gaussian(rho)
-    told, allowed = with_noise(table, 1, 60.0), np.ones(table.shape, dtype=bool)
-    plain = denoising.rake(denoising.denoise_pair(*told, 60.0, allowed).counts, *told[2:])
-    found = denoising.rake(denoising.denoise_ordered_pair(*told, 60.0, allowed, (u, u)).counts, *told[2:])
-    assert correlation(found, u) == pytest.approx(correlation(table, u), rel=0.1)
-    assert abs(correlation(plain, u)) < 0.9 * abs(correlation(table, u))
-    assert off(found, table) < off(plain, table)
+    for rho in (0.8, -0.6, 0.3):
+        table, u = gaussian(rho)
+        told, allowed = with_noise(table, 1, 60.0), np.ones(table.shape, dtype=bool)
+        plain = denoising.rake(denoising.denoise_pair(*told, 60.0, allowed).counts, *told[2:])
+        ordered = denoising.denoise_ordered_pair(*told, 60.0, allowed, (u, u)).counts
+        found = denoising.rake(ordered, *told[2:])
+        assert correlation(found, u) == pytest.approx(correlation(table, u), rel=0.1)
+        assert abs(correlation(plain, u)) < 0.9 * abs(correlation(table, u))
+        assert off(found, table) < off(plain, table)
 
 
 def test_a_tilted_prior_must_be_borne_out():

@@ -18,7 +18,7 @@ FIRST, MIDDLE, LAST = 1, 2, 3
 
 
 def link(a, b, strength):
-    """Joint distribution of codes in 0..a-1 and 0..b-1, of uniform margins, that agree in their leading part so often."""
+    """Joint distribution of a by b codes, of uniform margins, that agree in their leading part so often."""
     same = np.floor(np.arange(a) * b / a)[:, None] == np.arange(b) if a >= b else link(b, a, 1.0).T > 0
     return strength * same / same.sum() + (1 - strength) / (a * b)
 

@@ -140,7 +140,7 @@ def test_what_is_spent_is_the_schedules():
 
 
 def test_each_margin_is_the_inverse_variance_mean_over_all_tables_it_is_in():
-    """By least squares: a bucket's count is seen in its own table (codes added up) and in every pair table (a line each)."""
+    """By least squares: a bucket's count is seen in its own table (codes added up) and as a line of every pair."""
     made, rounds = measured(3000, 0.6, seed=3)
     made.measure_pairs(rounds[0])
     cleaned = {}
