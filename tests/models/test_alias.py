@@ -107,17 +107,17 @@ def test_a_number_draws_the_code_of_its_unit():
 
     for row in range(len(p)):
         coins = Told(units, [u >> rest == marks[row * bins + u // size] >> rest for u in units])
-        drawn = table.draw(np.full(len(units), row), coins).tolist()  # type: ignore[arg-type]
+        drawn = table.draw(np.full(len(units), row), coins).tolist()
         assert coins.opened == coins.is_open.sum() > 0
         assert drawn == [by_definition(row, unit) for unit in units]
         assert drawn != [by_definition(row, max(unit - 1, 0)) for unit in units]
         assert (p[row, drawn] > 0).all()
 
 
-@pytest.mark.parametrize("row", [[0.0, 0.0], [0.5, -0.1], [np.nan, 1.0], [np.inf, 1.0]])
-def test_rows_that_are_no_law_are_refused(row):
-    with pytest.raises(ValueError, match="not all 0"):
-        AliasTable(np.array([[0.5, 0.5], row]))
+def test_rows_that_are_no_law_are_refused():
+    for row in ([0.0, 0.0], [0.5, -0.1], [np.nan, 1.0], [np.inf, 1.0]):
+        with pytest.raises(ValueError, match="not all 0"):
+            AliasTable(np.array([[0.5, 0.5], row]))
 
 
 def test_marks_are_compared_to_the_last_bit():
@@ -126,6 +126,6 @@ def test_marks_are_compared_to_the_last_bit():
     pairs = [(m, min(max(m + d, 0), 2**BITS - 1)) for m in marks for d in (-1, 0, 1)]
     coins = Told([u for _, u in pairs], [m >> BITS - SHORT == u >> BITS - SHORT for m, u in pairs])
     made = Marks(np.array([m for m, _ in pairs]))
-    drawn = made.draw(np.arange(len(pairs)), coins).tolist()  # type: ignore[arg-type]
+    drawn = made.draw(np.arange(len(pairs)), coins).tolist()
     assert drawn == [u < m for m, u in pairs]
     assert drawn != [u >> BITS - SHORT < m >> BITS - SHORT for m, u in pairs]

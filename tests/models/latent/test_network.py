@@ -39,11 +39,8 @@ def apart(made):
     for size in (1, 2, 3, 7, 64):
         blocks = [slice(i, i + size) for i in range(0, 200, size)]
         found += not np.array_equal(np.concatenate([made.embed(rows[b]) for b in blocks]), raw)
-        found += not np.array_equal(
-            np.concatenate([made.decode(points[b]) for b in blocks]), made.decode(points)
-        )
-        parts = [made.encode(rows[b])[0] for b in blocks]
-        found += not np.array_equal(np.concatenate(parts), made.encode(rows)[0])
+        for figures, of in ((made.decode, points), (lambda some: made.encode(some)[0], rows)):
+            found += not np.array_equal(np.concatenate([figures(of[b]) for b in blocks]), figures(of))
     return found
 
 
@@ -95,32 +92,26 @@ def test_softmax_is_a_softmax():
     np.testing.assert_allclose(found, np.exp(logits[0, :3]) / np.exp(logits[0, :3]).sum(), rtol=1e-2)
 
 
-@pytest.mark.parametrize("floor", [1 / 32, 0.2, 1.0])
-def test_no_spread_is_below_the_floor(floor):
-    found = 1 / np.sqrt(precisions(floor))
-    assert (found >= floor).all()
-    assert found[-1] == 1
-    assert len(found) == LEVELS + 1
-    assert (np.diff(found) >= 0).all()
-
-
-def test_levels_reach_both_ends():
+def test_no_spread_is_below_the_floor():
+    for floor in (1 / 32, 0.2, 1.0):
+        found = 1 / np.sqrt(precisions(floor))
+        assert (found >= floor).all()
+        assert found[-1] == 1
+        assert len(found) == LEVELS + 1
+        assert (np.diff(found) >= 0).all()
     assert levels(np.array([-1e9, 0.0, 1e9])).tolist() == [0, LEVELS // 2, LEVELS]
-
-
-@pytest.mark.parametrize("floor", [0.0, 0.01, 1.5, "x"])
-def test_a_floor_out_of_range_is_refused(floor):
-    with pytest.raises(ValueError, match="floor"):
-        check_floor(floor)
+    for floor in (0.0, 0.01, 1.5, "x"):
+        with pytest.raises(ValueError, match="floor"):
+            check_floor(floor)
 
 
 def test_weights_off_the_grid_or_of_another_shape_are_refused():
     made = network()
-    with pytest.raises(ValueError, match="multiples"):
-        replace(made, means=made.means + 1e-5)
-    with pytest.raises(ValueError, match="shapes"):
-        replace(made, means=made.means[:-1])
-    with pytest.raises(ValueError, match="sizes"):
-        replace(made, sizes=())
-    with pytest.raises(ValueError, match="4096"):
-        replace(made, sizes=(4097,))
+    for change, said in (
+        ({"means": made.means + 1e-5}, "multiples"),
+        ({"means": made.means[:-1]}, "shapes"),
+        ({"sizes": ()}, "sizes"),
+        ({"sizes": (4097,)}, "4096"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            replace(made, **change)

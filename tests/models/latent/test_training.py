@@ -48,9 +48,8 @@ def test_it_learns_that_two_columns_are_equal():
 def test_every_step_gets_the_noise_that_was_charged():
     with record_calls() as calls:
         train(door(200, LOSS))
-    assert [(c.name, c.sensitivity, round(c.scale)) for c in calls] == (
-        [("discrete_gaussian", LARGEST_NORM, 2 * LARGEST_NORM)] * 10
-    )
+    wanted = ("discrete_gaussian", LARGEST_NORM, 2 * LARGEST_NORM)
+    assert [(c.name, c.sensitivity, round(c.scale)) for c in calls] == [wanted] * 10
 
 
 class Asked:
