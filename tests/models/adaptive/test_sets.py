@@ -99,23 +99,6 @@ def test_scores_of_sets_move_as_far_as_their_noise_is_for(monkeypatch):
     assert any(worst > stated for _, worst, stated in worst_moves(parity(3000)))
 
 
-def test_estimates_from_the_rows_move_further():
-    """Planted fault: scores against the product of the rows' own pair and single margins."""
-    codes = parity(40)
-    axes = [Axis.of_codes(j, CARDS[j]) for j in (0, 1, 4)]
-
-    def against_own_margins(rows):
-        table = next(iter(CodeArray(rows, CARDS).tables([axes])))
-        own = table.sum(2, keepdims=True) * table.sum((0, 1), keepdims=True) / table.sum()
-        return float(np.abs(table - own).sum())
-
-    longer = [np.vstack([codes, row]).astype(np.int32) for row in UNIVERSE]
-    assert max(abs(against_own_margins(rows) - against_own_margins(codes)) for rows in longer) > 1.1
-    question = Distances([axes], [np.full((2, 2, 2), 5)])
-    before = question.exact(CodeArray(codes, CARDS))
-    assert max(np.abs(question.exact(CodeArray(rows, CARDS)) - before).max() for rows in longer) == 1
-
-
 def strength(i, j):
     return float({(2, 5): 3, (0, 1): 2}.get((i, j), 0))
 

@@ -1,9 +1,7 @@
 """Entropies of attributes and pairs, against plain loops; and how far one row moves them."""
 
 import itertools
-import math
 
-import neighbouring
 import numpy as np
 import oracles
 import pytest
@@ -11,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID, Entropies, EntropyTable, count_entropies
-from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.questions.codes import CodeArray
 
 CARDS = (3, 2, 4)
@@ -71,39 +68,6 @@ def test_flatten_and_back(m, seed):
     off = ~np.eye(m, dtype=bool)
     assert (again.joint[off] == table.joint[off]).all()
     assert (EntropyTable.unflatten(vector, m).flatten() == vector).all()
-
-
-SMALL = (3, 2)
-SMALL_BUCKETS = [np.array([0, 1, 0]), np.array([0, 1])]
-
-
-def farthest(question, least, most):
-    """Largest L2 move, and of one number alone, over all tables of least..most rows and all rows added; in steps."""
-    universe = oracles.universe(SMALL)
-    answers = {
-        table: question.exact(CodeArray(neighbouring.as_codes(table, 2), SMALL)).astype(float)
-        for table in neighbouring.multisets(universe, most + 1, least)
-    }
-    moves = [
-        answers[tuple(sorted((*table, row)))] - answer
-        for table, answer in answers.items() if len(table) <= most
-        for row in universe
-    ]  # fmt: skip
-    return max(float(np.linalg.norm(m)) for m in moves), max(float(np.abs(m).max()) for m in moves)
-
-
-def test_entropies_move_no_further_than_stated_by_brute_force():
-    """And one moves by all but two steps of it: n equal rows and one that differs. Planted: a least too high."""
-    for least in (0, 1, 2, 3):
-        question = Entropies(SMALL, SMALL_BUCKETS, max(least, 1))
-        together, alone = farthest(question, least, 4)
-        steps = question.sensitivity(ONE_ROW) / math.sqrt(6)
-        assert together <= question.sensitivity(ONE_ROW)
-        assert steps - 2 <= alone <= steps
-    question = Entropies(SMALL, SMALL_BUCKETS, 40)
-    together, alone = farthest(question, 1, 3)
-    assert together > question.sensitivity(ONE_ROW)
-    assert alone > question.sensitivity(ONE_ROW) / math.sqrt(6)
 
 
 def test_the_answer_is_the_entropies_on_the_grid():
