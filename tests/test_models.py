@@ -1,7 +1,5 @@
 """Learners by the names that a user gives them."""
 
-from __future__ import annotations
-
 import guarded
 import pytest
 

@@ -1,7 +1,5 @@
 """Learners and models: what they may spend, and what a model gets for two methods, against slow definitions."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction
@@ -19,14 +17,8 @@ from sdv_plausible.models.base import Learner, ModelBudget, PrefixModel, Proposa
 from sdv_plausible.models.bayesian_network import HasStructure
 from sdv_plausible.models.learners import makes, planned_entries, plausible_gamma
 from sdv_plausible.models.uniform import Uniform
+from sdv_plausible.privacy.accounting import losses
 from sdv_plausible.privacy.accounting.composition import compose
-from sdv_plausible.privacy.accounting.losses import (
-    ApproxDP,
-    GaussianLoss,
-    InfiniteLoss,
-    PureDP,
-    gaussian_noise,
-)
 from sdv_plausible.privacy.entries import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
@@ -34,24 +26,22 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DOMAIN = Domain((Attribute(name="x", kind="ordinal", values=(0, 1)),))
 
-# --- budgets ----------------------------------------------------------------------------------------------------------
+
+SPENT = [(), (losses.GaussianLoss(sensitivity_over_sigma=0.01),), (losses.PureDP(epsilon=0.02),)]
 
 
 @settings(max_examples=30)
-@given(
-    st.floats(0.3, 8),
-    st.floats(1e-10, 1e-3),
-    st.floats(0, 0.9),
-    st.sampled_from([(), (GaussianLoss(sensitivity_over_sigma=0.01),), (PureDP(epsilon=0.02),)]),
-)
+@given(st.floats(0.3, 8), st.floats(1e-10, 1e-3), st.floats(0, 0.9), st.sampled_from(SPENT))
 def test_a_learner_may_spend_what_is_left_and_hardly_less(epsilon, delta, share, spent):
-    """With what was spent before, and a failure, it stays within (epsilon, delta); a hundredth more noise would waste."""
+    """With what was spent before, and a failure, it stays within (epsilon, delta); a hundredth more would not."""
     failure = share * delta
     mu = ModelBudget(epsilon=epsilon, delta=delta, spent=spent).gaussian(failure)
 
-    def total(mu: float) -> float:
-        losses = [*spent, *gaussian_noise(mu)]
-        return compose([*losses, ApproxDP(epsilon=0.0, delta=failure)] if failure else losses, delta)
+    def total(mu):
+        all_of_it = [*spent, *losses.gaussian_noise(mu)]
+        return compose(
+            [*all_of_it, losses.ApproxDP(epsilon=0.0, delta=failure)] if failure else all_of_it, delta
+        )
 
     assert total(mu) <= epsilon * (1 + 1e-6)
     assert total(1.02 * mu) > epsilon
@@ -60,12 +50,12 @@ def test_a_learner_may_spend_what_is_left_and_hardly_less(epsilon, delta, share,
 def test_the_entry_of_a_budget_says_what_it_costs():
     budget = ModelBudget(epsilon=1.0, delta=1e-6)
     entry = budget.entry("one-way counts")
-    assert entry.losses == gaussian_noise(budget.gaussian())
+    assert entry.losses == losses.gaussian_noise(budget.gaussian())
     assert "one-way counts" in entry.mechanism
     assert set(entry.parts) == {"structure", "parameters"}
     free = ModelBudget(epsilon=math.inf, delta=1e-6)
     assert free.gaussian() == math.inf
-    assert [type(loss) for loss in free.entry("one-way counts").losses] == [InfiniteLoss]
+    assert [type(loss) for loss in free.entry("one-way counts").losses] == [losses.InfiniteLoss]
     assert "no noise" in free.entry("one-way counts").mechanism
 
 
@@ -78,17 +68,14 @@ class Silent(Learner):
         return []
 
 
-class Plans(Silent):
-    def plan(self, domain, budget):
-        return [LedgerEntry(name="model", mechanism="", losses=(), scope="")]
-
-
-def test_a_learner_that_charges_nothing_ends_the_claim():
+def test_a_learner_that_charges_nothing_ends_the_claim(monkeypatch):
     """One that says that it learned nothing does not."""
-    budget = ModelBudget(epsilon=1.0, delta=1e-6)
-    (entry,) = planned_entries(Silent(), DOMAIN, budget)
+    budget, learner = ModelBudget(epsilon=1.0, delta=1e-6), Silent()
+    (entry,) = planned_entries(learner, DOMAIN, budget)
     assert entry.status == "no claim"
-    assert planned_entries(Plans(), DOMAIN, budget) == Plans().plan(DOMAIN, budget)
+    own = [LedgerEntry(name="model", mechanism="", losses=(), scope="")]
+    monkeypatch.setattr(Silent, "plan", lambda *_: own)
+    assert planned_entries(learner, DOMAIN, budget) == own
     assert [e.status for e in planned_entries(Uniform(), DOMAIN, budget)] == ["declared"]
 
 
@@ -103,8 +90,6 @@ def test_only_prefix_models_have_equally_likely_plausible_seeds():
     assert plausible_gamma(AdaptiveNetwork(), 4.0) == 1.0
     assert makes(Silent()) is SeedModel
 
-
-# --- models of two methods --------------------------------------------------------------------------------------------
 
 RNG = np.random.default_rng(0)
 STATES, SEEDS = 5, RNG.integers(0, 5, (23, 1))
@@ -128,55 +113,38 @@ class Kernel(SeedModel):
             return np.log(KERNEL[self.seeds[rows, 0]][:, proposals.candidates[:, 0]].T)
 
 
-@pytest.mark.parametrize("gamma", [1.5, 4.0, 100.0])
-@pytest.mark.parametrize("block", [3, 1000])
-def test_plausible_seeds_of_any_model_by_definition(gamma, block, monkeypatch):
+def test_plausible_seeds_of_any_model_by_definition(monkeypatch):
     """Records in the partition of the candidate's own seed, with exact fractions; in blocks of any size."""
-    monkeypatch.setattr(base, "SCAN_BLOCK", block)
-    model = Kernel()
+    model, coins = Kernel(), Coins.from_seed(0)
     model.attach_seeds(SeedRecords(SEEDS))
-    coins = Coins.from_seed(0)
     proposals = model.propose(coins.integers(23, 200), np.ones(200, dtype=int), coins)
-    found = model.count_plausible(proposals, gamma)
-    wanted = []
-    for y, own in zip(proposals.candidates[:, 0], proposals.seeds, strict=True):
-        parts = [oracles.partition(Fraction(KERNEL[s, y]), Fraction(gamma)) for s in SEEDS[:, 0]]
-        wanted.append(sum(part == parts[own] for part in parts))
-    assert found.tolist() == wanted
-    assert len(set(wanted)) > 1
+    for gamma in (1.5, 4.0, 100.0):
+        wanted = []
+        for y, own in zip(proposals.candidates[:, 0], proposals.seeds, strict=True):
+            parts = [oracles.partition(Fraction(KERNEL[s, y]), Fraction(gamma)) for s in SEEDS[:, 0]]
+            wanted.append(sum(part == parts[own] for part in parts))
+        assert len(set(wanted)) > 1
+        for block in (3, 1000):
+            monkeypatch.setattr(base, "SCAN_BLOCK", block)
+            assert model.count_plausible(proposals, gamma).tolist() == wanted
 
 
 def test_look_up_in_groups_agrees_with_looking_at_all_records():
-    net = network()
-    coins = Coins.from_seed(1)
-    net.attach_seeds(SeedRecords(net.sample(200, coins)))
-    proposals = net.propose(coins.integers(200, 300), coins.integers(5, 300), coins)
-    assert (
-        net.count_plausible(proposals, 4.0).tolist()
-        == SeedModel.count_plausible(net, proposals, 4.0).tolist()
-    )
-
-
-def test_proposals_are_taken_together():
-    proposals = Proposals(
-        candidates=np.arange(6).reshape(3, 2), seeds=np.array([5, 6, 7]), omega=np.array([0, 1, 2])
-    )
-    taken = proposals.take(np.array([2, 0]))
-    assert (taken.candidates.tolist(), taken.seeds.tolist(), taken.omega.tolist()) == (
-        [[4, 5], [0, 1]],
-        [7, 5],
-        [2, 0],
-    )
-
-
-def test_seeds_come_first():
-    net = network()
+    net, coins = network(), Coins.from_seed(1)
     for look in (lambda: net.seeds, lambda: net.groups, lambda: Kernel().seeds):
         with pytest.raises(RuntimeError, match="attach_seeds comes before"):
             look()
+    net.attach_seeds(SeedRecords(net.sample(200, coins)))
+    proposals = net.propose(coins.integers(200, 300), coins.integers(5, 300), coins)
+    assert (net.count_plausible(proposals, 4.0) == SeedModel.count_plausible(net, proposals, 4.0)).all()
 
 
-# --- models that keep a prefix ----------------------------------------------------------------------------------------
+def test_proposals_are_taken_together():
+    candidates = np.arange(6).reshape(3, 2)
+    proposals = Proposals(candidates=candidates, seeds=np.array([5, 6, 7]), omega=np.array([0, 1, 2]))
+    taken = proposals.take(np.array([2, 0]))
+    assert (taken.candidates.tolist(), taken.seeds.tolist()) == ([[4, 5], [0, 1]], [7, 5])
+    assert taken.omega.tolist() == [2, 0]
 
 
 class Shortest(PrefixModel):
@@ -202,30 +170,27 @@ class Shortest(PrefixModel):
 
 def test_everything_else_follows_from_two_methods():
     """Likelihood of every candidate from every seed, by definition; and candidates, by chi-square."""
-    model = Shortest()
-    seeds = np.array(UNIVERSE)
+    model, seeds = Shortest(), np.array(UNIVERSE)
     model.attach_seeds(SeedRecords(seeds))
+
+    def exact(seed, omega):
+        return [oracles.likelihood(model.inner.tables, y, seed, omega) for y in UNIVERSE]
+
     for omega in range(5):
-        proposals = Proposals(
-            candidates=seeds, seeds=np.zeros(len(seeds), dtype=int), omega=np.full(len(seeds), omega)
-        )  # fmt: skip
-        wanted = [
-            [float(oracles.likelihood(model.inner.tables, y, s, omega)) for s in UNIVERSE] for y in UNIVERSE
-        ]
+        of_each = np.full(len(seeds), omega)
+        proposals = Proposals(candidates=seeds, seeds=np.zeros(len(seeds), dtype=int), omega=of_each)
+        wanted = np.array([exact(s, omega) for s in UNIVERSE], dtype=float).T
         np.testing.assert_allclose(np.exp(model.log_likelihood(proposals, np.arange(48))), wanted, rtol=1e-12)
     made = model.propose(np.full(20_000, 9), np.full(20_000, 2), Coins.from_seed(0))
-    exact = [oracles.likelihood(model.inner.tables, y, UNIVERSE[9], 2) for y in UNIVERSE]
-    assert p_value(made.candidates, exact) > FALSE_ALARM
-    assert p_value(model.sample(20_000, Coins.from_seed(1)), exact) < FALSE_ALARM  # control
+    assert p_value(made.candidates, exact(UNIVERSE[9], 2)) > FALSE_ALARM
+    assert p_value(model.sample(20_000, Coins.from_seed(1)), exact(UNIVERSE[9], 2)) < FALSE_ALARM  # control
     assert model.num_attributes == 4
 
 
 def test_known_values_by_drawing_all_and_keeping_what_fits():
     """The general way: weight 1 or 0; the rows that fit have the exact conditional law."""
-    model, known = Shortest(), {3: 2, 0: 1}
-    codes, log_weight = model.complete_given(
-        np.zeros((40_000, 4), dtype=np.int32), 0, known, Coins.from_seed(3)
-    )
+    model, known, start = Shortest(), {3: 2, 0: 1}, np.zeros((40_000, 4), dtype=np.int32)
+    codes, log_weight = model.complete_given(start, 0, known, Coins.from_seed(3))
     assert set(np.exp(log_weight).tolist()) == {0.0, 1.0}
     fits = np.isfinite(log_weight)
     assert (fits == ((codes[:, 3] == 2) & (codes[:, 0] == 1))).all()

@@ -1,6 +1,7 @@
-"""Conditional tables: drawn by the law of their rows, whatever the way; cells of probability zero never; read and checked."""
+"""Conditional tables: drawn by the law of their rows; cells of probability zero never; read, checked and projected."""
 
-from __future__ import annotations
+import itertools
+import math
 
 import numpy as np
 import pytest
@@ -10,14 +11,19 @@ from networks import FALSE_ALARM, Fixed
 from scipy.stats import chi2
 
 from sdv_plausible.models import conditional_table
-from sdv_plausible.models.conditional_table import ConditionalTable
+from sdv_plausible.models.conditional_table import ConditionalTable, project_to_simplex
 from sdv_plausible.privacy.noise.coins import Coins
+
+
+def of_column_0(p):
+    """A table of column 1 with a row for each code of column 0."""
+    return ConditionalTable(child=1, parents=(0,), buckets=(np.arange(len(p)),), probabilities=p)
 
 
 def test_guided_search_equals_binary_search():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.full(40, 0.1), 500)
-    table = ConditionalTable(child=1, parents=(0,), buckets=(np.arange(500),), probabilities=p)
+    table = of_column_0(p)
     codes = np.stack([rng.integers(0, 500, 50_000), np.zeros(50_000, dtype=int)], axis=1)
     u = Coins.from_seed(3).uniform(len(codes))
     by_hand = np.searchsorted(table._flat, codes[:, 0] + u, side="right") - codes[:, 0] * 40
@@ -30,11 +36,11 @@ def test_many_records_have_the_law_of_the_table():
     p = rng.dirichlet(np.full(5, 0.5), 6)
     p[:, 2] = 0
     p /= p.sum(axis=1, keepdims=True)
-    made = ConditionalTable(child=1, parents=(0,), buckets=(np.arange(6),), probabilities=p)
+    made = of_column_0(p)
     codes = np.column_stack([np.repeat(np.arange(6), 20_000), np.zeros(120_000, dtype=int)])
     drawn = made.draw_many(codes, Coins.from_seed(1)).reshape(6, -1)
 
-    def p_of(row: int, law: np.ndarray) -> float:
+    def p_of(row, law):
         expected = 20_000 * np.delete(law, 2)
         counts = np.bincount(drawn[row], minlength=5)
         assert counts[2] == 0
@@ -48,7 +54,7 @@ def test_many_records_have_the_law_of_the_table():
 def test_many_records_of_too_many_codes_are_drawn_one_by_one(monkeypatch):
     monkeypatch.setattr(conditional_table, "MOST_CODES", 3)
     p = np.random.default_rng(0).dirichlet(np.ones(4), 6)
-    made = ConditionalTable(child=1, parents=(0,), buckets=(np.arange(6),), probabilities=p)
+    made = of_column_0(p)
     codes = np.column_stack([np.arange(600) % 6, np.zeros(600, dtype=int)])
     one_by_one = made.draw(codes, Coins.from_seed(3))
     assert (made.draw_many(codes, Coins.from_seed(3)) == one_by_one).all()
@@ -64,7 +70,7 @@ def test_cells_of_probability_zero_are_never_drawn(seed, u, guided):
     p[rng.random(p.shape) < 0.5] = 0
     p[p.sum(axis=1) == 0, 0] = 1
     p /= p.sum(axis=1, keepdims=True)
-    made = ConditionalTable(child=1, parents=(0,), buckets=(np.arange(configurations),), probabilities=p)
+    made = of_column_0(p)
     codes = np.stack([np.arange(configurations), np.zeros(configurations, dtype=int)], axis=1)
     coins = Fixed.at(u)
     with pytest.MonkeyPatch.context() as patch:
@@ -76,57 +82,88 @@ def test_cells_of_probability_zero_are_never_drawn(seed, u, guided):
     assert np.isfinite(made.log_probability(codes)).all()
 
 
-@pytest.mark.parametrize("systematic", [False, True])
-def test_every_single_record_has_the_law_of_the_table(systematic):
+def test_every_single_record_has_the_law_of_the_table():
     """Systematic draws depend on one another; each by itself must not be any different. Two records are watched.
 
     Control: draws spread over the interval without the random rank give the first record the first values only.
     """
     p = np.array([[0.1, 0.0, 0.6, 0.3]])
     made = ConditionalTable(child=0, parents=(), buckets=(), probabilities=p)
-    codes = np.zeros((7, 1), dtype=int)
-    watched = np.array(
-        [made.draw(codes, Coins.from_seed(i), systematic=systematic)[[0, 6]] for i in range(3000)]
-    )
-    for column in watched.T:
-        counts = np.bincount(column, minlength=4)
+    codes, expected = np.zeros((7, 1), dtype=int), 3000 * p[0, [0, 2, 3]]
+
+    def p_of(codes):
+        counts = np.bincount(codes, minlength=4)
         assert counts[1] == 0
-        statistic = ((counts[[0, 2, 3]] - 3000 * p[0, [0, 2, 3]]) ** 2 / (3000 * p[0, [0, 2, 3]])).sum()
-        assert chi2.sf(statistic, 2) > FALSE_ALARM
-    in_order = np.searchsorted(np.cumsum(p[0]), (0 + np.random.default_rng(0).random(3000)) / 7, side="right")
-    counts = np.bincount(in_order, minlength=4)
-    assert (
-        chi2.sf(((counts[[0, 2, 3]] - 3000 * p[0, [0, 2, 3]]) ** 2 / (3000 * p[0, [0, 2, 3]])).sum(), 2)
-        < FALSE_ALARM
-    )
+        return chi2.sf(((counts[[0, 2, 3]] - expected) ** 2 / expected).sum(), 2)
+
+    for how in ({"systematic": False}, {"systematic": True}):
+        drawn = np.array([made.draw(codes, Coins.from_seed(i), **how)[[0, 6]] for i in range(3000)])
+        assert min(map(p_of, drawn.T)) > FALSE_ALARM
+    spread = np.random.default_rng(0).random(3000) / 7
+    assert p_of(np.searchsorted(np.cumsum(p[0]), spread, side="right")) < FALSE_ALARM
 
 
-@pytest.mark.parametrize(
-    ("probabilities", "rule"),
-    [
+def test_tables_are_checked():
+    buckets = (np.array([0, 1, 0]),)
+    for p, rule in (
         ([[0.5, 0.5]], "1 rows for 2 configurations"),
         ([[0.5, 0.6], [0.5, 0.5]], "sum to 1"),
         ([[1.5, -0.5], [0.5, 0.5]], "non-negative"),
         ([[np.nan, 0.5], [0.5, 0.5]], "sum to 1"),
-    ],
-)
-def test_tables_are_checked(probabilities, rule):
-    with pytest.raises(ValueError, match=f"table of column 1.*{rule}"):
-        ConditionalTable(
-            child=1, parents=(0,), buckets=(np.array([0, 1, 0]),), probabilities=np.array(probabilities)
-        )
+    ):
+        with pytest.raises(ValueError, match=f"table of column 1.*{rule}"):
+            ConditionalTable(child=1, parents=(0,), buckets=buckets, probabilities=np.array(p))
 
 
 def test_systematic_draws_scatter_less_than_chance():
-    """Within a configuration the number of every value is within one of its share. Control: independent draws are not."""
+    """Within a configuration every value comes within one of its share. Control: independent draws."""
     p = np.array([[0.3, 0.7], [0.55, 0.45]])
-    made = ConditionalTable(child=1, parents=(0,), buckets=(np.arange(2),), probabilities=p)
+    made = of_column_0(p)
     codes = np.stack([np.arange(3000) % 3 // 2, np.zeros(3000, dtype=int)], axis=1)
 
-    def farthest(systematic: bool) -> float:
+    def farthest(systematic):
         drawn = made.draw(codes, Coins.from_seed(1), systematic=systematic)
         counts = np.array([np.bincount(drawn[codes[:, 0] == row], minlength=2) for row in (0, 1)])
         return float(np.abs(counts - p * counts.sum(axis=1, keepdims=True)).max())
 
     assert farthest(systematic=True) <= 1
     assert farthest(systematic=False) > 3
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 2**32 - 1), st.floats(-50, 500))
+def test_projection_is_the_nearest_table(rows_, columns, seed, total):
+    """Optimality: cells above zero moved by one shift, cells at zero would have fallen below it."""
+    noisy = np.random.default_rng(seed).normal(5, 20, (rows_, columns))
+    total = max(total, 1.0)
+    found = project_to_simplex(noisy, total)
+    assert (found >= 0).all()
+    assert found.sum() == pytest.approx(total)
+    shift = (noisy - found)[found > 0]
+    assert np.ptp(shift) < 1e-9
+    assert (noisy[found == 0] <= shift.max() + 1e-9).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 6), st.integers(0, 2**32 - 1), st.floats(0.1, 60))
+def test_no_support_gives_a_nearer_table(cells, seed, total):
+    """All 2^cells - 1 sets of cells above zero: on each, the nearest table moves all of them by one shift."""
+    noisy = np.random.default_rng(seed).normal(5, 20, cells)
+    nearest = math.inf
+    for size in range(1, cells + 1):
+        for support in itertools.combinations(range(cells), size):
+            table = np.zeros(cells)
+            table[list(support)] = noisy[list(support)] + (total - noisy[list(support)].sum()) / size
+            if (table >= 0).all():
+                nearest = min(nearest, float(((table - noisy) ** 2).sum()))
+    found = project_to_simplex(noisy, total)
+    assert ((found - noisy) ** 2).sum() == pytest.approx(nearest)
+
+
+def test_noise_on_empty_cells_cancels_out():
+    """Seeded. Control: clipping at zero adds 0.4 noise deviations to every empty cell."""
+    rng = np.random.default_rng(0)
+    noisy = np.concatenate([[5000.0], np.zeros(999)]) + rng.normal(0, 10, 1000)
+    assert abs(project_to_simplex(noisy, 5000.0)[0] - 5000) < 60
+    clipped = np.maximum(noisy, 0)
+    assert clipped.sum() - 5000 > 3500

@@ -1,9 +1,8 @@
 """Products of factors: the law by definition, draws that follow it exactly, and even draws."""
 
-from __future__ import annotations
-
 import itertools
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,12 +18,17 @@ from sdv_plausible.privacy.noise.coins import Coins
 CODES = (5, 4, 3)  # numbers of codes of columns 0, 1, 2; column 3 is the child
 
 
-def made(seed: int = 0, *, factors: int = 4, codes: int = 9) -> LogLinearConditional:
+BUCKET = np.array([0, 1, 1, 2, 3, 3, 3, 0, 2])  # of each code of the child
+EVERYTHING = np.array(
+    list(itertools.product(*(range(k) for k in (*CODES, 9))))
+)  # records of parents and child
+
+
+def made(seed=0, *, factors=4):
     """A child of nine codes in four buckets, factors of one parent, of two, and of a parent on other buckets."""
     rng = np.random.default_rng(seed)
-    bucket = np.array([0, 1, 1, 2, 3, 3, 3, 0, 2])[:codes]
-    inside = rng.random(codes)
-    inside /= np.bincount(bucket, inside)[bucket]
+    inside = rng.random(9)
+    inside /= np.bincount(BUCKET, inside)[BUCKET]
     given = [
         Configurations(parents=(0,), buckets=(np.arange(5),)),
         Configurations(parents=(1, 2), buckets=(np.array([0, 1, 1, 0]), np.arange(3))),
@@ -32,21 +36,12 @@ def made(seed: int = 0, *, factors: int = 4, codes: int = 9) -> LogLinearConditi
         Configurations(parents=(1,), buckets=(np.arange(4),)),
     ]
     chosen = [given[i % 4] for i in range(factors)]
-    return LogLinearConditional(
-        child=3,
-        bucket=bucket,
-        inside=inside,
-        base=np.array([0.2, 1.0, 0.0, 0.5]),
-        factors=tuple(Factor.of(g, rng.random((g.number, 4)) ** 3) for g in chosen),
-    )
+    weights = tuple(Factor.of(g, rng.random((g.number, 4)) ** 3) for g in chosen)
+    base = np.array([0.2, 1.0, 0.0, 0.5])
+    return LogLinearConditional(child=3, bucket=BUCKET, inside=inside, base=base, factors=weights)
 
 
-def everything() -> np.ndarray:
-    """Every record of the parents and the child."""
-    return np.array(list(itertools.product(*(range(k) for k in (*CODES, 9)))))
-
-
-def by_definition(conditional: LogLinearConditional, record: np.ndarray) -> float:
+def by_definition(conditional, record):
     """P(code | parents) in plain loops."""
     weight = [float(w) for w in conditional.base]
     for f in conditional.factors:
@@ -60,63 +55,64 @@ def by_definition(conditional: LogLinearConditional, record: np.ndarray) -> floa
 
 
 @pytest.mark.parametrize("combined", [1 << 18, 1])
-@pytest.mark.parametrize("factors", [0, 1, 4, 20])
-def test_the_probability_is_the_product_by_definition(factors, combined, monkeypatch: pytest.MonkeyPatch):
+def test_the_probability_is_the_product_by_definition(combined, monkeypatch):
     monkeypatch.setattr(log_linear, "MOST_COMBINED", combined)
-    conditional, records = made(factors=factors), everything()
-    told = np.exp(conditional.log_probability(records))
-    assert told == pytest.approx([by_definition(conditional, r) for r in records], abs=1e-5)
-    assert told.reshape(-1, 9).sum(axis=1) == pytest.approx(1)
-    tabulated = np.exp(conditional.tabulated().log_probability(records))
-    assert tabulated == pytest.approx(told, abs=1e-5)
+    for factors in (0, 1, 4, 20):
+        conditional = made(factors=factors)
+        told = np.exp(conditional.log_probability(EVERYTHING))
+        assert told == pytest.approx([by_definition(conditional, r) for r in EVERYTHING], abs=1e-5)
+        assert told.reshape(-1, 9).sum(axis=1) == pytest.approx(1)
+        assert np.exp(conditional.tabulated().log_probability(EVERYTHING)) == pytest.approx(told, abs=1e-5)
+    # Weights at the floor, everywhere but for one bucket of each factor: a product of them all would be zero.
+    given = Configurations(parents=(0,), buckets=(np.zeros(5, dtype=int),))
+    factors = tuple(Factor.of(given, np.eye(4)[[i % 4]]) for i in range(80))
+    told = np.exp(replace(made(), base=np.ones(4), factors=factors).log_probability(EVERYTHING[:9]))
+    assert np.bincount(BUCKET, told) == pytest.approx(np.full(4, 0.25), abs=1e-4)
 
 
 class Grid:
     """Coins that show every number of a fine grid, in order."""
 
-    def uniform(self, size: int) -> np.ndarray:
+    def uniform(self, size):
         return (np.arange(size) + 0.5) / size
 
 
-@pytest.mark.parametrize("tells_another", [False, True])
-def test_what_is_drawn_is_what_is_told(tells_another):
+def test_what_is_drawn_is_what_is_told():
     """Over a grid of u each code comes as often as it is told, to one point. Control: of other factors."""
     conditional, size = made(), 1 << 16
-    other = made(1) if tells_another else conditional
     for parents in [(0, 0, 0), (4, 3, 2), (2, 1, 1)]:
         record = np.tile([*parents, 0], (size, 1))
-        drawn = np.bincount(conditional.draw(record, Grid()), minlength=9) / size  # type: ignore[arg-type]
+        drawn = np.bincount(conditional.draw(record, Grid()), minlength=9) / size
         each = np.column_stack([np.tile(parents, (9, 1)), np.arange(9)])
-        apart = np.abs(drawn - np.exp(other.log_probability(each))).max()
-        assert (apart <= 2 / size) != tells_another
+        own, others = (
+            np.abs(drawn - np.exp(law.log_probability(each))).max() for law in (conditional, made(1))
+        )
+        assert own <= 2 / size < others
         assert drawn[3] == drawn[8] == 0  # their bucket has no weight
 
 
 def test_no_code_is_likelier_than_its_bound():
     """Whatever the parents are. Control: half the bound is not one."""
     conditional = made()
-    everything = np.array([*np.ndindex(5, 4, 3, 9)])
-    logs = conditional.log_probability(everything).reshape(-1, 9).max(axis=0)
+    logs = conditional.log_probability(EVERYTHING).reshape(-1, 9).max(axis=0)
     assert (logs <= conditional.most_likely + 1e-12).all()
     assert not (logs <= conditional.most_likely - np.log(2)).all()
 
 
 def test_a_known_child_gives_its_parents_by_their_exact_law(monkeypatch):
     """Each row's own code, by rejection: parents by chi-square (false alarm 1e-6). Planted: a bound that is too low."""
-    conditional, sides = made(), (5, 4, 3)
-    alone = [
-        ConditionalTable(child=j, parents=(), buckets=(), probabilities=np.full((1, k), 1 / k))
-        for j, k in enumerate(sides)
-    ]
+    conditional = made()
+    even = [np.full((1, k), 1 / k) for k in CODES]
+    alone = [ConditionalTable(child=j, parents=(), buckets=(), probabilities=p) for j, p in enumerate(even)]
     model = BayesianNetwork([*alone, conditional])
-    cells = np.array([(*parents, 1) for parents in np.ndindex(*sides)])
+    cells = np.array([(*parents, 1) for parents in np.ndindex(*CODES)])
     law = np.exp(conditional.log_probability(cells))
 
-    def p_value() -> float:
+    def p_value():
         known = {3: np.ones(6_000, dtype=np.int64)}
         codes, found = ReleasedSeeds.none().sample_each(known, model, Coins.from_seed(3))
         assert found.all()
-        counts = np.bincount(np.ravel_multi_index(codes[:, :3].T, sides), minlength=60)
+        counts = np.bincount(np.ravel_multi_index(codes[:, :3].T, CODES), minlength=60)
         return float(chisquare(counts, law / law.sum() * 6_000).pvalue)
 
     assert p_value() > 1e-6
@@ -125,18 +121,15 @@ def test_a_known_child_gives_its_parents_by_their_exact_law(monkeypatch):
     assert p_value() < 1e-6
 
 
-def plain(seed: int = 0) -> LogLinearConditional:
+def plain(seed=0):
     """A bucket for each of four codes, in another order than theirs."""
-    whole = made(seed)
-    return LogLinearConditional(
-        child=3, bucket=np.array([3, 0, 2, 1]), inside=np.ones(4), base=whole.base, factors=whole.factors
-    )
+    return replace(made(seed), bucket=np.array([3, 0, 2, 1]), inside=np.ones(4))
 
 
 ALARM = 1e-6  # false-alarm probability of every test by p_of_many; the coins are fixed
 
 
-def p_of_many(conditional: LogLinearConditional, told: LogLinearConditional) -> float:
+def p_of_many(conditional, told):
     """P-value of 40,000 draws of ``draw_many`` for each of four combinations of parents, against what is told."""
     # All in one call, and one after the other: a record must keep its own parents when others are done.
     found, size = [], conditional.cardinality
@@ -150,7 +143,7 @@ def p_of_many(conditional: LogLinearConditional, told: LogLinearConditional) -> 
     return float(4 * min(found))
 
 
-WAYS: dict[str, dict[str, float]] = {
+WAYS = {
     "one table": {},
     "rejection": {"MOST_COMBINED": 1},
     "rejection by several tables": {"MOST_COMBINED": 1, "MOST_TURNING": 1},
@@ -163,23 +156,23 @@ WAYS: dict[str, dict[str, float]] = {
 
 @pytest.mark.parametrize("of", [made, plain])
 @pytest.mark.parametrize("way", WAYS)
-def test_many_records_have_the_law_that_is_told(way, of, monkeypatch: pytest.MonkeyPatch):
+def test_many_records_have_the_law_that_is_told(way, of, monkeypatch):
     """Whatever is proposed and turned away. Control: the law of other factors."""
     for name, value in WAYS[way].items():
         monkeypatch.setattr(log_linear, name, value)
     assert p_of_many(of(), of()) > ALARM > p_of_many(of(), of(1))
 
 
-@pytest.mark.parametrize(
-    "bug", ["all are kept", "left to the last proposal", "another's parents", "without the base"]
-)
-def test_planted_bugs_of_many_draws_are_caught(bug, monkeypatch: pytest.MonkeyPatch):
+BUGS = ("all are kept", "left to the last proposal", "another's parents", "without the base")
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_planted_bugs_of_many_draws_are_caught(bug, monkeypatch):
     monkeypatch.setattr(log_linear, "MOST_COMBINED", 1)
     conditional = made()
     if bug == "all are kept":
-        monkeypatch.setattr(
-            log_linear.Marks, "draw", lambda self, place, coins: np.ones(len(place), dtype=bool)
-        )
+        every = lambda self, place, coins: np.ones(len(place), dtype=bool)  # noqa: E731
+        monkeypatch.setattr(log_linear.Marks, "draw", every)
     elif bug == "left to the last proposal":
         monkeypatch.setattr(log_linear, "MOST_PROPOSALS", 1)
         found = lambda self, cumulative, _: np.zeros(len(cumulative), dtype=int)  # noqa: E731
@@ -195,95 +188,54 @@ def test_planted_bugs_of_many_draws_are_caught(bug, monkeypatch: pytest.MonkeyPa
     assert p_of_many(conditional, made()) < ALARM
 
 
-def test_a_record_has_one_probability_whoever_stands_beside_it(monkeypatch: pytest.MonkeyPatch):
-    conditional, records = made(), everything()
+def test_a_record_has_one_probability_whoever_stands_beside_it(monkeypatch):
+    conditional, records = made(), EVERYTHING
     alone = np.concatenate([conditional.log_probability(r[None]) for r in records[:200]])
     assert (conditional.log_probability(records)[:200] == alone).all()
     monkeypatch.setattr(log_linear, "CELLS_AT_ONCE", 40)
     assert (conditional.log_probability(records)[:200] == alone).all()
 
 
-@pytest.mark.parametrize("combined", [1 << 18, 1])
-def test_many_factors_that_contradict_one_another_leave_a_law(combined, monkeypatch: pytest.MonkeyPatch):
-    """Weights at the floor, everywhere but for one bucket of each factor: a product of them all would be zero."""
-    given = Configurations(parents=(0,), buckets=(np.zeros(5, dtype=int),))
-    factors = [Factor.of(given, np.eye(4)[[i % 4]]) for i in range(80)]
-    whole = made()
-    conditional = LogLinearConditional(
-        child=3, bucket=whole.bucket, inside=whole.inside, base=np.ones(4), factors=tuple(factors)
-    )
-    monkeypatch.setattr(log_linear, "MOST_COMBINED", combined)
-    told = np.exp(conditional.log_probability(everything()[:9]))
-    assert np.bincount(whole.bucket, told) == pytest.approx(np.full(4, 0.25), abs=1e-4)
-
-
-def test_weights_are_bounded():
-    found = bounded(np.array([[1e-30, 2.0, 1.0], [0.0, 0.0, 0.0]]))
-    assert found[0].tolist() == [FLOOR, 1.0, 0.5]
-    assert (found[1] == FLOOR).all()
-
-
-@pytest.mark.parametrize(
-    ("weights", "what"),
-    [
+def test_factors_and_conditionals_that_are_none_are_refused():
+    given = Configurations(parents=(0,), buckets=(np.arange(5),))
+    for weights, what in (
         (np.full((3, 4), 1.0), "a row for each"),
         (np.full((5, 4), 0.5), "largest"),
         (np.full((5, 4), np.nan), "lie in"),
-    ],
-)
-def test_factors_that_are_none_are_refused(weights, what):
-    given = Configurations(parents=(0,), buckets=(np.arange(5),))
-    with pytest.raises(ValueError, match=what):
-        Factor(given=given, weights=weights.astype(np.float32))
-
-
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [
+    ):
+        with pytest.raises(ValueError, match=what):
+            Factor(given=given, weights=weights.astype(np.float32))
+    for change, what in (
         ({"base": np.zeros(4)}, "not all 0"),
         ({"base": np.array([1.0, np.nan, 1, 1])}, "finite"),
         ({"inside": np.full(9, 0.5)}, "sum to 1"),
         ({"base": np.ones(5)}, "sum to 1"),
-    ],
-)
-def test_conditionals_that_are_none_are_refused(change, what):
-    whole = made()
-    fields = {
-        "child": 3,
-        "bucket": whole.bucket,
-        "inside": whole.inside,
-        "base": whole.base,
-        "factors": whole.factors,
-    }
-    with pytest.raises(ValueError, match=what):
-        LogLinearConditional(**{**fields, **change})
+    ):
+        with pytest.raises(ValueError, match=what):
+            replace(made(), **change)
+    found = bounded(np.array([[1e-30, 2.0, 1.0], [0.0, 0.0, 0.0]]))
+    assert found.tolist() == [[FLOOR, 1.0, 0.5], [FLOOR] * 3]
 
 
 def test_a_copy_draws_the_same_and_carries_no_tables_of_its_own_making():
-    conditional, records = made(), everything()
+    conditional, records = made(), EVERYTHING
     conditional.log_probability(records)
     copy = pickle.loads(pickle.dumps(conditional))
     assert set(vars(copy)) == {"child", "bucket", "inside", "base", "factors"}
     assert (copy.draw(records, Coins.from_seed(1)) == conditional.draw(records, Coins.from_seed(1))).all()
 
 
-# --- even draws -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n", [1, 2, 1000, 1024])
-def test_each_run_of_neighbours_has_a_number_in_each_interval(n):
-    alike = np.arange(n)[::-1] // 3
-    u = spread_uniforms(alike, Coins.from_seed(2))
-    assert u.shape == (n,)
-    assert ((u >= 0) & (u < 1)).all()
-    if n == 1024:
-        for first in range(
-            0, 340, 80
-        ):  # 16 neighbours and more: groups of three, so off by one group at the ends
-            counts = np.bincount(
-                (u[np.isin(alike, np.arange(first, first + 80))] * 8).astype(int), minlength=8
-            )
-            assert np.ptp(counts) <= 6
+def test_each_run_of_neighbours_has_a_number_in_each_interval():
+    for n in (1, 2, 1000, 1024):
+        alike = np.arange(n)[::-1] // 3
+        u = spread_uniforms(alike, Coins.from_seed(2))
+        assert u.shape == (n,)
+        assert ((u >= 0) & (u < 1)).all()
+    for first in range(
+        0, 340, 80
+    ):  # 16 neighbours and more: groups of three, so off by one group at the ends
+        run = u[np.isin(alike, np.arange(first, first + 80))]
+        assert np.ptp(np.bincount((run * 8).astype(int), minlength=8)) <= 6
 
 
 def test_each_number_alone_is_uniform_and_two_columns_do_not_follow_one_another():
@@ -300,17 +252,13 @@ def test_each_number_alone_is_uniform_and_two_columns_do_not_follow_one_another(
     assert abs(((first - 0.5) ** 2).mean()) > 5 * (1 / 12) / np.sqrt(product.size)
 
 
-@pytest.mark.parametrize("systematic", [True, False])
-def test_even_draws_hardly_scatter_around_the_law(systematic):
+def test_even_draws_hardly_scatter_around_the_law():
     """Control: independent draws of as many records scatter five times as much."""
     conditional = made()
     records = np.column_stack([np.random.default_rng(0).integers(0, k, 20_000) for k in (*CODES, 9)])
-    drawn = conditional.draw(records, Coins.from_seed(4), systematic=systematic)
     key = np.ravel_multi_index(records[:, :3].T, CODES)
-    cells = np.bincount(key * 9 + drawn, minlength=60 * 9).reshape(60, 9)
-    each = np.column_stack(
-        [np.repeat(np.array(np.unravel_index(np.arange(60), CODES)).T, 9, 0), np.tile(np.arange(9), 60)]
-    )
-    law = np.exp(conditional.log_probability(each)).reshape(60, 9) * np.bincount(key, minlength=60)[:, None]
-    apart = np.abs(cells - law).sum() / 20_000
-    assert (apart < 0.015) == systematic
+    law = np.exp(conditional.log_probability(EVERYTHING)) * np.bincount(key, minlength=60).repeat(9)
+    for systematic in (True, False):
+        drawn = conditional.draw(records, Coins.from_seed(4), systematic=systematic)
+        apart = np.abs(np.bincount(key * 9 + drawn, minlength=60 * 9) - law).sum() / 20_000
+        assert (apart < 0.015) == systematic

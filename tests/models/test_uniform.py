@@ -1,7 +1,5 @@
 """The uniform model: every row of the domain equally likely, from no answer at all."""
 
-from __future__ import annotations
-
 import numpy as np
 import oracles
 import pytest
@@ -10,22 +8,20 @@ from networks import FALSE_ALARM
 from scipy.stats import chisquare
 
 from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.checks import domain_of
 from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.table.columns.domain import Attribute, Domain
 
 CARDS = (4, 2, 3)
-DOMAIN = Domain(
-    tuple(Attribute(name=f"x{i}", kind="ordinal", values=tuple(range(c))) for i, c in enumerate(CARDS))
-)
 
 
 def test_every_row_is_equally_likely_whatever_the_rows():
     """24 cells, 20,000 draws, seeded; the rows that it was given are all alike."""
     ledger = PrivacyLedger(delta=1e-6)
     rows = np.zeros((50, 3), dtype=np.int32)
-    net = learn(Uniform(), rows, DOMAIN, ModelBudget(epsilon=1.0, delta=1e-6), ledger, Coins.from_seed(0))
+    budget = ModelBudget(epsilon=1.0, delta=1e-6)
+    net = learn(Uniform(), rows, domain_of(CARDS), budget, ledger, Coins.from_seed(0))
     for y in oracles.universe(CARDS):
         assert float(oracles.likelihood(net.tables, y, y, 3)) == pytest.approx(1 / 24)
     drawn = np.ravel_multi_index(tuple(net.sample(20_000, Coins.from_seed(1)).T), CARDS)

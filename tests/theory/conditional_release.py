@@ -1,48 +1,26 @@
 """The loss of one released row (``docs/explanation/proofs/conditional_release.md``)."""
 
-from __future__ import annotations
-
 import math
+from typing import NamedTuple
 
-from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
-from sdv_plausible.privacy.accounting.theorem1 import Noise, log_pass_probability, theorem1
-from theory.directed_loss import DirectedLoss
-
-__all__ = ["conditional_release"]
+from sdv_plausible.privacy.accounting.theorem1 import log_pass_probability, theorem1
 
 
-def conditional_release(
-    k: int,
-    gamma: float,
-    epsilon0: float,
-    t: int,
-    *,
-    pass_rate_floor: float,
-    n_lower: int = 1,
-    noise: Noise = "discrete_laplace",
-) -> DirectedLoss:
+class DirectedLoss(NamedTuple):
+    """What a table makes likelier than the table with one row removed, and with one row added."""
+
+    remove: EpsilonDelta
+    add: EpsilonDelta
+
+
+def conditional_release(k, gamma, epsilon0, t, *, pass_rate_floor, n_lower=1, noise="discrete_laplace"):
     """One *released* row: what may be composed over rows, unlike Theorem 1's own pair.
 
-    With epsilon of Theorem 1 and q the floor on the pass rate of one attempt, removing costs ``(epsilon,
-    pt(t)/((n+1) q))`` and adding ``(ln(e^epsilon + pt(t)/(n q)), 0)``
-    (``docs/explanation/proofs/conditional_release.md``). For N rows,
-    :func:`sdv_plausible.privacy.accounting.released_rows.released_rows_loss` is far tighter than composing
-    this.
-
-    Parameters
-    ----------
-    k, gamma, epsilon0, t, noise
-        As in :func:`theorem1`.
-    pass_rate_floor : float
-        Lower bound q on the probability that one attempt is released, for both tables, in (0, 1]. It must be
-        true: :mod:`sdv_plausible.privacy.accounting.theorem1` says how to make it so.
-    n_lower : int
-        Lower bound on the number of seeds of the smaller table, >= 1.
+    With epsilon of Theorem 1 and q the true floor on the pass rate of one attempt, removing costs ``(epsilon,
+    pt(t)/((n+1) q))`` and adding ``(ln(e^epsilon + pt(t)/(n q)), 0)``.
     """
-    epsilon = theorem1(k, gamma, epsilon0, t).epsilon
-    q = check.rate("pass_rate_floor", pass_rate_floor)
-    n = check.whole("n_lower", n_lower, 1)
+    epsilon, q, n = theorem1(k, gamma, epsilon0, t).epsilon, pass_rate_floor, n_lower
     small = math.exp(float(log_pass_probability(t, k, epsilon0, noise)))
     return DirectedLoss(
         remove=EpsilonDelta(epsilon, min(1.0, small / ((n + 1) * q))),

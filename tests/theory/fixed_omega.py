@@ -2,48 +2,33 @@
 
 A released row tells no more than one toss of a coin, so N rows lose what Binomial(N, a1) against Binomial(N,
 a0) loses, at the worst group size and pass rate (``docs/explanation/proofs/seed_test.md``, Theorem 1).
-Releases charge the any-model theorem (:mod:`sdv_plausible.privacy.accounting.released_rows`), which is a
-little larger.
 """
-
-from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.accounting.bernoulli_pairs import BernoulliPairs, cover
+from sdv_plausible.privacy.accounting.bernoulli_pairs import cover
 from sdv_plausible.privacy.accounting.released_rows import COARSE, FINE, RowByRow
-from sdv_plausible.privacy.accounting.theorem1 import Noise, log_pass_probability
+from sdv_plausible.privacy.accounting.theorem1 import log_pass_probability
 
-__all__ = ["FixedOmegaRows", "fixed_omega_loss"]
-
-FloatArray = npt.NDArray[np.float64]
 _NEGLIGIBLE = 45.0  # groups whose rows appear with probability below exp(-45) are lumped together
 
 
 @dataclass(frozen=True, kw_only=True)
 class FixedOmegaRows(RowByRow):
-    """N released rows with one fixed omega: candidates keep a prefix of the seed, k' is its group's size.
+    """N released rows with one fixed omega: candidates keep a prefix of the seed, k' is its group's size."""
 
-    Parameters
-    ----------
-    num_rows, k, epsilon0, pass_rate_floor, n_lower, noise
-        As in :class:`sdv_plausible.privacy.accounting.released_rows.RowByRow`; all calls with the same omega
-        and order together.
-    """
-
-    def epsilon(self, delta: float) -> float:
+    def epsilon(self, delta):
         """Smallest epsilon at the given delta in (0, 1): exact up to 0.25 % above, never below."""
         delta = check.share_of_delta("delta", delta)
         if self._empty_group_delta() > delta:
             return math.inf
         return float(self.worst_pairs(FINE).epsilon(self.num_rows, delta).max())
 
-    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def profile(self, epsilon):
         """Delta at every epsilon >= 0, for removing and for adding: the largest over all group sizes.
 
         One pair of neighbours fixes one group; the pointwise maximum may be composed with anything else.
@@ -52,17 +37,16 @@ class FixedOmegaRows(RowByRow):
         empty = self._empty_group_delta()
         return np.maximum(remove, empty), np.maximum(add, empty)
 
-    def _empty_group_delta(self) -> float:
+    def _empty_group_delta(self):
         """Case c = 0: the new row alone makes its group, whose rows cannot appear without it."""
         log_one = float(log_pass_probability(1, self.k, self.epsilon0, self.noise))
         probability = min(1.0, math.exp(log_one) / ((self.n_lower + 1) * self.pass_rate_floor))
         return 1.0 if probability == 1 else -math.expm1(self.num_rows * math.log1p(-probability))
 
-    def worst_pairs(self, resolution: float) -> BernoulliPairs:
+    def worst_pairs(self, resolution):
         """Return finitely many coins that dominate the coin of every neighbour pair with c >= 1."""
         a = math.exp(-self.epsilon0)
-        # Above the peak of the mass increase both the ratio and the increase fall with c: no larger group is
-        # worse.
+        # Above the peak of the mass increase both the ratio and the increase fall with c: no larger group is worse.
         c = np.arange(1.0, max(self.k, math.ceil(2 * a / (1 - a))) + 3)
         log_p = log_pass_probability(np.append(c, c[-1] + 1), self.k, self.epsilon0, self.noise)
         log_r = np.log1p(1 / c) + np.diff(log_p)
@@ -74,57 +58,16 @@ class FixedOmegaRows(RowByRow):
         return cover(log_r[first], np.log1p(odds), resolution)
 
 
-def fixed_omega_loss(
-    *,
-    num_rows: int,
-    k: int,
-    epsilon0: float,
-    delta: float,
-    pass_rate_floor: float,
-    n_lower: int,
-    noise: Noise = "discrete_laplace",
-) -> float:
-    """Total epsilon at `delta` of N rows released under Privacy Test 2 with one fixed omega.
+def fixed_omega_loss(*, delta, **rows):
+    """Total epsilon at `delta` of :class:`FixedOmegaRows`; infinity where the empty group alone exceeds delta.
 
-    The largest over both directions, every group size c >= 0, every pass rate of at least `pass_rate_floor`
-    and every number of seeds of at least `n_lower` (``docs/explanation/proofs/seed_test.md``, Theorem 1). The
-    cost of *making* the floor true comes on top:
-    :func:`theory.row_by_row.row_by_row_loss`.
-
-    Parameters
-    ----------
-    num_rows, k, epsilon0, pass_rate_floor, n_lower, noise
-        As in :class:`FixedOmegaRows`.
-    delta : float
-        In (0, 1).
-
-    Returns
-    -------
-    float
-        At most 0.25 % above the exact value, never below; infinity where the empty group alone exceeds delta.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
+    The cost of *making* the floor of the pass rate true comes on top (:mod:`theory.pass_rate_test`).
     """
-    rows = FixedOmegaRows(
-        num_rows=num_rows,
-        k=k,
-        epsilon0=epsilon0,
-        pass_rate_floor=pass_rate_floor,
-        n_lower=n_lower,
-        noise=noise,
-    )
-    return rows.epsilon(delta)
+    return FixedOmegaRows(**rows).epsilon(delta)
 
 
-def _blocks(
-    log_r: FloatArray, log_increase: FloatArray, resolution: float
-) -> tuple[npt.NDArray[np.int64], ...]:
+def _blocks(log_r, log_increase, resolution):
     """First and last index of runs of sizes where ratio and increase change by less than `resolution`."""
     keys = np.stack([np.floor(np.log(log_r) / resolution), np.floor(log_increase / resolution)])
     breaks = np.flatnonzero(np.any(np.diff(keys, axis=1) != 0, axis=0))
-    first = np.concatenate([[0], breaks + 1])
-    last = np.concatenate([breaks, [len(log_r) - 1]])
-    return first, last
+    return np.append(0, breaks + 1), np.append(breaks, len(log_r) - 1)

@@ -3,8 +3,6 @@
 Proof: ``docs/explanation/proofs/release_test.md``.
 """
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from typing import NamedTuple
@@ -21,39 +19,13 @@ class ReleaseTestLoss(NamedTuple):
     s: int
 
 
-def release_test_loss(
-    *, k: int, epsilon0: float, pre_threshold: bool = True, delta: float | None = None, s: int | None = None
-) -> ReleaseTestLoss:
+def release_test_loss(*, k, epsilon0, pre_threshold=True, delta=None, s=None):
     """Loss of releasing prefix groups with their noisy sizes once; any number of rows afterwards is free.
 
     Sizes get discrete Laplace noise Z with ``Pr[Z = z] ~ a^|z|``, ``a = exp(-epsilon0)``, drawn once per
     group present, and are released if they reach k + s. With the pre-threshold only groups of at least k
-    seeds enter: ``delta = a^s/(1 + a)``; without it ``delta = a^(k+s-1)/(1 + a)``. Both are exact: no smaller
-    delta holds at epsilon0 (``docs/explanation/proofs/release_test.md``).
-
-    Parameters
-    ----------
-    k : int
-        Seeds per released prefix, >= 1; sure with the pre-threshold.
-    epsilon0 : float
-        Privacy loss of the noisy sizes, > 0.
-    pre_threshold : bool
-        Whether groups below k are dropped before the noise.
-    delta : float, optional
-        Target in (0, 1): the smallest s that meets it is returned, by :func:`release_margin`. Give either
-        delta or s.
-    s : int, optional
-        Margin above k, >= 0.
-
-    Returns
-    -------
-    ReleaseTestLoss
-        ``(epsilon, delta, s)`` with the delta that is really spent, rounded up.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or not exactly one of delta and s is given.
+    seeds enter: ``delta = a^s/(1 + a)``; without it ``delta = a^(k+s-1)/(1 + a)``. Both are exact. Of delta (a
+    target) and s one is given.
     """
     k = check.whole("k", k, 1, "it is a number of seeds; try 50")
     epsilon0 = check.positive("epsilon0", epsilon0, "it is the loss of the noisy sizes; try 1.0")
@@ -66,9 +38,8 @@ def release_test_loss(
     return ReleaseTestLoss(epsilon0, _tail(s + entry, epsilon0), s)
 
 
-def _tail(s: int, epsilon0: float) -> float:
+def _tail(s, epsilon0):
     """Pr[Z >= s] for s >= 0 and discrete Laplace Z, rounded up."""
     exact, rate = _arithmetic(epsilon0), Decimal(epsilon0)
-    log_tail = exact.subtract(_log_at_zero(exact, rate), exact.multiply(rate, s))
-    tail = exact.exp(log_tail)
+    tail = exact.exp(exact.subtract(_log_at_zero(exact, rate), exact.multiply(rate, s)))
     return next(x for x in (float(tail), math.nextafter(float(tail), math.inf)) if Decimal(x) >= tail)

@@ -1,7 +1,5 @@
 """Optimal composition: randomised response, enumerated."""
 
-from __future__ import annotations
-
 import math
 
 import oracles_accounting as oracle
@@ -10,7 +8,7 @@ import pytest
 from theory.optimal_composition import optimal_composition
 
 
-def test_optimal_composition_is_that_of_randomised_response() -> None:
+def test_optimal_composition_is_that_of_randomised_response():
     atoms = oracle.compose_atoms([oracle.randomised_response(0.7)] * 6)
     for total in (1e-2, 1e-3):
         epsilon = optimal_composition(0.7, 0.0, 6, total)

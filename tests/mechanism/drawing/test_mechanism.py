@@ -1,7 +1,5 @@
 """Mechanism 1: what leaves, in which order, and what is kept."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -16,131 +14,103 @@ from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.privacy_tests import randomized
 from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
 from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
-from sdv_plausible.models.base import Proposals
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
 
 
-class Watched:
-    """A model that passes everything on and remembers what was proposed."""
-
-    def __init__(self) -> None:
-        self.inner = network()
-        self.inner.attach_seeds(SeedRecords(SEEDS))
-        self.proposals: list[Proposals] = []
-
-    def propose(self, rows, omega, coins):
-        self.proposals.append(self.inner.propose(rows, omega, coins))
-        return self.proposals[-1]
-
-    def count_plausible(self, proposals, gamma):
-        return self.inner.count_plausible(proposals, gamma)
-
-    @property
-    def order(self):
-        return self.inner.order
-
-    @property
-    def num_attributes(self):
-        return self.inner.num_attributes
+def seeded():
+    model = network()
+    model.attach_seeds(SeedRecords(SEEDS))
+    return model
 
 
-def mechanism(test, omega=1, model=None, **options) -> PlausibleDeniabilityMechanism:
-    if model is None:
-        model = network()
-        model.attach_seeds(SeedRecords(SEEDS))
-    return PlausibleDeniabilityMechanism(model=model, num_seeds=len(SEEDS), test=test, omega=Omega.parse(omega), **options)  # fmt: skip
+def watched():
+    """A model, and the list of all that it proposes."""
+    model, proposals = seeded(), []
+    honest = model.propose
+
+    def propose(rows, omega, coins):
+        proposals.append(honest(rows, omega, coins))
+        return proposals[-1]
+
+    model.propose = propose
+    return model, proposals
 
 
-# --- what leaves ------------------------------------------------------------------------------------------------------
+def mechanism(test, omega=1, model=None, **options):
+    return PlausibleDeniabilityMechanism(
+        model=model or seeded(), num_seeds=len(SEEDS), test=test, omega=Omega.parse(omega), **options
+    )
 
 
-@pytest.mark.parametrize("k", [1, 10, 40])
 @pytest.mark.parametrize("omega", [1, 2, (1, 3), (0, 4)])
-def test_exactly_the_first_candidates_with_k_plausible_seeds_leave_in_order(k, omega):
+def test_exactly_the_first_candidates_with_k_plausible_seeds_leave_in_order(omega):
     """By definition: k' counted with exact fractions over all seeds, for every candidate that was proposed."""
-    model = Watched()
-    rows = mechanism(DeterministicTest(k=k, gamma=4.0), omega, model).release(60, Coins.from_seed(4), 10**5)
-    wanted = []
-    for proposals in model.proposals:
-        for y, omega_i in zip(proposals.candidates, proposals.omega, strict=True):
-            ordered = [y[j] for j in model.order]
-            if oracles.prefix_size(SEEDS[:, model.order], ordered, 4 - int(omega_i)) >= k:
-                wanted.append(y.tolist())
-        if len(wanted) >= 60:
-            break
-    assert rows.tolist() == wanted[:60]
-    assert rows.shape == (60, 4)
-
-
-def test_without_the_test_other_rows_would_leave():
-    """Control: some candidates have fewer than k plausible seeds, so that the test above can fail."""
-    model = Watched()
-    mechanism(DeterministicTest(k=1, gamma=4.0), 1, model).release(200, Coins.from_seed(4))
-    sizes = model.inner.count_plausible(model.proposals[0], 4.0)
-    assert (sizes < 10).any()
-    assert (sizes >= 40).any()
+    for k in (1, 10, 40):
+        model, made = watched()
+        rows = mechanism(DeterministicTest(k=k, gamma=4.0), omega, model).release(
+            60, Coins.from_seed(4), 10**5
+        )
+        wanted, others = [], 0
+        for proposals in made:
+            for y, omega_i in zip(proposals.candidates, proposals.omega, strict=True):
+                ordered = [y[j] for j in model.order]
+                if oracles.prefix_size(SEEDS[:, model.order], ordered, 4 - int(omega_i)) >= k:
+                    wanted.append(y.tolist())
+                else:
+                    others += 1
+            if len(wanted) >= 60:
+                break
+        assert rows.tolist() == wanted[:60]
+        assert rows.shape == (60, 4)
+        assert (others > 0) == (k > 1)  # control: without the test other rows would leave
+    made.clear()
+    assert mechanism(DeterministicTest(k=5, gamma=4.0), 1, model).release(0, Coins.from_seed(0)).shape == (
+        0,
+        4,
+    )
+    assert not made  # no rows need no proposal
 
 
 def test_without_seeds_every_record_is_a_plausible_seed():
     """docs/explanation/proofs/release_test.md, Theorem 3. Control: where one column is kept, fewer are."""
     for omega, every in ((4, True), (3, False)):
-        model = Watched()
+        model, made = watched()
         mechanism(DeterministicTest(k=1, gamma=1.0), omega, model).release(200, Coins.from_seed(4))
-        counts = model.inner.count_plausible(model.proposals[0], 1.0)
-        assert (counts == len(SEEDS)).all() == every
-
-
-def test_no_rows_need_no_proposal():
-    model = Watched()
-    assert mechanism(DeterministicTest(k=5, gamma=4.0), 1, model).release(0, Coins.from_seed(0)).shape == (
-        0,
-        4,
-    )
-    assert not model.proposals
+        assert (model.count_plausible(made[0], 1.0) == len(SEEDS)).all() == every
 
 
 def test_the_seed_free_share_is_the_share_of_proposals_that_resample_all():
     """2,000 draws or more of probability 0.3: false alarm 1e-6. Control: without it no proposal does."""
+    test = RandomizedTest(k=1, gamma=4.0, epsilon0=1.0)
     for share, inside in ((0.3, True), (0.0, False)):
-        model = Watched()
-        mechanism(RandomizedTest(k=1, gamma=4.0, epsilon0=1.0), 1, model, seed_free_share=share).release(
-            2000, Coins.from_seed(1)
-        )
-        omega = np.concatenate([p.omega for p in model.proposals])
+        model, made = watched()
+        mechanism(test, 1, model, seed_free_share=share).release(2000, Coins.from_seed(1))
+        omega = np.concatenate([p.omega for p in made])
         low, high = binom.ppf([5e-7, 1 - 5e-7], len(omega), 0.3)
         assert (low <= (omega == 4).sum() <= high) == inside
         assert set(omega.tolist()) <= {1, 4}
 
 
-# --- what is kept -----------------------------------------------------------------------------------------------------
+def test_attempts_are_never_stored():
+    """Only look-up tables that follow from seeds and model (``DERIVED``) may appear. Control: a model that counts."""
+    test = DeterministicTest(k=30, gamma=4.0)
+    for made, changed in (
+        (mechanism(test, (1, 3)), False),
+        (mechanism(RandomizedTest(k=30, gamma=4.0, epsilon0=1.0), (1, 3)), False),
+        (mechanism(test, 1, seeded()), True),
+    ):
+        if changed:
+            honest, made.model.attempts = made.model.count_plausible, 0
 
+            def counting(proposals, gamma, model=made.model, honest=honest):
+                model.attempts += 1
+                return honest(proposals, gamma)
 
-@pytest.mark.parametrize(
-    "test", [DeterministicTest(k=30, gamma=4.0), RandomizedTest(k=30, gamma=4.0, epsilon0=1.0)]
-)
-def test_attempts_are_never_stored(test):
-    """Only look-up tables that follow from seeds and model (``DERIVED``) may appear."""
-    made = mechanism(test, (1, 3))
-    before = state(made)
-    made.release(50, Coins.from_seed(0), 10**6)
-    assert state(made) == before
-
-
-def test_a_mechanism_that_counts_its_attempts_is_seen():
-    """Control of the test above."""
-
-    class Counting(Watched):
-        attempts = 0
-
-        def propose(self, rows, omega, coins):
-            self.attempts += len(rows)
-            return self.inner.propose(rows, omega, coins)
-
-    made = mechanism(DeterministicTest(k=30, gamma=4.0), 1, Counting())
-    before = state(made)
-    made.release(50, Coins.from_seed(0), 10**6)
-    assert state(made) != before
+            made.model.count_plausible = counting
+        before = state(made)
+        made.release(50, Coins.from_seed(0), 10**6)
+        assert (state(made) != before) == changed
 
 
 def test_earlier_releases_leave_no_trace_in_later_ones():
@@ -156,9 +126,8 @@ def test_too_few_releases_nothing_and_tells_nothing():
     texts = set()
     for k, seed in ((290, 1), (290, 2)):
         made = mechanism(DeterministicTest(k=k, gamma=4.0), 3)
-        sizes = made.model.count_plausible(
-            made.model.propose(np.arange(300), np.full(300, 3), Coins.from_seed(0)), 4.0
-        )
+        proposed = made.model.propose(np.arange(300), np.full(300, 3), Coins.from_seed(0))
+        sizes = made.model.count_plausible(proposed, 4.0)
         assert sizes.max() < k
         with pytest.raises(TooFewReleasedError) as caught:
             made.release(10, Coins.from_seed(seed), 100)

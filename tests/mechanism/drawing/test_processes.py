@@ -1,7 +1,5 @@
 """Mechanism 1 in several processes: the same rows for any number, each part from coins of its own."""
 
-from __future__ import annotations
-
 from io import StringIO
 
 import numpy as np
@@ -21,7 +19,7 @@ from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer, RowCapExceededError
 
 
-def records() -> RecordSampler:
+def records():
     model = network()
     model.attach_seeds(SeedRecords(SEEDS))
     mechanism = PlausibleDeniabilityMechanism(
@@ -44,20 +42,11 @@ def test_rows_are_the_same_for_any_number_of_processes(monkeypatch, coins):
     assert np.array_equal(found[0], drawing.sample(500, {}, coins.spawn("call")))
 
 
-def same_parts(parts) -> bool:
-    """Whether two parts have the same numbers ahead."""
-    ahead = [part[1].bytes(16) for part in parts]
-    return len(set(ahead)) < len(ahead)
-
-
 def test_every_part_has_coins_of_its_own(monkeypatch):
     monkeypatch.setattr(mechanism, "PART_ROWS", 10)
     parts = parts_of(95, Coins.from_seed(1), lambda size: 2 * size)
-    assert [part[0] for part in parts] == [10] * 9 + [5]
-    assert [part[2] for part in parts] == [20] * 9 + [10]
-    assert not same_parts(parts)
-    planted = [(size, Coins.from_seed(1), attempts) for size, _, attempts in parts]
-    assert same_parts(planted)
+    assert [(size, attempts) for size, _, attempts in parts] == [(10, 20)] * 9 + [(5, 10)]
+    assert len({coins.bytes(16) for _, coins, _ in parts}) == 10
     assert [part[0] for part in parts_of(0, Coins.from_seed(1), lambda size: None)] == [0]
 
 
@@ -67,10 +56,8 @@ def test_processes_are_counted_from_one_and_for_row_by_row_tests():
         with pytest.raises(ValueError, match="processes"), workers(drawing.mechanism, wrong):
             pass
     release = PrefixSampler(model=network(), coins=Coins.from_seed(1), seeds=None)
-    with (
-        pytest.raises(ValueError, match=r"processes \(2\) are for row-by-row tests"),
-        release.in_processes(2),
-    ):
+    refused = pytest.raises(ValueError, match=r"processes \(2\) are for row-by-row tests")
+    with refused, release.in_processes(2):
         pass
     with release.in_processes(1):
         pass
@@ -81,20 +68,16 @@ def test_synthesizer_gives_the_same_file(monkeypatch):
     monkeypatch.setattr(mechanism, "PART_ROWS", 40)
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
-        {"a": rng.integers(0, 3, 400), "b": rng.integers(0, 4, 400), "c": rng.integers(0, 2, 400)}
+        {name: rng.integers(0, most, 400) for name, most in zip("abc", (3, 4, 2), strict=True)}
     )
     domain = {name: {"range_min": 0, "range_max": int(table[name].max())} for name in table}
     metadata = Metadata.load_from_dict(
         {"tables": {"t": {"columns": {n: {"sdtype": "numerical"} for n in table}}}}
     )
-    files = []
+    files, test = [], DeterministicTest(k=5, row_cap=300, omega=2)
     for number in (1, 2):
         synth = PlausibleDeniabilitySynthesizer(
-            metadata,
-            domain=domain,
-            epsilon=5.0,
-            random_state=4,
-            test=DeterministicTest(k=5, row_cap=300, omega=2),
+            metadata, domain=domain, epsilon=5.0, random_state=4, test=test
         )
         synth.fit(table)
         out = StringIO()

@@ -1,7 +1,5 @@
 """Who draws the rows: from released prefixes, or by Mechanism 1 with its records; and what the holder may look at."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
@@ -25,39 +23,34 @@ from tests.flat import bound
 ORDER = network().order
 
 
-def records(test=None, omega=1, gives_up=False) -> RecordSampler:
+def records(test=None, omega=1, gives_up=False):
     model = network()
     model.attach_seeds(SeedRecords(SEEDS))
-    test = test or DeterministicTest(k=10, gamma=4.0)
-    mechanism = PlausibleDeniabilityMechanism(
-        model=model, num_seeds=len(SEEDS), test=test, omega=Omega.parse(omega)
-    )
+    test, omega = test or DeterministicTest(k=10, gamma=4.0), Omega.parse(omega)
+    mechanism = PlausibleDeniabilityMechanism(model=model, num_seeds=len(SEEDS), test=test, omega=omega)
     return RecordSampler(model=model, coins=Coins.from_seed(1), mechanism=mechanism, gives_up=gives_up)
 
 
-def prefixes() -> PrefixSampler:
-    seeds = release_seeds(
-        network(), SEEDS, 2, bound(ReleaseTest, k=8, epsilon0=1.0, delta=0.01), Coins.from_seed(0)
-    )
+def prefixes():
+    test = bound(ReleaseTest, k=8, epsilon0=1.0, delta=0.01)
+    seeds = release_seeds(network(), SEEDS, 2, test, Coins.from_seed(0))
     return PrefixSampler(model=network(), coins=Coins.from_seed(1), seeds=seeds)
 
 
 def test_rows_of_released_prefixes_are_post_processing():
-    """What is drawn is what the released seeds draw, with known values and without; no record is needed."""
-    drawing = prefixes()
-    for known in ({}, {2: 3}):
-        found = drawing.sample(50, known, Coins.from_seed(4))
-        seeds, model = drawing.seeds, network()
-        wanted = (
-            seeds.sample_given(50, known, model, Coins.from_seed(4))
-            if known
-            else seeds.sample(50, model, Coins.from_seed(4))
-        )
-        assert found.tolist() == wanted.tolist()
+    """What is drawn is what the released seeds draw, with known values and without; no record and no public seed."""
+    drawing, model = prefixes(), network()
+    wanted = drawing.seeds.sample(50, model, Coins.from_seed(4))
+    assert (drawing.sample(50, {}, Coins.from_seed(4)) == wanted).all()
+    wanted = drawing.seeds.sample_given(50, {2: 3}, model, Coins.from_seed(4))
+    assert (drawing.sample(50, {2: 3}, Coins.from_seed(4)) == wanted).all()
     assert not drawing.holds_records
     assert drawing.samples_conditions
     with pytest.raises(ValueError, match=r"diagnose\(\) needs the seed records"):
         diagnose(drawing, 10)
+    before = drawing.sample(20, {}, drawing.coins.spawn("call"))
+    drawing.set_random_state(73251)
+    assert (drawing.sample(20, {}, drawing.coins.spawn("call")) == before).all()
 
 
 def test_only_without_a_claim_may_a_failure_show(monkeypatch):
@@ -79,28 +72,27 @@ def test_only_without_a_claim_may_a_failure_show(monkeypatch):
     assert not records().samples_conditions
 
 
-# --- diagnostics ------------------------------------------------------------------------------------------------------
-
-
 @cache
-def group_sizes(kept: int) -> np.ndarray:
+def group_sizes(kept):
     """Size of every seed's own prefix group: what a candidate of a random seed has as plausible seeds."""
     ordered = SEEDS[:, ORDER].tolist()
     return np.array([oracles.prefix_size(ordered, seed, kept) for seed in ordered])
 
 
 def test_diagnostics_are_quartiles_of_group_sizes():
-    """Over uniformly random seeds: 20,000 candidates, quartiles within the order statistics at 6 deviations: false alarm below 1e-7."""
-    found = diagnose(records(DeterministicTest(k=10, gamma=4.0)), 20_000)
+    """20,000 candidates of random seeds, quartiles within order statistics at 6 deviations: false alarm < 1e-7."""
+    for wrong in (0, -1, 1.5, True):
+        with pytest.raises(ValueError, match=r"^num_candidates \("):
+            diagnose(records(), wrong)
+    found = diagnose(records(), 20_000)
     assert found["omega"].tolist() == [4, 3, 2, 1, 0]
     assert found["kept"].tolist() == [0, 1, 2, 3, 4]
     for kept, line in zip(found["kept"], found.itertuples(), strict=True):
         sizes = np.sort(group_sizes(kept))
         for quartile, share in ((line.size_25, 0.25), (line.size_50, 0.5), (line.size_75, 0.75)):
             around = 6 * np.sqrt(share * (1 - share) / 20_000)
-            low, high = np.quantile(
-                sizes, [max(share - around, 0), min(share + around, 1)], method="inverted_cdf"
-            )
+            ends = [max(share - around, 0), min(share + around, 1)]
+            low, high = np.quantile(sizes, ends, method="inverted_cdf")
             assert low <= quartile <= high
         exact = (sizes >= 10).mean()
         assert abs(line.share_at_least_k - exact) <= 6 * np.sqrt(exact * (1 - exact) / 20_000) + 1e-12
@@ -117,16 +109,3 @@ def test_seed_diagnostics_agree_with_the_group_sizes():
         for omega, share in by_omega.items():
             exact = (group_sizes(4 - omega) >= k).mean()
             assert abs(share - exact) <= 6 * np.sqrt(exact * (1 - exact) / 5000) + 1e-12
-
-
-@pytest.mark.parametrize("number", [0, -1, 1.5, True])
-def test_a_number_of_candidates_is_a_whole_number(number):
-    with pytest.raises(ValueError, match=r"^num_candidates \("):
-        diagnose(records(), number)
-
-
-def test_no_public_seed_is_taken():
-    drawing = prefixes()
-    before = drawing.sample(20, {}, drawing.coins.spawn("call"))
-    drawing.set_random_state(73251)
-    assert (drawing.sample(20, {}, drawing.coins.spawn("call")) == before).all()

@@ -1,13 +1,10 @@
 """The release-level test: what is released has k seeds surely, and nothing else of the seeds is kept."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle
 from dataclasses import fields, is_dataclass
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import oracles
@@ -17,7 +14,6 @@ from release_cases import SEEDS, network, state
 
 from sdv_plausible.mechanism.drawing.mechanism import TooFewReleasedError
 from sdv_plausible.mechanism.drawing.omega import Omega
-from sdv_plausible.mechanism.drawing.released_prefixes import ReleasedPrefixes
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
 from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
@@ -32,7 +28,7 @@ from tests.flat import bound
 TEST = bound(ReleaseTest, k=8, epsilon0=1.0, delta=0.01)
 
 
-def arrays(value: Any) -> list[np.ndarray]:
+def arrays(value):
     if isinstance(value, np.ndarray):
         return [value]
     if is_dataclass(value):
@@ -40,22 +36,21 @@ def arrays(value: Any) -> list[np.ndarray]:
     return [a for v in value for a in arrays(v)] if isinstance(value, (list, tuple)) else []
 
 
-def true_size(part: ReleasedPrefixes, prefix: np.ndarray) -> int:
-    order = network().order
-    return oracles.prefix_size(SEEDS[:, order], prefix, part.kept)
+def true_size(part, prefix):
+    return oracles.prefix_size(SEEDS[:, network().order], prefix, part.kept)
 
 
 @pytest.mark.parametrize("omega", [0, 1, 2, 3, (1, 3), (0, 4), "all"])
-@pytest.mark.parametrize("seed", range(3))
-def test_every_released_prefix_has_k_true_seeds(omega, seed):
-    released = release_seeds(network(), SEEDS, omega, TEST, Coins.from_seed(seed))
-    for part in released.parts:
-        assert all(true_size(part, p) >= TEST.k for p in part.prefixes if part.kept)
-        assert (part.sizes >= TEST.k + TEST.margin).all() or part.kept == 0
-        assert part.prefixes.tolist() == sorted(part.prefixes.tolist())  # the seeds' order does not show
+def test_every_released_prefix_has_k_true_seeds(omega):
+    for seed in range(3):
+        released = release_seeds(network(), SEEDS, omega, TEST, Coins.from_seed(seed))
+        for part in released.parts:
+            assert all(true_size(part, p) >= TEST.k for p in part.prefixes if part.kept)
+            assert (part.sizes >= TEST.k + TEST.margin).all() or part.kept == 0
+            assert part.prefixes.tolist() == sorted(part.prefixes.tolist())  # the seeds' order does not show
 
 
-def without_pre_threshold(sizes: np.ndarray, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
+def without_pre_threshold(sizes, coins):
     """Planted bug: small groups are given noise as well."""
     noisy = noise.discrete_laplace(sizes, sensitivity=1, epsilon=TEST.epsilon0, coins=coins)
     kept = np.flatnonzero(noisy >= TEST.k + TEST.margin)
@@ -74,38 +69,35 @@ def test_without_the_pre_threshold_smaller_groups_leave():
 
 
 def test_a_record_in_a_small_group_leaves_no_trace_at_all():
-    """Whether it is there or not, what is kept is the same to the last byte. Control: without pre-threshold it is not."""
+    """With it or without, what is kept is the same to the last byte. Control: without pre-threshold it is not."""
     canary = np.array([[1, 2, 3, 2]], dtype=SEEDS.dtype)
-    rest = SEEDS[~(SEEDS[:, network().order[:3]] == canary[0, list(network().order[:3])]).all(axis=1)]
+    first = list(network().order[:3])
+    rest = SEEDS[~(SEEDS[:, first] == canary[0, first]).all(axis=1)]
     canaries = np.concatenate([rest, *[canary] * (TEST.k - 1)])
     leaky = SimpleNamespace(
-        release=without_pre_threshold,
-        charge=TEST.charge,
-        least_seeds=1,
-        epsilon0=TEST.epsilon0,
-        delta=TEST.delta,
+        release=without_pre_threshold, charge=TEST.charge, least_seeds=1, epsilon0=TEST.epsilon0, delta=TEST.delta,
         neighbours=TEST.neighbours,
-    )
+    )  # fmt: skip
 
-    def kept(seeds: np.ndarray, test: Any) -> bytes:
+    def kept(seeds, test):
         return pickle.dumps(release_seeds(network(), seeds, 1, test, Coins.from_seed(3)))
 
     assert kept(canaries, TEST) == kept(rest, TEST)
     assert kept(canaries, leaky) != kept(rest, leaky)
 
 
-@pytest.mark.parametrize("omega", [1, 2, (1, 3)])
-def test_what_is_kept_are_prefixes_and_noisy_sizes_only(omega):
-    released = release_seeds(network(), SEEDS, omega, TEST, Coins.from_seed(0))
-    assert any(len(part.sizes) for part in released.parts)
-    for part in released.parts:
-        assert part.kept < 4
-        assert {a.shape for a in arrays(part)} == {part.prefixes.shape, part.sizes.shape}
-        assert part.prefixes.shape == (len(part.sizes), part.kept)
-        assert len({tuple(p) for p in part.prefixes.tolist()}) == len(part.prefixes)
-        assert part.prefixes.base is None or not np.shares_memory(part.prefixes, SEEDS)
-        sizes = [true_size(part, p) for p in part.prefixes]
-        assert part.sizes.tolist() != sizes or not sizes
+def test_what_is_kept_are_prefixes_and_noisy_sizes_only():
+    for omega in (1, 2, (1, 3)):
+        released = release_seeds(network(), SEEDS, omega, TEST, Coins.from_seed(0))
+        assert any(len(part.sizes) for part in released.parts)
+        for part in released.parts:
+            assert part.kept < 4
+            assert {a.shape for a in arrays(part)} == {part.prefixes.shape, part.sizes.shape}
+            assert part.prefixes.shape == (len(part.sizes), part.kept)
+            assert len({tuple(p) for p in part.prefixes.tolist()}) == len(part.prefixes)
+            assert part.prefixes.base is None or not np.shares_memory(part.prefixes, SEEDS)
+            sizes = [true_size(part, p) for p in part.prefixes]
+            assert part.sizes.tolist() != sizes or not sizes
 
 
 def test_the_seeds_order_and_further_copies_do_not_show():
@@ -126,13 +118,11 @@ def test_every_seed_serves_one_part_of_a_range():
 
 
 def test_no_released_group_is_one_clear_error():
-    released = release_seeds(
-        network(), SEEDS, 1, bound(ReleaseTest, k=301, epsilon0=1.0, delta=0.01), Coins.from_seed(0)
-    )
-    with pytest.raises(TooFewReleasedError, match=r"share 3 attributes.*lower k"):
-        released.sample(5, network(), Coins.from_seed(0))
-    with pytest.raises(TooFewReleasedError, match=r"share 3 attributes.*lower k"):
-        released.sample_given(5, {0: 1}, network(), Coins.from_seed(0))
+    test = bound(ReleaseTest, k=301, epsilon0=1.0, delta=0.01)
+    released = release_seeds(network(), SEEDS, 1, test, Coins.from_seed(0))
+    for draw in (lambda *how: released.sample(5, *how), lambda *how: released.sample_given(5, {0: 1}, *how)):
+        with pytest.raises(TooFewReleasedError, match=r"share 3 attributes.*lower k"):
+            draw(network(), Coins.from_seed(0))
 
 
 def test_rows_and_conditional_rows_start_with_released_prefixes():
@@ -141,20 +131,15 @@ def test_rows_and_conditional_rows_start_with_released_prefixes():
     prefixes = {tuple(p) for p in released.parts[0].prefixes.tolist()}
     order = list(net.order[:2])
     before = copy.deepcopy(state(released))
-    for rows in (
-        released.sample(300, net, Coins.from_seed(1)),
-        released.sample_given(300, {2: 3}, net, Coins.from_seed(1)),
-    ):
+    given = released.sample_given(300, {2: 3}, net, Coins.from_seed(1))
+    for rows in (given, released.sample(300, net, Coins.from_seed(1))):
         assert len(rows) == 300
         assert {tuple(r) for r in rows[:, order].tolist()} <= prefixes
-    assert (rows[:, 2] == 3).all()
+    assert (given[:, 2] == 3).all()
     assert state(released) == before
 
 
-# --- one group, by enumeration ----------------------------------------------------------------------------------------
-
-
-def chance_of_release(test: ReleaseTest, size: int, monkeypatch) -> float:
+def chance_of_release(test, size, monkeypatch):
     """Probability that a group of so many seeds is released: all noise is tried, its law is a^|z| (1 - a) / (1 + a)."""
     a, reach, total = math.exp(-test.epsilon0), 400, 0.0
     for z in range(-reach, reach + 1):
@@ -186,13 +171,8 @@ def test_the_noise_is_what_is_charged():
     with record_calls() as calls:
         TEST.release(np.array([3, 8, 700, 7, 9]), Coins.from_os_entropy())
     (call,) = calls
-    assert (call.name, call.sensitivity, call.budget, call.shape) == (
-        "discrete_laplace",
-        1.0,
-        TEST.epsilon0,
-        (3,),
-    )
-    assert call.source == "opendp"
+    assert (call.name, call.source, call.shape) == ("discrete_laplace", "opendp", (3,))
+    assert (call.sensitivity, call.budget) == (1.0, TEST.epsilon0)
     with record_calls() as calls:
         released, sizes = TEST.release(np.array([1, 7]), Coins.from_os_entropy())
     assert (len(released), len(sizes), calls) == (0, 0, [])
@@ -208,30 +188,20 @@ def test_one_entry_pays_for_any_number_of_rows():
 
 
 def test_a_door_pays_for_one_release_of_groups():
-    rows = Queryable(
-        CodeArray(SEEDS, (2, 3, 4, 3)), PrivacyLedger(delta=1e-6), TEST.charge(1.0), Coins.from_seed(0)
-    )
+    codes, ledger = CodeArray(SEEDS, (2, 3, 4, 3)), PrivacyLedger(delta=1e-6)
+    rows = Queryable(codes, ledger, TEST.charge(1.0), Coins.from_seed(0))
     TEST.start(network(), rows, Omega.parse(1), Coins.from_seed(1))
     with pytest.raises(BudgetExceededError):
         TEST.start(network(), rows, Omega.parse(1), Coins.from_seed(1))
 
 
-def test_seeds_are_used_where_an_attribute_is_kept():
-    assert [ReleaseTest(omega=omega).uses_seeds for omega in (None, "all", 1)] == [False, False, True]
-
-
-def test_models_must_keep_a_prefix():
-    test = bound(ReleaseTest, k=5, epsilon0=1.0, delta=1e-6)
-    test.check_model(PrefixModel)
-    with pytest.raises(ValueError, match=r"^test .* not SeedModel"):
-        test.check_model(SeedModel)
-
-
-def test_the_test_has_a_delta():
-    """Else no share of delta would be set aside for it."""
-    assert ReleaseTest.has_delta
-
-
-def test_the_usual_test() -> None:
+def test_what_the_test_is_usually_and_what_it_needs():
     test = ReleaseTest()
     assert (test.k, test.epsilon0, test.omega) == (50, 1.0, None)
+    assert test.has_delta  # else no share of delta would be set aside for it
+    assert [ReleaseTest(omega=omega).uses_seeds for omega in (None, "all", 1)] == [False, False, True]
+    TEST.check_model(PrefixModel)
+    with pytest.raises(
+        ValueError, match=r"^test \('release'\) needs a model with prefix groups, not SeedModel"
+    ):
+        TEST.check_model(SeedModel)

@@ -1,7 +1,6 @@
 """The privacy parameters: each bad one named, delta shared out once, and the test that they make."""
 
-from __future__ import annotations
-
+import itertools
 import math
 from dataclasses import replace
 
@@ -12,7 +11,7 @@ from sdv_plausible.mechanism.drawing.omega import Omega
 from sdv_plausible.mechanism.privacy_tests.deterministic import DeterministicTest
 from sdv_plausible.mechanism.privacy_tests.randomized import RandomizedTest
 from sdv_plausible.mechanism.privacy_tests.release_level import ReleaseTest
-from sdv_plausible.mechanism.privacy_tests.settings import SEED_DELTA_SHARE, Settings
+from sdv_plausible.mechanism.privacy_tests.settings import SEED_DELTA_SHARE
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.paper.paper_network import PaperNetwork
 from sdv_plausible.models.uniform import Uniform
@@ -25,7 +24,7 @@ GOOD = {
 }  # fmt: skip
 
 
-def made(**changed) -> Settings:
+def made(**changed):
     return settings_of(**{**GOOD, **changed})
 
 
@@ -41,75 +40,50 @@ BAD = {
     "seed_free_share": [0, -0.1, 1.1, math.nan, None],
     "least_rows": [0, 0.5, True],
     "split": [
-        (0.5, 0.5),
-        (0.5, 0.5, 0.0),
-        (0.5, 0.5, 0.5),
-        "abc",
-        1,
-        (0.2, 0.2, -0.2),
-        (0.1, 0.1, True),
-        (0.1, 0.2, "0.3"),
+        (0.5, 0.5), (0.5, 0.5, 0.0), (0.5, 0.5, 0.5), "abc", 1, (0.2, 0.2, -0.2), (0.1, 0.1, True), (0.1, 0.2, "0.3"),
     ],
-}
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [(name, value) for name, values in BAD.items() for value in values], ids=str
-)
-def test_bad_parameters_are_named_with_their_value(name, value):
-    with pytest.raises(ValueError, match=f"^{name} .*must"):
-        made(**{name: value})
+def test_bad_parameters_are_named_with_their_value():
+    for name, values in BAD.items():
+        for value in values:
+            with pytest.raises(ValueError, match=f"^{name} .*must"):
+                made(**{name: value})
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
+def test_good_parameters():
+    for changed in (
         {"epsilon": math.inf}, {"k": np.int64(1)}, {"gamma": 1}, {"seed_free_share": 1}, {"split": [0.1, 0.2, 0.7]},
         {"split": (1 / 3, 1 / 3, 1 / 3)}, {"split": (0.1, 0.1, 0.1)}, {"omega": "all"}, {"omega": (1, 2)}, {"row_cap": 1},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_good_parameters(changed):
-    made(**changed)
+    ):  # fmt: skip
+        made(**changed)
+    assert made(omega=2).test.omega == Omega(2, 2)
+    assert made(omega=None).test.omega is None
 
 
-@pytest.mark.parametrize("privacy_test", ["release", "randomized", "deterministic"])
-@pytest.mark.parametrize("omega", [None, "all", 1, (1, 3)])
-def test_delta_is_shared_out_once(privacy_test, omega):
+def test_delta_is_shared_out_once():
     """Half goes to the seeds where they are used and their test has a delta; else all of it to the model."""
-    settings = made(test=privacy_test, omega=omega)
-    uses = privacy_test != "release" or omega in (1, (1, 3))
-    assert settings.test.uses_seeds == uses
-    shared = uses and privacy_test != "deterministic"
-    assert settings.seed_delta == pytest.approx(SEED_DELTA_SHARE * 1e-6 if shared else 0.0)
-    assert settings.model_delta + settings.seed_delta == 1e-6
-    assert min(settings.model_delta, settings.seed_delta) >= 0
+    for privacy_test, omega in itertools.product(
+        ("release", "randomized", "deterministic"), (None, "all", 1, (1, 3))
+    ):
+        settings = made(test=privacy_test, omega=omega)
+        uses = privacy_test != "release" or omega in (1, (1, 3))
+        assert settings.test.uses_seeds == uses
+        shared = uses and privacy_test != "deterministic"
+        assert settings.seed_delta == pytest.approx(SEED_DELTA_SHARE * 1e-6 if shared else 0.0)
+        assert settings.model_delta + settings.seed_delta == 1e-6
+        assert min(settings.model_delta, settings.seed_delta) >= 0
 
 
 def test_the_test_has_the_parameters_of_the_settings():
-    kept = made(omega=1, test="release")
-    assert kept.test == bound(ReleaseTest, k=30, epsilon0=0.7, delta=kept.seed_delta)
-    free = made(test="release")
-    assert free.test == bound(ReleaseTest, k=30, epsilon0=0.7, delta=1e-6, uses_seeds=False)
-    assert made(test="deterministic").test == bound(
-        DeterministicTest, k=30, gamma=4.0, row_cap=500, delta=1e-6
-    )
-    settings = made(test="randomized")
-    assert settings.test == bound(
-        RandomizedTest,
-        k=30,
-        gamma=4.0,
-        epsilon0=0.7,
-        delta=settings.seed_delta,
-        row_cap=500,
-        seed_free_share=0.4,
-        least_rows=2000,
-    )
-
-
-def test_omega_is_read_once():
-    assert made(omega=2).test.omega == Omega(2, 2)
-    assert made(omega=None).test.omega is None
+    kept, usual = made(omega=1, test="release"), {"k": 30, "epsilon0": 0.7}
+    assert kept.test == bound(ReleaseTest, delta=kept.seed_delta, **usual)
+    assert made(test="release").test == bound(ReleaseTest, delta=1e-6, uses_seeds=False, **usual)
+    found = made(test="deterministic").test
+    assert found == bound(DeterministicTest, k=30, gamma=4.0, row_cap=500, delta=1e-6)
+    found, limits = made(test="randomized"), {"row_cap": 500, "seed_free_share": 0.4, "least_rows": 2000}
+    assert found.test == bound(RandomizedTest, gamma=4.0, delta=found.seed_delta, **limits, **usual)
 
 
 def test_settings_bind_the_test_anew():
@@ -119,14 +93,14 @@ def test_settings_bind_the_test_anew():
     assert RandomizedTest(k=30) == RandomizedTest(k=30).bound(1e-9, ONE_ROW)
 
 
-@pytest.mark.parametrize("neighbours", [Neighbours(rows=3, person="home"), Neighbours(replace=True)], ids=str)
-def test_a_split_lowers_the_total_of_single_rows_alone(neighbours):
+def test_a_split_lowers_the_total_of_single_rows_alone():
     """Rows fall into parts one by one: those of a person fall into several, and a replaced one is in two.
 
     Control: for one row added or removed the same split does lower it.
     """
     split = (0.25, 0.25, 0.5)
-    assert made(split=split, neighbours=neighbours).random_split(Uniform()) is None
+    for neighbours in (Neighbours(rows=3, person="home"), Neighbours(replace=True)):
+        assert made(split=split, neighbours=neighbours).random_split(Uniform()) is None
     assert made(split=split, neighbours=ONE_ROW).random_split(Uniform()) is not None
     assert made(split=None).random_split(Uniform()) is None
 
@@ -140,16 +114,8 @@ def test_structure_and_parameters_are_apart_for_the_papers_learner_alone():
     class Says(Uniform):
         parts_apart = True
 
-    split = (0.25, 0.25, 0.5)
-    parts = {
-        learner: made(split=split).random_split(learner()).parts
-        for learner in (PaperNetwork, Derived, Says, AdaptiveNetwork)
-    }  # fmt: skip
-    structure, parameters, seeds = ({"structure"}, {"parameters"}, {"seeds"})
-    assert parts[PaperNetwork] == ((0.25, structure), (0.25, parameters), (0.5, seeds))
-    assert (
-        parts[Derived]
-        == parts[Says]
-        == parts[AdaptiveNetwork]
-        == ((0.5, structure | parameters), (0.5, seeds))
-    )
+    settings, both = made(split=(0.25, 0.25, 0.5)), {"structure", "parameters"}
+    apart = settings.random_split(PaperNetwork()).parts
+    assert apart == ((0.25, {"structure"}), (0.25, {"parameters"}), (0.5, {"seeds"}))
+    for learner in (Derived, Says, AdaptiveNetwork):
+        assert settings.random_split(learner()).parts == ((0.5, both), (0.5, {"seeds"}))

@@ -1,7 +1,6 @@
 """A published table: drawn towards as far as the noisy answers say, and left alone where it is from elsewhere."""
 
-from __future__ import annotations
-
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -19,19 +18,13 @@ from sdv_plausible.questions.transcript import Transcript
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 CARDS = (20, 4, 4, 3, 2)
-DOMAIN = Domain(
-    (
-        Attribute(name="a", kind="integer", lower=tuple(range(20)), upper=tuple(range(20))),
-        *(
-            Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c)))
-            for j, c in enumerate(CARDS[1:])
-        ),
-    )
-)
+NUMBER = Attribute(name="a", kind="integer", lower=tuple(range(20)), upper=tuple(range(20)))
+NAMED = [Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS[1:])]
+DOMAIN = Domain((NUMBER, *NAMED))
 BUDGET = ModelBudget(epsilon=0.1, delta=1e-9)
 
 
-def codes(rows: int, seed: int) -> np.ndarray:
+def codes(rows, seed):
     """A chain: every column follows the one before it."""
     rng = np.random.default_rng(seed)
     found = [np.minimum(rng.poisson(6, rows), 19)]
@@ -41,39 +34,36 @@ def codes(rows: int, seed: int) -> np.ndarray:
     return np.column_stack(found).astype(np.int32)
 
 
-def permuted(table: np.ndarray, seed: int) -> np.ndarray:
+def permuted(table, seed):
     """Every column permuted by itself: one generator, so that no two columns get the same permutation."""
     rng = np.random.default_rng(seed)
     return np.column_stack([rng.permutation(column) for column in table.T])
 
 
-def renamed(table: np.ndarray, seed: int) -> np.ndarray:
+def renamed(table, seed):
     rng = np.random.default_rng(seed)
     return np.column_stack([rng.permutation(size)[c] for size, c in zip(CARDS, table.T, strict=True)])
 
 
-def fitted(rows: np.ndarray, public: np.ndarray | None, seed: int) -> tuple[np.ndarray, tuple]:
+def fitted(rows, public, seed):
     """Rows of a model, and what was asked."""
     learner = AdaptiveNetwork(public=None if public is None else PublicCodes(codes=public))
-    transcript = Transcript()
-    door = Queryable(
-        CodeArray(rows, CARDS), PrivacyLedger(delta=1e-9), learner.plan(DOMAIN, BUDGET),
-        Coins.from_seed(seed), transcript=transcript,
-    )  # fmt: skip
+    transcript, ledger = Transcript(), PrivacyLedger(delta=1e-9)
+    plan, coins = learner.plan(DOMAIN, BUDGET), Coins.from_seed(seed)
+    door = Queryable(CodeArray(rows, CARDS), ledger, plan, coins, transcript=transcript)
     model = learner.fit(door, DOMAIN, BUDGET, Coins.from_seed(seed + 1))
     return model.sample(20_000, Coins.from_seed(seed + 2)), transcript.answers
 
 
-def distance(first: np.ndarray, second: np.ndarray) -> float:
+def distance(first, second):
     """Mean total variation distance of pairs."""
     found = []
-    for i in range(len(CARDS)):
-        for j in range(i):
-            tables = [
-                np.bincount(t[:, i] * CARDS[j] + t[:, j], minlength=CARDS[i] * CARDS[j]) / len(t)
-                for t in (first, second)
-            ]
-            found.append(0.5 * np.abs(tables[0] - tables[1]).sum())
+    for i, j in itertools.combinations(range(len(CARDS)), 2):
+        cells = CARDS[i] * CARDS[j]
+        one, two = (
+            np.bincount(t[:, i] * CARDS[j] + t[:, j], minlength=cells) / len(t) for t in (first, second)
+        )
+        found.append(0.5 * np.abs(one - two).sum())
     return float(np.mean(found))
 
 
@@ -81,25 +71,13 @@ ROWS = codes(6000, 0)
 TRUTH = codes(200_000, 1)
 
 
-def mean_distance(public: np.ndarray | None) -> float:
+def mean_distance(public):
     return float(np.mean([distance(fitted(ROWS, public, seed)[0], TRUTH) for seed in range(0, 15, 3)]))
 
 
 @pytest.fixture(scope="module")
-def alone() -> float:
+def alone():
     return mean_distance(None)
-
-
-def test_helpers_do_what_their_names_say():
-    table = codes(1000, 2)
-    apart = permuted(table, 3)
-    assert all((np.sort(a) == np.sort(b)).all() for a, b in zip(table.T, apart.T, strict=True))
-
-    def linked(t: np.ndarray) -> float:
-        return abs(float(np.corrcoef(t[:, 0], t[:, 1])[0, 1]))
-
-    assert linked(table) > 0.5
-    assert linked(apart) < 0.15
 
 
 def test_a_table_of_the_same_population_is_better_than_either_alone(alone):
@@ -116,20 +94,19 @@ def test_a_table_from_elsewhere_does_no_harm(alone, spoil):
 
 def test_planted_weights_that_ignore_the_noisy_answers_are_caught(alone, monkeypatch):
     """Margins and dependence believed whatever was answered: far worse than without."""
-    monkeypatch.setattr(PublicCodes, "_margin", _believed)
-    monkeypatch.setattr(measurements, "Trust", _Blind)
+
+    def believed(self, j, noisy, sigma, total):
+        known = np.bincount(self.codes[:, j], minlength=len(noisy))
+        return known * total / known.sum(), 0.01 * sigma, True
+
+    class Blind(Trust):
+        @classmethod
+        def of(cls, found):
+            return Trust(others=1.0, measured=dict.fromkeys(found, 1.0))
+
+    monkeypatch.setattr(PublicCodes, "_margin", believed)
+    monkeypatch.setattr(measurements, "Trust", Blind)
     assert mean_distance(renamed(codes(300, 2), 3)) > 1.5 * alone
-
-
-def _believed(self, j, noisy, sigma, total):
-    known = np.bincount(self.codes[:, j], minlength=len(noisy))
-    return known * total / known.sum(), 0.01 * sigma, True
-
-
-class _Blind(Trust):
-    @classmethod
-    def of(cls, found):
-        return Trust(others=1.0, measured=dict.fromkeys(found, 1.0))
 
 
 def test_shrinkage_follows_the_fit():
@@ -196,10 +173,7 @@ def test_the_same_questions_are_charged():
     for public in (None, codes(300, 2)):
         _, answers = fitted(ROWS, public, 0)
         spent = sum(len(a.asked.tables) / a.scale**2 if a.scale else 0.0 for a in answers)
-        assert 0 < spent <= BUDGET_MU**2 * 1.01
-
-
-BUDGET_MU = BUDGET.gaussian()
+        assert 0 < spent <= BUDGET.gaussian() ** 2 * 1.01
 
 
 def test_the_learner_that_is_kept_has_no_table():

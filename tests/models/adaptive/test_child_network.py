@@ -1,7 +1,5 @@
 """Children beside their parents and a sibling: what is asked for, and how the budget is shared."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -18,16 +16,13 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 
 VALUES = ("a", "b", "c")
 SIBLINGS = {f"sibling.{name}": name for name in ("x", "y")}
-DOMAIN = Domain(
-    (
-        *(Attribute(name=name, kind="categorical", values=VALUES) for name in ("x", "y", "home.p", "home.n")),
-        *(Attribute(name=name, kind="categorical", values=VALUES, nullable=True) for name in SIBLINGS),
-    )
-)
+COLUMNS = [Attribute(name=name, kind="categorical", values=VALUES) for name in ("x", "y", "home.p", "home.n")]
+BESIDES = [Attribute(name=name, kind="categorical", values=VALUES, nullable=True) for name in SIBLINGS]
+DOMAIN = Domain((*COLUMNS, *BESIDES))
 BESIDE = {2, 3, 4, 5}
 
 
-def learned(epsilon: float = 3.0, rows: int = 3_000) -> tuple:
+def learned(epsilon=3.0, rows=3_000):
     """A network, and what its rows were asked."""
     rng = np.random.default_rng(0)
     home = rng.integers(3, size=(rows, 2))
@@ -40,34 +35,30 @@ def learned(epsilon: float = 3.0, rows: int = 3_000) -> tuple:
         PrivacyLedger(delta=1e-9),
         Transcript(),
     )
-    counts = CodeArray(np.asfortranarray(codes), DOMAIN.cardinalities)
-    plan = learner.plan(DOMAIN, budget)
+    counts, plan = CodeArray(np.asfortranarray(codes), DOMAIN.cardinalities), learner.plan(DOMAIN, budget)
     asked = Queryable(counts, ledger, plan, Coins.from_seed(1), transcript=answers)
     return learner.fit(asked, DOMAIN, budget, Coins.from_seed(2)), answers.answers
 
 
-def columns_of(answers) -> list[frozenset[int]]:
+def columns_of(answers):
     """Columns of every table that was asked for or compared."""
-    return [
-        frozenset(axis.column for axis in table) for a in answers for table in getattr(a.asked, "tables", ())
-    ]
+    tables = [table for answer in answers for table in getattr(answer.asked, "tables", ())]
+    return [frozenset(axis.column for axis in table) for table in tables]
 
 
-def asked_amiss(answers) -> list[frozenset[int]]:
+def asked_amiss(answers):
     """Tables in which no column of the child is."""
     return [columns for columns in columns_of(answers) if len(columns) > 1 and columns <= BESIDE]
 
 
-def test_no_pair_beside_is_asked_for_and_children_come_last():
+def test_no_pair_beside_is_asked_for_and_children_come_last(monkeypatch):
+    """Planted: a learner that leaves out no pair."""
     network, answers = learned()
     assert any(len(columns) == 2 for columns in columns_of(answers))
     assert asked_amiss(answers) == []
     assert {*network.order[:4]} == BESIDE
     singles = {next(iter(c)) for c in columns_of(answers) if len(c) == 1}
     assert singles == {0, 1, 4, 5}  # the parents' are known
-
-
-def test_planted_pairs_beside_are_seen(monkeypatch):
     monkeypatch.setattr(module.Beside, "is_pair", lambda self, m: np.zeros((m, m), dtype=bool))
     assert asked_amiss(learned()[1])
 
@@ -101,8 +92,6 @@ def test_one_way_counts_share_what_they_are_given():
 
 
 def test_a_forecast_is_of_the_childs_own_columns():
-    learner = ChildNetwork(
-        parents=dict.fromkeys(("home.p", "home.n"), np.zeros(1, dtype=int)), siblings=SIBLINGS
-    )
-    found = learner.forecast(DOMAIN, ModelBudget(epsilon=1.0, delta=1e-9), 1_000)
-    assert [*found.columns] == ["x", "y"]
+    parents = dict.fromkeys(("home.p", "home.n"), np.zeros(1, dtype=int))
+    learner, budget = ChildNetwork(parents=parents, siblings=SIBLINGS), ModelBudget(epsilon=1.0, delta=1e-9)
+    assert [*learner.forecast(DOMAIN, budget, 1_000).columns] == ["x", "y"]

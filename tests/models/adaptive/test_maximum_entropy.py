@@ -1,7 +1,6 @@
 """From pair tables to a network: what is measured, and what follows from it, is in the simulated rows."""
 
-from __future__ import annotations
-
+import itertools
 import math
 
 import numpy as np
@@ -18,31 +17,28 @@ SIZES = (20, 4, 2, 4, 20)  # of a chain a - b - c - d - e: links at the ends wea
 FIRST, MIDDLE, LAST = 1, 2, 3
 
 
-def link(a: int, b: int, strength: float) -> np.ndarray:
-    """Joint distribution of codes in 0..a-1 and 0..b-1 with uniform margins that agree in their leading part so often."""
+def link(a, b, strength):
+    """Joint distribution of a by b codes, of uniform margins, that agree in their leading part so often."""
     same = np.floor(np.arange(a) * b / a)[:, None] == np.arange(b) if a >= b else link(b, a, 1.0).T > 0
     return strength * same / same.sum() + (1 - strength) / (a * b)
 
 
-def chain() -> Estimates:
-    strengths = (0.1, 0.9, 0.9, 0.1)
-    pairs = {}
-    for i, strength in enumerate(strengths):
-        table = link(SIZES[i], SIZES[i + 1], strength)
-        pairs[i, i + 1], pairs[i + 1, i] = table, table.T
-    margins = [np.full(k, 1 / k) for k in SIZES]
+def chain():
+    pairs, margins = {}, [np.full(k, 1 / k) for k in SIZES]
+    for i, strength in enumerate((0.1, 0.9, 0.9, 0.1)):
+        pairs[i, i + 1] = link(SIZES[i], SIZES[i + 1], strength)
+        pairs[i + 1, i] = pairs[i, i + 1].T
     return Estimates(margins=margins, coarse=margins, buckets=[np.arange(k) for k in SIZES], pairs=pairs)
 
 
-def distance(rows: np.ndarray, i: int, j: int, expected: np.ndarray) -> float:
+def distance(rows, i, j, expected):
     """Total variation distance of a simulated pair from what it should be."""
-    found = np.bincount(rows[:, i] * SIZES[j] + rows[:, j], minlength=SIZES[i] * SIZES[j]).reshape(
-        SIZES[i], SIZES[j]
-    )
+    cells = SIZES[i] * SIZES[j]
+    found = np.bincount(rows[:, i] * SIZES[j] + rows[:, j], minlength=cells).reshape(SIZES[i], SIZES[j])
     return float(np.abs(found / len(rows) - expected).sum() / 2)
 
 
-def farthest(estimates: Estimates) -> float:
+def farthest(estimates):
     """Largest distance of simulated pairs: those measured, and the two that meet in the middle of the chain."""
     _, rows = fit_network(estimates, 300_000, 40_000, Coins.from_seed(3))
     first, last = estimates.pairs[FIRST, MIDDLE], estimates.pairs[MIDDLE, LAST]
@@ -51,15 +47,12 @@ def farthest(estimates: Estimates) -> float:
     return max(*measured, distance(rows, FIRST, LAST, through))
 
 
-def test_what_two_columns_share_through_a_third_is_kept():
+def test_what_two_columns_share_through_a_third_is_kept(monkeypatch):
+    """Control: by size alone the chain would be torn."""
     assert farthest(chain()) < 0.03
-
-
-def test_by_size_alone_the_chain_would_be_torn(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(maximum_entropy, "LOSS_STEP", np.inf)
-    assert elimination_order(chain()).index(MIDDLE) > max(
-        elimination_order(chain()).index(i) for i in (FIRST, LAST)
-    )
+    order = elimination_order(chain())
+    assert order.index(MIDDLE) > max(order.index(i) for i in (FIRST, LAST))
     assert farthest(chain()) > 0.1
 
 
@@ -69,10 +62,7 @@ def test_every_column_is_placed_once_whatever_was_measured():
     assert sorted(elimination_order(alone)) == sorted(elimination_order(estimates)) == [0, 1, 2, 3, 4]
 
 
-# --- sets of three and more -------------------------------------------------------------------------------------------
-
-
-def parity(bits: int, child_of: int | None = None) -> Estimates:
+def parity(bits):
     """Bits, the parity of all of them (nine times in ten), and a column that is its copy as often."""
     size = bits + 1
     cells = np.indices((2,) * size).reshape(size, -1)
@@ -82,31 +72,27 @@ def parity(bits: int, child_of: int | None = None) -> Estimates:
     pairs = {(i, j): flat for i in range(bits) for j in range(bits) if i != j}
     pairs |= {(bits, size): copy, (size, bits): copy}
     single, own = [half] * (size + 1), [np.arange(2)] * (size + 1)
-    return Estimates(
-        margins=single, coarse=single, buckets=own, pairs=pairs, levels=own, sets={tuple(range(size)): table}
-    )
+    sets = {tuple(range(size)): table}
+    return Estimates(margins=single, coarse=single, buckets=own, pairs=pairs, levels=own, sets=sets)
 
 
-@pytest.mark.parametrize("bits", [2, 3])
-@pytest.mark.parametrize("max_cost", [300_000, 2**5])
-def test_a_set_is_in_the_rows_and_what_depends_on_it_too(bits, max_cost):
-    """The copy agrees with the parity itself in 0.9 * 0.9 + 0.1 * 0.1 of all rows: nothing is lost through the label."""
-    _, rows = fit_network(parity(bits), max_cost, 40_000, Coins.from_seed(3))
-    even = rows[:, :bits].sum(1) % 2
-    assert (rows[:, bits] == even).mean() == pytest.approx(0.9, abs=0.02)
-    assert (rows[:, bits + 1] == even).mean() == pytest.approx(0.82, abs=0.02)
+def test_a_set_is_in_the_rows_and_what_depends_on_it_too(monkeypatch):
+    """The copy agrees with the parity itself in 0.9 * 0.9 + 0.1 * 0.1 of all rows: nothing is lost through the label.
 
-
-def test_without_the_loss_through_a_set_the_copy_is_torn_off(monkeypatch: pytest.MonkeyPatch):
-    """Control: the label comes after its copy, and knows of the set or of the copy alone."""
-    order = [0, 1, 3, 2]
-    monkeypatch.setattr(maximum_entropy, "elimination_order", lambda estimates, *_: order)
+    Control: the label comes after its copy, and knows of the set or of the copy alone.
+    """
+    for bits, max_cost in itertools.product((2, 3), (300_000, 2**5)):
+        _, rows = fit_network(parity(bits), max_cost, 40_000, Coins.from_seed(3))
+        even = rows[:, :bits].sum(1) % 2
+        assert (rows[:, bits] == even).mean() == pytest.approx(0.9, abs=0.02)
+        assert (rows[:, bits + 1] == even).mean() == pytest.approx(0.82, abs=0.02)
+    assert elimination_order(parity(2))[-1] != 2
+    monkeypatch.setattr(maximum_entropy, "elimination_order", lambda estimates, *_: [0, 1, 3, 2])
     _, rows = fit_network(parity(2), 300_000, 40_000, Coins.from_seed(3))
     assert abs((rows[:, 3] == rows[:, :2].sum(1) % 2).mean() - 0.82) > 0.1
-    assert elimination_order(parity(2))[-1] != 2
 
 
-def fitted(child: np.ndarray, known: list[Known], rows: np.ndarray, rounds: int) -> np.ndarray:
+def fitted(child, known, rows, rounds):
     """Joint mass of each row and the child."""
     base, weights = maximum_entropy.maximum_entropy_factors(child, known, rows, Precision(rounds=rounds))
     p = np.tile(base, (len(rows), 1))
@@ -144,19 +130,16 @@ def test_conditionals_with_sets_have_their_margins(seed, rounds):
 @pytest.mark.parametrize("scatter", [0.002, 0.0])
 def test_tables_that_differ_by_noise_alone_are_met_together(scatter):
     """A parent and its copy, each measured with noise: no law meets both tables. Control: cells without scatter."""
-    rng = np.random.default_rng(0)
-    rows = np.repeat(np.arange(20), 500)[:, None].repeat(2, axis=1)
-    single = np.full(20, 1 / 20)
-    tables = [
-        rake(np.maximum(link(20, 20, 0.9) + rng.normal(0, 0.002, (20, 20)), 0), single, single) for _ in "ab"
-    ]
-    own = np.arange(20)
+    rng, single, own, truth = np.random.default_rng(0), np.full(20, 1 / 20), np.arange(20), link(20, 20, 0.9)
+    rows = np.repeat(own, 500)[:, None].repeat(2, axis=1)
+    noisy = [np.maximum(truth + rng.normal(0, 0.002, (20, 20)), 0) for _ in "ab"]
+    tables = [rake(table, single, single) for table in noisy]
     known = [
         Known(parents=(q,), levels=(own,), child=own, joint=t, strength=1.0, scatter=scatter)
         for q, t in enumerate(tables)
     ]
     law = fitted(single, known, rows, 12).reshape(20, 500, 20).sum(axis=1)
-    apart = [np.abs(t - link(20, 20, 0.9)).sum() / 2 for t in (law, *tables)]
+    apart = [np.abs(t - truth).sum() / 2 for t in (law, *tables)]
     assert (apart[0] < 1.2 * max(apart[1:])) == (scatter > 0)
 
 
@@ -176,7 +159,7 @@ def test_a_strong_table_is_met_closely_beside_a_weak_noisy_one(monkeypatch, stro
     assert (np.abs(law - truth).sum() / 2 < 0.1) == (strong < math.inf)
 
 
-def districts(sets: bool) -> Estimates:
+def districts(sets):
     """A place lies in one of eight regions and in one of four zones; a set holds levels of region and zone.
 
     Region and zone were not measured together: the place tells each.
@@ -186,22 +169,20 @@ def districts(sets: bool) -> Estimates:
     table = np.zeros((2, 2, 2))
     table[[0, 1], [0, 1]] = 0.25
     return Estimates(
-        margins=single,
-        coarse=single,
-        buckets=[np.arange(len(p)) for p in single],
+        margins=single, coarse=single, buckets=[np.arange(len(p)) for p in single],
         pairs={(0, 1): region, (1, 0): region.T, (1, 2): zone, (2, 1): zone.T},
         levels=[np.arange(8) // 2 % 2, np.arange(16) // 4 % 2, np.arange(4) % 2, np.arange(2)],
         sets={(0, 2, 3): table} if sets else {},
-    )
+    )  # fmt: skip
 
 
-def lost(rows: np.ndarray) -> float:
+def lost(rows):
     """How often region and zone do not go together."""
     return float((rows[:, 0] // 2 != rows[:, 2]).mean())
 
 
 @pytest.mark.parametrize("sets", [False, True])
-def test_a_set_does_not_stand_for_the_buckets_of_its_columns(sets, monkeypatch: pytest.MonkeyPatch):
+def test_a_set_does_not_stand_for_the_buckets_of_its_columns(sets, monkeypatch):
     """What region and zone share through the place is finer than the levels of the set that holds both."""
     _, rows = fit_network(districts(sets), 300_000, 40_000, Coins.from_seed(3))
     assert lost(rows) < 0.01
@@ -210,9 +191,7 @@ def test_a_set_does_not_stand_for_the_buckets_of_its_columns(sets, monkeypatch: 
     assert lost(rows) > 0.3  # control: the place last
 
 
-def law(
-    estimates: Estimates, **options: bool
-) -> tuple[list[tuple[int, tuple[int, ...]]], np.ndarray, np.ndarray]:
+def law(estimates, **options):
     """Structure, conditional probabilities and simulated rows of a fit."""
     network, rows = fit_network(estimates, 300_000, 40_000, Coins.from_seed(3), **options)
     structure = [(t.child, t.parents) for t in network.tables]
@@ -220,17 +199,14 @@ def law(
 
 
 @pytest.mark.parametrize("forgets", [False, True])
-def test_rows_that_nobody_asks_for_are_left_out_and_the_network_is_the_same(
-    forgets, monkeypatch: pytest.MonkeyPatch
-):
+def test_rows_that_nobody_asks_for_are_left_out_and_the_network_is_the_same(forgets, monkeypatch):
     """Control: a fit that leaves out the parents' rows as well gets other conditionals."""
     structure, probabilities, rows = law(chain())
     assert rows.any(axis=0).all()
     if forgets:
         draw = ConditionalTable.draw
-        monkeypatch.setattr(
-            ConditionalTable, "draw", lambda *given, **how: np.zeros_like(draw(*given, **how))
-        )
+        nothing = lambda *given, **how: np.zeros_like(draw(*given, **how))  # noqa: E731
+        monkeypatch.setattr(ConditionalTable, "draw", nothing)
     same, last, fewer = law(chain(), is_last=True)
     assert same == structure
     assert (np.abs(last - probabilities).max() < 0.02) != forgets
@@ -239,7 +215,7 @@ def test_rows_that_nobody_asks_for_are_left_out_and_the_network_is_the_same(
 
 
 @pytest.mark.parametrize("most", [20_000_000, 100])
-def test_all_conditional_tables_together_stay_within_their_bound(most, monkeypatch: pytest.MonkeyPatch):
+def test_all_conditional_tables_together_stay_within_their_bound(most, monkeypatch):
     """What is not tabulated loses nothing. Control: within the usual bound the tables take more cells."""
     monkeypatch.setattr(maximum_entropy, "MOST_CELLS", most)
     network, rows = fit_network(chain(), 300_000, 40_000, Coins.from_seed(3))

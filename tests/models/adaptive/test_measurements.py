@@ -1,7 +1,5 @@
 """What the adaptive learner makes of its answers, against plain loops: totals, fusing, choosing pairs, forests."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -23,15 +21,15 @@ CARDS = (3, 2, 4, 12)
 PAIRS = list(itertools.combinations(range(4), 2))
 
 
-def domain(cards=CARDS) -> Domain:
-    nominal = [
+def domain(cards=CARDS):
+    named = [
         Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(cards[:-1])
     ]
     ends = tuple(range(cards[-1]))
-    return Domain((*nominal, Attribute(name="number", kind="integer", lower=ends, upper=ends)))
+    return Domain((*named, Attribute(name="number", kind="integer", lower=ends, upper=ends)))
 
 
-def table(n: int, seed: int = 0) -> np.ndarray:
+def table(n, seed=0):
     """Columns 0, 1 and 3 depend on one another, column 2 on none."""
     rng = np.random.default_rng(seed)
     first = rng.integers(0, 3, n)
@@ -39,15 +37,13 @@ def table(n: int, seed: int = 0) -> np.ndarray:
     return np.stack([first, second, rng.integers(0, 4, n), first * 4 + rng.integers(0, 4, n)], axis=1)
 
 
-def measured(
-    n: int = 5000, mu: float = 1.0, seed: int = 1, cards=CARDS, codes=None
-) -> tuple[Measurements, Schedule]:
+def measured(n=5000, mu=1.0, seed=1, cards=CARDS, codes=None):
     schedule = Schedule.make(n, Allowance(mu=mu), len(cards))
     rows = door(table(n) if codes is None else codes, cards, mu, Coins.from_seed(seed))
-    return Measurements(rows, domain(cards), schedule), schedule
+    return Measurements(rows, domain(cards), schedule), schedule.rounds
 
 
-def joint(codes: np.ndarray, buckets: list[np.ndarray], i: int, j: int) -> np.ndarray:
+def joint(codes, buckets, i, j):
     """Distribution of a pair's buckets, one row after another."""
     found = np.zeros((buckets[i].max() + 1, buckets[j].max() + 1))
     for row in codes:
@@ -55,17 +51,14 @@ def joint(codes: np.ndarray, buckets: list[np.ndarray], i: int, j: int) -> np.nd
     return found
 
 
-# --- without noise ----------------------------------------------------------------------------------------------------
-
-
 def test_without_noise_the_rows_are_what_is_estimated():
     """Totals, margins, and after all rounds every measured pair, to the last bits."""
     codes = table(5000)
-    made, schedule = measured(mu=math.inf)
+    made, rounds = measured(mu=math.inf)
     assert made.total == 5000
     for j, margin in enumerate(made.margins):
         np.testing.assert_allclose(margin, np.bincount(codes[:, j], minlength=CARDS[j]) / 5000, atol=1e-12)
-    for this in schedule.rounds:
+    for this in rounds:
         made.measure_pairs(this)
     found = made.estimates()
     assert found.pairs
@@ -75,24 +68,23 @@ def test_without_noise_the_rows_are_what_is_estimated():
     assert {(0, 1), (0, 3)} <= set(found.pairs)
 
 
-# --- with noise -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("n", "mu"), [(0, 0.3), (1, 1.0), (40, 0.1), (3000, 1.0), (100_000, 3.0)])
-def test_estimates_are_distributions_whatever_the_noise(n, mu):
-    made, schedule = measured(n, mu)
-    for this in schedule.rounds:
-        made.measure_pairs(this)
-    found = made.estimates()
-    assert made.total >= 1
-    for margin, coarse, bucket in zip(found.margins, found.coarse, found.buckets, strict=True):
-        assert (margin >= 0).all()
-        assert margin.sum() == pytest.approx(1)
-        np.testing.assert_allclose(coarse, np.bincount(bucket, margin), atol=1e-12)
-    for (i, j), pair in found.pairs.items():
-        assert pair.shape == (len(found.coarse[i]), len(found.coarse[j]))
-        assert (pair >= 0).all()
-        np.testing.assert_allclose(pair.sum(axis=0), found.coarse[j], atol=1e-2)  # so many rounds of raking
+def test_estimates_are_distributions_whatever_the_noise():
+    for n, mu in ((0, 0.3), (1, 1.0), (40, 0.1), (3000, 1.0), (100_000, 3.0)):
+        made, rounds = measured(n, mu)
+        for this in rounds:
+            made.measure_pairs(this)
+        found = made.estimates()
+        assert made.total >= 1
+        for margin, coarse, bucket in zip(found.margins, found.coarse, found.buckets, strict=True):
+            assert (margin >= 0).all()
+            assert margin.sum() == pytest.approx(1)
+            np.testing.assert_allclose(coarse, np.bincount(bucket, margin), atol=1e-12)
+        for (i, j), pair in found.pairs.items():
+            assert pair.shape == (len(found.coarse[i]), len(found.coarse[j]))
+            assert (pair >= 0).all()
+            np.testing.assert_allclose(
+                pair.sum(axis=0), found.coarse[j], atol=1e-2
+            )  # so many rounds of raking
 
 
 def test_the_total_is_the_mean_of_all_tables_by_their_noise():
@@ -106,7 +98,7 @@ def test_the_total_is_the_mean_of_all_tables_by_their_noise():
 
 def test_pairs_that_depend_are_chosen_and_no_pair_twice(monkeypatch):
     """Seeded. Control: among independent columns hardly any is chosen at this noise."""
-    asked: list[list] = []
+    asked = []
     honest = Queryable.ask_tables
 
     def spy(self, sets, shares):
@@ -114,8 +106,8 @@ def test_pairs_that_depend_are_chosen_and_no_pair_twice(monkeypatch):
         return honest(self, sets, shares)
 
     monkeypatch.setattr(Queryable, "ask_tables", spy)
-    made, schedule = measured(5000, 1.0)
-    assert [made.measure_pairs(this) for this in schedule.rounds] == [True, True]
+    made, rounds = measured(5000, 1.0)
+    assert [made.measure_pairs(this) for this in rounds] == [True, True]
     one_way, *pairs = asked
     assert one_way == [(0,), (1,), (2,), (3,)]
     listed = [e for chosen in pairs for e in chosen]
@@ -123,45 +115,35 @@ def test_pairs_that_depend_are_chosen_and_no_pair_twice(monkeypatch):
     assert {(0, 1), (0, 3)} <= set(pairs[0])
     assert (1, 3) not in pairs[0]  # first a forest
     rng = np.random.default_rng(5)
-    made, schedule = measured(5000, 0.4, codes=np.stack([rng.integers(0, c, 5000) for c in CARDS], axis=1))
+    made, rounds = measured(5000, 0.4, codes=np.stack([rng.integers(0, c, 5000) for c in CARDS], axis=1))
     before = len(asked)
-    for this in schedule.rounds:
+    for this in rounds:
         made.measure_pairs(this)
     assert sum(len(chosen) for chosen in asked[before:]) <= 1
 
 
 def test_what_is_spent_is_the_schedules():
-    made, schedule = measured(5000, 1.0)
+    """Nothing where no pair could pay: columns of one value, or of no row, have nothing to do with one another."""
+    made, rounds = measured(5000, 1.0)
     rows = made._rows
-    assert rows._meter.share == pytest.approx(schedule.margin_share)
-    for this in schedule.rounds:
-        before = rows._meter.share
-        chosen = made.measure_pairs(this)
-        assert rows._meter.share - before == pytest.approx(
-            this.score_share + (this.pair_share if chosen else 0)
-        )
+    assert rows._meter.share == pytest.approx(Schedule.make(5000, Allowance(mu=1.0), 4).margin_share)
+    for this in rounds:
+        before, chosen = rows._meter.share, made.measure_pairs(this)
+        spent = this.score_share + (this.pair_share if chosen else 0)
+        assert rows._meter.share - before == pytest.approx(spent)
     assert rows._meter.share <= 1
-
-
-def test_nothing_is_asked_where_no_pair_could_pay():
-    """Columns of one value, or of no row, have nothing to do with one another."""
-    for made, schedule in (
-        measured(500, 1.0, cards=(1, 1, 1), codes=np.zeros((500, 3), dtype=int)),
-        measured(0, 0.05),
-    ):
+    same = np.zeros((500, 3), dtype=int)
+    for made, rounds in (measured(500, 1.0, cards=(1, 1, 1), codes=same), measured(0, 0.05)):
         spent = made._rows._meter.share
-        assert [made.measure_pairs(this) for this in schedule.rounds] == [False] * len(schedule.rounds)
+        assert [made.measure_pairs(this) for this in rounds] == [False] * len(rounds)
         assert made._rows._meter.share == spent
 
 
-# --- fusing -----------------------------------------------------------------------------------------------------------
-
-
 def test_each_margin_is_the_inverse_variance_mean_over_all_tables_it_is_in():
-    """By least squares: a bucket's count is seen in its own table (codes added up) and in every pair table (a line each)."""
-    made, schedule = measured(3000, 0.6, seed=3)
-    made.measure_pairs(schedule.rounds[0])
-    cleaned: dict[int, np.ndarray] = {}
+    """By least squares: a bucket's count is seen in its own table (codes added up) and as a line of every pair."""
+    made, rounds = measured(3000, 0.6, seed=3)
+    made.measure_pairs(rounds[0])
+    cleaned = {}
     made._clean = lambda j, counts: cleaned.setdefault(j, counts) / made.total  # what goes into cleaning
     made._fuse()
     assert made._raw
@@ -180,15 +162,16 @@ def test_each_margin_is_the_inverse_variance_mean_over_all_tables_it_is_in():
 
 
 def test_cells_that_noise_explains_keep_a_trace(monkeypatch):
-    """A copy of a column: beside the diagonal TRACE of independence is left, so that tables that contradict one
-    another can be fitted. Planted: exact zeros."""
-    one = np.repeat(np.arange(12), 1000)
+    """A copy of a column: beside the diagonal TRACE of independence is left. Planted: exact zeros.
 
-    def beside_the_diagonal() -> float:
-        made, schedule = measured(
-            len(one), 0.3, cards=(12, 12, 2), codes=np.stack([one, one, 0 * one], axis=1)
-        )
-        made.measure_pairs(schedule.rounds[0])
+    So that tables that contradict one another can be fitted.
+    """
+    one = np.repeat(np.arange(12), 1000)
+    codes = np.stack([one, one, 0 * one], axis=1)
+
+    def beside_the_diagonal():
+        made, rounds = measured(len(one), 0.3, cards=(12, 12, 2), codes=codes)
+        made.measure_pairs(rounds[0])
         found = made.estimates()
         away = found.pairs[0, 1] / np.outer(found.coarse[0], found.coarse[1])
         return float(np.median(away[~np.eye(12, dtype=bool)]))
@@ -198,20 +181,16 @@ def test_cells_that_noise_explains_keep_a_trace(monkeypatch):
     assert beside_the_diagonal() < 1e-6
 
 
-# --- choosing ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_pairs_are_chosen_by_the_largest_gain(seed, monkeypatch):
     """All numbers of pairs are tried: scores less chance, capped, less the L1 noise of measuring so many."""
-    made, schedule = measured(2000, 0.7, seed=seed)
+    made, rounds = measured(2000, 0.7, seed=seed)
     rng = np.random.default_rng(seed)
     estimates, every_chance = made._estimates(np.array(PAIRS))
     estimate = dict(zip(PAIRS, estimates, strict=True))
     noisy = rng.uniform(0, 2500, len(PAIRS))
-    this = schedule.rounds[-1]
+    this = rounds[-1]
     chosen, shares = made._worth_measuring(np.array(PAIRS), noisy - every_chance, this)
-
     scores, prices = [], []
     for e, value in zip(PAIRS, noisy, strict=True):
         chance = sum(x if x < 0.5 else 0.8 * math.sqrt(x) for x in estimate[e].ravel())

@@ -1,7 +1,5 @@
 """Answers that others made, as the learner asks: each column and set once, averaged by the noise of each table."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -10,51 +8,41 @@ import pytest
 
 from sdv_plausible.models.adaptive.reconciling import Counts, reconciled
 from sdv_plausible.questions.counts import Asked, Axis
-from sdv_plausible.questions.transcript import SCALES, SOURCE, Noise, NoisyAnswer
+from sdv_plausible.questions.transcript import SCALES, SOURCE, NoisyAnswer
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
-DOMAIN = Domain(
-    (
-        Attribute(name="a", kind="categorical", values=tuple("wxyz")),
-        Attribute(name="b", kind="categorical", values=tuple("uv")),
-        Attribute(name="c", kind="categorical", values=tuple("rs")),
-    )
-)
+NAMED = {"a": "wxyz", "b": "uv", "c": "rs"}
+DOMAIN = Domain(tuple(Attribute(name=n, kind="categorical", values=tuple(v)) for n, v in NAMED.items()))
 CELLS = np.arange(16).reshape(4, 2, 2) * 10 + 100
 HALVES = np.array([0, 0, 1, 1])
 
 
 def answer(
-    *columns: int, scale: float = 1.0, noise: Noise = "discrete gaussian", off: float = 0.0,
-    buckets: np.ndarray | None = None, is_stated: bool = True, kind: str = "counts",
-) -> NoisyAnswer:  # fmt: skip
+    *columns, scale=1.0, noise="discrete gaussian", off=0.0, buckets=None, is_stated=True, kind="counts"
+):
     """Exact counts over some columns, off by as much in every cell, with the noise that is stated."""
-    axes = tuple(
-        Axis(j, buckets) if j == 0 and buckets is not None else Axis.of_codes(j, DOMAIN.cardinalities[j])
-        for j in columns
+    axes = [Axis.of_codes(j, DOMAIN.cardinalities[j]) for j in columns]
+    values = np.transpose(
+        CELLS.sum(tuple(j for j in range(3) if j not in columns)), np.argsort(np.argsort(columns))
     )
-    others = tuple(j for j in range(3) if j not in columns)
-    values = np.transpose(CELLS.sum(others), np.argsort(np.argsort(columns)))
-    if buckets is not None:
+    if buckets is not None:  # of the first column
+        axes[0] = Axis(0, buckets)
         values = np.stack([values[buckets == b].sum(0) for b in np.unique(buckets)])
-    details = {SOURCE: "X"} if is_stated else {}
-    return NoisyAnswer(
-        asked=Asked(kind=kind, tables=(axes,), details=details), values=values + off, noise=noise, scale=scale,
-        paid_by=("answers",),
-    )  # fmt: skip
+    asked = Asked(kind=kind, tables=(tuple(axes),), details={SOURCE: "X"} if is_stated else {})
+    return NoisyAnswer(asked=asked, values=values + off, noise=noise, scale=scale, paid_by=("answers",))
 
 
-def tables(*answers: NoisyAnswer) -> dict[tuple[int, ...], NoisyAnswer]:
+def tables(*answers):
     found = reconciled(answers, DOMAIN)
     return {tuple(axis.column for axis in a.asked.tables[0]): a for a in found}
 
 
-def test_answers_of_one_fit_stay_as_they_are() -> None:
+def test_answers_of_one_fit_stay_as_they_are():
     own = [answer(*columns, is_stated=False) for columns in ((0,), (1,), (2,), (0, 1), (0, 1, 2))]
     assert reconciled(own, DOMAIN) == own  # the very objects
 
 
-def test_tables_of_the_same_columns_are_averaged_by_inverse_variance() -> None:
+def test_tables_of_the_same_columns_are_averaged_by_inverse_variance():
     """Whatever their order and the law; planted: a mean that ignores the noise is elsewhere."""
     found = tables(
         answer(0, 1, scale=30.0, off=6.0), answer(1, 0, scale=40.0, noise="discrete laplace"), answer(2),
@@ -65,14 +53,14 @@ def test_tables_of_the_same_columns_are_averaged_by_inverse_variance() -> None:
     assert found.scale == pytest.approx(1 / math.sqrt(first + second))
 
 
-def test_answers_of_two_fits_are_averaged() -> None:
+def test_answers_of_two_fits_are_averaged():
     own = [answer(*columns, is_stated=False) for columns in ((0,), (1,), (2,), (0, 1))]
     found = tables(*own, *(replace(one, values=one.values + 2) for one in own))
     assert [*found] == [(0,), (1,), (2,), (0, 1)]
     np.testing.assert_allclose(found[2,].values, CELLS.sum((0, 1)) + 1)
 
 
-def test_columns_without_counts_get_those_that_a_table_adds_up_to() -> None:
+def test_columns_without_counts_get_those_that_a_table_adds_up_to():
     """Their mean: of a pair with two cells a line, and a set with four."""
     found = tables(answer(0, 1), answer(0, 1, 2, off=1.0))
     np.testing.assert_allclose(found[0,].values, CELLS.sum((1, 2)) + 4 * (1 / 4) / (1 / 2 + 1 / 4))
@@ -82,7 +70,7 @@ def test_columns_without_counts_get_those_that_a_table_adds_up_to() -> None:
         reconciled([answer(0, 1)], DOMAIN)
 
 
-def test_a_set_gives_its_pairs_where_others_made_it() -> None:
+def test_a_set_gives_its_pairs_where_others_made_it():
     found = tables(answer(0, 1, 2), answer(0, 1, scale=1.0, off=3.0))
     assert [*found] == [(0,), (1,), (2,), (0, 2), (1, 2), (0, 1, 2), (0, 1)]
     np.testing.assert_allclose(found[0, 2].values, CELLS.sum(1))
@@ -92,7 +80,7 @@ def test_a_set_gives_its_pairs_where_others_made_it() -> None:
     assert (0, 1) not in tables(*own, answer(0, 1, 2, is_stated=False), answer(2))
 
 
-def test_tables_on_other_groups_meet_on_groups_that_both_know() -> None:
+def test_tables_on_other_groups_meet_on_groups_that_both_know():
     other = np.array([0, 1, 1, 2])
     singles = [answer(j) for j in range(3)]
     found = tables(*singles, answer(0, 1), answer(0, 1, buckets=HALVES))[0, 1]
@@ -105,7 +93,7 @@ def test_tables_on_other_groups_meet_on_groups_that_both_know() -> None:
     np.testing.assert_allclose(alone.values, CELLS.sum((1, 2)).reshape(2, 2).mean(1).repeat(2))
 
 
-def test_a_guess_takes_what_is_lacking_and_spoils_nothing_else() -> None:
+def test_a_guess_takes_what_is_lacking_and_spoils_nothing_else():
     """Planted: moved alike, as if every count were as sure, the others are off."""
     known = answer(0, 1)
     values, scales = known.values.astype(float), np.ones((4, 2))
@@ -115,13 +103,11 @@ def test_a_guess_takes_what_is_lacking_and_spoils_nothing_else() -> None:
     found = tables(guess, answer(0, scale=0.1), answer(1, scale=0.1), answer(2))[0, 1]
     np.testing.assert_allclose(found.values, CELLS.sum(2), atol=0.1)
     assert found.scale < 10
-    alike = Counts.of(replace(guess, asked=known.asked)).moved_to(
-        [Counts.of(answer(0)), Counts.of(answer(1))]
-    )
+    alike = Counts.of(replace(guess, asked=known.asked)).moved_to([Counts.of(answer(j)) for j in (0, 1)])
     assert np.abs(alike.counts - CELLS.sum(2))[:3].max() > 50
 
 
-def test_totals_that_contradict_are_scaled_to_the_mean() -> None:
+def test_totals_that_contradict_are_scaled_to_the_mean():
     half = answer(2, scale=3.0)
     half = replace(half, values=half.values // 2)
     with pytest.warns(UserWarning, match="over c.*: the model scales"):
@@ -131,7 +117,7 @@ def test_totals_that_contradict_are_scaled_to_the_mean() -> None:
     np.testing.assert_allclose(found[2].values / found[2].values.sum(), CELLS.sum((0, 1)) / CELLS.sum())
 
 
-def test_scores_stay_between_the_pairs_of_their_rounds() -> None:
+def test_scores_stay_between_the_pairs_of_their_rounds():
     own = [answer(j, is_stated=False) for j in range(3)]
     score = answer(0, 1, is_stated=False, kind="distances")
     given = [*own, score, answer(0, 1, is_stated=False), score, answer(0, 2, is_stated=False), answer(1, 2)]

@@ -1,7 +1,5 @@
 """How the adaptive learner shares out its budget: from public numbers alone, never more than all of it."""
 
-from __future__ import annotations
-
 import inspect
 import math
 
@@ -10,16 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sdv_plausible.models.adaptive import schedule
 from sdv_plausible.models.adaptive.denoising import shrink_singular_values
-from sdv_plausible.models.adaptive.schedule import (
-    DIM,
-    RICH,
-    SIZE_SHARE,
-    Schedule,
-    forecast,
-    margin_shares,
-    pair_noise,
-)
+from sdv_plausible.models.adaptive.schedule import Schedule
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
@@ -27,11 +18,11 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 @settings(max_examples=200)
 @given(st.floats(-1e6, 1e12), st.one_of(st.floats(1e-6, 1e3), st.just(math.inf)), st.integers(1, 300))
 def test_all_shares_together_are_the_whole_whatever_the_number_of_rows(rows, mu, columns):
-    """Also for a noisy number below 0: under a guarantee the number of rows may not decide whether there is an error."""
+    """Also for a noisy number below 0: the number of rows may not decide whether there is an error."""
     made = Schedule.make(rows, Allowance(mu=mu), columns)
     rounds = sum(r.score_share + r.pair_share for r in made.rounds)
     rounds += made.sets.score_share + made.sets.table_share if made.sets else 0
-    assert SIZE_SHARE + made.margin_share + rounds == pytest.approx(1.0)
+    assert schedule.SIZE_SHARE + made.margin_share + rounds == pytest.approx(1.0)
     assert min(made.margin_share, made.pair_share, *(r.pair_share for r in made.rounds)) > 0
     assert sum(r.pair_share for r in made.rounds) == pytest.approx(made.pair_share)
     assert made.most_buckets >= 10
@@ -39,7 +30,8 @@ def test_all_shares_together_are_the_whole_whatever_the_number_of_rows(rows, mu,
 
 
 def test_the_more_power_the_less_goes_into_margins_and_the_finer_the_pairs():
-    made = [Schedule.make(power, Allowance(mu=1.0), 10) for power in (30, 300, RICH, 3 * RICH, 1e5)]
+    powers = (30, 300, schedule.RICH, 3 * schedule.RICH, 1e5)
+    made = [Schedule.make(power, Allowance(mu=1.0), 10) for power in powers]
     margins, buckets = [s.margin_share for s in made], [s.most_buckets for s in made]
     assert margins == sorted(margins, reverse=True)
     assert buckets == sorted(buckets)
@@ -49,41 +41,37 @@ def test_the_more_power_the_less_goes_into_margins_and_the_finer_the_pairs():
     assert [r.forest for r in made[-1].rounds] == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("rows", "mu", "columns", "sets"),
-    [(20_000, 0.18, 6, True), (24_000, 0.18, 14, True), (24_000, 0.02, 14, False), (500, 0.18, 6, False)],
-)
-def test_sets_are_scored_where_that_can_pay(rows, mu, columns, sets):
+def test_sets_are_scored_where_that_can_pay():
     """Few columns or much power; else nothing is kept back for them, and pairs get all."""
-    made = Schedule.make(rows, Allowance(mu=mu), columns)
-    assert (made.sets is not None) == sets
-    if made.sets:
-        noise = math.sqrt(made.sets.most / made.sets.score_share) / mu
-        assert noise <= DIM * rows
-        assert made.sets.most >= 4 * columns
+    for rows, mu, columns, sets in (
+        (20_000, 0.18, 6, True), (24_000, 0.18, 14, True), (24_000, 0.02, 14, False), (500, 0.18, 6, False),
+    ):  # fmt: skip
+        made = Schedule.make(rows, Allowance(mu=mu), columns)
+        assert (made.sets is not None) == sets
+        if made.sets:
+            noise = math.sqrt(made.sets.most / made.sets.score_share) / mu
+            assert noise <= schedule.DIM * rows
+            assert made.sets.most >= 4 * columns
 
 
 def test_one_number_decides():
     """Rows per unit of noise: more rows at less budget give the same shares."""
-    assert (
-        Schedule.make(1000, Allowance(mu=0.5), 7).margin_share
-        == Schedule.make(5000, Allowance(mu=0.1), 7).margin_share
-    )
+    one, other = (Schedule.make(rows, Allowance(mu=mu), 7) for rows, mu in ((1000, 0.5), (5000, 0.1)))
+    assert one.margin_share == other.margin_share
 
 
 def test_a_schedule_is_told_nothing_but_public_numbers():
     """A number of rows (from a noisy answer), the allowance and the number of columns: no rows, no engine, no door."""
     hints = inspect.get_annotations(Schedule.make.__func__)
-    assert {name: hint for name, hint in hints.items() if name != "return"} == {
-        "rows": "float", "allowance": "Allowance", "num_columns": "int",
-    }  # fmt: skip
+    hints.pop("return")
+    assert hints == {"rows": "float", "allowance": "Allowance", "num_columns": "int"}
 
 
 @settings(max_examples=100)
 @given(st.lists(st.integers(1, 100), min_size=1, max_size=8), st.integers(0, 2**32 - 1))
 def test_margin_shares_give_the_least_noise_over_all_tables(cardinalities, seed):
     """L1 noise of a table of c cells at share s is c / sqrt(s): no other way of sharing out gives less."""
-    shares = margin_shares(cardinalities, 0.4)
+    shares = schedule.margin_shares(cardinalities, 0.4)
     assert shares.sum() == pytest.approx(0.4)
     least = sum(c / math.sqrt(s) for c, s in zip(cardinalities, shares, strict=True))
     rng = np.random.default_rng(seed)
@@ -93,27 +81,26 @@ def test_margin_shares_give_the_least_noise_over_all_tables(cardinalities, seed)
         assert sum(c / math.sqrt(s) for c, s in zip(cardinalities, other, strict=True)) >= least * (1 - 1e-12)
 
 
-@pytest.mark.parametrize(("a", "b"), [(2, 2), (4, 4), (10, 10), (5, 30), (20, 20)])
-def test_pair_noise_is_about_what_rank_one_denoising_leaves(a, b):
+def test_pair_noise_is_about_what_rank_one_denoising_leaves():
     """Seeded: the L1 distance of a denoised link in noise from the link itself, 60 draws, within a factor of 1.6."""
-    rng = np.random.default_rng(a * 100 + b)
-    left, right = rng.normal(size=a), rng.normal(size=b)
-    left, right = left - left.mean(), right - right.mean()
-    signal = 40 * np.outer(left, right) / np.sqrt(np.mean(np.outer(left, right) ** 2))
-    found = []
-    for _ in range(60):
-        noise = rng.normal(size=(a, b))
-        noise -= (
-            noise.mean(0) + noise.mean(1, keepdims=True) - noise.mean()
-        )  # the margins are known from elsewhere
-        found.append(np.abs(shrink_singular_values(signal + noise, 1.0) - signal).sum())
-    stated = float(pair_noise(np.array(a), np.array(b)))
-    assert np.mean(found) / 1.6 < stated < 1.6 * np.mean(found)
+    for a, b in ((2, 2), (4, 4), (10, 10), (5, 30), (20, 20)):
+        rng = np.random.default_rng(a * 100 + b)
+        left, right = rng.normal(size=a), rng.normal(size=b)
+        link = np.outer(left - left.mean(), right - right.mean())
+        signal, found = 40 * link / np.sqrt(np.mean(link**2)), []
+        for _ in range(60):
+            noise = rng.normal(size=(a, b))
+            noise -= (
+                noise.mean(0) + noise.mean(1, keepdims=True) - noise.mean()
+            )  # margins are known from elsewhere
+            found.append(np.abs(shrink_singular_values(signal + noise, 1.0) - signal).sum())
+        stated = float(schedule.pair_noise(np.array(a), np.array(b)))
+        assert np.mean(found) / 1.6 < stated < 1.6 * np.mean(found)
 
 
 def test_a_forecast_needs_noise_and_no_rows():
     domain = Domain(tuple(Attribute(name=f"x{i}", kind="ordinal", values=tuple(range(5))) for i in range(6)))
-    assert forecast(domain, Allowance(mu=math.inf), 1000) is None
-    few, many = (forecast(domain, Allowance(mu=0.2), n) for n in (500, 50_000))
+    assert schedule.forecast(domain, Allowance(mu=math.inf), 1000) is None
+    few, many = (schedule.forecast(domain, Allowance(mu=0.2), n) for n in (500, 50_000))
     assert few.link > many.link
     assert all(few.columns[name] > many.columns[name] for name in domain.names)

@@ -1,9 +1,8 @@
 """Tables of three and four columns: what is scored, how far scores move, what is chosen, and what is made of them."""
 
-from __future__ import annotations
-
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,14 +21,13 @@ from sdv_plausible.questions.counts import Axis, Distances
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 CARDS = (2, 2, 2, 3, 2)
-DOMAIN = Domain(
-    tuple(Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS))
-)
+COLUMNS = [Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS)]
+DOMAIN = Domain(tuple(COLUMNS))
 UNIVERSE = list(itertools.product(*(range(c) for c in CARDS)))
 ROUND = SetRound(score_share=0.1, table_share=0.3, most=100)
 
 
-def parity(n: int, bits: int = 2, seed: int = 0) -> np.ndarray:
+def parity(n, bits=2, seed=0):
     """The last column is the parity of the first ones, with a tenth of flips; no pair depends."""
     rng = np.random.default_rng(seed)
     codes = np.stack([rng.integers(0, c, n) for c in CARDS], axis=1)
@@ -37,12 +35,12 @@ def parity(n: int, bits: int = 2, seed: int = 0) -> np.ndarray:
     return codes.astype(np.int32)
 
 
-def agreement(codes: np.ndarray, bits: int = 2) -> float:
+def agreement(codes, bits=2):
     """How often the last column is the parity of the first ones."""
     return float((codes[:, -1] == codes[:, :bits].sum(1) % 2).mean())
 
 
-def fitted(codes: np.ndarray, epsilon: float) -> np.ndarray:
+def fitted(codes, epsilon):
     """Rows of a network that was learned."""
     budget = ModelBudget(epsilon=epsilon, delta=1e-9)
     ledger, coins = PrivacyLedger(delta=1e-9), Coins.from_seed(4)
@@ -50,39 +48,31 @@ def fitted(codes: np.ndarray, epsilon: float) -> np.ndarray:
     return network.complete(np.zeros((20_000, len(CARDS)), dtype=np.int32), 0, Coins.from_seed(2))
 
 
-def tables(codes: np.ndarray, mu: float, simulated: np.ndarray | None = None) -> SetTables:
+def tables(codes, mu, simulated=None):
     axes = [Axis.of_codes(j, c) for j, c in enumerate(CARDS)]
     model = parity(50_000, seed=9) if simulated is None else simulated
     return SetTables(door(codes, CARDS, mu, Coins.from_seed(1)), axes, model, len(codes))
 
 
-def independent(n: int) -> np.ndarray:
+def independent(n):
     rng = np.random.default_rng(8)
     return np.stack([rng.integers(0, c, n) for c in CARDS], axis=1).astype(np.int32)
 
 
-# --- the whole ----------------------------------------------------------------------------------------------------
+def test_what_no_pair_shows_is_learned(monkeypatch):
+    """Seeded. Nine tenths of the rows agree with the parity; so do the model's, but for 2 %.
 
-
-@pytest.mark.parametrize("bits", [2, 3])
-@pytest.mark.parametrize("epsilon", [1.0, 10.0, math.inf])
-def test_what_no_pair_shows_is_learned(bits, epsilon):
-    """Seeded. Nine tenths of the rows agree with the parity; so do the model's, but for 2 %."""
-    codes = parity(20_000, bits)
-    assert agreement(fitted(codes, epsilon), bits) == pytest.approx(agreement(codes, bits), abs=0.02)
-
-
-def test_without_sets_it_is_not(monkeypatch):
-    """Control: pairs alone leave a coin flip."""
+    Control: pairs alone leave a coin flip.
+    """
+    for bits, epsilon in itertools.product((2, 3), (1.0, 10.0, math.inf)):
+        codes = parity(20_000, bits)
+        assert agreement(fitted(codes, epsilon), bits) == pytest.approx(agreement(codes, bits), abs=0.02)
     made = Schedule.make
-    monkeypatch.setattr(Schedule, "make", lambda *args: Schedule(**{**made(*args).__dict__, "sets": None}))
+    monkeypatch.setattr(Schedule, "make", lambda *args: replace(made(*args), sets=None))
     assert agreement(fitted(parity(20_000), math.inf)) == pytest.approx(0.5, abs=0.03)
 
 
-# --- how far scores move ----------------------------------------------------------------------------------------------
-
-
-def worst_moves(codes: np.ndarray) -> list[tuple[int, float, float]]:
+def worst_moves(codes):
     """Of every vector of scores of a real fit: how many there are, its longest move, and what its noise was for."""
     with spies.watched() as seen:
         fitted(codes, 5.0)
@@ -96,60 +86,31 @@ def worst_moves(codes: np.ndarray) -> list[tuple[int, float, float]]:
     return found
 
 
-def test_scores_of_sets_move_as_far_as_their_noise_is_for():
-    """By brute force over every row that may come: 10 sets of three and 5 of four move by the root of 15, no more."""
+def test_scores_of_sets_move_as_far_as_their_noise_is_for(monkeypatch):
+    """By brute force over every row that may come: 10 sets of three and 5 of four move by the root of 15, no more.
+
+    Planted: noise for a single score.
+    """
     found = worst_moves(parity(3000))
     assert found[-1][0] == 15
     assert all(worst <= stated * (1 + 1e-12) for _, worst, stated in found)
     assert found[-1][1] == pytest.approx(math.sqrt(15))
-
-
-def test_a_forgotten_root_is_caught(monkeypatch):
-    """Planted fault: noise for a single score."""
     monkeypatch.setattr(Distances, "sensitivity", lambda self, neighbours: 1.0)
     assert any(worst > stated for _, worst, stated in worst_moves(parity(3000)))
 
 
-def test_estimates_from_the_rows_move_further():
-    """Planted fault: scores against the product of the rows' own pair and single margins."""
-    codes = parity(40)
-    axes = [Axis.of_codes(j, CARDS[j]) for j in (0, 1, 4)]
-
-    def against_own_margins(rows: np.ndarray) -> float:
-        table = next(iter(CodeArray(rows, CARDS).tables([axes])))
-        own = table.sum(2, keepdims=True) * table.sum((0, 1), keepdims=True) / table.sum()
-        return float(np.abs(table - own).sum())
-
-    longer = [np.vstack([codes, row]).astype(np.int32) for row in UNIVERSE]
-    assert max(abs(against_own_margins(rows) - against_own_margins(codes)) for rows in longer) > 1.1
-    question = Distances([axes], [np.full((2, 2, 2), 5)])
-    before = question.exact(CodeArray(codes, CARDS))
-    assert max(np.abs(question.exact(CodeArray(rows, CARDS)) - before).max() for rows in longer) == 1
-
-
-# --- which are scored -------------------------------------------------------------------------------------------------
-
-
-def strength(i: int, j: int) -> float:
+def strength(i, j):
     return float({(2, 5): 3, (0, 1): 2}.get((i, j), 0))
 
 
-def test_all_sets_are_scored_where_there_is_room():
+def test_all_sets_are_scored_where_there_is_room_else_those_that_hold_the_strongest_links():
     threes, fours = (list(itertools.combinations(range(6), size)) for size in (3, 4))
     assert candidates(range(6), 35, strength) == threes + fours
     assert candidates(range(6), 34, strength) == threes
     assert candidates([1, 4], 10, strength) == []
-
-
-def test_else_those_that_hold_the_strongest_links():
-    assert candidates(range(6), 6, strength) == [
-        *[(0, 2, 5), (1, 2, 5), (2, 3, 5), (2, 4, 5)],
-        *[(0, 1, 2), (0, 1, 3)],
-    ]
+    strongest = [(0, 2, 5), (1, 2, 5), (2, 3, 5), (2, 4, 5), (0, 1, 2), (0, 1, 3)]
+    assert candidates(range(6), 6, strength) == strongest
     assert len(set(candidates(range(400), 5000, strength))) == 5000
-
-
-# --- which are measured -----------------------------------------------------------------------------------------------
 
 
 def test_of_sets_within_one_another_one_is_measured():
@@ -163,21 +124,14 @@ def test_of_sets_within_one_another_one_is_measured():
 def test_nothing_is_measured_where_the_model_is_right():
     """Seeded; at this noise any of 15 scores stands out in one of some twenty runs at most."""
     found = tables(parity(5000), 1.0)
+    assert not found.measure([], ROUND)
+    assert found._rows._meter.share == 0  # nothing is asked where there is no set
     assert not found.measure(candidates(range(5), 100, strength), ROUND)
     assert found._rows._meter.share == pytest.approx(ROUND.score_share)
     assert found.cleaned(lambda part: None) == {}
 
 
-def test_nothing_is_asked_where_there_is_no_set():
-    found = tables(parity(100), 1.0)
-    assert not found.measure([], ROUND)
-    assert found._rows._meter.share == 0
-
-
-# --- what is made of them ---------------------------------------------------------------------------------------------
-
-
-def estimates(codes: np.ndarray) -> Estimates:
+def estimates(codes):
     single = [np.bincount(codes[:, j], minlength=c) / len(codes) for j, c in enumerate(CARDS)]
     own = [np.arange(c) for c in CARDS]
     return Estimates(margins=single, coarse=single, buckets=own, pairs={}, levels=own)
@@ -196,12 +150,10 @@ def test_without_noise_the_tables_are_the_rows():
 
 def test_a_measured_pair_stays_as_it_was_measured():
     codes = parity(5000)
-    found = tables(codes, 0.5, independent(50_000))
+    found, known = tables(codes, 0.5, independent(50_000)), estimates(codes)
     found.measure([(0, 1, 4)], ROUND)
-    pair = np.outer(*(estimates(codes).coarse[j] for j in (0, 4)))
-    known = estimates(codes)
-    known = Estimates(**{**known.__dict__, "pairs": {(0, 4): pair, (4, 0): pair.T}})
-    made = with_sets(known, found)
+    pair = np.outer(known.coarse[0], known.coarse[4])
+    made = with_sets(replace(known, pairs={(0, 4): pair, (4, 0): pair.T}), found)
     np.testing.assert_allclose(made.sets[0, 1, 4].sum(1), pair, atol=1e-6)
 
 

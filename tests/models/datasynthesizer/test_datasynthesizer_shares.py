@@ -1,21 +1,15 @@
 """Shares of GreedyBayes: they sum to one, and their entries compose to the budget."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
 
 from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.checks import domain_of
 from sdv_plausible.models.datasynthesizer.shares import GreedyPlan
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, PureDP
 from sdv_plausible.questions.budget import Allowance
-from sdv_plausible.table.columns.domain import Attribute, Domain
-
-
-def domain(m: int) -> Domain:
-    return Domain(tuple(Attribute(name=f"x{i}", kind="ordinal", values=(0, 1, 2)) for i in range(m)))
 
 
 @pytest.mark.parametrize("m", [1, 2, 15])
@@ -23,7 +17,7 @@ def domain(m: int) -> Domain:
 @pytest.mark.parametrize("spent", [(), (PureDP(epsilon=0.03),)])
 def test_entries_compose_to_the_budget_and_hardly_less(m, epsilon, spent):
     budget = ModelBudget(epsilon=epsilon, delta=1e-9, spent=spent)
-    plan = GreedyPlan.make(domain(m), budget)
+    plan = GreedyPlan.make(domain_of((3,) * m), budget)
     losses = [loss for entry in plan.entries() for loss in entry.losses]
     total = compose([*spent, *losses], budget.delta)
     assert 0.98 * epsilon <= total <= epsilon * (1 + 1e-9)
@@ -35,12 +29,9 @@ def test_entries_compose_to_the_budget_and_hardly_less(m, epsilon, spent):
     assert m == 1 or compose([*spent, *losses, *losses[-1:]], budget.delta) > epsilon
 
 
-def test_what_was_left_by_others_holds_for_the_counts():
+def test_what_was_left_by_others_holds_for_the_counts_and_without_noise_there_is_no_claim():
     budget = ModelBudget(epsilon=1.0, delta=1e-9, left=0.01)
-    assert GreedyPlan.make(domain(3), budget).mu <= 0.01
-
-
-def test_without_noise_there_is_no_claim():
-    (entry,) = GreedyPlan.make(domain(3), ModelBudget(epsilon=math.inf, delta=1e-9)).entries()
+    assert GreedyPlan.make(domain_of((3,) * 3), budget).mu <= 0.01
+    (entry,) = GreedyPlan.make(domain_of((3,) * 3), ModelBudget(epsilon=math.inf, delta=1e-9)).entries()
     assert entry.losses == (InfiniteLoss(),)
     assert "without noise" in entry.note

@@ -1,7 +1,5 @@
 """The private Gaussian copula: public checks, what is charged is what is drawn, and what it finds."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -21,19 +19,15 @@ from sdv_plausible.sdv.versions import to_native
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 CARDS = (4, 3, 10)
-DOMAIN = Domain(
-    (
-        Attribute(name="a", kind="ordinal", values=(0, 1, 2, 3)),
-        Attribute(name="b", kind="categorical", values=("x", "y", "z")),
-        Attribute(name="c", kind="ordinal", values=tuple(range(10))),
-    )
-)
+KINDS = ("ordinal", "categorical", "ordinal")
+COLUMNS = zip("abc", KINDS, CARDS, strict=True)
+DOMAIN = Domain(tuple(Attribute(name=name, kind=kind, values=tuple(range(c))) for name, kind, c in COLUMNS))
 BUDGET = ModelBudget(epsilon=1.0, delta=1e-6)
 FREE = ModelBudget(epsilon=math.inf, delta=1e-6)
 CORRELATION = np.array([[1, 0.7, 0.5], [0.7, 1, 0.2], [0.5, 0.2, 1]])
 
 
-def rows(n: int) -> np.ndarray:
+def rows(n):
     z = np.random.default_rng(0).multivariate_normal(np.zeros(3), CORRELATION, n)
     ends = [(-1, 0, 1), (-0.5, 0.5), np.linspace(-2, 2, 9)]
     codes = np.stack([np.searchsorted(e, z[:, j]) for j, e in enumerate(ends)], axis=1)
@@ -41,7 +35,7 @@ def rows(n: int) -> np.ndarray:
     return codes.astype(np.int32)
 
 
-def fit(codes: np.ndarray, budget: ModelBudget = BUDGET, ledger: PrivacyLedger | None = None):
+def fit(codes, budget=BUDGET, ledger=None):
     ledger = ledger or PrivacyLedger(delta=1e-6)
     return learn(GaussianCopula(), codes, DOMAIN, budget, ledger, Coins.from_seed(1))
 
@@ -65,59 +59,35 @@ def test_margins_are_found():
         assert np.abs(apart).sum() / 60_000 < 0.02
 
 
-def drawn(sigma_factor: float = 1.0) -> tuple[float, float]:
-    """Squares of sensitivity over deviation: as drawn (with a deviation so many times as large) and as charged."""
+def drawn():
+    """Squares of sensitivity over deviation: as drawn and as charged."""
     ledger = PrivacyLedger(delta=1e-6)
     with record_calls() as calls:
         fit(rows(500), BUDGET, ledger)
-    squares = sum(
-        (c.sensitivity / (c.scale * sigma_factor)) ** 2 for c in calls if c.name == "discrete_gaussian"
-    )
-    charged = sum(
-        loss.count * loss.sensitivity_over_sigma**2 for entry in ledger.entries for loss in entry.losses
-    )
-    return squares, charged
+    squares = sum((c.sensitivity / c.scale) ** 2 for c in calls if c.name == "discrete_gaussian")
+    losses = [loss for entry in ledger.entries for loss in entry.losses]
+    return squares, sum(loss.count * loss.sensitivity_over_sigma**2 for loss in losses)
 
 
 def test_what_is_charged_is_what_is_drawn():
+    """Nothing more, and nothing is paid for and left."""
     squares, charged = drawn()
-    assert squares <= charged * (1 + 1e-9)
-    assert squares >= charged * (1 - 1e-6)  # nothing is paid for and left
+    assert 1 - 1e-6 <= squares / charged <= 1 + 1e-9
 
 
-def test_noise_of_nine_tenths_the_scale_would_be_noticed():
-    squares, charged = drawn(0.9)
-    assert squares > charged * 1.1
-
-
-@pytest.mark.parametrize("m", [1, 2, 3])
-def test_the_whole_budget_is_for_as_many_tables_as_are_asked(m):
-    few, ledger = Domain(DOMAIN.attributes[:m]), PrivacyLedger(delta=1e-6)
-    learn(GaussianCopula(), rows(500)[:, :m], few, BUDGET, ledger, Coins.from_seed(1))
-    counts = {entry.name: loss.count for entry in ledger.entries for loss in entry.losses}
-    assert counts == ({"margins": m, "pairs": math.comb(m, 2)} if m > 1 else {"margins": 1})
-    assert 0.99 <= ledger.total() <= 1
-
-
-class Greedy(GaussianCopula):
-    """Planted bug: looks a second time for what it paid once."""
-
-    def fit(self, rows, domain, budget, coins):
-        super().fit(rows, domain, budget, coins)
-        return super().fit(rows, domain, budget, coins)
-
-
-def test_a_second_look_is_refused():
-    with pytest.raises(Exception, match="(?i)budget|paid|charged|spent"):
-        learn(Greedy(), rows(500), DOMAIN, BUDGET, PrivacyLedger(delta=1e-6), Coins.from_seed(1))
+def test_the_whole_budget_is_for_as_many_tables_as_are_asked():
+    for m in (1, 2, 3):
+        few, ledger = Domain(DOMAIN.attributes[:m]), PrivacyLedger(delta=1e-6)
+        learn(GaussianCopula(), rows(500)[:, :m], few, BUDGET, ledger, Coins.from_seed(1))
+        counts = {entry.name: loss.count for entry in ledger.entries for loss in entry.losses}
+        assert counts == ({"margins": m, "pairs": math.comb(m, 2)} if m > 1 else {"margins": 1})
+        assert 0.99 <= ledger.total() <= 1
 
 
 def test_a_release_file_holds_the_model(tmp_path):
     table = pd.DataFrame(rows(1_000), columns=["a", "b", "c"])
-    domain = {
-        name: {"sdtype": "categorical", "range_values": list(range(c)), "range_is_nullable": False}
-        for name, c in zip("abc", CARDS, strict=True)
-    }
+    usual = {"sdtype": "categorical", "range_is_nullable": False}
+    domain = {name: {**usual, "range_values": list(range(c))} for name, c in zip("abc", CARDS, strict=True)}
     synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), model="gaussian_copula", domain=domain)
     synth.fit(to_native("table", table))
     synth.release().save(tmp_path / "release.json")
@@ -126,9 +96,9 @@ def test_a_release_file_holds_the_model(tmp_path):
     assert len(loaded.sample(20)) == 20
 
 
-@pytest.mark.parametrize("n", [0, 1, 3])
-def test_too_few_rows_give_a_valid_model(n):
-    assert len(fit(rows(n), ModelBudget(epsilon=0.01, delta=1e-6)).sample(50, Coins.from_seed(0))) == 50
+def test_too_few_rows_give_a_valid_model():
+    for n in (0, 1, 3):
+        assert len(fit(rows(n), ModelBudget(epsilon=0.01, delta=1e-6)).sample(50, Coins.from_seed(0))) == 50
 
 
 def test_options_are_checked():

@@ -1,7 +1,5 @@
 """The Gaussian copula on codes: exact likelihoods, right margins and correlations, and arrays that are refused."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -19,16 +17,10 @@ MARGINS = [np.array([0.2, 0.3, 0.5]), np.array([0.9, 0.1]), np.array([0.5, 0.5])
 CARDS = (3, 2, 2)
 
 
-def copula() -> CopulaModel:
-    return CopulaModel.of_margins(LOADINGS, AXES, MARGINS)
+COPULA = CopulaModel.of_margins(LOADINGS, AXES, MARGINS)
 
 
-def universe() -> np.ndarray:
-    return np.array(list(itertools.product(*map(range, CARDS))), dtype=np.int32)
-
-
-def test_likelihood_belongs_to_sampling():
-    check_model(copula(), CARDS)
+UNIVERSE = np.array(list(itertools.product(*map(range, CARDS))), dtype=np.int32)
 
 
 class Forgetful(CopulaModel):
@@ -39,49 +31,38 @@ class Forgetful(CopulaModel):
         return (chosen if uniform is None else (uniform * NODES).astype(int)), likely
 
 
-def test_a_node_drawn_without_the_kept_codes_is_noticed():
-    """Control of the check above. Seeded coins: no false alarm."""
+def test_likelihood_belongs_to_sampling():
+    """Seeded coins: no false alarm. Planted: a node drawn without the kept codes."""
+    check_model(COPULA, CARDS)
     with pytest.raises(AssertionError, match="do not occur as often"):
         check_model(Forgetful.of_margins(LOADINGS, AXES, MARGINS), CARDS)
 
 
-def test_margins_are_those_given():
-    every = np.exp(copula().log_completion(universe(), np.zeros(12, dtype=int)))
-    for j, margin in enumerate(MARGINS):
-        np.testing.assert_allclose(np.bincount(universe()[:, j], every), margin, atol=1e-5)
-
-
-def test_pairs_are_those_of_a_normal():
+def test_margins_are_those_given_and_pairs_those_of_a_normal():
     """Two binary columns: the quadrant of a bivariate normal, by SciPy's integral."""
-    model = copula()
-    every = np.exp(model.log_completion(universe(), np.zeros(12, dtype=int)))
-    both = every[(universe()[:, 1] == 0) & (universe()[:, 2] == 0)].sum()
-    rho = model.correlation[1, 2]
-    ends = [model.thresholds[1][0], model.thresholds[2][0]]
+    every = np.exp(COPULA.log_completion(UNIVERSE, np.zeros(12, dtype=int)))
+    for j, margin in enumerate(MARGINS):
+        np.testing.assert_allclose(np.bincount(UNIVERSE[:, j], every), margin, atol=1e-5)
+    both = every[(UNIVERSE[:, 1] == 0) & (UNIVERSE[:, 2] == 0)].sum()
+    rho, ends = COPULA.correlation[1, 2], [COPULA.thresholds[1][0], COPULA.thresholds[2][0]]
     assert both == pytest.approx(multivariate_normal([0, 0], [[1, rho], [rho, 1]]).cdf(ends), abs=2e-3)
 
 
 def test_known_codes_weigh_what_they_are_likely():
     """Importance weights of a kept and a known column against the enumeration."""
-    model = copula()
-    codes = np.zeros((20_000, 3), dtype=np.int32)
-    first = model.order[0]
-    drawn, weight = model.complete_given(codes, 1, {0: 1}, Coins.from_seed(4))
-    every = np.exp(model.log_completion(universe(), np.full(12, 1)))
-    own = universe()[:, first] == 0
-    fits = own & (universe()[:, 0] == 1)
+    first, *_, last = COPULA.order
+    drawn, weight = COPULA.complete_given(
+        np.zeros((20_000, 3), dtype=np.int32), 1, {0: 1}, Coins.from_seed(4)
+    )
+    every = np.exp(COPULA.log_completion(UNIVERSE, np.full(12, 1)))
+    fits = (UNIVERSE[:, first] == 0) & (UNIVERSE[:, 0] == 1)
     np.testing.assert_allclose(np.exp(weight), every[fits].sum(), rtol=1e-9)
-    last = model.order[-1] if model.order[-1] != 0 else model.order[1]
+    last = last if last != 0 else COPULA.order[1]
     seen = np.bincount(drawn[:, last], minlength=2)
-    wanted = np.bincount(universe()[fits][:, last], every[fits], minlength=2)
+    wanted = np.bincount(UNIVERSE[fits][:, last], every[fits], minlength=2)
     assert chisquare(seen, wanted / wanted.sum() * 20_000).pvalue > 1e-9
-
-
-def test_a_known_code_that_contradicts_a_kept_one_weighs_nothing():
-    model = copula()
-    first = model.order[0]
-    _, weight = model.complete_given(np.zeros((3, 3), dtype=np.int32), 1, {first: 1}, Coins.from_seed(0))
-    assert (weight == -np.inf).all()
+    _, weight = COPULA.complete_given(np.zeros((3, 3), dtype=np.int32), 1, {first: 1}, Coins.from_seed(0))
+    assert (weight == -np.inf).all()  # it contradicts the kept code
 
 
 def test_more_prefixes_than_a_block():
@@ -95,9 +76,7 @@ def test_more_prefixes_than_a_block():
 
 def test_systematic_draws_have_the_law_and_lie_more_evenly():
     """Together their margins are nearer than independent draws would be; each follows the law (seeded coins)."""
-    model, n = copula(), 4_000
-    start = np.zeros((n, 3), dtype=np.int32)
-    apart = {}
+    model, start, apart = COPULA, np.zeros((4_000, 3), dtype=np.int32), {}
     for systematic in (False, True):
         made = [model.complete(start.copy(), 0, Coins.from_seed(i), systematic=systematic) for i in range(20)]
         apart[systematic] = np.mean([abs((m[:, 2] == 0).mean() - 0.5) for m in made])
@@ -118,8 +97,7 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("what", DAMAGE)
-def test_damaged_arrays_are_refused(what):
-    arrays = {**copula().to_arrays(), **DAMAGE[what]}
-    with pytest.raises(ValueError, match="must|has"):
-        CopulaModel.from_arrays(arrays)
+def test_damaged_arrays_are_refused():
+    for damage in DAMAGE.values():
+        with pytest.raises(ValueError, match="must|has"):
+            CopulaModel.from_arrays({**COPULA.to_arrays(), **damage})

@@ -1,7 +1,5 @@
 """What training asks: the gradient is one, no row adds more than it may, and rows do not change each other."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -9,7 +7,7 @@ import pytest
 
 from sdv_plausible.models.latent import gradients
 from sdv_plausible.models.latent.gradients import DELTA_STEP, LARGEST_NORM, GradientSum, backward, clipped
-from sdv_plausible.models.latent.network import VALUE_STEP, WEIGHTS, Network
+from sdv_plausible.models.latent.network import VALUE_STEP, WEIGHTS
 from sdv_plausible.models.latent.training import untrained, with_weights
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
@@ -24,7 +22,7 @@ NOISE = np.asarray(Coins.from_seed(1).normal((6, 2)))
 WEIGHT = 0.7
 
 
-def bound(weights: dict[str, np.ndarray], row: np.ndarray, noise: np.ndarray) -> float:
+def bound(weights, row, noise):
     """Negative evidence bound of one record, in plain floating point."""
     active = np.clip(weights["embedding"][row + NET.offsets].sum(axis=0), 0, 16)
     mean, raw = (np.append(active, 1) @ weights[name] for name in ("means", "spreads"))
@@ -37,7 +35,7 @@ def bound(weights: dict[str, np.ndarray], row: np.ndarray, noise: np.ndarray) ->
     return float(found)
 
 
-def outer(layers: gradients.Layers, i: int, name: str) -> np.ndarray:
+def outer(layers, i, name):
     """Gradient of row i in one layer."""
     inputs, deltas = layers[name]
     if inputs is None:
@@ -66,10 +64,8 @@ def test_it_is_the_gradient(network, name):
 
 
 def test_small_gradients_are_left_as_they_are():
-    small = {
-        name: (inputs, np.rint(deltas * 2.0**-8 / DELTA_STEP) * DELTA_STEP)
-        for name, (inputs, deltas) in backward(NET, EVERY, NOISE, WEIGHT).items()
-    }
+    layers = backward(NET, EVERY, NOISE, WEIGHT)
+    small = {name: (x, np.rint(d * 2.0**-8 / DELTA_STEP) * DELTA_STEP) for name, (x, d) in layers.items()}
     for name, (_, deltas) in clipped(small, len(CARDS)).items():
         apart = deltas * gradients._CLIPPED_STEP - small[name][1]
         assert np.abs(apart).max() <= gradients._CLIPPED_STEP + 1e-6 * np.abs(small[name][1]).max()
@@ -86,39 +82,31 @@ def test_the_sum_is_of_the_clipped_gradients(network):
     assert np.array_equal(found, np.concatenate([part.reshape(-1) for part in wanted]))
 
 
-def contribution(codes: np.ndarray, network: Network = NET, seed: int = 0) -> np.ndarray:
+def contribution(codes, network=NET, seed=0):
     question = GradientSum(network, BUCKETS, WEIGHT, Coins.from_seed(seed))
     return question.exact(CodeArray(codes.astype(np.int32), CARDS))
 
 
-def networks():
-    """Tame ones, and ones whose gradients are far above the norm."""
-    size = sum(getattr(NET, name).size for name in WEIGHTS)
-    yield NET
-    for seed in range(5):
-        yield with_weights(NET, np.asarray(Coins.from_seed(seed).normal(size)) * 10.0**seed)
+TAME_AND_WILD = [  # gradients of the last ones are far above the norm
+    NET,
+    *(with_weights(NET, np.asarray(Coins.from_seed(seed).normal(SIZE)) * 10.0**seed) for seed in range(5)),
+]
 
 
-def largest() -> float:
+def largest():
     """Largest norm of one row's contribution, over its share, exactly."""
-    squares = [
-        sum(int(value) ** 2 for value in contribution(row[None], network, seed))
-        for network in networks()
-        for row in EVERY
-        for seed in range(3)
-    ]
+    cases = itertools.product(EVERY, TAME_AND_WILD, range(3))
+    squares = [sum(int(x) ** 2 for x in contribution(row[None], *how)) for row, *how in cases]
     return max(squares) / LARGEST_NORM**2
 
 
-def test_no_row_adds_more_than_the_norm():
-    found = largest()
-    assert found <= 1
-    assert found > 0.99  # and clipping is close to it
-    assert GradientSum(NET, BUCKETS, WEIGHT, Coins.from_seed(0)).sensitivity(ONE_ROW) == LARGEST_NORM
-
-
-def test_a_forgotten_layer_in_the_norm_would_be_noticed(monkeypatch):
+def test_no_row_adds_more_than_the_norm(monkeypatch):
     """Planted bug: the first layer is clipped by the others' norm, and the last guard is off."""
+    assert 0.99 < largest() <= 1  # clipping is close to it
+    question = GradientSum(NET, BUCKETS, WEIGHT, Coins.from_seed(0))
+    assert question.sensitivity(ONE_ROW) == LARGEST_NORM
+    for several in (Neighbours(replace=True), Neighbours(rows=2, person="home")):
+        assert question.sensitivity(several) == 2 * LARGEST_NORM
 
     def forgetful(layers, columns):
         first = layers["embedding"]
@@ -129,25 +117,23 @@ def test_a_forgotten_layer_in_the_norm_would_be_noticed(monkeypatch):
     assert largest() > 1.01
 
 
-@pytest.mark.parametrize("times", [3.0, *(2.0**power for power in range(4, 44, 4))])
-def test_rows_above_the_norm_add_nothing_even_if_scaling_fails(monkeypatch, times):
+def test_rows_above_the_norm_add_nothing_even_if_scaling_fails(monkeypatch):
     """The guard stands by itself: squares too large for 64 bits do not wrap around to small ones."""
-    monkeypatch.setattr(gradients, "_SAFE", times)
-    for network in networks():
-        layers = clipped(backward(network, EVERY, NOISE, WEIGHT), len(CARDS))
-        for i in range(len(EVERY)):
-            parts = (np.rint(outer(layers, i, name) / VALUE_STEP) for name in WEIGHTS)
-            square = sum(int(value) ** 2 for part in parts for value in part.reshape(-1).tolist())
-            assert square <= LARGEST_NORM**2
+    for times in (3.0, *(2.0**power for power in range(4, 44, 4))):
+        monkeypatch.setattr(gradients, "_SAFE", times)
+        for network in TAME_AND_WILD:
+            layers = clipped(backward(network, EVERY, NOISE, WEIGHT), len(CARDS))
+            for i in range(len(EVERY)):
+                parts = (np.rint(outer(layers, i, name) / VALUE_STEP) for name in WEIGHTS)
+                square = sum(int(value) ** 2 for part in parts for value in part.reshape(-1).tolist())
+                assert square <= LARGEST_NORM**2
 
 
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_the_norm_and_its_guard_see_every_layer(name):
     """Rows whose gradient is in one layer alone: scaled to the norm; and nothing at all where scaling fails."""
-    large = {
-        each: (inputs, deltas * (1e5 if each == name else 0.0))
-        for each, (inputs, deltas) in backward(NET, EVERY, NOISE, WEIGHT).items()
-    }
+    layers = backward(NET, EVERY, NOISE, WEIGHT)
+    large = {each: (x, deltas * (1e5 if each == name else 0.0)) for each, (x, deltas) in layers.items()}
     inputs, deltas = gradients.clipped(large, len(CARDS))[name]
     squares = (np.full(len(EVERY), len(CARDS)) if inputs is None else (inputs**2).sum(axis=1)) / VALUE_STEP**2
     norms = np.sqrt(squares * (deltas**2).sum(axis=1)) / LARGEST_NORM
@@ -172,7 +158,7 @@ def test_beyond_the_ends_of_a_range_nothing_moves():
 
 def test_every_figure_lies_on_its_grid():
     """Whatever the weights: on grids sums are exact, so no row changes another one's contribution."""
-    for network in networks():
+    for network in TAME_AND_WILD:
         for inputs, deltas in backward(network, EVERY, NOISE, WEIGHT).values():
             for values, step, most in ((inputs, VALUE_STEP, 16), (deltas, DELTA_STEP, 64)):
                 if values is not None:
@@ -189,22 +175,6 @@ def test_rows_of_different_blocks_have_points_of_their_own(monkeypatch):
     assert (contribution(two) != 2 * contribution(two[:1])).any()
 
 
-def test_several_rows_of_one_unit_move_the_sum_by_as_many_norms():
-    for neighbours in (Neighbours(replace=True), Neighbours(rows=2, person="home")):
-        question = GradientSum(NET, BUCKETS, WEIGHT, Coins.from_seed(0))
-        assert question.sensitivity(neighbours) == 2 * LARGEST_NORM
-
-
-@pytest.mark.parametrize("n", [2, 3, 50, 2500])
-def test_the_sum_is_the_sum_of_the_rows_to_the_last_bit(n):
-    """With one noise for all rows, as it is drawn by place."""
-    codes = EVERY[np.asarray(Coins.from_seed(5).integers(6, n))]
-    constant = GradientSum(NET, BUCKETS, WEIGHT, Still())
-    whole = constant.exact(CodeArray(codes.astype(np.int32), CARDS))
-    single = {tuple(row): constant.exact(CodeArray(row[None].astype(np.int32), CARDS)) for row in EVERY}
-    assert (whole == sum(single[tuple(row)] for row in codes)).all()
-
-
 class Still(Coins):
     """Coins whose normals are all the same, so that rows can be told apart from their places."""
 
@@ -218,5 +188,12 @@ class Still(Coins):
         return np.full(size, 0.5)
 
 
-def test_no_rows_add_up_to_nothing():
+def test_the_sum_is_the_sum_of_the_rows_to_the_last_bit():
+    """With one noise for all rows, as it is drawn by place."""
+    constant = GradientSum(NET, BUCKETS, WEIGHT, Still())
+    single = {tuple(row): constant.exact(CodeArray(row[None].astype(np.int32), CARDS)) for row in EVERY}
+    for n in (2, 3, 50, 2500):
+        codes = EVERY[np.asarray(Coins.from_seed(5).integers(6, n))]
+        whole = constant.exact(CodeArray(codes.astype(np.int32), CARDS))
+        assert (whole == sum(single[tuple(row)] for row in codes)).all()
     assert not contribution(np.empty((0, 2))).any()

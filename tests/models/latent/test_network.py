@@ -1,7 +1,5 @@
 """The fixed-point network: a record's figures do not depend on the records beside it, to the last bit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +10,6 @@ from sdv_plausible.models.latent.network import (
     LEVELS,
     VALUE_STEP,
     WEIGHT_STEP,
-    Network,
     check_floor,
     levels,
     precisions,
@@ -23,16 +20,16 @@ from sdv_plausible.privacy.noise.coins import Coins
 MASSES = [np.array([0.2, 0.3, 0.5]), np.array([0.6, 0.4]), np.full(40, 0.025)]
 
 
-def network(seed: int = 0, hidden: int = 33, latent: int = 3) -> Network:
+def network(seed=0, hidden=33, latent=3):
     return untrained(MASSES, hidden, latent, 0.2, Coins.from_seed(seed))
 
 
-def records(n: int) -> np.ndarray:
+def records(n):
     coins = Coins.from_seed(1)
     return np.stack([coins.integers(len(mass), n) for mass in MASSES], axis=1)
 
 
-def apart(made: Network) -> int:
+def apart(made):
     """In how many ways of taking rows together the figures of 200 records differ from those of one by one."""
     rows = records(200)
     points = np.random.default_rng(0).normal(size=(200, 3)).round(2)
@@ -42,11 +39,8 @@ def apart(made: Network) -> int:
     for size in (1, 2, 3, 7, 64):
         blocks = [slice(i, i + size) for i in range(0, 200, size)]
         found += not np.array_equal(np.concatenate([made.embed(rows[b]) for b in blocks]), raw)
-        found += not np.array_equal(
-            np.concatenate([made.decode(points[b]) for b in blocks]), made.decode(points)
-        )
-        parts = [made.encode(rows[b])[0] for b in blocks]
-        found += not np.array_equal(np.concatenate(parts), made.encode(rows)[0])
+        for figures, of in ((made.decode, points), (lambda some: made.encode(some)[0], rows)):
+            found += not np.array_equal(np.concatenate([figures(of[b]) for b in blocks]), figures(of))
     return found
 
 
@@ -98,32 +92,26 @@ def test_softmax_is_a_softmax():
     np.testing.assert_allclose(found, np.exp(logits[0, :3]) / np.exp(logits[0, :3]).sum(), rtol=1e-2)
 
 
-@pytest.mark.parametrize("floor", [1 / 32, 0.2, 1.0])
-def test_no_spread_is_below_the_floor(floor):
-    found = 1 / np.sqrt(precisions(floor))
-    assert (found >= floor).all()
-    assert found[-1] == 1
-    assert len(found) == LEVELS + 1
-    assert (np.diff(found) >= 0).all()
-
-
-def test_levels_reach_both_ends():
+def test_no_spread_is_below_the_floor():
+    for floor in (1 / 32, 0.2, 1.0):
+        found = 1 / np.sqrt(precisions(floor))
+        assert (found >= floor).all()
+        assert found[-1] == 1
+        assert len(found) == LEVELS + 1
+        assert (np.diff(found) >= 0).all()
     assert levels(np.array([-1e9, 0.0, 1e9])).tolist() == [0, LEVELS // 2, LEVELS]
-
-
-@pytest.mark.parametrize("floor", [0.0, 0.01, 1.5, "x"])
-def test_a_floor_out_of_range_is_refused(floor):
-    with pytest.raises(ValueError, match="floor"):
-        check_floor(floor)
+    for floor in (0.0, 0.01, 1.5, "x"):
+        with pytest.raises(ValueError, match="floor"):
+            check_floor(floor)
 
 
 def test_weights_off_the_grid_or_of_another_shape_are_refused():
     made = network()
-    with pytest.raises(ValueError, match="multiples"):
-        replace(made, means=made.means + 1e-5)
-    with pytest.raises(ValueError, match="shapes"):
-        replace(made, means=made.means[:-1])
-    with pytest.raises(ValueError, match="sizes"):
-        replace(made, sizes=())
-    with pytest.raises(ValueError, match="4096"):
-        replace(made, sizes=(4097,))
+    for change, said in (
+        ({"means": made.means + 1e-5}, "multiples"),
+        ({"means": made.means[:-1]}, "shapes"),
+        ({"sizes": ()}, "sizes"),
+        ({"sizes": (4097,)}, "4096"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            replace(made, **change)

@@ -1,7 +1,6 @@
 """Latent points: drawn as their probabilities say, which are exact to the last bit in any blocks."""
 
-from __future__ import annotations
-
+import itertools
 import math
 from fractions import Fraction
 
@@ -22,12 +21,12 @@ from tests.flat import bound
 FLOOR, DRAWS = 0.2, 20_000
 
 
-def some(n: int, latent: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def some(n, latent, seed=0):
     rng = np.random.default_rng(seed)
     return rng.integers(-2048, 2049, (n, latent)) * VALUE_STEP, rng.integers(0, LEVELS + 1, (n, latent))
 
 
-def p_value(level_told: int, level_drawn: int) -> float:
+def p_value(level_told, level_drawn):
     """Chi-square of points drawn at one level against the probabilities of another."""
     points = draw(np.full((DRAWS, 1), 0.5), np.full((DRAWS, 1), level_drawn), FLOOR, Coins.from_seed(0))
     values, masses = law(FLOOR, level_told)
@@ -40,14 +39,9 @@ def p_value(level_told: int, level_drawn: int) -> float:
     return float(chisquare(observed, wanted).pvalue)
 
 
-@pytest.mark.parametrize("level", [0, 7, LEVELS])
-def test_points_are_drawn_as_told(level):
-    """Seeded coins: no false alarm."""
-    assert p_value(level, level) > 1e-6
-
-
-def test_a_spread_below_the_one_told_would_be_noticed():
-    """Planted bug: points are drawn with the spread of another level than the test counts with."""
+def test_points_are_drawn_as_told():
+    """Seeded coins: no false alarm. Planted: the spread of another level than the test counts with."""
+    assert min(p_value(level, level) for level in (0, 7, LEVELS)) > 1e-6
     assert p_value(LEVELS // 2 + 1, LEVELS // 2) < 1e-9
 
 
@@ -73,7 +67,7 @@ def test_log_probabilities_are_those_of_the_law():
 class Told:
     """Coins that give one uniform number to a hundred bits and more: what 53 leave is in the second draw."""
 
-    def __init__(self, number: float) -> None:
+    def __init__(self, number):
         self.numbers = [math.floor(number * 2**53) * 2.0**-53]
         self.numbers.append((number - self.numbers[0]) * 2**53)
 
@@ -84,22 +78,21 @@ class Told:
         return np.zeros(size, dtype=np.int64)
 
 
-@pytest.mark.parametrize("level", [0, 7, LEVELS])
-@pytest.mark.parametrize("deviations", [0.5, 3, 8, 8.5, 9, 9.4])
-def test_the_far_end_is_drawn_as_told_too(level, deviations):
+def test_the_far_end_is_drawn_as_told_too():
     """Beyond 8 deviations uniform numbers of 53 bits alone give no point, but for one that comes too often."""
-    values, masses = law(FLOOR, level)
-    step = round(deviations / math.sqrt(precisions(FLOOR)[level]) / VALUE_STEP)
-    beyond = 2 * math.fsum(masses[values >= step])
-    for times, at_least in ((1 - 1e-9, True), (1 + 1e-9, False)):
-        point = draw(np.zeros((1, 1)), np.full((1, 1), level), FLOOR, Told(beyond * times))
-        assert (abs(point[0, 0]) >= step * VALUE_STEP) == at_least
+    for level, deviations in itertools.product((0, 7, LEVELS), (0.5, 3, 8, 8.5, 9, 9.4)):
+        values, masses = law(FLOOR, level)
+        step = round(deviations / math.sqrt(precisions(FLOOR)[level]) / VALUE_STEP)
+        beyond = 2 * math.fsum(masses[values >= step])
+        for times, at_least in ((1 - 1e-9, True), (1 + 1e-9, False)):
+            point = draw(np.zeros((1, 1)), np.full((1, 1), level), FLOOR, Told(beyond * times))
+            assert (abs(point[0, 0]) >= step * VALUE_STEP) == at_least
 
 
 FAR, GAMMA = 3e-21, 4.0  # mass beyond 9.5 deviations that the page states; factor of the partitions
 
 
-def mass_beyond(floor: float, level: int) -> float:
+def mass_beyond(floor, level):
     """Of a coordinate's law on the whole grid, in doubles that hold its far end."""
     precision, reach = precisions(floor)[level], law(floor, level)[0][-1]
     steps = np.arange(reach + 1, 40 / np.sqrt(precision) / VALUE_STEP)
@@ -107,7 +100,7 @@ def mass_beyond(floor: float, level: int) -> float:
     return float(2 * np.exp(-np.square(steps * VALUE_STEP) * precision / 2).sum() / whole)
 
 
-def mass_from_far(level: int, other: int, away: int, *, counted: bool) -> float:
+def mass_from_far(level, other, away, *, counted):
     """Chance that a seed draws a point beyond the reach of another one, and that this one is counted for it."""
     steps, masses = law(FLOOR, level)
     means, levels = np.array([[0.0], [away * VALUE_STEP]]), np.array([[level], [other]])
@@ -117,49 +110,33 @@ def mass_from_far(level: int, other: int, away: int, *, counted: bool) -> float:
     return float(masses[far & (same | (not counted))].sum())
 
 
-def check_far() -> None:
+def check_far():
     """Lemma 3: that a counted seed could not have made the point is as rare as what lies beyond its reach."""
     for floor in (1 / 32, 0.05, FLOOR, 0.7, 1.0):
         assert max(mass_beyond(floor, level) for level in range(LEVELS + 1)) < FAR
-    found = [
-        mass_from_far(level, other, away, counted=True)
-        for level in range(0, LEVELS + 1, 8)
-        for other in range(0, LEVELS + 1, 4)
-        for away in (0, 1, 2, 5, 20, 100, 500, 1000, 2000)
-    ]
+    away = (0, 1, 2, 5, 20, 100, 500, 1000, 2000)
+    cases = itertools.product(range(0, LEVELS + 1, 8), range(0, LEVELS + 1, 4), away)
+    found = [mass_from_far(*case, counted=True) for case in cases]
     assert 0 < max(found) <= GAMMA * (1 + 1e-6) * FAR
+
+
+def failures(model, row_cap):
+    """What rows cost beside their noise."""
+    options = {"k": 50, "gamma": 4.0, "epsilon0": 1.0, "seed_free_share": 0.5, "least_rows": 5_000}
+    test, learner = bound(RandomizedTest, delta=1e-9, row_cap=row_cap, **options), make_learner(model)
+    entries = test.charge(plausible_gamma(learner, 4.0), far_share(learner, 4.0))
+    return [loss for entry in entries for loss in entry.losses if isinstance(loss, ApproxDP)]
 
 
 def test_rows_that_hold_such_a_point_are_charged():
     """Lemma 3's delta is the ledger's, too: of all rows, at the floor of the pass rate, and of no other model."""
-    told = {
-        (model, cap): [
-            loss for entry in rows_of(model, cap) for loss in entry.losses if isinstance(loss, ApproxDP)
-        ]
-        for model in ("latent", "independent")
-        for cap in (1_000, 1_000_000)
-    }
-    *_, few = told["latent", 1_000]
-    *_, many = told["latent", 1_000_000]
+    few, many = (failures("latent", cap)[-1] for cap in (1_000, 1_000_000))
     assert few.epsilon == many.epsilon == 0
     assert many.delta == pytest.approx(1000 * few.delta)
     assert many.delta * 0.51 >= 1_000_000 * 4 * 16 * FAR
-    assert all(loss.delta != few.delta for cap in (1_000, 1_000_000) for loss in told["independent", cap])
-
-
-def rows_of(model, row_cap):
-    test = bound(
-        RandomizedTest,
-        k=50,
-        gamma=4.0,
-        epsilon0=1.0,
-        delta=1e-9,
-        row_cap=row_cap,
-        seed_free_share=0.5,
-        least_rows=5_000,
-    )
-    learner = make_learner(model)
-    return test.charge(plausible_gamma(learner, 4.0), far_share(learner, 4.0))
+    assert few.delta not in [
+        loss.delta for cap in (1_000, 1_000_000) for loss in failures("independent", cap)
+    ]
 
 
 def test_a_counted_seed_that_could_not_make_the_point_is_as_rare_as_its_far_end():
@@ -168,17 +145,16 @@ def test_a_counted_seed_that_could_not_make_the_point_is_as_rare_as_its_far_end(
 
 
 @pytest.mark.parametrize("reach", [6.0, 9.0])
-def test_points_that_end_nearer_would_be_noticed(reach, monkeypatch):
+def test_points_that_end_nearer_would_be_noticed(reach):
     """Planted bug: what the test counts goes on, and what is drawn ends before 9.5 deviations."""
-    monkeypatch.setattr(latent_model, "_REACH", reach)
-    for cached in (law, log_totals):
-        cached.cache_clear()
-    try:
-        with pytest.raises(AssertionError):
-            check_far()
-    finally:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(latent_model, "_REACH", reach)
         for cached in (law, log_totals):
             cached.cache_clear()
+        with pytest.raises(AssertionError):
+            check_far()
+    for cached in (law, log_totals):
+        cached.cache_clear()
 
 
 def test_log_probabilities_are_exact_sums_in_any_blocks():
@@ -188,11 +164,8 @@ def test_log_probabilities_are_exact_sums_in_any_blocks():
     left, right = features(points), terms(means, levels, 1 / 32)
     whole = left @ right.T
     for i, j in ((0, 0), (39, 299), (7, 123)):
-        exact = sum(
-            (Fraction(a) * Fraction(b) for a, b in zip(left[i].tolist(), right[j].tolist(), strict=True)),
-            start=Fraction(0),
-        )
-        assert Fraction(whole[i, j]) == exact
+        products = zip(left[i].tolist(), right[j].tolist(), strict=True)
+        assert Fraction(whole[i, j]) == sum(Fraction(a) * Fraction(b) for a, b in products)
     for size in (1, 3, 64):
         parts = [left @ right[s : s + size].T for s in range(0, 300, size)]
         assert np.array_equal(np.hstack(parts), whole)

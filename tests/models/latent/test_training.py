@@ -1,7 +1,5 @@
 """Training: what is asked of the rows, and that it learns."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -25,14 +23,14 @@ BUCKETS = [np.arange(2), np.arange(2)]
 LOSS = SampledGaussianLoss(rate=0.25, sensitivity_over_sigma=0.5, count=10)
 
 
-def door(n: int, loss) -> Queryable:
+def door(n, loss):
     first = np.asarray(Coins.from_seed(0).integers(2, n))
     codes = np.stack([first, first], axis=1).astype(np.int32)
     entry = LedgerEntry(name="training", mechanism="sums", losses=(loss,), scope="the model", note=NO_NOISE)
     return Queryable(CodeArray(codes, (2, 2)), PrivacyLedger(delta=1e-6), [entry], Coins.from_seed(1))
 
 
-def train(rows: Queryable, steps: int = 10, n: int = 1000):
+def train(rows, steps=10, n=1000):
     start = untrained(MASSES, 8, 1, 0.3, Coins.from_seed(2))
     return Training(steps=steps, sample=0.25, weight=0.5).run(start, rows, BUCKETS, n, Coins.from_seed(3))
 
@@ -50,9 +48,8 @@ def test_it_learns_that_two_columns_are_equal():
 def test_every_step_gets_the_noise_that_was_charged():
     with record_calls() as calls:
         train(door(200, LOSS))
-    assert [(c.name, c.sensitivity, round(c.scale)) for c in calls] == (
-        [("discrete_gaussian", LARGEST_NORM, 2 * LARGEST_NORM)] * 10
-    )
+    wanted = ("discrete_gaussian", LARGEST_NORM, 2 * LARGEST_NORM)
+    assert [(c.name, c.sensitivity, round(c.scale)) for c in calls] == [wanted] * 10
 
 
 class Asked:

@@ -1,9 +1,6 @@
 """Normal conditionals: moments against scipy, and that they are made of noisy counts alone."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -46,28 +43,21 @@ def test_bins_of_any_width_get_the_mass_between_their_ends():
 
 
 @pytest.mark.parametrize(("mean", "deviation"), [(40.7, 15.8), (28.0, 8.0), (84.0, 9.0), (56.5, 20.0)])
-@pytest.mark.parametrize("heaps", [False, True])
-def test_a_normal_that_is_cut_off_keeps_the_moments(mean, deviation, heaps):
-    """Of a Gamma-shaped row and of two heaps, with ages from 17 to 96: cut off as it is, the first would have 42.8 and 13.9."""
-    age = Attribute(name="age", kind="integer", lower=tuple(range(17, 97)), upper=tuple(range(17, 97)))
-    values = np.arange(17, 97)
-    row = np.zeros(80)
-    if heaps:
-        below, above = int(mean - 0.9 * deviation), int(mean + 1.1 * deviation)
-        row[[max(below, 17) - 17, min(above, 96) - 17]] = 0.55, 0.45
-    else:
-        row = gamma.pdf(values, (mean / deviation) ** 2, scale=deviation**2 / mean)
-        row /= row.sum()
+def test_a_normal_that_is_cut_off_keeps_the_moments(mean, deviation):
+    """Of a Gamma-shaped row and of two heaps, ages from 17 to 96; the Normal of these moments, cut off, does not."""
+    values, heaps = np.arange(17, 97), np.zeros(80)
+    age = Attribute(name="age", kind="integer", lower=tuple(values.tolist()), upper=tuple(values.tolist()))
+    heaps[[max(int(mean - 0.9 * deviation), 17) - 17, min(int(mean + 1.1 * deviation), 96) - 17]] = 0.55, 0.45
+    bell = gamma.pdf(values, (mean / deviation) ** 2, scale=deviation**2 / mean)
 
-    def moments(shares: np.ndarray) -> tuple[float, float]:
+    def moments(shares):
         centre = values @ shares
         return centre, math.sqrt(shares @ (values - centre) ** 2)
 
-    found = normal_rows(row[None], age)[0]
-    assert moments(found) == pytest.approx(moments(row), rel=1e-3)
-    edges = np.arange(17, 98) - 0.5
-    planted = np.diff(norm.cdf(edges, *moments(row)))  # the Normal of these moments, cut off
-    if (mean, heaps) == (40.7, False):
+    for row in (heaps, bell / bell.sum()):
+        assert moments(normal_rows(row[None], age)[0]) == pytest.approx(moments(row), rel=1e-3)
+    planted = np.diff(norm.cdf(np.arange(17, 98) - 0.5, *moments(row)))
+    if mean == 40.7:
         assert moments(planted / planted.sum()) != pytest.approx(moments(row), rel=1e-2)
 
 
@@ -81,28 +71,24 @@ def test_where_no_normal_has_the_moments_the_nearest_is_taken():
 
 def test_a_single_number_stays_and_categories_are_left_alone():
     row = np.zeros((2, 101))
-    row[0, 30] = 1.0
-    row[1, 100] = 1.0  # always missing
+    row[0, 30] = row[1, 100] = 1.0  # the second is always missing
     found = normal_rows(row, AGE)
     assert found[0, 30] > 0.95
     assert found[1, 100] == 1.0
     table = np.array([[0.3, 0.7]])
     assert normal_rows(table, DOMAIN["sex"]) is table
-
-
-def test_a_row_without_numbers_far_from_zero_stays_without():
     year = Attribute(name="year", kind="integer", lower=(1900, 1950), upper=(1949, 1999), nullable=True)
-    assert normal_rows(np.array([[0.0, 0.0, 1.0]]), year).tolist() == [[0.0, 0.0, 1.0]]
+    assert normal_rows(np.array([[0.0, 0.0, 1.0]]), year).tolist() == [[0.0, 0.0, 1.0]]  # far from zero
 
 
-def ages(n: int = 4000) -> np.ndarray:
+def ages(n=4000):
     rng = np.random.default_rng(0)
     sex = rng.integers(0, 2, n)
     age = np.clip(np.rint(rng.normal(30 + 30 * sex, 6)), 0, 99).astype(int)
     return np.column_stack([sex, age])
 
 
-def fitted(learner: PaperNetwork, epsilon: float) -> Any:
+def fitted(learner, epsilon):
     budget, ledger = ModelBudget(epsilon=epsilon, delta=1e-6), PrivacyLedger(delta=1e-6)
     return learn(learner, ages(), DOMAIN, budget, ledger, Coins.from_seed(1))
 
@@ -111,17 +97,14 @@ def fitted(learner: PaperNetwork, epsilon: float) -> Any:
 def test_a_learned_number_is_normal_given_its_parents(noise):
     """Without noise the mean of each group within 4 standard errors, 0.6; with it a smooth bell all the same."""
     learner = PaperNetwork(structure=ARCS, conditionals="normal", noise=noise)
-    free = fitted(learner, math.inf)
-    table = next(table for table in free.tables if table.child == 1).probabilities[:, :100]
-    means = (table @ np.arange(100)) / table.sum(axis=1)
-    assert means == pytest.approx([30, 60], abs=1.5)
-    noisy = fitted(learner, 1.0)
-    table = next(table for table in noisy.tables if table.child == 1).probabilities[:, :100]
-    turns = (np.diff(np.sign(np.diff(table, axis=1)), axis=1) != 0).sum(axis=1)
+    models = [fitted(learner, epsilon) for epsilon in (math.inf, 1.0)]
+    free, noisy = (next(t for t in model.tables if t.child == 1).probabilities[:, :100] for model in models)
+    assert (free @ np.arange(100)) / free.sum(axis=1) == pytest.approx([30, 60], abs=1.5)
+    turns = (np.diff(np.sign(np.diff(noisy, axis=1)), axis=1) != 0).sum(axis=1)
     assert (turns <= 1).all()
 
 
-def looks(learner: PaperNetwork) -> list[Any]:
+def looks(learner):
     """Every noisy number that a fit takes, and what is charged."""
     with record_calls() as calls:
         fitted(learner, 1.0)
@@ -131,14 +114,13 @@ def looks(learner: PaperNetwork) -> list[Any]:
 @pytest.mark.parametrize("noise", ["calibrated", "paper"])
 def test_normal_conditionals_take_no_further_answer(noise, monkeypatch):
     """Same noise calls, same charge; planted: a learner that asks for counts again to take its moments of."""
-    tables, normal = (
-        PaperNetwork(structure=ARCS, conditionals=kind, noise=noise) for kind in ("table", "normal")
-    )
+    made = {"structure": ARCS, "noise": noise}
+    tables, normal = (PaperNetwork(conditionals=kind, **made) for kind in ("table", "normal"))
     plain = looks(tables)
     assert plain
     assert looks(normal) == plain
 
-    def again(rows: np.ndarray, attribute: Attribute) -> np.ndarray:
+    def again(rows, attribute):
         fitted(tables, 1.0)
         return normal_rows(rows, attribute)
 
@@ -147,7 +129,6 @@ def test_normal_conditionals_take_no_further_answer(noise, monkeypatch):
 
 
 def test_other_conditionals_are_refused():
-    with pytest.raises(
-        ValueError, match=r"conditionals \('regression'\) must be .* a mean for each configuration"
-    ):
+    said = r"conditionals \('regression'\) must be .* a mean for each configuration"
+    with pytest.raises(ValueError, match=said):
         PaperNetwork(conditionals="regression")

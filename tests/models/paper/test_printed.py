@@ -1,14 +1,12 @@
 """Noise as printed: its scales, what is charged for it, and that too small a scale is caught."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
+import doors
 import numpy as np
 import pytest
 
-from sdv_plausible.fit.learning import learn_model
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.paper import paper_network
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID
@@ -21,58 +19,47 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 DELTA = 2.0**-30
-DOMAIN = Domain(
-    tuple(
-        Attribute(name=name, kind="categorical", values=tuple(range(size)))
-        for name, size in (("a", 2), ("b", 3))
-    )
-)
+COLUMNS = [Attribute(name=n, kind="categorical", values=tuple(range(c))) for n, c in (("a", 2), ("b", 3))]
+DOMAIN = Domain(tuple(COLUMNS))
 
 
-def rows(n: int) -> np.ndarray:
+def rows(n):
     first = np.arange(n) % 2
     return np.column_stack([first, np.where(np.arange(n) % 5 == 0, 2, first)]).astype(np.int32)
 
 
-def learn(n: int, epsilon: float):  # type: ignore[no-untyped-def]
-    ledger = PrivacyLedger(delta=DELTA)
+def learn(n, epsilon):
+    ledger, budget = PrivacyLedger(delta=DELTA), ModelBudget(epsilon=epsilon, delta=DELTA)
     with record_calls() as calls:
-        model = learn_model(
-            {"learning": CodeArray(rows(n), DOMAIN.cardinalities)}, DOMAIN, PaperNetwork(noise="paper"),
-            ModelBudget(epsilon=epsilon, delta=DELTA), ledger, Coins.from_seed(3),
-        )  # fmt: skip
+        model = doors.learn(PaperNetwork(noise="paper"), rows(n), DOMAIN, budget, ledger, Coins.from_seed(3))
     return model, ledger, calls
 
 
-def test_shares_are_the_papers() -> None:
+def test_shares_are_the_papers():
     shares = paper_shares(11, 2.32, DELTA)
     assert (shares.size, shares.entropy, shares.counts) == pytest.approx((0.116, 0.0283, 0.1028), abs=5e-5)
 
 
-@pytest.mark.parametrize("shares_size", [0.02, 0.116, 1.0])
-def test_lemma_1_at_the_noisy_number_is_enough(shares_size: float) -> None:
+def test_lemma_1_at_the_noisy_number_is_enough():
     """paper_formulas.md, Theorem 1: whatever n is, unless the noise exceeds what its failure is charged for."""
-    plan = dataclasses.replace(
-        PrintedPlan.make(11, ModelBudget(epsilon=2.32, delta=DELTA), learns_structure=True),
-        shares=dataclasses.replace(paper_shares(11, 2.32, DELTA), size=shares_size),
-    )
-    reach = math.ceil(-math.log(plan.size_failure) / shares_size)
-    assert math.exp(-shares_size * reach) <= plan.size_failure
-    least = plan.least_noisy_rows
-    for noisy in [*range(least, least + 300), *(least * 2**i for i in range(12))]:
-        question = PrintedEntropies((2, 2), [np.arange(2)] * 2, noisy)
-        n = noisy - reach
-        assert question.l1(ONE_ROW) / 6 >= entropy_sensitivity_in_steps(n, ENTROPY_GRID)
-    low = reach // 4  # planted: no least number of rows
-    few = PrintedEntropies((2, 2), [np.arange(2)] * 2, low + reach)
-    assert few.l1(ONE_ROW) / 6 < entropy_sensitivity_in_steps(low, ENTROPY_GRID)
+    made = PrintedPlan.make(11, ModelBudget(epsilon=2.32, delta=DELTA), learns_structure=True)
+    for size in (0.02, 0.116, 1.0):
+        plan = dataclasses.replace(made, shares=dataclasses.replace(paper_shares(11, 2.32, DELTA), size=size))
+        reach = math.ceil(-math.log(plan.size_failure) / size)
+        assert math.exp(-size * reach) <= plan.size_failure
+        least = plan.least_noisy_rows
+        for noisy in [*range(least, least + 300), *(least * 2**i for i in range(12))]:
+            question = PrintedEntropies((2, 2), [np.arange(2)] * 2, noisy)
+            assert question.l1(ONE_ROW) / 6 >= entropy_sensitivity_in_steps(noisy - reach, ENTROPY_GRID)
+        low = reach // 4  # planted: no least number of rows
+        few = PrintedEntropies((2, 2), [np.arange(2)] * 2, low + reach)
+        assert few.l1(ONE_ROW) / 6 < entropy_sensitivity_in_steps(low, ENTROPY_GRID)
 
 
-def test_noise_is_of_the_printed_scales() -> None:
+def test_noise_is_of_the_printed_scales():
     _, ledger, calls = learn(20_000, 2.32)
     shares = paper_shares(2, 2.32, DELTA)
     assert [call.name for call in calls] == ["discrete_laplace"] * 4
@@ -85,63 +72,53 @@ def test_noise_is_of_the_printed_scales() -> None:
     assert 1.0 < ledger.total() < 2 * 2.32  # exact composition of what Theorem 3 gives 2.32 twice
 
 
-def test_few_noisy_rows_ask_for_no_entropy() -> None:
-    _, _, calls = learn(50, 2.32)
-    assert [call.shape for call in calls] == [(1,), (2,), (3,)]
+def test_the_least_noisy_number_asks_for_entropies_and_one_less_does_not(monkeypatch):
+    plan, shapes = PrintedPlan.make(2, ModelBudget(epsilon=2.32, delta=DELTA), learns_structure=True), []
 
-
-@pytest.mark.parametrize("short", [0, 1])
-def test_the_least_noisy_number_asks_for_entropies_and_one_less_does_not(
-    short: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    least = PrintedPlan.make(
-        2, ModelBudget(epsilon=2.32, delta=DELTA), learns_structure=True
-    ).least_noisy_rows
-    shapes: list[tuple[int, ...]] = []
-
-    def exact(values: np.ndarray, **_: object) -> np.ndarray:
+    def exact(values, **_):
         shapes.append(np.shape(values))
         return np.asarray(values)
 
     monkeypatch.setattr(noise, "discrete_laplace", exact)
-    learn(least - short, 2.32)
-    assert ((6,) in shapes) == (short == 0)
+    for short, asked in ((0, [(1,), (6,), (2,), (2, 3)]), (1, [(1,), (2,), (3,)])):
+        learn(plan.least_noisy_rows - short, 2.32)
+        assert shapes == asked
+        shapes.clear()
 
 
-def test_tables_are_drawn_after_an_even_prior(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_are_drawn_after_an_even_prior(monkeypatch):
     """The concentration is the mass of the prior: nothing else is."""
     priors, honest = [], paper_network.dirichlet_table
 
-    def table(counts: np.ndarray, prior: np.ndarray, strength: float, *rest: object) -> np.ndarray:
+    def table(counts, prior, strength, *rest):
         priors.append((prior.tolist(), strength))
-        return honest(counts, prior, strength, *rest)  # type: ignore[arg-type]
+        return honest(counts, prior, strength, *rest)
 
     monkeypatch.setattr(paper_network, "dirichlet_table", table)
     learn(200, 2.32)
     assert priors == [([0.5] * 2, 1.0), (pytest.approx([1 / 3] * 3), 1.0)]
 
 
-def test_without_noise_nothing_is_claimed() -> None:
+def test_without_noise_nothing_is_claimed():
     _, ledger, calls = learn(200, math.inf)
     assert not calls
     assert not ledger.claims_privacy
 
 
-def test_words_and_neighbours_are_checked() -> None:
+def test_words_and_neighbours_are_checked():
     with pytest.raises(ValueError, match="calibrated"):
-        PaperNetwork(noise="printed")  # type: ignore[arg-type]
+        PaperNetwork(noise="printed")
     people = Neighbours(rows=2, person="home")
     PaperNetwork().check_neighbours(people)
     PaperNetwork(noise="paper").check_neighbours(ONE_ROW)
-    with pytest.raises(
-        ValueError, match=r"noise \('paper'\) .* single rows .* beside person \('home'\): leave that out"
-    ):
+    said = r"noise \('paper'\) .* single rows .* beside person \('home'\): leave that out"
+    with pytest.raises(ValueError, match=said):
         PaperNetwork(noise="paper").check_neighbours(people)
     replaced = ModelBudget(epsilon=1.0, delta=DELTA, neighbours=Neighbours.parse("replace_one", None))
     with pytest.raises(ValueError, match=r"single rows .* beside neighbours \('replace_one'\)"):
         PrintedPlan.make(3, replaced, learns_structure=True)
 
 
-def test_counts_and_prior() -> None:
+def test_counts_and_prior():
     assert cut_at_zero(np.array([-1.5, 0.0, 2.0])).tolist() == [0, 0, 2]
     assert uniform_prior(4, 1.0).sum() == 1
