@@ -83,9 +83,5 @@ def test_types_as_people_write_them(tmp_path):
     path.write_text("name,type,min,max\na,Number,0,9\nb,integer,0,9\nc,category,,\nd,date,,\ne,nmber,,\n")
     columns = read_csv_codebook(path).columns
     assert [columns[n]["sdtype"] for n in "abcde"] == [
-        "numerical",
-        "numerical",
-        "categorical",
-        "datetime",
-        "nmber",
-    ]
+        "numerical", "numerical", "categorical", "datetime", "nmber",
+    ]  # fmt: skip

@@ -218,12 +218,9 @@ def test_what_cannot_be_costs_no_budget(engine: str, more: dict[str, Any], says:
     budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
     with pytest.raises(ValueError, match=says):
         fit_source(
-            held(engine, FRAME, tmp_path),
-            COLUMNS,
-            DECLARED,
-            budget=budget,
+            held(engine, FRAME, tmp_path), COLUMNS, DECLARED, budget=budget,
             **values(**{"person": "key"} | more),
-        )
+        )  # fmt: skip
     fit_source(FRAME, COLUMNS, DECLARED, budget=budget)
 
 

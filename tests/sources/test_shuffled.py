@@ -122,18 +122,8 @@ def test_nobody_and_those_with_room_for_all() -> None:
 
 
 CELLS: list[Any] = [
-    "a",
-    b"a",
-    1,
-    1.5,
-    True,
-    None,
-    np.nan,
-    Decimal(1),
-    pd.Timestamp("2020-02-02"),
-    (1, "a"),
-    "\ud800",
-]
+    "a", b"a", 1, 1.5, True, None, np.nan, Decimal(1), pd.Timestamp("2020-02-02"), (1, "a"), "\ud800",
+]  # fmt: skip
 
 
 def test_a_cell_is_read_by_itself() -> None:

@@ -57,11 +57,8 @@ def test_declared_learned_and_inferred_in_the_order_of_the_table():
     assert domain.names == ("flag", "age", "day", "city")
     assert domain["age"] is AGE
     assert {a.name: a.provenance for a in domain} == {
-        "age": "declared",
-        "city": "private",
-        "flag": "private",
-        "day": "private",
-    }
+        "age": "declared", "city": "private", "flag": "private", "day": "private",
+    }  # fmt: skip
     assert domain["city"].values == ("Bern", "Chur")
     assert domain["day"].datetime_format == "%d.%m.%Y"
     assert [entry.name for entry in ledger.entries] == ["domain"]

@@ -25,16 +25,11 @@ def test_cells_outside_are_found():
             Attribute(name="n", kind="float", lower=(0.0,), upper=(1.0,), nullable=True),
             Attribute(name="c", kind="categorical", values=("a",), nullable=True),
             Attribute(
-                name="d",
-                kind="datetime",
-                lower=(0,),
-                upper=(DAY,),
-                unit=DAY,
-                datetime_format="%Y-%m-%d",
+                name="d", kind="datetime", lower=(0,), upper=(DAY,), unit=DAY, datetime_format="%Y-%m-%d",
                 nullable=True,
             ),
         )
-    )
+    )  # fmt: skip
     table = pd.DataFrame(
         {
             "n": [0.5, 2.0, None, -1.0],

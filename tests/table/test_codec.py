@@ -88,12 +88,9 @@ def attributes(draw):
     kind = draw(st.sampled_from(["categorical", "ordinal", "integer", "float", "datetime"]))
     if kind in ("categorical", "ordinal"):
         pool = st.one_of(
-            st.text(max_size=4),
-            st.integers(-9, 9),
-            st.floats(0.25, 9.75),
-            st.just(True),
+            st.text(max_size=4), st.integers(-9, 9), st.floats(0.25, 9.75), st.just(True),
             st.binary(max_size=2),
-        )
+        )  # fmt: skip
         values = tuple(dict.fromkeys(draw(st.lists(pool, min_size=1, max_size=6))))
         return Attribute(name="x", kind=kind, values=values, nullable=nullable)
     texts = draw(st.sampled_from([(), (), ("N",), ("N", "not known", " N")]))

@@ -173,13 +173,9 @@ def test_a_name_may_be_a_tuple():
 def test_a_tuple_that_holds_a_rounded_number_names_nobody() -> None:
     """Two people whose name holds a number of 2**53 or more as a double would be one person."""
     rounded = [
-        float(2**53),
-        -float(2**60),
-        np.float64(2**53),
-        np.float32(2**24),
-        np.float16(2**11),
+        float(2**53), -float(2**60), np.float64(2**53), np.float32(2**24), np.float16(2**11),
         np.complex64(2**24),
-    ]
+    ]  # fmt: skip
     names = [name for number in rounded for name in ((1, number), (number, 1), (1, 2, number))]
     told = [(1, 2.0**53 - 1), (1, np.float32(2**24 - 1)), (2**60, "x"), (Decimal(2**60), 1), (0.5, 1)]
     found = identities(pd.Series([*names, *told], dtype=object))

@@ -56,19 +56,10 @@ def test_zones_are_read_in_utc_and_written_again():
 @pytest.mark.parametrize(
     "form",
     [
-        "%Y",
-        "%d.%m.%Y",
-        "%H",
-        "%I %p %d %m %Y",
-        "%Y %H:%M",
-        "%H:%M:%S",
-        "%Y %T",
-        "%c",
-        "%X",
-        "%S.%f",
+        "%Y", "%d.%m.%Y", "%H", "%I %p %d %m %Y", "%Y %H:%M", "%H:%M:%S", "%Y %T", "%c", "%X", "%S.%f",
         "%Y-%m-%d %H:%M:%S.%f",
     ],
-)
+)  # fmt: skip
 def test_a_format_shows_what_differs_by_its_unit_and_no_less(form):
     """By writing moments that are one unit apart, and half a unit: the first look different (time of day at least)."""
     unit = format_unit(form)
@@ -107,8 +98,4 @@ def test_no_number_ends_the_reading_of_dates_with_names_of_months() -> None:
     for cells in ([None, 10**400], [None, "5 May 2013", 10**400]):
         column = pd.Series(cells, dtype=object)
         found = as_nanoseconds(column, "%d %b %Y", row_by_row=True)
-        assert (found == np.iinfo(np.int64).min).tolist() == [
-            True,
-            *([False] if len(cells) == 3 else []),
-            True,
-        ]
+        assert (found == np.iinfo(np.int64).min).tolist() == [True, *([False] if len(cells) == 3 else []), True]  # fmt: skip

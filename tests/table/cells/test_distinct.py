@@ -30,13 +30,9 @@ def test_missing_has_no_value():
 def test_categories_are_brought_into_their_one_form():
     """Of one category it is a function of that category alone, and the one that the cell has in any other storage."""
     cells = [
-        Decimal("1.0"),
-        np.float64(2.5),
-        np.str_("a"),
-        pd.Timestamp("2020-01-01", tz="Asia/Tokyo"),
-        Fraction(7, 2),
-        None,
-    ]
+        Decimal("1.0"), np.float64(2.5), np.str_("a"), pd.Timestamp("2020-01-01", tz="Asia/Tokyo"),
+        Fraction(7, 2), None,
+    ]  # fmt: skip
     where, values = distinct_values(pd.Series(pd.Categorical(cells)))
     forms = [None if i < 0 else values[i] for i in where]
     assert forms == list(map(canonical, cells))

@@ -149,12 +149,8 @@ def test_equal_names_are_one_person_and_odd_ones_nobody():
     for family in FAMILIES:
         assert numbered(identities(objects([*family, "else", [1], *family]))).max() == 1
     assert numbered(identities(objects([[1], None, 2**60, 2**60 + 1, Fraction(2**60)]))).tolist() == [
-        -1,
-        -1,
-        0,
-        1,
-        0,
-    ]
+        -1, -1, 0, 1, 0,
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("engine", ["frame", "parts"])
@@ -198,15 +194,9 @@ def test_moments_beyond_the_years_of_dates_are_odd():
 
 
 EDGES = [
-    "1600-01-01",
-    "1677-09-22 12:00",
-    "1677-09-23",
-    "2262-04-10",
-    "2262-04-11 10:00",
-    "2500-01-01",
-    "9999-12-31 09:00",
-    "9999-12-31 11:00",
-]
+    "1600-01-01", "1677-09-22 12:00", "1677-09-23", "2262-04-10", "2262-04-11 10:00", "2500-01-01",
+    "9999-12-31 09:00", "9999-12-31 11:00",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])

@@ -18,7 +18,7 @@ from sdv_plausible.table.cells.number_texts import (
     plain_text,
     read_number,
     write_number,
-)
+)  # fmt: skip
 
 FORMATS = [kind for kind in NUMBER_KINDS if is_number_format(kind)]
 

@@ -25,19 +25,11 @@ def test_sizes_are_digits_and_classes_the_largest_step():
 @pytest.mark.parametrize(
     ("steps", "weights"),
     [
-        ((2, 4), ((1.0, 1.0),)),
-        ((1, 5, 5), ((1.0, 1.0, 1.0),)),
-        ((1, 5), ((1.0,),)),
-        ((1, 5), ((0.0, 0.0),)),
-        ((1, 5), ((-1.0, 2.0),)),
-        ((1, 5), ((np.nan, 2.0),)),
-        ((1, 5), ((np.inf, 2.0),)),
-        ((1, 5), ()),
-        ((), ()),
-        ((1, 2**63), ((1.0, 2.0),)),
-        ((1, 5.5), ((1.0, 2.0),)),
+        ((2, 4), ((1.0, 1.0),)), ((1, 5, 5), ((1.0, 1.0, 1.0),)), ((1, 5), ((1.0,),)), ((1, 5), ((0.0, 0.0),)),
+        ((1, 5), ((-1.0, 2.0),)), ((1, 5), ((np.nan, 2.0),)), ((1, 5), ((np.inf, 2.0),)), ((1, 5), ()),
+        ((), ()), ((1, 2**63), ((1.0, 2.0),)), ((1, 5.5), ((1.0, 2.0),)),
     ],
-)
+)  # fmt: skip
 def test_shares_that_are_none_are_refused(steps, weights):
     with pytest.raises(ValueError, match="steps must increase from 1"):
         Rounding(steps, weights)

@@ -42,24 +42,9 @@ DATE, MOMENT = {"date": "2020-01-15"}, {"moment": "2020-01-15T10:00:00", "time_z
 NAIVE, DECIMAL = {"moment": "2020-01-15T10:00:00.5", "time_zone": None}, {"decimal": "1.50"}
 NO_DATE, NO_ZONE = {"date": "2020-02-30"}, {**MOMENT, "time_zone": "Nowhere/Else"}
 ENDS = [
-    0,
-    9,
-    -3,
-    5.5,
-    1e400,
-    10**400,
-    2**64,
-    "2020-01-01",
-    "2020-01-20",
-    "soon",
-    DATE,
-    NAIVE,
-    NO_DATE,
-    DECIMAL,
-    True,
-    [0],
-    "",
-]
+    0, 9, -3, 5.5, 1e400, 10**400, 2**64, "2020-01-01", "2020-01-20", "soon", DATE, NAIVE, NO_DATE, DECIMAL,
+    True, [0], "",
+]  # fmt: skip
 FLAGS = [True, False, 0, 1, "yes", []]
 VALUES = [
     ["a", "b"], ["a", None], [None, None], ["a", "a"], [1, 1.0], [1, True], [2**60, 2**60 + 1], [], ["a", ["b"]], "ab", {"a": 1},

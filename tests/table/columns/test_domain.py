@@ -99,15 +99,11 @@ def test_domain_files_lose_nothing(tmp_path_factory, values, nullable, data):
     attributes = (
         Attribute(name="ä", kind="categorical", values=distinct, nullable=nullable, provenance="private"),
         Attribute(
-            name="d",
-            kind="datetime",
-            lower=(start, start + 1),
-            upper=(start, start + 9),
-            unit=3,
+            name="d", kind="datetime", lower=(start, start + 1), upper=(start, start + 9), unit=3,
             datetime_format="%d.%m.%Y",
         ),
         Attribute(name="f", kind="float", lower=(0.1, 0.3), upper=(0.3, 0.9), decimals=2, buckets=(0, 0)),
-    )
+    )  # fmt: skip
     path = tmp_path_factory.mktemp("domain") / "d.json"
     Domain(attributes).save(path)
     read = Domain.load(path)

@@ -36,14 +36,10 @@ def test_output_types_do_not_show_one_row():
     )
     table = pd.DataFrame(
         {
-            "n": [1, 2],
-            "x": [1, 2],
-            "flag": [True, False],
-            "grade": pd.Categorical(["A", "B"]),
-            "key": [1, 2],
-            "lat": [1, 2],
+            "n": [1, 2], "x": [1, 2], "flag": [True, False], "grade": pd.Categorical(["A", "B"]),
+            "key": [1, 2], "lat": [1, 2],
         }
-    )
+    )  # fmt: skip
     longer = pd.DataFrame(
         {"n": [1, 2, None], "x": [1, 2, 0.5], "flag": [True, False, None], "grade": pd.Categorical(["A", "B", "Z"]),
          "key": [1, 2, None], "lat": [1, 2, None]}
@@ -57,16 +53,10 @@ def test_output_types_do_not_show_one_row():
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        ("float32", "float64"),
-        ("M8[s]", "M8[ns]"),
-        ("string", "object"),
-        ("int8", "float64"),
-        ("bool", "object"),
-        ("int64", "Int64"),
-        ("object", "category"),
-        ("M8[ns]", "object"),
+        ("float32", "float64"), ("M8[s]", "M8[ns]"), ("string", "object"), ("int8", "float64"),
+        ("bool", "object"), ("int64", "Int64"), ("object", "category"), ("M8[ns]", "object"),
     ],
-)
+)  # fmt: skip
 def test_a_type_that_one_finer_or_odd_row_widens_is_not_written(first, second):
     attributes = [
         Attribute(name="x", kind="float", lower=(0.0,), upper=(9.0,), nullable=True),
@@ -109,16 +99,9 @@ def test_types_of_privately_learned_columns_show_no_row_at_any_door(door):
 
 NUMBERS = ["[1-9][0-9]{4}", r"[12]\d{7}", "4711[0-9]{3}", "[123]{18}", "[0-9]", "0"]
 TEXTS = [
-    r"\d{5}",
-    "[0-9]{5}",
-    "[0-9][1-9]",
-    "[1-9][0-9]{18}",
-    "[1-9][0-9]{1,4}",
-    "[1-9]-[0-9]",
-    "0[1-9]",
-    "[1-9]{0}",
-    "[1-9][0-9]+",
-]
+    r"\d{5}", "[0-9]{5}", "[0-9][1-9]", "[1-9][0-9]{18}", "[1-9][0-9]{1,4}", "[1-9]-[0-9]", "0[1-9]",
+    "[1-9]{0}", "[1-9][0-9]+",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("form", NUMBERS[:4])  # of the others there are fewer texts than rows, or one for all

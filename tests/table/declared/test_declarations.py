@@ -14,16 +14,13 @@ from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
 
 SPECS = {
     "age": {
-        "sdtype": "numerical",
-        "range_min": 17,
-        "range_max": 80,
-        "decimal_places": 0,
+        "sdtype": "numerical", "range_min": 17, "range_max": 80, "decimal_places": 0,
         "range_is_nullable": False,
     },
     "city": {"sdtype": "categorical", "range_values": ["Bern", "Chur"]},
     "day": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
     "key": {"sdtype": "id"},
-}
+}  # fmt: skip
 AGE = Attribute(name="age", kind="integer", lower=(0, 50), upper=(49, 99))
 
 
@@ -138,8 +135,4 @@ def test_for_planning_undeclared_columns_stand_in():
     assert planned["age"] is AGE
     assert [a.provenance for a in planned] == ["declared", "private", "inferred"]
     assert planned.cardinalities == (2, 1, 1)
-    assert declared.assumed(MODELLED).cardinalities == (
-        2,
-        USUAL_SIZES["categorical"],
-        USUAL_SIZES["datetime"],
-    )
+    assert declared.assumed(MODELLED).cardinalities == (2, USUAL_SIZES["categorical"], USUAL_SIZES["datetime"])  # fmt: skip

@@ -158,17 +158,11 @@ anything = st.recursive(
 )
 WORDS = [
     *[
-        "sdtype",
-        "range_min",
-        "range_max",
-        "range_values",
-        "range_is_nullable",
-        "decimal_places",
-        "datetime_format",
-        "buckets",
+        "sdtype", "range_min", "range_max", "range_values", "range_is_nullable", "decimal_places",
+        "datetime_format", "buckets",
     ],
     *["pii", "regex_format", "high_cardinality", "other"],
-]
+]  # fmt: skip
 specs = st.one_of(anything, st.dictionaries(st.sampled_from(WORDS), anything, max_size=5))
 
 

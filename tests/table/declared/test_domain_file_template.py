@@ -22,9 +22,6 @@ def test_a_blank_of_the_file_to_start_from_declares_nothing():
     said = {"a": {"sdtype": "numerical", "source": "book"}, "b": {"sdtype": "categorical"}}
     found = drafted(["a", "b", "c", "d"], said, start)
     assert found.columns == {
-        "a": said["a"],
-        "b": start.columns["b"],
-        "c": start.columns["c"],
-        "d": {"sdtype": None},
-    }
+        "a": said["a"], "b": start.columns["b"], "c": start.columns["c"], "d": {"sdtype": None},
+    }  # fmt: skip
     assert found.looked == start.looked  # also of what it left blank

@@ -95,16 +95,9 @@ def test_a_domain_from_declarations():
     domain = Domain.from_declarations(declarations, sdtypes, max_bins=10)
     assert domain.names == tuple(declarations)
     kinds = [
+        "categorical", "ordinal", "integer", "float", "datetime", "datetime", "datetime", "categorical",
         "categorical",
-        "ordinal",
-        "integer",
-        "float",
-        "datetime",
-        "datetime",
-        "datetime",
-        "categorical",
-        "categorical",
-    ]
+    ]  # fmt: skip
     assert [a.kind for a in domain] == kinds
     assert domain["number"].cardinality == 10
     assert domain["values"].cardinality == 2
@@ -176,12 +169,8 @@ def test_bins_and_special_values(spec, expected):
 
 def test_texts_among_special_values_are_values_of_their_own():
     spec = {
-        "range_min": 0,
-        "range_max": 9,
-        "bins": 1,
-        "special_values": ["N", 4, "?"],
-        "range_is_nullable": False,
-    }
+        "range_min": 0, "range_max": 9, "bins": 1, "special_values": ["N", 4, "?"], "range_is_nullable": False,
+    }  # fmt: skip
     found = declared_attribute("x", {"sdtype": "numerical", **spec}, 4)
     assert (found.kind, found.values, found.lower) == ("integer", ("N", "?"), (0, 4, 5))
     assert (found.num_ordered, found.cardinality, found.missing_code) == (3, 5, None)

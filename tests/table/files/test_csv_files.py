@@ -56,68 +56,27 @@ VALUED = {name: spec for name, spec in COLUMNS.items() if name not in ("zip", "a
 
 ODD = [
     *[
-        "",
-        " ",
-        "n/k",
-        "NA",
-        "nan",
-        "None",
-        "inf",
-        "-inf",
-        "1e400",
-        "1",
-        "1.0",
-        "01",
-        "+1",
-        " 1",
-        "1,5",
-        "1_000",
-        "0x1",
-        "١",
+        "", " ", "n/k", "NA", "nan", "None", "inf", "-inf", "1e400", "1", "1.0", "01", "+1", " 1", "1,5",
+        "1_000", "0x1", "١",
     ],
     *[
-        "2.5",
-        "01234",
-        "9007199254740993",
-        "-0",
-        "true",
-        "TRUE ",
-        "ja",
-        "0",
-        "today",
-        "now",
-        "NaT",
-        "2020-01-03",
-        "2020-02-30",
+        "2.5", "01234", "9007199254740993", "-0", "true", "TRUE ", "ja", "0", "today", "now", "NaT",
+        "2020-01-03", "2020-02-30",
     ],
     *[
-        "2020-01-03T00:00",
-        "03.01.2020 10:00",
-        "9999-12-31",
-        "0001-01-01",
-        "a",
-        " a",
-        "A",
-        "f",
-        "s",
-        "7.5",
-        'quo"te',
-        "a,b",
+        "2020-01-03T00:00", "03.01.2020 10:00", "9999-12-31", "0001-01-01", "a", " a", "A", "f", "s", "7.5",
+        'quo"te', "a,b",
     ],
     *[
-        "2020-01-03 00:00:00.123456789",
-        "2020-01-03 00:00:00.5",
-        "9999-12-31 00:00:00.5",
+        "2020-01-03 00:00:00.123456789", "2020-01-03 00:00:00.5", "9999-12-31 00:00:00.5",
         "1500-01-01 00:00:00.123456",
     ],
     *[
-        "2020-01-03T00:00:00+0100",
-        "2020-01-03T00:00:00Z",
-        "2020-01-03T00:00:00-11:30",
+        "2020-01-03T00:00:00+0100", "2020-01-03T00:00:00Z", "2020-01-03T00:00:00-11:30",
         "9999-12-31T00:00:00+0000",
     ],
     *["two\nlines", "\ufeff", "\u00a0", "\x00", "é", "\U0001f600"],
-]
+]  # fmt: skip
 cells = st.one_of(
     st.sampled_from(ODD),
     st.text(st.characters(codec="utf-8"), max_size=6),
@@ -206,21 +165,9 @@ def dropping_rare(path: Path, declarations: Any) -> pd.DataFrame:
 
 
 PLAIN = [
-    "30",
-    "10.5",
-    "1",
-    "a",
-    "01234",
-    "true",
-    "false",
-    "s",
-    "2020-01-03",
-    "03.01.2020 10:00",
-    "2020-01-03 00:00:00.5",
-    "2020-01-03T00:00:00Z",
-    "P1",
-    "a@b.ch",
-]
+    "30", "10.5", "1", "a", "01234", "true", "false", "s", "2020-01-03", "03.01.2020 10:00",
+    "2020-01-03 00:00:00.5", "2020-01-03T00:00:00Z", "P1", "a@b.ch",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -326,28 +273,16 @@ def test_declared_values_of_any_type(values, texts, expected):
 def test_truth_values_in_a_spelling_of_ones_own():
     words = {"true_values": ["ja", "oui"], "false_values": ["nein"]}
     assert read_cells({"sdtype": "boolean"}, ["Ja", "nein", "OUI ", "true", ""], **words) == [
-        True,
-        False,
-        True,
-        None,
-        None,
-    ]
+        True, False, True, None, None,
+    ]  # fmt: skip
 
 
 def test_dates_by_their_format_alone():
     spec = {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"}
     texts = [
-        "03.01.2020",
-        " 03.01.2020",
-        "2020-01-03",
-        "13.13.2020",
-        "today",
-        "now",
-        "NaT",
-        "",
-        "03.01.1500",
+        "03.01.2020", " 03.01.2020", "2020-01-03", "13.13.2020", "today", "now", "NaT", "", "03.01.1500",
         "3.1.20",
-    ]
+    ]  # fmt: skip
     assert read_cells(spec, texts) == ["03.01.2020"] * 2 + [None] * 6 + ["03.01.1500", None]
 
 
@@ -448,21 +383,8 @@ DATES = [f'"{dt.datetime(2020, 1, 3, 4, 5).strftime(form)}"' for form in FORMATS
 
 @pytest.mark.parametrize(
     "cell",
-    [
-        "52",
-        "-1.5",
-        "1e3",
-        "00501",
-        " 52 ",
-        '"52,5"',
-        "1.234",
-        '"1,234.5"',
-        "1.234.567",
-        "n;3;x",
-        "n|3",
-        *DATES,
-    ],
-)
+    ["52", "-1.5", "1e3", "00501", " 52 ", '"52,5"', "1.234", '"1,234.5"', "1.234.567", "n;3;x", "n|3", *DATES],
+)  # fmt: skip
 def test_a_record_in_the_place_of_the_header_line_is_refused_without_a_value(tmp_path, cell):
     """Names are published, and the first person's cells must not become them."""
     path = write(tmp_path, f"SECRET,{cell},m,x\nBern,{cell},f,x\n")

@@ -35,24 +35,9 @@ FINE = "\n".join(
     + [f'"7","{SECRET} ""quoted"", and",n/k,{SECRET},"two\nlines"', ",,,,", ""]
 ).encode()
 PIECES = [
-    b",",
-    b'"',
-    b"\n",
-    b"\r",
-    b"\r\n",
-    b"\x00",
-    b"\xff",
-    b"\xef\xbb\xbf",
-    b"\xc3",
-    b";",
-    b"\t",
-    b'""',
-    b",,",
-    b'"\n',
-    b"-",
-    b"0",
-    b"\xe2\x80\xa8",
-]
+    b",", b'"', b"\n", b"\r", b"\r\n", b"\x00", b"\xff", b"\xef\xbb\xbf", b"\xc3", b";", b"\t", b'""', b",,",
+    b'"\n', b"-", b"0", b"\xe2\x80\xa8",
+]  # fmt: skip
 
 
 class RefusedError(Exception):
