@@ -4,8 +4,6 @@ The sampler test is exact: given the parents' row, a cell's count is binomial wi
 all cells' two-sided p-values falls below ``ALARM`` divided by their number with probability at most ``ALARM``.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """Simulated families: whole keys, the declared domain, and the links that are promised."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Code books of the UCI repository."""
 
-from __future__ import annotations
-
 import pytest
 
 from sdv_plausible.declaring.c45_names import read_c45_names

@@ -1,7 +1,5 @@
 """Codes and numbers as code books write them."""
 
-from __future__ import annotations
-
 import pytest
 
 from sdv_plausible.declaring.codebook import Codebook, labelled, number, plain, ranged, read_text

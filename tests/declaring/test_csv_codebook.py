@@ -1,7 +1,5 @@
 """Code books in CSV."""
 
-from __future__ import annotations
-
 import pytest
 
 from sdv_plausible import Domain

@@ -1,7 +1,5 @@
 """DDI code books."""
 
-from __future__ import annotations
-
 import pytest
 
 from sdv_plausible.declaring.ddi import read_ddi

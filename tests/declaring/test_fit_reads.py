@@ -144,7 +144,7 @@ def voted(folder: Path, domain: Path) -> Release:
 
 @settings(max_examples=25)
 @given(st.lists(lines(), min_size=1, max_size=5))
-def test_what_declare_writes_fit_reads(books: list[Line]) -> None:
+def test_what_declare_writes_fit_reads(books):
     """Both directions: what is said is in the domain, and what is not said is learned."""
     with TemporaryDirectory() as name, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -163,7 +163,7 @@ def test_what_declare_writes_fit_reads(books: list[Line]) -> None:
         replay_domain(release)
 
 
-def test_a_number_that_is_never_missing_needs_no_range(tmp_path: Path) -> None:
+def test_a_number_that_is_never_missing_needs_no_range(tmp_path):
     """The line of issue: it was refused, with a guess that numbers are categories."""
     output, _ = written(tmp_path, [Line({"type": "number", "missing": "no"})])
     assert json.loads(output.read_text())["columns"]["c0"]["range_is_nullable"] is False
@@ -171,9 +171,7 @@ def test_a_number_that_is_never_missing_needs_no_range(tmp_path: Path) -> None:
     assert found.never_missing == {"c0"}
 
 
-def test_a_range_with_whole_ends_does_not_say_that_there_are_no_digits(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_range_with_whole_ends_does_not_say_that_there_are_no_digits(tmp_path, capsys):
     """Rates from 0 to 35 have cents in the release, and ``check`` finds nothing. Control: type integer has none."""
     output, _ = written(tmp_path, [Line({"type": "number", "min": "0", "max": "35"})])
     assert main(["check", str(tmp_path / "table.csv"), "--domain", str(output)]) == 0
@@ -189,7 +187,7 @@ def test_a_range_with_whole_ends_does_not_say_that_there_are_no_digits(
     assert read_csv_codebook(book).columns["c0"]["decimal_places"] == 0
 
 
-def test_what_is_said_of_a_column_whose_type_is_voted_for_holds(tmp_path: Path) -> None:
+def test_what_is_said_of_a_column_whose_type_is_voted_for_holds(tmp_path):
     """The book says nothing but that no cell is missing."""
     output, _ = written(tmp_path, [Line({"missing": "no", "min": ""})])
     file = read_domain_file(output)
@@ -197,7 +195,7 @@ def test_what_is_said_of_a_column_whose_type_is_voted_for_holds(tmp_path: Path) 
     assert not voted(tmp_path, output).domain["c0"].nullable
 
 
-def test_codes_without_a_range_stand_alone(tmp_path: Path) -> None:
+def test_codes_without_a_range_stand_alone(tmp_path):
     """Numbers and texts that the book names beside values that it does not tell."""
     rng = np.random.default_rng(0)
     cells = [f"{value:.0f}" for value in rng.uniform(0, 100, 1000)]
@@ -220,9 +218,7 @@ def test_codes_without_a_range_stand_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "rule"), [("c0,integer,0.2,0.7", "there must be whole numbers"), ("c0,number,5,1", "range_min")]
 )
-def test_a_book_that_contradicts_itself_is_refused_before_a_fit(
-    tmp_path: Path, line: str, rule: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_book_that_contradicts_itself_is_refused_before_a_fit(tmp_path, line, rule, capsys):
     (tmp_path / "table.csv").write_text("c0\n1\n")
     (tmp_path / "book.csv").write_text(f"name,type,min,max\n{line}\n")
     book, output = tmp_path / "book.csv", tmp_path / "domain.json"
@@ -231,9 +227,7 @@ def test_a_book_that_contradicts_itself_is_refused_before_a_fit(
     assert rule in capsys.readouterr().err
 
 
-def test_values_of_a_column_that_is_invented_are_named_and_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_values_of_a_column_that_is_invented_are_named_and_left_out(tmp_path, capsys):
     (tmp_path / "table.csv").write_text("c0\n1\n")
     (tmp_path / "book.csv").write_text("name,type,min,max\nc0,id,1,9\n")
     book, output = tmp_path / "book.csv", tmp_path / "domain.json"

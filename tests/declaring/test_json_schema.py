@@ -1,7 +1,5 @@
 """JSON Schema of records."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

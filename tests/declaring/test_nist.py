@@ -1,7 +1,5 @@
 """NIST's data dictionaries: a small one of our own, and the real one where it is at hand."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Schemas of pandera, in the three forms that its versions write."""
 
-from __future__ import annotations
-
 import json
 import sys
 from itertools import pairwise

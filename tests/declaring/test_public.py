@@ -1,7 +1,5 @@
 """What a published table tells."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import partial
 

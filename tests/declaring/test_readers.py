@@ -235,12 +235,12 @@ def refusal(path: Path, form: str) -> Exception | None:
     return None
 
 
-def test_every_form_has_a_code_book_to_damage() -> None:
+def test_every_form_has_a_code_book_to_damage():
     assert {*BOOKS} == {*READERS}
 
 
 @pytest.mark.parametrize("form", READERS)
-def test_a_damaged_code_book_ends_in_one_line_that_names_the_file(form: str, tmp_path: Path) -> None:
+def test_a_damaged_code_book_ends_in_one_line_that_names_the_file(form, tmp_path):
     ending, text = BOOKS[form]
     path = tmp_path / f"its name{ending}"
     if form == "sql":

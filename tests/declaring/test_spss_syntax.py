@@ -1,7 +1,5 @@
 """Labels in SPSS syntax."""
 
-from __future__ import annotations
-
 import pytest
 
 from sdv_plausible.declaring.spss_syntax import read_spss_syntax

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -167,7 +166,7 @@ def test_without_sqlglot_it_is_said_how_to_get_it(tmp_path, monkeypatch):
         read_sql(written(tmp_path, TABLE))
 
 
-def test_many_conditions_in_one_check_are_read(tmp_path: Path) -> None:
+def test_many_conditions_in_one_check_are_read(tmp_path):
     """More than Python nests calls. Control: brackets that nest as deeply are refused in one line."""
     path, many = tmp_path / "t.sql", " AND ".join(f"age >= {i}" for i in range(3000))
     path.write_text(f"CREATE TABLE t (age INTEGER CHECK ({many}))")
@@ -177,7 +176,7 @@ def test_many_conditions_in_one_check_are_read(tmp_path: Path) -> None:
         read_sql(path)
 
 
-def test_tables_are_compared_once_however_many_there_are() -> None:
+def test_tables_are_compared_once_however_many_there_are():
     """Each column of each table: 300 tables of a column of their own, and one that two declare otherwise."""
     compared = list[str]()
 

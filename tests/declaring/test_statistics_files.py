@@ -1,7 +1,5 @@
 """Metadata of SPSS and Stata files: with a stand-in for the library, and with the library where it is there."""
 
-from __future__ import annotations
-
 import json
 import sys
 from types import ModuleType, SimpleNamespace

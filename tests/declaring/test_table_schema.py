@@ -1,7 +1,5 @@
 """Table Schemas of Frictionless Data."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -75,7 +75,7 @@ def too_many(rows: pd.DataFrame, frame: pd.DataFrame, most: int) -> list[str]:
 
 @pytest.mark.parametrize("most", [2])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_each_person_has_so_many_rows_and_no_more(engine: str, most: int, tmp_path: Path) -> None:
+def test_each_person_has_so_many_rows_and_no_more(engine, most, tmp_path):
     (tmp_path / "scratch").mkdir()
     source = open_source(held(engine, FRAME, tmp_path), column_types(DECLARED, COLUMNS), 100)
     rows = chosen(source, most, tmp_path / "scratch")
@@ -86,9 +86,7 @@ def test_each_person_has_so_many_rows_and_no_more(engine: str, most: int, tmp_pa
     assert min(left.values()) >= 0  # rows of the table, none twice
 
 
-def test_planted_rows_that_are_bounded_in_each_part_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_planted_rows_that_are_bounded_in_each_part_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(
         module, "_chosen", lambda paths, _: [piece for path in paths for _, piece, _ in module._read(path)]
     )
@@ -96,9 +94,7 @@ def test_planted_rows_that_are_bounded_in_each_part_alone(
 
 
 @pytest.mark.parametrize("engine", ["pandas", "duckdb", "dask"])
-def test_with_room_for_all_rows_the_release_is_that_of_memory(
-    engine: str, everything: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_with_room_for_all_rows_the_release_is_that_of_memory(engine, everything, tmp_path):
     (tmp_path / "scratch").mkdir()
     scratch = None if engine == "dask" else tmp_path / "scratch"
     found = fit_source(held(engine, FRAME, tmp_path), COLUMNS, DECLARED, scratch=scratch, random_state=SEED, allow_no_claim=True, rows=100, types="declared", person=Person("key", rows=100))  # fmt: skip
@@ -108,7 +104,7 @@ def test_with_room_for_all_rows_the_release_is_that_of_memory(
 
 
 @pytest.fixture(scope="module")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def everything(tmp_path_factory):
     folder = tmp_path_factory.mktemp("people")
     return document(
         in_memory(FRAME, folder, domain=DECLARED, types="declared", person="key", rows_per_person=100)
@@ -126,9 +122,7 @@ class Once(FrameSource):
         return super().pieces(names)
 
 
-def test_what_is_asked_is_asked_of_the_rows_used_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_asked_is_asked_of_the_rows_used_alone(tmp_path, monkeypatch):
     """Value sets too are learned of them: with no noise to speak of, the number of rows is that of the people."""
     monkeypatch.setattr("sdv_plausible.fit.parts.open_source", lambda *_, **__: Once(FRAME, 100))
     found = fit_source(FRAME, COLUMNS, epsilon=1e5, scratch=tmp_path, person=Person("key", rows=1))
@@ -140,7 +134,7 @@ def test_what_is_asked_is_asked_of_the_rows_used_alone(
 
 
 @pytest.mark.parametrize("rows", [600, 500])
-def test_every_choice_of_a_persons_rows_is_equally_likely_wherever_they_are(rows: int) -> None:
+def test_every_choice_of_a_persons_rows_is_equally_likely_wherever_they_are(rows):
     """At the same place of every part, and at others. The planted choice, first rows first, fails the same check."""
     frame = pd.DataFrame({"key": np.tile(range(600), 4), "row": np.repeat(range(4), 600)})
     with TemporaryDirectory() as folder:
@@ -154,7 +148,7 @@ def test_every_choice_of_a_persons_rows_is_equally_likely_wherever_they_are(rows
     assert p["ours"] > ALARM > p["first rows"]
 
 
-def test_a_persons_choice_is_not_moved_by_others(tmp_path: Path) -> None:
+def test_a_persons_choice_is_not_moved_by_others(tmp_path):
     """Rows keep their numbers, by place: with one person more at the end everybody else's rows are the same."""
     more = pd.concat([FRAME, FRAME.iloc[:7].assign(key="new")], ignore_index=True)
     rows = []
@@ -165,7 +159,7 @@ def test_a_persons_choice_is_not_moved_by_others(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(*rows)
 
 
-def test_long_numbers_are_people_of_their_own_and_no_cell_changes_its_type(tmp_path: Path) -> None:
+def test_long_numbers_are_people_of_their_own_and_no_cell_changes_its_type(tmp_path):
     frame = pd.DataFrame({"key": [LONG, LONG + 1, LONG] * 5, "n": LONG + 1})
 
     class Stored(FrameSource):
@@ -189,9 +183,7 @@ def test_long_numbers_are_people_of_their_own_and_no_cell_changes_its_type(tmp_p
 
 
 @pytest.mark.parametrize("most", [1, 2])
-def test_equal_names_of_several_types_are_one_person(
-    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_names_of_several_types_are_one_person(most, tmp_path, monkeypatch):
     """In memory they are. Planted: files dealt out by how a name is written, so that 7 and 7.0 are two people."""
     kinds: tuple[Any, ...] = (int, float, Decimal, Fraction, np.int64)
     frame = pd.DataFrame({"key": pd.Series([kind(i) for kind in kinds for i in range(40)], dtype=object)})
@@ -214,7 +206,7 @@ def test_equal_names_of_several_types_are_one_person(
         ("pandas", {"rows_per_person": 0}, r"rows \(0\)"),
     ],
 )
-def test_what_cannot_be_costs_no_budget(engine: str, more: dict[str, Any], says: str, tmp_path: Path) -> None:
+def test_what_cannot_be_costs_no_budget(engine, more, says, tmp_path):
     budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
     with pytest.raises(ValueError, match=says):
         fit_source(
@@ -225,7 +217,7 @@ def test_what_cannot_be_costs_no_budget(engine: str, more: dict[str, Any], says:
 
 
 @pytest.mark.parametrize("engine", ["arrow", "duckdb"])
-def test_people_whose_names_are_intervals_are_told_apart(engine: str, tmp_path: Path) -> None:
+def test_people_whose_names_are_intervals_are_told_apart(engine, tmp_path):
     """Python's object for one cannot be written to a file of rows."""
     import pyarrow as pa
 

@@ -45,11 +45,11 @@ def partitions(number: int = 8) -> Any:
 
 
 @pytest.mark.parametrize("number", [1, 2, 20])
-def test_partitions_are_added(number: int) -> None:
+def test_partitions_are_added(number):
     assert DaskSource(partitions(number)).total(Rows(), ["age"]) == len(FRAME)
 
 
-def test_a_task_that_fails_once_is_run_again(tmp_path: Path) -> None:
+def test_a_task_that_fails_once_is_run_again(tmp_path):
     """Each task fails the first time it runs; the second gives the same counts."""
 
     def fragile(part: pd.DataFrame, folder: str) -> pd.DataFrame:
@@ -76,7 +76,7 @@ def same(one: Release, other: Release) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["while codes are made", "before a pass"])
-def test_a_worker_that_is_killed_changes_nothing(when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_is_killed_changes_nothing(when, monkeypatch):
     """Its codes are made again, of the same rows in the same order."""
     from distributed import Client, LocalCluster
 
@@ -162,7 +162,7 @@ def of_other_cells(part: pd.DataFrame) -> pd.DataFrame:
 CHANGES = {"another order": turned, "a cell": of_other_cells, "a row less": lambda part: part.iloc[1:]}
 
 
-def test_codes_that_are_made_again_are_the_same() -> None:
+def test_codes_that_are_made_again_are_the_same():
     """Also those that were drawn: as if nothing had been lost."""
     import dask.dataframe as dd
 
@@ -174,13 +174,13 @@ def test_codes_that_are_made_again_are_the_same() -> None:
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("after", [1, 3])
-def test_codes_of_other_rows_stop_the_fit(change: str, after: int) -> None:
+def test_codes_of_other_rows_stop_the_fit(change, after):
     with pytest.raises(RuntimeError, match="than in an earlier pass"):
         made_again(CHANGES[change], after, epsilon=1000)  # so much that pairs, too, are asked
 
 
 @pytest.mark.parametrize("planted", ["without places", "with no word of its parts"])
-def test_planted_codes_in_another_order_go_on(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_codes_in_another_order_go_on(planted, monkeypatch):
     """A stranger's draw is then another row's in one pass than in the next."""
     if planted == "without places":
         monkeypatch.setattr(coded, "fingerprint", lambda codes, part=None: fingerprint(codes))
@@ -190,7 +190,7 @@ def test_planted_codes_in_another_order_go_on(planted: str, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("change", ["a cell", "a row less"])
-def test_rows_that_change_after_the_choice_stop_the_fit(change: str) -> None:
+def test_rows_that_change_after_the_choice_stop_the_fit(change):
     """Those of a person who are all used; their order is no matter."""
     person = Person("key", rows=len(FRAME))
     with pytest.raises(RuntimeError, match="than in an earlier pass"):
@@ -198,7 +198,7 @@ def test_rows_that_change_after_the_choice_stop_the_fit(change: str) -> None:
     assert made_again(turned, 2, person=person).answers
 
 
-def test_equal_fingerprints_are_of_equal_codes() -> None:
+def test_equal_fingerprints_are_of_equal_codes():
     """Of drawn ones too, in each of 200 draws. A false alarm has a chance of about 200 in 2^64."""
     encode, missed = Encode(Coder(DOMAIN, RuleSet(), Coins.from_os_entropy(), placed=True)), 0
     for seed in range(200):
@@ -213,7 +213,7 @@ def test_equal_fingerprints_are_of_equal_codes() -> None:
 
 
 @pytest.mark.parametrize("fails", ["never", "while codes are made", "after that"])
-def test_workers_forget_the_codes_after_the_fit(fails: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_forget_the_codes_after_the_fit(fails, monkeypatch):
     from distributed import Client
 
     held_then: list[int] = []
@@ -248,14 +248,14 @@ def test_workers_forget_the_codes_after_the_fit(fails: str, monkeypatch: pytest.
         assert not any(client.has_what().values())
 
 
-def test_small_parts_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_parts_are_counted_together(monkeypatch):
     assert list(together([3, 4, 9])) == [[0, 1, 2]]
     monkeypatch.setattr(clusters, "PART_ROWS", 7)
     assert list(together([3, 4, 1, 9, 0])) == [[0, 1], [2], [3], [4]]
     assert list(together([0])) == [[0]]
 
 
-def test_a_task_sums_up_what_one_worker_has() -> None:
+def test_a_task_sums_up_what_one_worker_has():
     found = list(side_by_side(["a", "b", "a", "a", "a"], {"a": 2}))
     assert found == [[0, 2], [3, 4], [1]]
     assert list(side_by_side(["a"], {"a": 4})) == [[0]]
@@ -266,7 +266,7 @@ def test_a_task_sums_up_what_one_worker_has() -> None:
 
 
 @pytest.mark.parametrize("planted", [False, True])
-def test_larger_tables_become_those_that_were_asked(planted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_larger_tables_become_those_that_were_asked(planted, monkeypatch):
     """Planted: tasks that send the larger ones."""
     monkeypatch.setattr(counting, "FEWEST_ROWS", 1)
     monkeypatch.setattr(counting, "ROWS_PER_CELL", 1)
@@ -294,7 +294,7 @@ def counted(codes: pd.Series[Any], stored: Any = None) -> Any:
 
 @pytest.mark.parametrize("texts", [False, True], ids=["objects", "texts of them"])
 @pytest.mark.parametrize("stored", ["int8", "Sparse[int]", "category", "Int64"])
-def test_a_partition_that_is_stored_otherwise_is_read_cell_by_cell(stored: str, texts: bool) -> None:
+def test_a_partition_that_is_stored_otherwise_is_read_cell_by_cell(stored, texts):
     """What else its partition holds decides on no cell: Dask promises types, and keeps to none."""
     import dask
 
@@ -304,7 +304,7 @@ def test_a_partition_that_is_stored_otherwise_is_read_cell_by_cell(stored: str, 
 
 
 @pytest.mark.parametrize("promised", ["object", "datetime64[us, Asia/Tokyo]"])
-def test_far_moments_of_such_a_partition_are_missing(promised: str) -> None:
+def test_far_moments_of_such_a_partition_are_missing(promised):
     """Python has no object for them: of 64 bits of nanoseconds another moment was made, and of seconds none."""
     import dask
     import dask.dataframe as dd

@@ -74,7 +74,7 @@ def agree(one: SourceCounts, rows: CodeArray) -> bool:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 90), st.integers(0, 80))
-def test_tables_are_those_of_the_whole(rows: int, n: int) -> None:
+def test_tables_are_those_of_the_whole(rows, n):
     frame = FRAME.iloc[:n]
     found = counts(FrameSource(frame, rows))
     assert agree(found, whole(frame))
@@ -107,7 +107,7 @@ class Codes:
 @pytest.mark.parametrize("engine", ENGINES)
 @settings(max_examples=4, deadline=None, phases=[Phase.generate])
 @given(rows=TABLES)
-def test_every_cell_has_on_every_engine_the_code_of_memory(engine: str, rows: list[tuple[Any, ...]]) -> None:
+def test_every_cell_has_on_every_engine_the_code_of_memory(engine, rows):
     frame = pd.DataFrame(rows, columns=list(CELLS)).astype({"sex": object, "city": object, "born": object})
     frame["wage"] = frame["wage"].astype(float)
     with TemporaryDirectory() as folder:
@@ -119,11 +119,11 @@ def test_every_cell_has_on_every_engine_the_code_of_memory(engine: str, rows: li
     assert sorted(found) == sorted(Codec(DOMAIN).known(frame).tolist())
 
 
-def test_a_part_that_is_added_twice_is_seen() -> None:
+def test_a_part_that_is_added_twice_is_seen():
     assert not agree(counts(CountsAPartTwice(FRAME, 100)), whole())
 
 
-def test_groups_are_those_of_the_whole() -> None:
+def test_groups_are_those_of_the_whole():
     found = counts(FrameSource(FRAME, 64))
     for columns, least in (((2, 3), 1), ((2, 3), 100), ((4, 0), 2)):
         expected = dict(zip(map(tuple, (g := whole().groups(columns, least))[0]), g[1], strict=True))
@@ -131,7 +131,7 @@ def test_groups_are_those_of_the_whole() -> None:
         assert dict(zip(map(tuple, groups), sizes, strict=True)) == expected
 
 
-def test_parts_by_secret_numbers_fill_up_the_whole() -> None:
+def test_parts_by_secret_numbers_fill_up_the_whole():
     source, coins = counts(FrameSource(FRAME, 64)), Coins.from_seed(4)
     some = [source.part(low, high, coins) for low, high in ((0, 0.3), (0.3, 0.5), (0.5, 1))]
     tables = [np.concatenate([t.ravel() for t in part.tables(SETS)]) for part in some]
@@ -144,7 +144,7 @@ def test_parts_by_secret_numbers_fill_up_the_whole() -> None:
         counts(Unordered(FRAME, 64)).part(0, 0.5, coins)
 
 
-def test_cells_outside_the_domain_are_drawn_once_for_each_row_or_once_for_each_pass() -> None:
+def test_cells_outside_the_domain_are_drawn_once_for_each_row_or_once_for_each_pass():
     never = Domain.from_declarations({"sex": {"range_values": ["f", "m"], "range_is_nullable": False}})
     strange = pd.DataFrame({"sex": ["x"] * 400})
 
@@ -160,7 +160,7 @@ def test_cells_outside_the_domain_are_drawn_once_for_each_row_or_once_for_each_p
 
 
 @pytest.mark.parametrize("number", [1, 127, 128, 129, 255, 256, 257, 2**15, 2**15 + 1, 2**16 + 1])
-def test_the_narrow_type_holds_every_code_and_strangers(number: int) -> None:
+def test_the_narrow_type_holds_every_code_and_strangers(number):
     values = tuple(f"v{i}" for i in range(number))
     domain = Domain((Attribute(name="x", kind="categorical", values=values),))
     frame = pd.DataFrame({"x": [values[0], values[number // 2], values[-1], *["stranger"] * 99]})
@@ -179,9 +179,7 @@ CHANGES: dict[str, Any] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("most", [0, remembered.MOST_CELLS])
-def test_a_table_that_changes_is_refused_and_not_remembered(
-    change: str, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_changes_is_refused_and_not_remembered(change, most, monkeypatch):
     class Changing(FrameSource):
         def pieces(self, names: Any) -> Any:
             self._table = CHANGES[change](self._table)
@@ -199,7 +197,7 @@ def test_a_table_that_changes_is_refused_and_not_remembered(
         found.groups((2, 3), 1)
 
 
-def test_rows_stay() -> None:
+def test_rows_stay():
     found = counts(FrameSource(FRAME, 100))
     with pytest.raises(ValueError, match=r"about 0\.0 GB"):
         found.records()

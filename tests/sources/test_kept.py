@@ -29,7 +29,7 @@ CODER = Coder(DOMAIN, RuleSet(), Coins.from_seed(1))
 
 
 @pytest.mark.parametrize("n", [0, 1, 700])
-def test_tables_are_those_of_the_rows(n: int, tmp_path: Path) -> None:
+def test_tables_are_those_of_the_rows(n, tmp_path):
     kept = keep_codes(FrameSource(FRAME.iloc[:n], 100), CODER, NAMES, tmp_path)
     assert agree(kept, whole(FRAME.iloc[:n]))
     assert kept.num_rows() == n
@@ -41,7 +41,7 @@ def test_tables_are_those_of_the_rows(n: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_nothing_is_left(fails: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_left(fails, tmp_path, monkeypatch):
     seen = []
 
     def stop(*arguments: object) -> None:
@@ -62,8 +62,8 @@ def test_nothing_is_left(fails: bool, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_counts_from_files_show_how_far_they_are_also_of_columns_that_a_vote_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(progress, "EVERY", 0)
     told: list[str] = []
     source = FrameSource(FRAME, 100)
@@ -75,13 +75,13 @@ def test_counts_from_files_show_how_far_they_are_also_of_columns_that_a_vote_rea
     assert "pass 1, 100" in passes
 
 
-def test_rows_of_other_machines_stay_there(tmp_path: Path) -> None:
+def test_rows_of_other_machines_stay_there(tmp_path):
     source = held("dask", pd.DataFrame(FRAME), tmp_path)
     with pytest.raises(ValueError, match="whose workers keep the codes"):
         fit_source(source, COLUMNS, DECLARED, scratch=tmp_path)
 
 
-def test_a_folder_that_is_not_there_costs_no_budget(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_costs_no_budget(tmp_path):
     budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
     with pytest.raises(ValueError, match="make it first"):
         fit_source(FRAME, COLUMNS, DECLARED, budget=budget, scratch=tmp_path / "none")
@@ -118,9 +118,7 @@ def fit_again(scratch: Path, person: str, **more: Any) -> None:
 @pytest.mark.parametrize(
     ("number", "person", "is_refused"), each_once(SIGNALS, ["", "name", "name"], [False, False, True])
 )
-def test_the_next_fit_removes_what_a_killed_one_left_and_nothing_else(
-    person: str, is_refused: bool, number: int, tmp_path: Path
-) -> None:
+def test_the_next_fit_removes_what_a_killed_one_left_and_nothing_else(person, is_refused, number, tmp_path):
     (tmp_path / "thesis").mkdir()
     with waiting(SCRIPT, tmp_path, person) as running:
         (folder,) = (one for one in tmp_path.iterdir() if one.name != "thesis")

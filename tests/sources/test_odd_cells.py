@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
@@ -190,7 +190,7 @@ def fit_file(path: Path, names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("door", ["frame", "pandas", pytest.param("dask", marks=pytest.mark.nightly)])
-def test_an_object_decides_nothing(door: str, tmp_path: Path) -> None:
+def test_an_object_decides_nothing(door, tmp_path):
     told = {name: cell for name, cell in OBJECTS.items() if door != "dask" or "silent" not in name}
     frame = of_objects(
         told, ("", " again") if door == "frame" else ("",)
@@ -204,7 +204,7 @@ def test_an_object_decides_nothing(door: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("door", ["arrow", "polars", "pandas"])
-def test_a_cell_of_a_type_decides_nothing_in_a_frame(door: str) -> None:
+def test_a_cell_of_a_type_decides_nothing_in_a_frame(door):
     table = of_arrow()
     made = {"arrow": lambda: table, "pandas": lambda: table.to_pandas(types_mapper=pd.ArrowDtype)}
     frame = made[door]() if door in made else pytest.importorskip("polars").from_arrow(table)
@@ -212,7 +212,7 @@ def test_a_cell_of_a_type_decides_nothing_in_a_frame(door: str) -> None:
 
 
 @pytest.mark.parametrize("engine", TYPED)
-def test_a_cell_of_a_type_decides_nothing_where_it_is(engine: str, tmp_path: Path) -> None:
+def test_a_cell_of_a_type_decides_nothing_where_it_is(engine, tmp_path):
     table = of_arrow()
     dask = pytest.importorskip("dask")
     with dask.config.set(scheduler="synchronous"):
@@ -220,21 +220,21 @@ def test_a_cell_of_a_type_decides_nothing_where_it_is(engine: str, tmp_path: Pat
         fit_where_it_is(source, table.column_names)
 
 
-def test_a_cell_of_a_type_decides_no_exit_code(tmp_path: Path) -> None:
+def test_a_cell_of_a_type_decides_no_exit_code(tmp_path):
     table = of_arrow()
     pq.write_table(table, tmp_path / "table.parquet")
     fit_file(tmp_path / "table.parquet", table.column_names)
 
 
 @pytest.mark.parametrize("fit", [fit_where_it_is, fit_file])
-def test_a_text_decides_nothing(fit: Callable[[Any, list[str]], None], tmp_path: Path) -> None:
+def test_a_text_decides_nothing(fit, tmp_path):
     frame = of_objects({str(i): text for i, text in enumerate(TEXTS)}, ("",))
     fit(held("csv", frame, tmp_path), list(frame))
 
 
 @pytest.mark.filterwarnings("ignore:whose. some cells do not identify a person")
 @pytest.mark.parametrize("persons", [OBJECTS, {str(i): cell for i, cell in enumerate(TEXTS)}])
-def test_nor_the_name_of_a_person(persons: dict[str, Any], tmp_path: Path) -> None:
+def test_nor_the_name_of_a_person(persons, tmp_path):
     """Here all of them are in one column, each looked at alone: no name is compared with another by pandas."""
     names = np.empty(2 * len(persons), dtype=object)
     for i, name in enumerate([*persons.values(), *persons.values()]):
@@ -278,7 +278,7 @@ DAY = pd.Timestamp("2020-01-01")
     ],
     ids=["numbers", "moments", "texts", "a name's text"],
 )
-def test_what_the_first_of_equal_cells_is_changes_no_byte(door: str, usual: Any, firsts: Any) -> None:
+def test_what_the_first_of_equal_cells_is_changes_no_byte(door, usual, firsts):
     """A fit without noise, so that its domain is a function of the rows; lists leave one row less."""
     same = learned(usual[0], usual, door)
     for first in firsts:
@@ -314,21 +314,19 @@ def fit_moments(engine: str, folder: Path, *, far: bool) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("engine", [engine for engine in TYPED if engine not in CLUSTERS])
-def test_a_moment_that_no_clock_of_its_zone_shows_is_missing_at_every_door(
-    engine: str, tmp_path: Path
-) -> None:
+def test_a_moment_that_no_clock_of_its_zone_shows_is_missing_at_every_door(engine, tmp_path):
     """pandas has no object for it, and looked at the first cell of what each person's rows are joined of."""
     assert fit_moments(engine, tmp_path, far=True) == fit_moments(engine, tmp_path, far=False)
 
 
-def test_moments_let_in_as_they_are_would_be_caught(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_moments_let_in_as_they_are_would_be_caught(monkeypatch, tmp_path):
     """Planted: far moments stay; what joins the rows then says no word of the cell."""
     monkeypatch.setattr(parquet, "within_years", lambda column: column)
     with pytest.raises(SourceError, match=r"ended the pass \(OutOfBoundsDatetime\)\. If it takes"):
         fit_moments("arrow", tmp_path, far=True)
 
 
-def test_cells_let_in_as_they_are_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_let_in_as_they_are_would_be_caught(monkeypatch):
     """Planted: a moment of the year 10000 is asked of Python."""
     monkeypatch.setattr(parquet, "as_objects", lambda cells: cells.to_pylist())
     with pytest.raises(OverflowError, match="date value out of range"):

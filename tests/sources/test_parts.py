@@ -155,7 +155,7 @@ CASES = [(engine, kept) for engine in HELD for kept in KEPT if kept != "nothing"
 
 
 @pytest.mark.parametrize(("engine", "kept"), CASES)
-def test_every_part_has_a_number_and_coins_of_its_own(engine: str, kept: str) -> None:
+def test_every_part_has_a_number_and_coins_of_its_own(engine, kept):
     passes = passes_of(engine, KEPT[kept])
     assert faults(passes) == []
     for one in passes:
@@ -163,7 +163,7 @@ def test_every_part_has_a_number_and_coins_of_its_own(engine: str, kept: str) ->
         assert all(streams for _, streams in one.parts) == (one.inner not in ("Values", "Unnamed", "Rows"))
 
 
-def test_parts_of_one_number_are_caught() -> None:
+def test_parts_of_one_number_are_caught():
     for kept, drawing in (("nothing", {"Tables", "Groups"}), ("codes", {"Keep"}), ("people", {"Deal"})):
         passes = passes_of("pandas", KEPT[kept], given=0)
         assert drawing <= {one.work for one in passes if one.shared} <= set(faults(passes))
@@ -192,7 +192,7 @@ def kinds_of_work(modules: Collection[Any]) -> set[str]:
     return {kind.__name__ for kind in found if inspect.getsource(kind.count).count("number") > 1}
 
 
-def test_every_kind_of_work_that_draws_is_among_them() -> None:
+def test_every_kind_of_work_that_draws_is_among_them():
     cases = [("pandas", kept) for kept in KEPT] + [("spark", "people")]
     passes = [one for engine, kept in cases for one in passes_of(engine, KEPT[kept])]
     assert kinds_of_work(modules()) == {
@@ -211,7 +211,7 @@ class Planted:
         return one + other
 
 
-def test_who_promises_an_order_is_known(tmp_path: Path) -> None:
+def test_who_promises_an_order_is_known(tmp_path):
     """Rows by secret numbers, and coins that are the same in every pass, need the order that is promised."""
     found = defaultdict(set)
     for name in HELD:

@@ -1,11 +1,7 @@
 """What is learned from of a column in parts is what it is of the whole."""
 
-from __future__ import annotations
-
 import copy
 import pickle
-from collections.abc import Callable
-from typing import Any
 
 import cloudpickle
 import numpy as np
@@ -23,7 +19,7 @@ LATTICE = Lattice(kind="float", decimals=1)
 
 
 @pytest.mark.parametrize("rows", [7, 100, 1000])
-def test_answers_are_those_of_the_whole(rows: int) -> None:
+def test_answers_are_those_of_the_whole(rows):
     parts, whole = SourceColumns(FrameSource(FRAME, rows), RuleSet(), list(FRAME)), FrameColumns(FRAME)
     assert parts.num_rows() == whole.num_rows()
     for name in ("city", "sex", "mixed"):
@@ -37,7 +33,7 @@ def test_answers_are_those_of_the_whole(rows: int) -> None:
             assert np.array_equal(found, expected)
 
 
-def test_a_column_is_read_once_for_several_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_column_is_read_once_for_several_questions(monkeypatch):
     source, passes = FrameSource(FRAME, 100), []
     monkeypatch.setattr(
         source, "pieces", lambda names: passes.append(names) or FrameSource.pieces(source, names)
@@ -50,6 +46,6 @@ def test_a_column_is_read_once_for_several_questions(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("way", [pickle.dumps, cloudpickle.dumps, copy.copy, copy.deepcopy])
-def test_rows_do_not_leave(way: Callable[[Any], object]) -> None:
+def test_rows_do_not_leave(way):
     with pytest.raises(TypeError, match="rows cannot be pickled"):
         way(SourceColumns(FrameSource(FRAME, 100), RuleSet(), list(FRAME)))

@@ -55,14 +55,14 @@ def differ(asked: list[list[list[int]]], found: Remembered, count: Any = None) -
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(COLUMNS, max_size=6), min_size=1, max_size=4), st.sampled_from([0, 100, 1 << 23]))
-def test_tables_are_those_of_a_pass(asked: list[list[list[int]]], most: int) -> None:
+def test_tables_are_those_of_a_pass(asked, most):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(remembered, "MOST_CELLS", most)
         assert not differ(asked, Remembered(SIZES))
 
 
 @pytest.mark.parametrize("planted", ["the codes' own table", "not a copy", "buckets of another column"])
-def test_planted_tables_are_seen(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_tables_are_seen(planted, monkeypatch):
     honest = remembered._in_buckets
     wrong = {
         "the codes' own table": lambda table, _known, _axes: table.copy(),
@@ -75,7 +75,7 @@ def test_planted_tables_are_seen(planted: str, monkeypatch: pytest.MonkeyPatch) 
     assert differ([[[0, 1], [5, 8]], [[0, 1], [7, 8]]], Remembered(SIZES))
 
 
-def test_a_pass_is_made_where_something_is_missing_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_is_made_where_something_is_missing_alone(monkeypatch):
     found, count = Remembered(SIZES), Counting()
 
     def ask(*places: list[int], rows: int = 4000) -> int:
@@ -100,7 +100,7 @@ def test_a_pass_is_made_where_something_is_missing_alone(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("planted", [False, True])
-def test_a_fit_takes_three_passes(planted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_takes_three_passes(planted, monkeypatch):
     """One for single columns and the number of rows, one for pairs, one for sets. Planted: no memory."""
     passes, total = [], FrameSource.total
 
@@ -117,7 +117,7 @@ def test_a_fit_takes_three_passes(planted: bool, monkeypatch: pytest.MonkeyPatch
     assert (len(passes) == 3) is not planted
 
 
-def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_bounded(monkeypatch):
     monkeypatch.setattr(remembered, "MOST_CELLS", 200)
     found, count = Remembered(SIZES), Counting()
     for _ in range(2):

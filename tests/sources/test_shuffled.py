@@ -67,12 +67,12 @@ def first_ones(whose: np.ndarray, content: np.ndarray, most: int, key: bytes) ->
 
 
 @pytest.mark.parametrize("kinds", [(0, 1, 2, 3), (0, 0, 1, 2), (0, 0, 0, 1)], ids=str)
-def test_every_choice_of_a_persons_rows_is_equally_likely(kinds: tuple[int, int, int, int]) -> None:
+def test_every_choice_of_a_persons_rows_is_equally_likely(kinds):
     """Also of equal rows. With a key of the system's entropy a false alarm has a chance below 1e-9."""
     assert p_of(pairs(chosen, kinds, os.urandom(32)), kinds) > ALARM
 
 
-def test_planted_equal_rows_of_one_number() -> None:
+def test_planted_equal_rows_of_one_number():
     assert p_of(pairs(without_ranks, (0, 0, 1, 2), b""), (0, 0, 1, 2)) < ALARM
 
 
@@ -84,7 +84,7 @@ def agreeing(choose: Chooses) -> float:
     return float(same.mean())
 
 
-def test_the_key_decides() -> None:
+def test_the_key_decides():
     """A sixth agrees by chance: between .1 and .25 but for a chance below 1e-20. Planted: a hash without a key."""
     assert 0.1 < agreeing(chosen) < 0.25
     assert agreeing(lambda whose, content, most, _: chosen(whose, content, most, b"public")) == 1
@@ -97,7 +97,7 @@ def multiset(choose: Chooses, order: np.ndarray, key: bytes) -> Counter[Any]:
     return Counter(zip(whose[rows].tolist(), kind[rows].tolist(), strict=True))
 
 
-def test_the_order_of_the_rows_is_no_matter() -> None:
+def test_the_order_of_the_rows_is_no_matter():
     """Planted: numbers by place."""
     key, rng = os.urandom(32), np.random.default_rng(0)
     orders = [np.arange(4 * PEOPLE), *(rng.permutation(4 * PEOPLE) for _ in range(3))]
@@ -105,7 +105,7 @@ def test_the_order_of_the_rows_is_no_matter() -> None:
     assert len({frozenset(multiset(first_ones, order, key).items()) for order in orders}) == len(orders)
 
 
-def test_other_people_are_no_matter() -> None:
+def test_other_people_are_no_matter():
     whose, content, kind = of_four((0, 0, 1, 2))
     key, some = os.urandom(32), whose % 3 == 0
     rows, alone = chosen(whose, content, 2, key), chosen(whose[some], content[some], 2, key)
@@ -115,7 +115,7 @@ def test_other_people_are_no_matter() -> None:
     )
 
 
-def test_nobody_and_those_with_room_for_all() -> None:
+def test_nobody_and_those_with_room_for_all():
     whose, content = np.array([-1, 0, 0, 1, -1, 1, 1]), np.zeros(7, dtype=np.uint64)
     assert sorted(whose[chosen(whose, content, 2, b"")]) == [0, 0, 1, 1]
     assert chosen(whose[:0], content[:0], 2, b"").size == 0
@@ -126,7 +126,7 @@ CELLS: list[Any] = [
 ]  # fmt: skip
 
 
-def test_a_cell_is_read_by_itself() -> None:
+def test_a_cell_is_read_by_itself():
     """What else its column holds changes no number: it would make a person's choice another one's business."""
     together = contents(pd.DataFrame({"cell": pd.Series(CELLS, dtype=object)}))
     alone = [int(contents(pd.DataFrame({"cell": pd.Series([cell], dtype=object)}))[0]) for cell in CELLS]
@@ -138,7 +138,7 @@ def test_a_cell_is_read_by_itself() -> None:
     assert one[0] == contents(pd.DataFrame({"cell": pd.Series(["x"], dtype="category")}))[0]
 
 
-def test_equal_names_share_a_number_in_every_process() -> None:
+def test_equal_names_share_a_number_in_every_process():
     names: list[Any] = [7, 7.0, Decimal(7), Fraction(7), np.float64(7)]
     assert len({name_hash(name) for name in names}) == 1
     assert name_hash((7, "a")) == name_hash((7.0, "a"))
@@ -158,7 +158,7 @@ def in_order(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.astype(str).sort_values(list(rows.columns)).reset_index(drop=True)
 
 
-def test_other_partitions_and_another_order_have_the_same_rows_used(tmp_path: Path) -> None:
+def test_other_partitions_and_another_order_have_the_same_rows_used(tmp_path):
     other = FRAME.sample(frac=1, random_state=1)
     found = [
         in_order(used(on_dask(frame, parts), 2, tmp_path, Coins.from_seed(1)))
@@ -167,15 +167,13 @@ def test_other_partitions_and_another_order_have_the_same_rows_used(tmp_path: Pa
     pd.testing.assert_frame_equal(*found)
 
 
-def test_planted_people_whose_rows_go_to_several_places(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_planted_people_whose_rows_go_to_several_places(tmp_path, monkeypatch):
     assert not too_many(used(on_dask(FRAME), 1, tmp_path), FRAME, 1)
     monkeypatch.setattr(shuffled, "name_hash", lambda _: int.from_bytes(os.urandom(4), "big"))
     assert too_many(used(on_dask(FRAME), 1, tmp_path), FRAME, 1)
 
 
-def test_equal_names_of_several_types_are_one_person(tmp_path: Path) -> None:
+def test_equal_names_of_several_types_are_one_person(tmp_path):
     kinds: tuple[Any, ...] = (int, float, Decimal, Fraction)
     frame = pd.DataFrame({"key": pd.Series([kind(i) for kind in kinds for i in range(40)], dtype=object)})
     dask = pytest.importorskip("dask")
@@ -184,7 +182,7 @@ def test_equal_names_of_several_types_are_one_person(tmp_path: Path) -> None:
     assert len(rows) == len(choose_rows(frame["key"], 1, Coins.from_os_entropy())) == 40
 
 
-def test_a_choice_that_is_made_anew_in_every_pass_stops_the_fit() -> None:
+def test_a_choice_that_is_made_anew_in_every_pass_stops_the_fit():
     """Workers that keep nothing choose again for each pass: the same rows. Planted: by another key."""
     frame = held("dask", FRAME, Path())
     with keeping_nothing(), pytest.MonkeyPatch.context() as patch:
@@ -194,14 +192,14 @@ def test_a_choice_that_is_made_anew_in_every_pass_stops_the_fit() -> None:
             fit_source(frame, COLUMNS, DECLARED, person=Person("key", rows=1))
 
 
-def test_cells_that_name_nobody_are_told_of(tmp_path: Path) -> None:
+def test_cells_that_name_nobody_are_told_of(tmp_path):
     frame = FRAME.assign(key=np.where(np.arange(len(FRAME)) == 5, 2.0**60, np.arange(len(FRAME)) % 9))
     with pytest.warns(UserWarning, match="key"):
         found = fit_source(held("dask", frame, tmp_path), COLUMNS, DECLARED, person=Person("key", rows=4))
     assert found.ledger.claims_privacy
 
 
-def test_no_cell_changes_however_pieces_store_it() -> None:
+def test_no_cell_changes_however_pieces_store_it():
     """One part has categories, one texts, one objects; pandas would take texts for others up to a NUL, and 1 for True."""
     key, cells = pd.Series(["p", "q"] * 3), ["a", "a\0b", "", None, "1", "x"]
     stored = [
@@ -225,5 +223,5 @@ def test_no_cell_changes_however_pieces_store_it() -> None:
         assert told([found]) == told(some)
 
 
-def test_the_key_is_not_shown() -> None:
+def test_the_key_is_not_shown():
     assert b"secret" not in repr(Choice("key", 1, b"secret")).encode()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ FRAME = table(2_000)
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
+def spark():
     with session("local-cluster[2,1,1024]") as found:
         yield found
 
@@ -50,7 +49,7 @@ def executors(spark: Any) -> list[int]:
 
 
 @pytest.fixture
-def killed(spark: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def killed(spark, monkeypatch):
     """An executor is killed when codes are kept and have been counted once."""
     seen, killed, total = [], [], SparkParts.total
 
@@ -65,14 +64,14 @@ def killed(spark: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return killed
 
 
-def test_an_executor_that_is_killed_changes_nothing(spark: Any, killed: list[int]) -> None:
+def test_an_executor_that_is_killed_changes_nothing(spark, killed):
     found = document(fitted(partitions(spark, FRAME, 6)))
     assert len(killed) == 1
     assert found == document(fitted(FRAME))
     assert persisted(spark) == 0
 
 
-def test_nor_of_rows_of_people_that_were_chosen(spark: Any, killed: list[int]) -> None:
+def test_nor_of_rows_of_people_that_were_chosen(spark, killed):
     """They are chosen again, after another shuffle: the same rows."""
     people = partitions(spark, FRAME.assign(key=[f"k{i % 700}" for i in range(len(FRAME))]), 6)
     found = [document(fitted(people, person=Person("key", rows=2))) for _ in range(2)]
@@ -82,9 +81,7 @@ def test_nor_of_rows_of_people_that_were_chosen(spark: Any, killed: list[int]) -
 
 
 @pytest.mark.parametrize("change", ["another order", "other cells"])
-def test_a_partition_that_is_made_again_otherwise_stops_the_fit(
-    change: str, spark: Any, killed: list[int], tmp_path: Path
-) -> None:
+def test_a_partition_that_is_made_again_otherwise_stops_the_fit(change, spark, killed, tmp_path):
     source = partitions(spark, FRAME, 6)
     folder = str(tmp_path)
 

@@ -28,14 +28,14 @@ def fitted(source: Any, **more: Any) -> Any:
 
 @pytest.mark.parametrize("partitions", [1, 3, 70])
 @pytest.mark.parametrize("at_once", [2, 8])
-def test_sums_come_together_once(partitions: int, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_come_together_once(partitions, at_once, monkeypatch):
     """Also in a tree of several levels, whose widths are known of what is kept, and guessed before."""
     monkeypatch.setattr(spark_tables, "ADDED_AT_ONCE", at_once)
     assert fitted(LikeSpark.of(FRAME, partitions)) == fitted(LikeSpark.of(FRAME, partitions))
     assert SparkSource(LikeSpark.of(FRAME, partitions), TYPES).total(Rows(), ["age"]) == len(FRAME)
 
 
-def test_planted_sums_that_come_to_two_tasks_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_sums_that_come_to_two_tasks_are_seen(monkeypatch):
     whole = LikeSpark.repartition
 
     def twice(self: LikeSpark, number: Any, column: str = "number") -> LikeSpark:
@@ -46,7 +46,7 @@ def test_planted_sums_that_come_to_two_tasks_are_seen(monkeypatch: pytest.Monkey
     assert SparkSource(LikeSpark.of(FRAME), TYPES).total(Rows(), ["age"]) == 2 * len(FRAME)
 
 
-def test_nothing_is_kept_after_a_fit_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_kept_after_a_fit_that_fails(monkeypatch):
     held, before = [], [*HELD]  # what other tests have left
 
     def stop(*_: Any) -> None:
@@ -107,28 +107,28 @@ CHANGES = {"another order": turned, "a cell": of_a_cell, "a row less": lambda pa
 EVERYONE = Person("key", rows=len(FRAME))
 
 
-def test_what_is_made_again_is_the_same() -> None:
+def test_what_is_made_again_is_the_same():
     for more in ({}, {"person": Person("key", rows=2)}):
         assert remade(lambda part: part, 3, **more) == fitted(LikeSpark.of(FRAME), **more)
 
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("after", [4, 5])
-def test_another_table_stops_the_fit(change: str, after: int) -> None:
+def test_another_table_stops_the_fit(change, after):
     """The schema, the first rows of a task and so on are asked for before: the passes come after."""
     with pytest.raises(RuntimeError, match="than in an earlier pass"):
         remade(CHANGES[change], after, epsilon=1000)  # so much that pairs, too, are asked
 
 
 @pytest.mark.parametrize("change", ["a cell", "a row less"])
-def test_so_does_another_choice_of_rows(change: str) -> None:
+def test_so_does_another_choice_of_rows(change):
     """Their order is no matter."""
     with pytest.raises(RuntimeError, match="than in an earlier pass"):
         remade(CHANGES[change], 5, person=EVERYONE, epsilon=1e5)
     assert remade(turned, 5, person=EVERYONE, epsilon=1e5)
 
 
-def test_codes_are_of_the_rows_that_were_looked_at_before() -> None:
+def test_codes_are_of_the_rows_that_were_looked_at_before():
     """Values of a column are learned of the rows chosen, which change before codes are made of them."""
     one, kept = Remade(of_a_cell, 99), SparkParts.kept
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -25,14 +24,14 @@ def rows_of(source: Any, rows: int = 150) -> list[int]:
     return [len(part) for part in open_source(source, TYPES, rows).parts(["age"])]  # type: ignore[attr-defined]
 
 
-def test_pieces_are_of_the_size_that_is_asked_for() -> None:
+def test_pieces_are_of_the_size_that_is_asked_for():
     assert rows_of(lambda: ARROW.to_batches(400)) == [150, 150, 100]
     assert sum(rows_of(Streamed(ARROW))) == 400
     assert rows_of(lambda: ARROW.slice(0, 0)) == []
 
 
 @pytest.mark.parametrize("once", [ARROW.to_reader, lambda: iter(ARROW.to_batches())])
-def test_what_can_be_read_once_is_refused(once: Any) -> None:
+def test_what_can_be_read_once_is_refused(once):
     with pytest.raises(ValueError, match=r"can be read once.*lambda"):
         open_source(once(), TYPES)
 
@@ -41,12 +40,12 @@ def test_what_can_be_read_once_is_refused(once: Any) -> None:
     ("given", "says"),
     [(list, "no record batch"), (lambda: [FRAME], "gave a DataFrame"), (lambda: [(1, 2)], "gave a tuple")],
 )
-def test_what_is_no_batch_is_refused(given: Any, says: str) -> None:
+def test_what_is_no_batch_is_refused(given, says):
     with pytest.raises(ValueError, match=says):
         open_source(given, TYPES)
 
 
-def test_batches_of_two_schemas_cost_no_budget(tmp_path: Path) -> None:
+def test_batches_of_two_schemas_cost_no_budget(tmp_path):
     FRAME.assign(age=FRAME["age"].where(FRAME.index != 377)).to_csv(tmp_path / "t.csv", index=False)
 
     def chunks() -> Any:
@@ -69,7 +68,7 @@ def test_batches_of_two_schemas_cost_no_budget(tmp_path: Path) -> None:
     assert budget.charged()["epsilon"] == 0
 
 
-def test_batches_of_two_schemas_are_refused() -> None:
+def test_batches_of_two_schemas_are_refused():
     other = pa.Table.from_pandas(FRAME.astype({"age": float}), preserve_index=False)
     with pytest.raises(ValueError, match="one schema"):
         rows_of(lambda: [ARROW, other])
@@ -98,9 +97,7 @@ def exported_once() -> Any:
 
 @pytest.mark.parametrize("given", [lambda: once(100), lambda: once(400), shared, exported_once])
 @pytest.mark.parametrize("door", ["fit_source", "synthesizer", "voted"])
-def test_a_function_that_gives_its_rows_once_is_refused_before_a_draw(
-    given: Any, door: str, tmp_path: Path
-) -> None:
+def test_a_function_that_gives_its_rows_once_is_refused_before_a_draw(given, door, tmp_path):
     budget = Budget(3, 1e-8, tmp_path / "budget.json")
     synth = PlausibleDeniabilitySynthesizer(metadata_of(COLUMNS), domain=DECLARED, budget=budget)
     fit = {
@@ -116,7 +113,7 @@ def test_a_function_that_gives_its_rows_once_is_refused_before_a_draw(
 @pytest.mark.parametrize(
     ("declared", "passes"), [(DECLARED, 1), (DECLARED, 2), *(({}, passes) for passes in (1, 2, 3))]
 )
-def test_a_function_that_runs_dry_later_stops_the_fit(passes: int, declared: Any) -> None:
+def test_a_function_that_runs_dry_later_stops_the_fit(passes, declared):
     opened = []
 
     def drying() -> Any:
@@ -127,17 +124,17 @@ def test_a_function_that_runs_dry_later_stops_the_fit(passes: int, declared: Any
         fit_source(drying, COLUMNS, declared, epsilon=1000)  # so much that pairs, too, are asked
 
 
-def test_a_function_that_gives_no_rows_gives_them_anew() -> None:
+def test_a_function_that_gives_no_rows_gives_them_anew():
     assert fit_source(lambda: [ARROW.slice(0, 0)], COLUMNS, DECLARED).ledger.claims_privacy
 
 
-def test_views_of_texts_are_texts() -> None:
+def test_views_of_texts_are_texts():
     polars = pytest.importorskip("polars")
     frame = Streamed(polars.from_pandas(FRAME).to_arrow(compat_level=polars.CompatLevel.newest()))
     assert sum(rows_of(frame)) == 400
 
 
-def test_a_database_through_its_own_cursor(tmp_path: Path) -> None:
+def test_a_database_through_its_own_cursor(tmp_path):
     schema = pa.schema([("age", pa.int64()), ("sex", pa.string()), ("city", pa.string())])
     names = schema.names
     with sqlite3.connect(tmp_path / "people.db") as database:

@@ -6,11 +6,9 @@ alone, sums of every column by itself, and sums without places.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,7 +33,7 @@ def codes(seed: int, n: int = 200, m: int = 5) -> np.ndarray:
 
 @given(st.integers(0, 99), st.integers(0, 200), st.randoms(use_true_random=False))
 @settings(max_examples=50, deadline=None)
-def test_order_and_parts_do_not_matter(seed: int, cut: int, random: Any) -> None:
+def test_order_and_parts_do_not_matter(seed, cut, random):
     rows = codes(seed)
     order = np.array(random.sample(range(len(rows)), len(rows)))
     parts = np.asfortranarray(rows[order[:cut]]), np.asfortranarray(rows[order[cut:]])
@@ -44,7 +42,7 @@ def test_order_and_parts_do_not_matter(seed: int, cut: int, random: Any) -> None
         assert (fingerprint(parts[0]) + fingerprint(parts[1]) == fingerprint(rows)).all()
 
 
-def test_the_type_of_codes_has_no_say() -> None:
+def test_the_type_of_codes_has_no_say():
     rows = codes(1)
     assert rows.min() == -1
     for kind in (np.int8, np.int16, np.int64):
@@ -69,7 +67,7 @@ def noticed(told: Any, one: np.ndarray, other: np.ndarray) -> bool:
     return False
 
 
-def test_changed_and_exchanged_cells_are_noticed() -> None:
+def test_changed_and_exchanged_cells_are_noticed():
     """Two sums are equal by chance with probability about 2^-64 each: never in 400 draws."""
     missed = {by_rows: 0, by_columns: 0, fingerprint: 0}
     for seed in range(200):
@@ -99,7 +97,7 @@ class Changing(FrameSource):
         return super().pieces(names)
 
 
-def test_a_fit_of_a_table_that_changes_fails() -> None:
+def test_a_fit_of_a_table_that_changes_fails():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sdv_plausible.fit.parts.open_source", lambda *_, **__: Changing(FRAME, 100))
         with pytest.raises(RuntimeError, match=r"other rows, .* than in an earlier pass"):
@@ -107,14 +105,14 @@ def test_a_fit_of_a_table_that_changes_fails() -> None:
 
 
 @pytest.mark.parametrize("frame", [FRAME, STRANGE, FRAME.iloc[:0]], ids=["plain", "strangers", "empty"])
-def test_coins_of_a_pass_are_no_change(frame: pd.DataFrame) -> None:
+def test_coins_of_a_pass_are_no_change(frame):
     found = counts(Unordered(frame, 70))
     for _ in range(3):
         list(found.tables(SETS))
     found.groups((2, 3), 1)
 
 
-def test_parts_by_secret_numbers_are_held_against_the_whole() -> None:
+def test_parts_by_secret_numbers_are_held_against_the_whole():
     found = counts(Changing(FRAME, 100))
     halves = [found.part(*ends, SECRET) for ends in ((0, 0.5), (0.5, 1))]
     list(halves[0].tables(SETS))
@@ -153,7 +151,7 @@ def halves_of(found: SourceCounts) -> list[SourceCounts]:
     return [found.part(*ends, SECRET) for ends in ((0, 0.5), (0.5, 1))]
 
 
-def test_a_source_that_sorts_itself_between_passes_stops_the_fit() -> None:
+def test_a_source_that_sorts_itself_between_passes_stops_the_fit():
     """Without places in the sum a row falls into both halves, and other rows into none."""
     whole = FRAME["age"].clip(0, 99).value_counts().reindex(range(100), fill_value=0).tolist()
     assert halves_of_rows(FrameSource(FRAME, 100)) == whole
@@ -166,7 +164,7 @@ def test_a_source_that_sorts_itself_between_passes_stops_the_fit() -> None:
     assert all(len(list(openly.tables(SETS))) == len(SETS) for _ in range(3))
 
 
-def test_every_place_is_told_from_every_other() -> None:
+def test_every_place_is_told_from_every_other():
     """Two rows that change places, in a part or between parts, are noticed in each of 200 draws."""
     for seed in range(100):
         rows, rng = codes(seed), np.random.default_rng(seed)
@@ -182,7 +180,7 @@ def test_every_place_is_told_from_every_other() -> None:
         )
 
 
-def test_with_codes_kept_a_database_may_be_split(tmp_path: Path) -> None:
+def test_with_codes_kept_a_database_may_be_split(tmp_path):
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
     with pytest.raises(ValueError, match="give scratch"):
         fit_source(duckdb.from_df(FRAME), COLUMNS, DECLARED, model=PaperNetwork(split=(0.4, 0.3, 0.3)))
@@ -192,7 +190,7 @@ def test_with_codes_kept_a_database_may_be_split(tmp_path: Path) -> None:
     assert found.ledger.claims_privacy
 
 
-def test_a_cluster_may_be_split_as_its_workers_keep_codes() -> None:
+def test_a_cluster_may_be_split_as_its_workers_keep_codes():
     frames = pytest.importorskip("dask.dataframe", reason="dask is not installed")
     table = frames.from_pandas(FRAME, npartitions=3)
     found = fit_source(table, COLUMNS, DECLARED, model=PaperNetwork(split=(0.4, 0.3, 0.3)))

@@ -37,13 +37,7 @@ def table(n: int = 4000, **changed: Any) -> pd.DataFrame:
     return pd.DataFrame({**columns, **changed})
 
 
-def build(
-    rows: pd.DataFrame,
-    declared: Declarations,
-    specs: Any = None,
-    ledger: PrivacyLedger | None = None,
-    epsilon: float = 2.0,
-) -> Domain:
+def build(rows, declared, specs=None, ledger=None, epsilon=2.0):
     specs = SPECS if specs is None else specs
     return build_domain(
         rows, declared, specs, 20, declared.plan_private(specs, Whole.of(epsilon, 1e-6)), ledger or PrivacyLedger(delta=1e-6), Coins.from_seed(1)

@@ -1,7 +1,5 @@
 """Cells outside what was declared: against what the codec makes of each."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pandas as pd

@@ -26,7 +26,7 @@ from sdv_plausible.table.cells.date_texts import (
     shows_months,
     write_date,
     write_dates,
-)  # fmt: skip
+)
 from sdv_plausible.table.cells.dates import as_nanoseconds, shows_time
 
 OFFSETS = ("+00:00", "+0000", "-03:30", "+0545")

@@ -1,7 +1,5 @@
 """Dates as whole numbers: read row by row, out of reach is missing, and how a column writes them."""
 
-from __future__ import annotations
-
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -93,7 +91,7 @@ def test_of_moments_of_zones_those_are_kept_that_have_objects(of, zone):
         ]
 
 
-def test_no_number_ends_the_reading_of_dates_with_names_of_months() -> None:
+def test_no_number_ends_the_reading_of_dates_with_names_of_months():
     """Beside missing cells alone, pandas took 10**400 for a double (seen red)."""
     for cells in ([None, 10**400], [None, "5 May 2013", 10**400]):
         column = pd.Series(cells, dtype=object)

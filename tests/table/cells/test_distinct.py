@@ -1,7 +1,5 @@
 """Distinct values: none takes another for its own."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 

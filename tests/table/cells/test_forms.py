@@ -200,7 +200,7 @@ EDGES = [
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-def test_moments_of_a_time_zone_are_the_same_in_every_storage(unit: str) -> None:
+def test_moments_of_a_time_zone_are_the_same_in_every_storage(unit):
     """Categories, too: one text more made 200 missing cells of 1600 values (seen red)."""
     held = [one for one in EDGES if unit != "ns" or "1677-09-22" < one < "2262-04-11 23"]
     typed = pd.Series(np.array(held, f"M8[{unit}]")).dt.tz_localize("UTC")

@@ -1,7 +1,5 @@
 """Spellings of numbers: a closed list, each cell of one kind by its own text, read and written back exactly."""
 
-from __future__ import annotations
-
 import math
 import random
 import re
@@ -18,7 +16,7 @@ from sdv_plausible.table.cells.number_texts import (
     plain_text,
     read_number,
     write_number,
-)  # fmt: skip
+)
 
 FORMATS = [kind for kind in NUMBER_KINDS if is_number_format(kind)]
 

@@ -1,7 +1,5 @@
 """The one form of a cell: equal values have one, and none depends on the cells beside it."""
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 import math
@@ -78,7 +76,7 @@ def test_numbers_beyond_all_doubles_stay_as_they_are():
 
 @pytest.mark.parametrize("odd", [1j, 2 + 0j, np.complex64(1j), HUGE, -HUGE, 2**64, "x", None, True], ids=type)
 @pytest.mark.parametrize("others", [["3", "4.5"], [True, False], [3, "4"], [0.5, None], [2**64, -1]])
-def test_numbers_are_read_one_by_one(odd: object, others: list[object]) -> None:
+def test_numbers_are_read_one_by_one(odd, others):
     together = as_doubles(pd.Series([*others, odd], dtype=object))
     alone = [as_doubles(pd.Series([cell], dtype=object))[0] for cell in [*others, odd]]
     np.testing.assert_array_equal(together, np.array(alone))

@@ -9,7 +9,6 @@ import copy
 import random
 import re
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -137,7 +136,7 @@ def compared(schema: dict[str, Any], number: int = NUMBER) -> Counter[str]:
     return found
 
 
-def test_schema_and_program_accept_the_same_declarations() -> None:
+def test_schema_and_program_accept_the_same_declarations():
     found = compared(DOMAIN_FILE)
     assert set(found) == {*UNSAYABLE, "accepted by both", "refused by both"}
     assert min(found["accepted by both"], found["refused by both"]) > NUMBER / 10
@@ -156,7 +155,7 @@ def any_word(column: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("planted", [more_digits, no_null, any_word])
-def test_a_contradiction_is_seen(planted: Callable[[dict[str, Any]], None]) -> None:
+def test_a_contradiction_is_seen(planted):
     schema = copy.deepcopy(DOMAIN_FILE)
     planted(schema["$defs"]["column"])
     with pytest.raises(AssertionError, match="alone refuses"):
@@ -195,7 +194,7 @@ FINISHED = (
 )
 
 
-def test_schema_and_program_accept_the_same_finished_columns() -> None:
+def test_schema_and_program_accept_the_same_finished_columns():
     rng, found = random.Random(0), Counter[str]()
     defs = {name: form for name, (form, _) in SHARED.items()}
     valid = Draft202012Validator({"$defs": defs, **attribute_form("name", "kind")}).is_valid
@@ -216,7 +215,7 @@ def test_schema_and_program_accept_the_same_finished_columns() -> None:
     assert len(found) == 3
 
 
-def test_every_word_and_entry_is_stated() -> None:
+def test_every_word_and_entry_is_stated():
     assert all(word.rule and word.form for word in WORDS.values() if word.about != "nothing")
     assert set(ATTRIBUTE) == set(Attribute.__dataclass_fields__)
     assert Domain.from_dict(Domain(FINISHED[:1]).to_dict()) == Domain(FINISHED[:1])

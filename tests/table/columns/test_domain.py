@@ -1,7 +1,5 @@
 """Domains: contradictions are refused by name, files lose nothing and are whole or as they were."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from decimal import Decimal

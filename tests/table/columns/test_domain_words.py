@@ -1,7 +1,5 @@
 """A domain in words, as text and in a notebook."""
 
-from __future__ import annotations
-
 from html import unescape
 
 import pytest

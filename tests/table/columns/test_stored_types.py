@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,18 +58,18 @@ def table() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stored(tmp_path_factory):
     path = tmp_path_factory.mktemp("stored") / "x.parquet"
     pq.write_table(table(), path)
     return path
 
 
 @pytest.fixture(scope="module")
-def release(stored: Path) -> Release:
+def release(stored):
     return fit_source(stored, domain=DOMAIN, epsilon=20.0)
 
 
-def test_rows_have_the_types_of_the_file(release: Release, tmp_path: Path) -> None:
+def test_rows_have_the_types_of_the_file(release, tmp_path):
     """In Python, in Parquet and after the file was read again; digits are those that the cells have."""
     again = Release.from_bytes(release.to_bytes())
     for one in (release, again):
@@ -89,7 +88,7 @@ def test_rows_have_the_types_of_the_file(release: Release, tmp_path: Path) -> No
     assert [str(one) for one in check(release.to_bytes()) if one.state == "refused"] == []
 
 
-def test_the_rows_decide_no_type(stored: Path, tmp_path: Path, release: Release) -> None:
+def test_the_rows_decide_no_type(stored, tmp_path, release):
     """Rows of another file of the same schema, of which no cell is missing, and few rows."""
     full = table().to_pandas().dropna().head(20)
     pq.write_table(pa.Table.from_pandas(full, pa.schema(TYPES), preserve_index=False), tmp_path / "x.parquet")
@@ -99,7 +98,7 @@ def test_the_rows_decide_no_type(stored: Path, tmp_path: Path, release: Release)
     assert dict(release.sample(0).dtypes) == dict(release.sample(5).dtypes)
 
 
-def test_the_door_of_sdv_keeps_its_habit_and_its_release_has_the_types(stored: Path) -> None:
+def test_the_door_of_sdv_keeps_its_habit_and_its_release_has_the_types(stored):
     synth = PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), domain=DOMAIN, epsilon=20.0)
     synth.fit(stored)
     assert str(synth.sample(10)["count"].dtype) == "float64"
@@ -108,7 +107,7 @@ def test_the_door_of_sdv_keeps_its_habit_and_its_release_has_the_types(stored: P
     assert synth.release().schema.storage == {}, "a frame's types may follow from its rows"
 
 
-def test_the_command_line_writes_the_types_of_the_file(stored: Path, tmp_path: Path) -> None:
+def test_the_command_line_writes_the_types_of_the_file(stored, tmp_path):
     words = {"day": {"sdtype": "datetime", **RANGE}, "count": DOMAIN["count"]}
     domain = tmp_path / "d.json"
     pd.Series(words).to_json(domain)
@@ -120,7 +119,7 @@ def test_the_command_line_writes_the_types_of_the_file(stored: Path, tmp_path: P
     assert (schema.field("day").type, schema.field("count").type) == (pa.date32(), pa.int64())
 
 
-def test_dates_whose_format_was_voted_for_come_back_as_stored(stored: Path, tmp_path: Path) -> None:
+def test_dates_whose_format_was_voted_for_come_back_as_stored(stored, tmp_path):
     """And a format that somebody declared is kept: at epsilon 20 a vote of 2,000 cells is sure."""
     words = {"day": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d", **RANGE}}
     made = fit_source(stored, domain=words, types="voted", epsilon=20.0)
@@ -144,11 +143,11 @@ def test_dates_whose_format_was_voted_for_come_back_as_stored(stored: Path, tmp_
         (pa.dictionary(pa.int8(), pa.int64()), None), (pa.float16(), None),
     ],
 )  # fmt: skip
-def test_which_types_come_back(kind: Any, found: str | None) -> None:
+def test_which_types_come_back(kind, found):
     assert storage_of(kind) == found
 
 
-def test_what_a_type_does_not_hold_stays_as_it_is() -> None:
+def test_what_a_type_does_not_hold_stays_as_it_is():
     """Whole numbers beyond it, texts beside numbers, dates as texts."""
     beyond = Attribute(name="x", kind="integer", lower=(0, 200), upper=(0, 300), nullable=True)
     texts = Attribute(name="x", kind="integer", lower=(0,), upper=(9,), values=("N",))

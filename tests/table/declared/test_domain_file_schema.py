@@ -1,7 +1,5 @@
 """The published schema of the domain file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import jsonschema

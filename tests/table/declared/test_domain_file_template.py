@@ -1,7 +1,5 @@
 """The template holds names and what public sources say, nothing of the rows."""
 
-from __future__ import annotations
-
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks, digest, drafted
 
 

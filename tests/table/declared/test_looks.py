@@ -1,7 +1,5 @@
 """A look at the rows is written down before anything is shown."""
 
-from __future__ import annotations
-
 import io
 import json
 import pickle

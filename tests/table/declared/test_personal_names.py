@@ -1,7 +1,5 @@
 """Names of columns that tell who people are: by whole words."""
 
-from __future__ import annotations
-
 import pytest
 
 from sdv_plausible.release.file.invented import check_invented

@@ -1,7 +1,5 @@
 """Declarations in the words of SDV's metadata: what they mean, and what a bad one gets."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 import numpy as np

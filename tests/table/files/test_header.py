@@ -1,7 +1,5 @@
 """The header line tells the separator by itself, or is refused: what the rows hold has no say."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -1,7 +1,5 @@
 """Packed text files: the same table as the file itself, by the ending of the name; damage is an error, and shows no cell."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -1,9 +1,5 @@
 """Rows in files: whole numbers as such."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pandas as pd
 import pytest
 
@@ -34,9 +30,7 @@ def test_parquet_by_the_ending(tmp_path):
     ],
 )
 @pytest.mark.parametrize("kind", [object, "category"])
-def test_values_of_several_kinds_are_text_in_parquet(
-    cells: list[Any], written: list[Any], kind: Any, tmp_path: Any
-) -> None:
+def test_values_of_several_kinds_are_text_in_parquet(cells, written, kind, tmp_path):
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"a": pd.Series(cells, dtype=object).astype(kind), "b": [1.5] * len(cells)})
     before = frame.copy()
@@ -47,7 +41,7 @@ def test_values_of_several_kinds_are_text_in_parquet(
     assert frame.equals(before)
 
 
-def test_values_of_one_kind_keep_it_in_parquet(tmp_path: Any) -> None:
+def test_values_of_one_kind_keep_it_in_parquet(tmp_path):
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"n": pd.Series([1, None, 2], dtype=object), "f": pd.Series([True, False, None])})
     write_table(frame, tmp_path / "rows.parquet")
