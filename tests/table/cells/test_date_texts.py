@@ -14,9 +14,20 @@ from hypothesis import strategies as st
 
 from sdv_plausible.table.cells import date_texts
 from sdv_plausible.table.cells.date_texts import (
-    BROADER, FORMATS, MONTHS, figures_format, form_of, has_words, in_figures, main_form, read_date, shows_date,
-    shows_months, write_date, write_dates,
-)  # fmt: skip
+    BROADER,
+    FORMATS,
+    MONTHS,
+    figures_format,
+    form_of,
+    has_words,
+    in_figures,
+    main_form,
+    read_date,
+    shows_date,
+    shows_months,
+    write_date,
+    write_dates,
+)
 from sdv_plausible.table.cells.dates import as_nanoseconds, shows_time
 
 OFFSETS = ("+00:00", "+0000", "-03:30", "+0545")

@@ -7,9 +7,16 @@ import re
 import pytest
 
 from sdv_plausible.table.cells.number_texts import (
-    MONEY, NUMBER_FORMAT, NUMBER_KINDS, is_number_format, main_number_format, number_kind, plain_text,
-    read_number, write_number,
-)  # fmt: skip
+    MONEY,
+    NUMBER_FORMAT,
+    NUMBER_KINDS,
+    is_number_format,
+    main_number_format,
+    number_kind,
+    plain_text,
+    read_number,
+    write_number,
+)
 
 FORMATS = [kind for kind in NUMBER_KINDS if is_number_format(kind)]
 
