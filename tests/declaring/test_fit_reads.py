@@ -8,7 +8,6 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -64,7 +63,7 @@ class Line:
 
 
 @st.composite
-def lines(draw: st.DrawFn) -> Line:
+def lines(draw):
     """A line that means something."""
     kind = draw(st.sampled_from([*NUMBERS, *CATEGORIES, "date", "id"]))
     cells = {"type": kind, "missing": draw(st.sampled_from(["", "yes", "no"]))}
@@ -104,7 +103,7 @@ def written(folder, books):
     return folder / "domain.json", names
 
 
-def check_holds(line: Line, attribute: Any, words: dict[str, Any]) -> None:
+def check_holds(line, attribute, words):
     """Every statement of a line, of the column's domain."""
     cells, there = line.cells, bool(attribute.lower or attribute.values)
     if cells.get("missing"):

@@ -4,6 +4,7 @@ import sys
 from itertools import pairwise
 
 import pytest
+import yaml
 
 from sdv_plausible.declaring.pandera_schema import read_pandera
 

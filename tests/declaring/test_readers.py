@@ -1,12 +1,8 @@
 """The reader is found by the file's ending, or named."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Iterator
 from copy import copy
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -145,7 +141,7 @@ BOOKS = {
     "statistics": (".sav", ""),
 }
 """A code book of every form; that of a statistics package is made by the test."""
-STRANGE: tuple[Any, ...] = (None, [], {}, 1, -1.5, "x", True, [None], [[1]], {"x": None}, 10**400, "9" * 5000)
+STRANGE = (None, [], {}, 1, -1.5, "x", True, [None], [[1]], {"x": None}, 10**400, "9" * 5000)
 OTHER_WORDS = re.compile(
     r"object (is not|has no)|unhashable|codec can|argument of|\(char \d|cannot convert|Error\b|Traceback"
 )
@@ -169,7 +165,7 @@ def other_trees(node, put=lambda tree: tree):
         yield from other_trees(node[key], within)
 
 
-def damaged(ending: str, data: bytes) -> Iterator[bytes]:
+def damaged(ending, data):
     """A code book cut off, spoilt and in other encodings."""
     few = ending == ".sav"  # each is read by a process of its own
     for i in range(0, len(data), len(data) // (2 if few else 40)):

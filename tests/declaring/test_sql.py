@@ -1,7 +1,5 @@
 """CREATE TABLE, as far as it is read."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

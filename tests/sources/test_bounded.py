@@ -4,15 +4,12 @@ docs/explanation/proofs/persons.md, Lemma 2. Planted: an engine whose rows are c
 in several parts has too many; persons told apart by texts that depend on the other cells; the first rows of everybody.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -27,7 +24,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sources import bounded as module
 from sdv_plausible.sources.bounded import bounded, of_persons
 from sdv_plausible.sources.opening import open_source
-from sdv_plausible.sources.source import FrameSource, Held, Source
+from sdv_plausible.sources.source import FrameSource, Held
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.persons import choose_rows
@@ -37,7 +34,7 @@ ALARM = 1e-12  # of the check of uniformity: its chance of a false alarm is belo
 LONG = 2**53  # one more, and doubles cannot tell it from this one
 
 
-def of_people(n: int = 900, people: int = 120) -> pd.DataFrame:
+def of_people(n=900, people=120):
     """Rows of people, some with many, some of nobody; a person's rows are far apart."""
     rng = np.random.default_rng(3)
     key = np.array([f"k{i}" for i in rng.integers(0, people, n) ** 2 // people], dtype=object)
@@ -52,14 +49,14 @@ FRAME = of_people()
 class Gathered:
     """Work: the rows themselves, which tests alone may see."""
 
-    def count(self, part: pd.DataFrame, number: int) -> pd.DataFrame:
+    def count(self, part, number):
         return part
 
-    def merge(self, one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    def merge(self, one, other):
         return pd.concat([one.astype(object), other.astype(object)], ignore_index=True)
 
 
-def chosen(source: Source, most: int, folder: Path, coins: Coins | None = None) -> pd.DataFrame:
+def chosen(source, most, folder, coins=None):
     """The rows used, all columns."""
     coins = coins or Coins.from_os_entropy()
     names = list(source.names)
@@ -67,7 +64,7 @@ def chosen(source: Source, most: int, folder: Path, coins: Coins | None = None) 
     return found.total(Gathered(), names).infer_objects()
 
 
-def too_many(rows: pd.DataFrame, frame: pd.DataFrame, most: int) -> list[str]:
+def too_many(rows, frame, most):
     """People that have another number of rows than they should."""
     counts, expected = rows["key"].value_counts(), frame["key"].value_counts().clip(upper=most)
     return sorted(expected.index[counts.reindex(expected.index, fill_value=0) != expected])
@@ -116,7 +113,7 @@ class Once(FrameSource):
 
     passes = 0
 
-    def pieces(self, names: Any) -> Any:
+    def pieces(self, names):
         self.passes += 1
         assert self.passes == 1, "whoever asks twice asks the whole table"
         return super().pieces(names)
@@ -163,7 +160,7 @@ def test_long_numbers_are_people_of_their_own_and_no_cell_changes_its_type(tmp_p
     frame = pd.DataFrame({"key": [LONG, LONG + 1, LONG] * 5, "n": LONG + 1})
 
     class Stored(FrameSource):
-        def pieces(self, names: Any) -> Any:
+        def pieces(self, names):
             for i, piece in enumerate(super().pieces(names)):
                 yield Held(i, piece.part.astype({"key": object} if i % 2 else {"n": float}))
 
@@ -185,10 +182,10 @@ def test_long_numbers_are_people_of_their_own_and_no_cell_changes_its_type(tmp_p
 @pytest.mark.parametrize("most", [1, 2])
 def test_equal_names_of_several_types_are_one_person(most, tmp_path, monkeypatch):
     """In memory they are. Planted: files dealt out by how a name is written, so that 7 and 7.0 are two people."""
-    kinds: tuple[Any, ...] = (int, float, Decimal, Fraction, np.int64)
+    kinds = (int, float, Decimal, Fraction, np.int64)
     frame = pd.DataFrame({"key": pd.Series([kind(i) for kind in kinds for i in range(40)], dtype=object)})
 
-    def people(folder: str) -> Counter[int]:
+    def people(folder):
         (tmp_path / folder).mkdir()
         return Counter(map(int, chosen(FrameSource(frame, 40), most, tmp_path / folder)["key"]))
 

@@ -3,15 +3,12 @@
 docs/explanation/proofs/parts.md, Lemmas 4 and 6. Planted: fingerprints without places, and none.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
 import time
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +19,6 @@ from test_coded import DOMAIN, NAMES, agree, whole
 
 from sdv_plausible import Person, fit_source
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.file.release import Release
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources import clusters, coded, dask_tables
 from sdv_plausible.sources.clusters import ADDED_AT_ONCE, side_by_side, together
@@ -38,7 +34,7 @@ pytest.importorskip("distributed", reason="distributed is not installed")
 FRAME = table(2_000)
 
 
-def partitions(number: int = 8) -> Any:
+def partitions(number=8):
     import dask.dataframe as dd
 
     return dd.from_pandas(FRAME, npartitions=number)
@@ -52,7 +48,7 @@ def test_partitions_are_added(number):
 def test_a_task_that_fails_once_is_run_again(tmp_path):
     """Each task fails the first time it runs; the second gives the same counts."""
 
-    def fragile(part: pd.DataFrame, folder: str) -> pd.DataFrame:
+    def fragile(part, folder):
         mark = Path(folder) / str(part.index[0] if len(part) else "none")
         if len(part) and part["key"].iloc[0] != "foo" and not mark.exists():
             mark.write_text("failed once")
@@ -68,7 +64,7 @@ def test_a_task_that_fails_once_is_run_again(tmp_path):
     assert same(found, fit_source(FRAME, COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True))
 
 
-def same(one: Release, other: Release) -> bool:
+def same(one, other):
     return [a.values.tolist() for a in one.answers.answers] == [
         a.values.tolist() for a in other.answers.answers
     ] and one.ledger.entries == other.ledger.entries
@@ -92,20 +88,20 @@ def test_a_worker_that_is_killed_changes_nothing(when, monkeypatch):
         Client(cluster) as client,
     ):
         workers = [int(pid) for pid in client.run(os.getpid).values()]
-        seen: list[int] = []
+        seen = []
         total, kept, killed = DaskParts.total, DaskSource.kept, threading.Event()
 
-        def kill() -> None:
+        def kill():
             os.kill(workers[0], signal.SIGKILL)
             killed.set()
 
-        def counting(self: DaskParts, work: Any, names: Any) -> Any:
+        def counting(self, work, names):
             seen.append(len(seen))
             if len(seen) == 2 and when == "before a pass":
                 kill()
             return total(self, work, names)
 
-        def keeping(self: DaskSource, work: Any, names: Any) -> Any:
+        def keeping(self, work, names):
             if when == "while codes are made":
                 threading.Timer(0.05, kill).start()
             return kept(self, work, names)
@@ -125,20 +121,20 @@ STRANGE = FRAME.assign(sex=["f", "m", "x", "y"] * (len(FRAME) // 4))  # half the
 class Remade:
     """A partition that is another one when it is made again, from a given time on."""
 
-    def __init__(self, change: Any, after: int) -> None:
+    def __init__(self, change, after):
         self.change, self.times, self.after = change, 0, after
 
-    def __dask_tokenize__(self) -> object:
+    def __dask_tokenize__(self):
         return object.__repr__(self), time.perf_counter_ns()  # Dask would take another test's for this one
 
-    def __call__(self, part: pd.DataFrame, partition_info: Any = None) -> pd.DataFrame:
+    def __call__(self, part, partition_info=None):
         if partition_info is None or partition_info["number"] != 1:
             return part
         self.times += 1
         return self.change(part) if self.times > self.after else part
 
 
-def made_again(change: Any, after: int = 1, frame: pd.DataFrame = STRANGE, **more: Any) -> Release:
+def made_again(change, after=1, frame=STRANGE, **more):
     """A fit whose workers keep nothing, and of which one partition is another one from the second time on."""
     import dask
     import dask.dataframe as dd
@@ -151,11 +147,11 @@ def made_again(change: Any, after: int = 1, frame: pd.DataFrame = STRANGE, **mor
     return found
 
 
-def turned(part: pd.DataFrame) -> pd.DataFrame:
+def turned(part):
     return part.iloc[::-1]
 
 
-def of_other_cells(part: pd.DataFrame) -> pd.DataFrame:
+def of_other_cells(part):
     return part.assign(age=np.where(np.arange(len(part)) == 3, part["age"] % 90 + 5, part["age"]))
 
 
@@ -216,20 +212,20 @@ def test_equal_fingerprints_are_of_equal_codes():
 def test_workers_forget_the_codes_after_the_fit(fails, monkeypatch):
     from distributed import Client
 
-    held_then: list[int] = []
+    held_then = []
 
-    def stop(*_: object) -> None:
+    def stop(*_):
         held_then.extend(map(len, client.has_what().values()))
         raise KeyboardInterrupt
 
-    def fail(self: Encode, part: Any, number: int) -> Any:
+    def fail(self, part, number):
         if number == 3:
             raise OSError("a worker's disk")
         return count(self, part, number)
 
     count = Encode.count
     with Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as client:
-        error: BaseException | None = None
+        error = None
         if fails == "after that":
             monkeypatch.setattr("sdv_plausible.fit.run.fit_release", stop)
         if fails == "while codes are made":
@@ -279,7 +275,7 @@ def test_larger_tables_become_those_that_were_asked(planted, monkeypatch):
         assert agree(counts, whole(FRAME))
 
 
-def counted(codes: pd.Series[Any], stored: Any = None) -> Any:
+def counted(codes, stored=None):
     """Values of a column of which the second partition is stored as said, and its meta says objects."""
     import dask
     import dask.dataframe as dd

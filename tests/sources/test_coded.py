@@ -3,14 +3,11 @@
 docs/explanation/proofs/parts.md, Lemmas 1 to 3.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import pickle
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -50,22 +47,22 @@ class Unordered(FrameSource):
 class CountsAPartTwice(FrameSource):
     """The bug to be found: a part that is read again after a failure is added again."""
 
-    def pieces(self, names: Any) -> Any:
+    def pieces(self, names):
         for number, part in enumerate(super().pieces(names)):
             yield part
             if number == 1:
                 yield part
 
 
-def counts(source: FrameSource, domain: Domain = DOMAIN) -> SourceCounts:
+def counts(source, domain=DOMAIN):
     return SourceCounts(source, Coder(domain, RuleSet(), Coins.from_seed(1)), tuple(domain.names))
 
 
-def whole(frame: pd.DataFrame = FRAME) -> CodeArray:
+def whole(frame=FRAME):
     return CodeArray(Codec(DOMAIN).encode(frame, Coins.from_seed(1)), DOMAIN.cardinalities)
 
 
-def agree(one: SourceCounts, rows: CodeArray) -> bool:
+def agree(one, rows):
     return all(
         np.array_equal(a, b) and a.dtype == np.int64
         for a, b in zip(one.tables(SETS), rows.tables(SETS), strict=True)
@@ -97,10 +94,10 @@ TABLES = st.lists(st.tuples(*CELLS.values()), min_size=10, max_size=40)
 class Codes:
     """Work: codes of all rows, -1 for cells outside the domain."""
 
-    def count(self, part: pd.DataFrame, number: int) -> list[list[int]]:
+    def count(self, part, number):
         return Codec(DOMAIN).known(part).tolist()
 
-    def merge(self, one: list[list[int]], other: list[list[int]]) -> list[list[int]]:
+    def merge(self, one, other):
         return one + other
 
 
@@ -148,7 +145,7 @@ def test_cells_outside_the_domain_are_drawn_once_for_each_row_or_once_for_each_p
     never = Domain.from_declarations({"sex": {"range_values": ["f", "m"], "range_is_nullable": False}})
     strange = pd.DataFrame({"sex": ["x"] * 400})
 
-    def passes(source: FrameSource) -> list[tuple[int, ...]]:
+    def passes(source):
         found = counts(source, never)
         return [tuple(found.groups((0,), 1)[1].tolist()) for _ in range(4)]
 
@@ -171,7 +168,7 @@ def test_the_narrow_type_holds_every_code_and_strangers(number):
     assert told.tolist() == fingerprint(Codec(domain).known(frame)).tolist()
 
 
-CHANGES: dict[str, Any] = {
+CHANGES = {
     "a row more": lambda frame: pd.concat([frame, frame.iloc[:1]]),
     "another order": lambda frame: pd.concat([frame.iloc[1:], frame.iloc[:1]]),
 }
@@ -181,7 +178,7 @@ CHANGES: dict[str, Any] = {
 @pytest.mark.parametrize("most", [0, remembered.MOST_CELLS])
 def test_a_table_that_changes_is_refused_and_not_remembered(change, most, monkeypatch):
     class Changing(FrameSource):
-        def pieces(self, names: Any) -> Any:
+        def pieces(self, names):
             self._table = CHANGES[change](self._table)
             return super().pieces(names)
 

@@ -1,7 +1,5 @@
 """However many count, and whatever they are: the same sums, in order, and errors that end the whole."""
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 import os
@@ -10,9 +8,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -31,7 +27,7 @@ from sdv_plausible.sources.coded import Coder, SourceCounts, Tables
 from sdv_plausible.sources.crew import Crew, packed
 from sdv_plausible.sources.kept import Encode, Keep, keep_codes
 from sdv_plausible.sources.opening import open_source
-from sdv_plausible.sources.source import FrameSource, LocalSource, Source
+from sdv_plausible.sources.source import FrameSource, LocalSource
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.persons import name_hash
 from sdv_plausible.utils import counting
@@ -41,7 +37,7 @@ CODER = Coder(DOMAIN, RuleSet(), Coins.from_seed(1))
 PIECES = 70
 
 
-def tables(source: Source, folder: Path, *, kept: bool) -> list[list[int]]:
+def tables(source, folder, *, kept):
     if not kept:
         return [found.ravel().tolist() for found in SourceCounts(source, CODER, NAMES).tables(SETS)]
     folder.mkdir()
@@ -63,10 +59,10 @@ def test_three_workers_count_as_one(engine, kept, tmp_path):
 class Sizes:
     """Work: rows of every part."""
 
-    def count(self, part: pd.DataFrame, number: int) -> list[int]:
+    def count(self, part, number):
         return [len(part)]
 
-    def merge(self, one: list[int], other: list[int]) -> list[int]:
+    def merge(self, one, other):
         return one + other
 
 
@@ -145,7 +141,7 @@ def test_a_process_that_may_start_none_counts_by_itself(kind, tmp_path, monkeypa
     source = open_source(tmp_path / f"rows.{kind}", column_types(DECLARED, COLUMNS), 100)
     assert isinstance(source, LocalSource)
     source.crew = Crew(2)
-    seen: set[int] = set()
+    seen = set()
     honest = Sizes.count
     monkeypatch.setattr(Sizes, "count", lambda *given: seen.add(threading.get_ident()) or honest(*given))
     assert sum(source.total(Sizes(), ["age"])) == 900
@@ -155,10 +151,10 @@ def test_a_process_that_may_start_none_counts_by_itself(kind, tmp_path, monkeypa
 class Where:
     """Work: the process that counts a part."""
 
-    def count(self, part: pd.DataFrame, number: int) -> set[int]:
+    def count(self, part, number):
         return {os.getpid()} if len(part) else set()
 
-    def merge(self, one: set[int], other: set[int]) -> set[int]:
+    def merge(self, one, other):
         return one | other
 
 
@@ -232,19 +228,19 @@ def test_an_error_ends_the_pass(broken):
     """Of the source, between pieces, or of the work, in a thread: neither waits for ever."""
 
     class Breaks(FrameSource):
-        def pieces(self, names: Any) -> Any:
+        def pieces(self, names):
             for i, piece in enumerate(super().pieces(names)):
                 if i == 5 and broken == "task":
                     raise KeyError("broken")
                 yield piece
 
     class Work:
-        def count(self, part: pd.DataFrame, number: int) -> int:
+        def count(self, part, number):
             if number == 5 and broken == "work":
                 raise KeyError("broken")
             return len(part)
 
-        def merge(self, one: int, other: int) -> int:
+        def merge(self, one, other):
             return one + other
 
     source, before = Breaks(FRAME, 10), set(threading.enumerate())

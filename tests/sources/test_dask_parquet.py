@@ -1,9 +1,5 @@
 """What tasks read of Parquet files are the cells that Dask reads. Planted: texts that are no UTF-8, read as they are."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
@@ -15,7 +11,7 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 parquet = pytest.importorskip("sdv_plausible.sources.dask_parquet", reason="of a Dask that reads otherwise")
 
 
-def files(folder: Path) -> Path:
+def files(folder):
     """Two files of several row groups; texts are missing, few, many, and no UTF-8."""
     from pyarrow import parquet as pq
 

@@ -1,11 +1,8 @@
 """Files that a path names, and files that do not go together."""
 
-from __future__ import annotations
-
 import os
 import traceback
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -70,7 +67,7 @@ def test_several_csv_files_are_one_table(tmp_path):
     FRAME.iloc[:10].to_csv(tmp_path / "a.csv", index=False)
     FRAME.iloc[10:].to_csv(tmp_path / "b.csv", index=False)
     source = open_source(tmp_path, column_types(None, COLUMNS), 1)
-    assert sum(len(part) for part in source.parts(["age"])) == 30  # type: ignore[attr-defined]
+    assert sum(len(part) for part in source.parts(["age"])) == 30
 
 
 def test_values_of_a_dictionary_that_no_row_has_are_not_there():
@@ -88,9 +85,9 @@ def test_texts_are_the_same_whether_stored_as_dictionary_or_not(tmp_path):
     cells = ["a", None, "b ", "b", "", "1", "a"] * 3
     types = column_types(None, {"x": {"sdtype": "categorical"}})
     plain = pa.table({"x": pa.chunked_array([cells[:5], cells[5:]])})
-    (expected,) = open_source(plain, types).parts(["x"])  # type: ignore[attr-defined]
+    (expected,) = open_source(plain, types).parts(["x"])
     for column in (plain["x"].dictionary_encode(), plain["x"].cast(pa.large_string())):
-        (found,) = open_source(pa.table({"x": column}), types).parts(["x"])  # type: ignore[attr-defined]
+        (found,) = open_source(pa.table({"x": column}), types).parts(["x"])
         assert found["x"].astype(object).tolist() == expected["x"].astype(object).tolist()
         assert isinstance(found["x"].dtype, pd.CategoricalDtype)
 
@@ -117,7 +114,7 @@ def test_no_more_of_a_function_or_a_cluster(engine, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("age\n" + "30\n" * 500 + "SECRETCELL\n")
 
-    def batches() -> Any:
+    def batches():
         with pd.read_csv(path, chunksize=501 if engine == "first batch" else 100, dtype=str) as chunks:
             for chunk in chunks:
                 yield pa.RecordBatch.from_pandas(chunk.assign(age=chunk["age"].map(float)))
@@ -232,7 +229,7 @@ def test_a_pattern_that_meets_a_folder_of_rows_says_so(tmp_path):
 def test_a_vote_takes_the_columns_of_all_files_or_none(tmp_path, ending):
     frame = FRAME[["age", "sex"]]
 
-    def write(name: str, table: pd.DataFrame) -> None:
+    def write(name, table):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         path = tmp_path / f"{name}.{ending}"
         table.to_csv(path, index=False) if ending == "csv" else table.to_parquet(path)

@@ -1,12 +1,8 @@
 """Codes on disk count as the rows do, and are gone after the fit."""
 
-from __future__ import annotations
-
 import os
 import stat
 from contextlib import nullcontext
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,7 +40,7 @@ def test_tables_are_those_of_the_rows(n, tmp_path):
 def test_nothing_is_left(fails, tmp_path, monkeypatch):
     seen = []
 
-    def stop(*arguments: object) -> None:
+    def stop(*arguments):
         seen.extend(tmp_path.rglob("*.npy"))
         raise KeyboardInterrupt
 
@@ -65,7 +61,7 @@ def test_counts_from_files_show_how_far_they_are_also_of_columns_that_a_vote_rea
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr(progress, "EVERY", 0)
-    told: list[str] = []
+    told = []
     source = FrameSource(FRAME, 100)
     source.progress = progress.Progress(told.append)
     kept = keep_codes(Again(source, {}, PLAIN), CODER, NAMES, tmp_path)
@@ -108,7 +104,7 @@ fit_source(batches, domain={PEOPLE}, scratch=sys.argv[1], person=sys.argv[2] or 
 """
 
 
-def fit_again(scratch: Path, person: str, **more: Any) -> None:
+def fit_again(scratch, person, **more):
     """A fit of other people in the same folder."""
     frame = pd.DataFrame({"name": ["Carla", "Daniel"] * 50, "sex": ["f", "m"] * 50})
     fit_source(frame, domain=PEOPLE, scratch=scratch, person=person or None, **more)

@@ -5,18 +5,13 @@ another. Cells are Python's objects where a door takes those, Arrow's of a type 
 in files of text.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import pickle
-from collections.abc import Collection
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import odd_cells
@@ -49,7 +44,7 @@ class Word(str):
     """A text that is not quite a str."""
 
 
-OBJECTS: dict[str, Any] = {
+OBJECTS = {
     "a number that no double holds": 10**400,
     "a negative one": -(10**400),
     "a decimal that no double holds": Decimal("1e999999"),
@@ -92,7 +87,7 @@ TEXTS = (
     "-0005-01-01", "1990-02-30", "now", "24:00:00", "\x00", "\u2028", '"', "a,b", "two\nlines", " ", "=1+1",
 )  # fmt: skip
 ANY, NUMBER, MOMENT = ("id", "text", "code", "flag"), ("number", "mixed"), ("date",)
-STORED: tuple[tuple[Any, Any, Any, tuple[str, ...]], ...] = (  # Arrow's type, a usual cell, an odd one, kinds
+STORED = (  # Arrow's type, a usual cell, an odd one, kinds
     (pa.int64(), 1, -(2**63), (*ANY, *NUMBER)),
     (pa.uint64(), 1, 2**64 - 1, (*ANY, *NUMBER)),
     (pa.float64(), 1.0, math.inf, (*ANY, *NUMBER)),
@@ -109,7 +104,7 @@ STORED: tuple[tuple[Any, Any, Any, tuple[str, ...]], ...] = (  # Arrow's type, a
     (pa.string(), "1", "9" * 100_000, (*ANY, *NUMBER, *MOMENT)),
     (pa.binary(), b"a", b"\xff\xfe", ("id",)),
 )
-KINDS: dict[str, tuple[dict[str, Any], dict[str, Any], list[Any]]] = {  # what it is, declared; usual cells
+KINDS = {  # what it is, declared; usual cells
     "id": ({"sdtype": "id"}, {}, ["k1", "k2"]),
     "text": ({"sdtype": "categorical"}, {"range_values": ["a", "b"]}, ["a", "b"]),
     "code": ({"sdtype": "categorical"}, {"range_values": [1, 2]}, [1.0, 2.0]),
@@ -128,18 +123,18 @@ KINDS: dict[str, tuple[dict[str, Any], dict[str, Any], list[Any]]] = {  # what i
 }
 
 
-def types(names: list[str]) -> dict[str, dict[str, Any]]:
+def types(names):
     """Semantic types of columns, whose names begin with their kind."""
     return {name: KINDS[name.split(":")[0]][0] for name in names}
 
 
-def declared(names: list[str]) -> dict[str, dict[str, Any]]:
+def declared(names):
     """Declarations of every other column; the rest are learned."""
     found = {name: KINDS[name.split(":")[0]][1] for name in names[::2]}
     return {name: {**words, "range_is_nullable": True} for name, words in found.items() if words}
 
 
-def of_objects(cells: dict[str, Any], copies: Collection[str] = ("", " again")) -> pd.DataFrame:
+def of_objects(cells, copies=("", " again")):
     """Every cell, in two columns of every kind: one is declared; where there is one copy, in turn."""
     columns = {}
     for kind, (_, _, usual) in KINDS.items():
@@ -151,7 +146,7 @@ def of_objects(cells: dict[str, Any], copies: Collection[str] = ("", " again")) 
     return pd.DataFrame(columns)
 
 
-def of_arrow() -> pa.Table:
+def of_arrow():
     """The same of Arrow's types, which a column has one of."""
     columns = {}
     for i, (kind, usual, cell, kinds) in enumerate(STORED):
@@ -162,7 +157,7 @@ def of_arrow() -> pa.Table:
     return pa.table(columns)
 
 
-def fit_frame(table: Any, names: list[str]) -> None:
+def fit_frame(table, names):
     """Fit the synthesizer, at the cost that was planned before there were rows."""
     synth = PlausibleDeniabilitySynthesizer(
         metadata_from_columns(types(names)), domain=declared(names), model="independent"
@@ -176,12 +171,12 @@ def fit_frame(table: Any, names: list[str]) -> None:
     assert sorted(map(repr, charged)) == sorted(map(repr, planned.entries))
 
 
-def fit_where_it_is(table: Any, names: list[str]) -> None:
+def fit_where_it_is(table, names):
     metadata = metadata_from_columns(types(names))
     assert fit_source(table, metadata, declared(names), model="independent").ledger.claims_privacy
 
 
-def fit_file(path: Path, names: list[str]) -> None:
+def fit_file(path, names):
     """Let the command fit a file: its exit code is that of a table that fits."""
     words = {name: spec | declared(names).get(name, {}) for name, spec in types(names).items()}
     (path.parent / "domain.json").write_text(json.dumps(words))
@@ -241,20 +236,20 @@ def test_nor_the_name_of_a_person(persons, tmp_path):
         names[i] = name
     frame = pd.DataFrame({"whose": pd.Series(names, dtype=object), "sex": ["f", "m"] * len(persons)})
     columns = {"whose": {"sdtype": "id"}, "sex": {"sdtype": "categorical"}}
-    options: dict[str, Any] = {"domain": {"sex": {"range_values": ["f", "m"]}}, "person": "whose"}
+    options = {"domain": {"sex": {"range_values": ["f", "m"]}}, "person": "whose"}
     synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), **options)
     synth.fit(frame)
     fit_source(frame, metadata_from_columns(columns), scratch=tmp_path, **options)
 
 
-def learned(first: Any, usual: list[Any], door: str) -> bytes:
+def learned(first, usual, door):
     """Bytes of a domain, learned without noise of a column whose first cell is another one."""
     column = np.empty(ROWS * 10, dtype=object)
     column[:] = usual * (len(column) // len(usual))
     column[0] = first
     frame = pd.DataFrame({"colour": pd.Series(column, dtype=object), "d": [True, False] * (len(column) // 2)})
     types = {"colour": {"sdtype": "categorical"}, "d": {"sdtype": "boolean"}}
-    options: dict[str, Any] = {"model": "independent", "epsilon": math.inf}
+    options = {"model": "independent", "epsilon": math.inf}
     metadata = metadata_from_columns(types)
     if door == "frame":
         synth = PlausibleDeniabilitySynthesizer(metadata, **options)
@@ -286,11 +281,11 @@ def test_what_the_first_of_equal_cells_is_changes_no_byte(door, usual, firsts):
         assert learned(first, usual, door) == (learned(None, usual, door) if missing else same)
 
 
-def of_moments(engine: str, *, far: bool) -> pa.Table:
+def of_moments(engine, *, far):
     """A row of each person; two moments of every unit and zone are far off, or missing in their places."""
     units = ["s", "ms", "us", "ns"]
     units = units[units.index(COARSEST.get(engine, "s")) :]
-    columns: dict[str, Any] = {}
+    columns = {}
     for i, (unit, zone) in enumerate(product(units, ZONES)):
         cells = [0] * ROWS
         cells[2 * i : 2 * i + 2] = (2**63 - 1, -(2**63) + 1)
@@ -299,16 +294,16 @@ def of_moments(engine: str, *, far: bool) -> pa.Table:
     return pa.table(columns | {"whose": list(range(ROWS)), "sex": ["f", "m"] * (ROWS // 2)})
 
 
-def fit_moments(engine: str, folder: Path, *, far: bool) -> dict[str, bytes]:
+def fit_moments(engine, folder, *, far):
     """A release of people, a cell of each of whom is the first of what is kept of them."""
     table = of_moments(engine, far=far)
     moments = table.column_names[:-2]
-    kinds: dict[str, Any] = {"whose": {"sdtype": "id"}, "sex": {"sdtype": "categorical"}}
+    kinds = {"whose": {"sdtype": "id"}, "sex": {"sdtype": "categorical"}}
     kinds |= {name: {"sdtype": "datetime"} for name in moments}
     days = {"range_min": "1970-01-01", "range_max": "1970-01-02", "range_is_nullable": True}
     said = {"sex": {"range_values": ["f", "m"]}} | dict.fromkeys(moments, days)
     source = table if engine == "arrow" else held(engine, table.to_pandas(types_mapper=pd.ArrowDtype), folder)
-    options: dict[str, Any] = {"person": "whose", "scratch": folder, "model": "independent"}
+    options = {"person": "whose", "scratch": folder, "model": "independent"}
     options |= {"random_state": SEED, "allow_no_claim": True}
     return document(fit_source(source, kinds, said, **options))
 

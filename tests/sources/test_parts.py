@@ -12,12 +12,10 @@ import inspect
 import pkgutil
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -59,28 +57,28 @@ class Pass:
     parts: list[tuple[int, frozenset[bytes]]] = field(default_factory=list)
 
     @property
-    def numbers(self) -> list[int]:
+    def numbers(self):
         return [number for number, _ in self.parts]
 
     @property
-    def shared(self) -> int:
+    def shared(self):
         """Streams that were drawn from in several parts."""
         drawn = [stream for _, streams in self.parts for stream in streams]
         return len(drawn) - len(set(drawn))
 
 
 @contextmanager
-def watched(given: int | None = None) -> Iterator[list[Pass]]:
+def watched(given=None):
     """Watch all passes over the parts of tables; ``given``: a number for all parts in the place of their own.
 
     A cluster's tasks are done one after another, in this process.
     """
-    passes: dict[int, Pass] = {}
-    held_alive, drawn = [], set[bytes]()
+    passes = {}
+    held_alive, drawn = [], set()
     draw = Coins._draw
 
-    def watching(count: Any) -> Any:
-        def counted(work: Any, part: Any, number: int) -> Any:
+    def watching(count):
+        def counted(work, part, number):
             drawn.clear()
             number = number if given is None else given
             found = count(work, part, number)
@@ -93,11 +91,11 @@ def watched(given: int | None = None) -> Iterator[list[Pass]]:
 
         return counted
 
-    def noted(self: Coins, n_bytes: int) -> Any:
+    def noted(self, n_bytes):
         drawn.add(self._key)
         return draw(self, n_bytes)
 
-    found: list[Pass] = []
+    found = []
     with pytest.MonkeyPatch.context() as patch:
         for kind in works(modules()):
             patch.setattr(kind, "count", watching(kind.count))
@@ -109,14 +107,14 @@ def watched(given: int | None = None) -> Iterator[list[Pass]]:
     found.extend(passes.values())
 
 
-def innermost(work: Any) -> str:
+def innermost(work):
     """Kind of the work that others pass parts on to."""
     while hasattr(work, "work") or hasattr(work, "counted"):
         work = work.work if hasattr(work, "work") else work.counted
     return type(work).__name__
 
 
-def passes_of(engine: str, kept: Neighbours | None = None, given: int | None = None) -> list[Pass]:
+def passes_of(engine, kept=None, given=None):
     """Everything that a fit does with parts: cells outside the domain, halves by secret numbers, groups.
 
     ``kept``: with a folder for codes, and for the rows of such units.
@@ -135,14 +133,14 @@ def passes_of(engine: str, kept: Neighbours | None = None, given: int | None = N
     return found
 
 
-def in_this_process() -> AbstractContextManager[Any]:
+def in_this_process():
     """Tasks of Dask one after another, where it is installed."""
     if importlib.util.find_spec("dask") is None:
         return nullcontext()
     return importlib.import_module("dask").config.set(scheduler="synchronous")
 
 
-def faults(passes: Sequence[Pass]) -> list[str]:
+def faults(passes):
     """Kinds of work in which parts share a number or a stream."""
     return [one.work for one in passes if one.shared or len(set(one.numbers)) < len(one.numbers)]
 
@@ -169,7 +167,7 @@ def test_parts_of_one_number_are_caught():
         assert drawing <= {one.work for one in passes if one.shared} <= set(faults(passes))
 
 
-def works(modules: Collection[Any]) -> list[Any]:
+def works(modules):
     """Classes of work."""
     return [
         kind
@@ -180,13 +178,13 @@ def works(modules: Collection[Any]) -> list[Any]:
     ]
 
 
-def modules() -> list[Any]:
+def modules():
     """All modules of the room."""
     names = [found.name for found in pkgutil.iter_modules(sources.__path__)]
     return [importlib.import_module(f"{sources.__name__}.{name}") for name in names]
 
 
-def kinds_of_work(modules: Collection[Any]) -> set[str]:
+def kinds_of_work(modules):
     """Kinds of work that look at a part's number."""
     found = works(modules)
     return {kind.__name__ for kind in found if inspect.getsource(kind.count).count("number") > 1}
@@ -204,10 +202,10 @@ def test_every_kind_of_work_that_draws_is_among_them():
 class Planted:
     """A kind of work that nobody has a case of."""
 
-    def count(self, part: pd.DataFrame, number: int) -> float:
+    def count(self, part, number):
         return float(Coins.from_seed(number).uniform())
 
-    def merge(self, one: float, other: float) -> float:
+    def merge(self, one, other):
         return one + other
 
 

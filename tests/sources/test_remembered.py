@@ -1,10 +1,5 @@
 """What follows from tables that were counted is what a pass would count."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +8,7 @@ from hypothesis import strategies as st
 from sdv_plausible import fit_source
 from sdv_plausible.datasets import census_like, census_like_metadata
 from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.counts import Axes, Axis
+from sdv_plausible.questions.counts import Axis
 from sdv_plausible.sources import remembered
 from sdv_plausible.sources.remembered import Remembered
 from sdv_plausible.sources.source import FrameSource
@@ -32,15 +27,15 @@ COLUMNS = st.lists(
 class Counting:
     """Passes: what each was asked."""
 
-    def __init__(self) -> None:
-        self.passes: list[list[tuple[int, ...]]] = []
+    def __init__(self):
+        self.passes = []
 
-    def __call__(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
+    def __call__(self, sets):
         self.passes.append([tuple(axis.size for axis in axes) for axes in sets])
         return ROWS.tables(sets)
 
 
-def differ(asked: list[list[list[int]]], found: Remembered, count: Any = None) -> bool:
+def differ(asked, found, count=None):
     """Whether any table is another one than a pass counts."""
     for places in asked:
         sets = [[AXES[i] for i in columns] for columns in places]
@@ -78,7 +73,7 @@ def test_planted_tables_are_seen(planted, monkeypatch):
 def test_a_pass_is_made_where_something_is_missing_alone(monkeypatch):
     found, count = Remembered(SIZES), Counting()
 
-    def ask(*places: list[int], rows: int = 4000) -> int:
+    def ask(*places, rows=4000):
         list(found.tables([[AXES[i] for i in columns] for columns in places], rows, count))
         return len(count.passes)
 
@@ -104,7 +99,7 @@ def test_a_fit_takes_three_passes(planted, monkeypatch):
     """One for single columns and the number of rows, one for pairs, one for sets. Planted: no memory."""
     passes, total = [], FrameSource.total
 
-    def counted(self: FrameSource, work: Any, names: Any) -> Any:
+    def counted(self, work, names):
         passes.append(work)
         return total(self, work, names)
 

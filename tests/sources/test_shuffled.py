@@ -4,8 +4,6 @@ docs/explanation/proofs/persons.md, Lemma 3. Planted: a hash without a key; ties
 places; a key that is drawn in every pass.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -14,7 +12,6 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,32 +33,32 @@ PEOPLE = 3_000
 Chooses = Callable[[np.ndarray, np.ndarray, int, bytes], np.ndarray]
 
 
-def of_four(kinds: tuple[int, int, int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def of_four(kinds):
     """Four rows of each person: whose, their contents, and which of the four kinds; in no order."""
     whose, kind = np.repeat(np.arange(PEOPLE), 4), np.tile(kinds, PEOPLE)
     order = np.random.default_rng(1).permutation(len(whose))
     return whose[order], contents(pd.DataFrame({"whose": whose, "kind": kind}))[order], kind[order]
 
 
-def pairs(choose: Chooses, kinds: tuple[int, int, int, int], key: bytes) -> Counter[Any]:
+def pairs(choose, kinds, key):
     """How often each two kinds are those used."""
     whose, content, kind = of_four(kinds)
     rows = choose(whose, content, 2, key)
     return Counter(pd.DataFrame({"whose": whose[rows], "kind": kind[rows]}).groupby("whose")["kind"].agg(lambda two: tuple(sorted(two))))  # fmt: skip
 
 
-def p_of(found: Counter[Any], kinds: tuple[int, int, int, int]) -> float:
+def p_of(found, kinds):
     """Of the claim that all six choices of two of the four rows are equally likely."""
     choices = Counter(tuple(sorted((kinds[i], kinds[j]))) for i in range(4) for j in range(i))
     return float(stats.chisquare([found[one] for one in choices], [PEOPLE * n / 6 for n in choices.values()]).pvalue)  # fmt: skip
 
 
-def without_ranks(whose: np.ndarray, content: np.ndarray, most: int, key: bytes) -> np.ndarray:
+def without_ranks(whose, content, most, key):
     """The planted bug: equal rows have one number."""
     return smallest(whose, content, most)
 
 
-def first_ones(whose: np.ndarray, content: np.ndarray, most: int, key: bytes) -> np.ndarray:
+def first_ones(whose, content, most, key):
     """The planted bug: numbers by place."""
     return smallest(whose, np.arange(len(content)), most)
 
@@ -76,7 +73,7 @@ def test_planted_equal_rows_of_one_number():
     assert p_of(pairs(without_ranks, (0, 0, 1, 2), b""), (0, 0, 1, 2)) < ALARM
 
 
-def agreeing(choose: Chooses) -> float:
+def agreeing(choose):
     """Share of people of whom two keys choose the same two of four rows."""
     whose, content, _ = of_four((0, 1, 2, 3))
     one, other = (set(choose(whose, content, 2, os.urandom(32)).tolist()) for _ in range(2))
@@ -90,7 +87,7 @@ def test_the_key_decides():
     assert agreeing(lambda whose, content, most, _: chosen(whose, content, most, b"public")) == 1
 
 
-def multiset(choose: Chooses, order: np.ndarray, key: bytes) -> Counter[Any]:
+def multiset(choose, order, key):
     """What is used of the rows in some order."""
     whose, content, kind = (values[order] for values in of_four((0, 0, 1, 2)))
     rows = choose(whose, content, 2, key)
@@ -121,7 +118,7 @@ def test_nobody_and_those_with_room_for_all():
     assert chosen(whose[:0], content[:0], 2, b"").size == 0
 
 
-CELLS: list[Any] = [
+CELLS = [
     "a", b"a", 1, 1.5, True, None, np.nan, Decimal(1), pd.Timestamp("2020-02-02"), (1, "a"), "\ud800",
 ]  # fmt: skip
 
@@ -139,7 +136,7 @@ def test_a_cell_is_read_by_itself():
 
 
 def test_equal_names_share_a_number_in_every_process():
-    names: list[Any] = [7, 7.0, Decimal(7), Fraction(7), np.float64(7)]
+    names = [7, 7.0, Decimal(7), Fraction(7), np.float64(7)]
     assert len({name_hash(name) for name in names}) == 1
     assert name_hash((7, "a")) == name_hash((7.0, "a"))
     code = "import datetime as d; from sdv_plausible.table.persons import name_hash as h; print([h(n) for n in ('a', b'a', d.date(2020, 1, 1), ('a', 7))])"
@@ -150,11 +147,11 @@ def test_equal_names_share_a_number_in_every_process():
 # --- on Dask --------------------------------------------------------------------------------------------------------
 
 
-def on_dask(frame: pd.DataFrame, parts: int = 5) -> DaskSource:
+def on_dask(frame, parts=5):
     return DaskSource(pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=parts, sort=False))
 
 
-def in_order(rows: pd.DataFrame) -> pd.DataFrame:
+def in_order(rows):
     return rows.astype(str).sort_values(list(rows.columns)).reset_index(drop=True)
 
 
@@ -174,7 +171,7 @@ def test_planted_people_whose_rows_go_to_several_places(tmp_path, monkeypatch):
 
 
 def test_equal_names_of_several_types_are_one_person(tmp_path):
-    kinds: tuple[Any, ...] = (int, float, Decimal, Fraction)
+    kinds = (int, float, Decimal, Fraction)
     frame = pd.DataFrame({"key": pd.Series([kind(i) for kind in kinds for i in range(40)], dtype=object)})
     dask = pytest.importorskip("dask")
     with dask.config.set({"dataframe.convert-string": False}):
@@ -217,7 +214,7 @@ def test_no_cell_changes_however_pieces_store_it():
         dealt = [rows for part in some for _, rows in choice.dealt(part, 4)]
         found = choice.chosen(dealt, parts[6]).rows
 
-        def told(rows: list[pd.DataFrame]) -> Counter[str]:
+        def told(rows):
             return Counter(f"{who!r} {cell!r}".replace("None", "nan") for part in rows for who, cell in zip(part["key"], part["cell"], strict=True))  # fmt: skip
 
         assert told([found]) == told(some)

@@ -1,12 +1,9 @@
 """Spark itself: its executors count what pandas counts here, and what they keep is given up."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -36,7 +33,7 @@ def spark():
         yield found
 
 
-def fitted(source: Any, **options: Any) -> Any:
+def fitted(source, **options):
     return fit_source(source, COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True, **options)
 
 
@@ -48,7 +45,7 @@ def test_a_fit_is_that_of_the_same_cells_here(spark):
 
 
 def test_value_sets_are_learned_there(spark):
-    def learned(source: Any) -> Any:
+    def learned(source):
         return fit_source(source, COLUMNS, random_state=SEED, allow_no_claim=True, epsilon=8.0)
 
     assert document(learned(partitions(spark, FRAME))) == document(learned(FRAME))
@@ -60,7 +57,7 @@ def test_sums_alone_come_back(spark, monkeypatch):
     kind = type(source)
     whole = kind.toArrow
 
-    def told(self: Any) -> Any:
+    def told(self):
         found = whole(self)
         back.append((found.column_names, len(found)))
         return found
@@ -80,7 +77,7 @@ def test_a_partition_that_counts_twice_is_seen(spark):
     """Planted: a source that adds one of its partitions again."""
 
     class Twice(SparkSource):
-        def _chosen(self, names: Any) -> Any:
+        def _chosen(self, names):
             chosen = super()._chosen(names)
             return chosen.union(chosen.limit(100).coalesce(1))
 
@@ -91,7 +88,7 @@ def test_a_partition_that_counts_twice_is_seen(spark):
 
 # --- what cells are ------------------------------------------------------------------------------------------
 
-CELLS: dict[str, tuple[str, list[Any]]] = {  # Spark's type, and cells beside one that is missing
+CELLS = {  # Spark's type, and cells beside one that is missing
     "byte": ("byte", [1, -128, 127]),
     "short": ("short", [1, 2, 3]),
     "int": ("int", [1, 2**31 - 1, 0]),
@@ -112,7 +109,7 @@ CELLS: dict[str, tuple[str, list[Any]]] = {  # Spark's type, and cells beside on
 SDTYPES = ("categorical", "numerical", "datetime", "boolean", "id")
 
 
-def of_cells(spark: Any) -> Any:
+def of_cells(spark):
     """A column of each type; a cell in every row, by turns, and every fourth is missing."""
     rows = [
         tuple((cells * 12 + [None])[i % (len(cells) + 1)] if i % 4 else None for _, cells in CELLS.values())
@@ -139,7 +136,7 @@ def test_cells_are_read_as_those_that_spark_writes_to_parquet(spark, tmp_path, s
     assert met >= {"categorical": 13, "numerical": 9, "datetime": 4, "boolean": 13, "id": 15}[sdtype]
 
 
-def counted(source: Any, name: str, types: Any) -> Any:
+def counted(source, name, types):
     """Values, where they can be asked; else why not."""
     try:
         opened = open_source(source, types)
@@ -209,10 +206,10 @@ def test_parts_have_numbers_and_coins_of_their_own(spark, number):
     assert max(numbers) < 2**32
 
 
-def failing(folder: str, message: str, times: int) -> Any:
+def failing(folder, message, times):
     """A function that passes batches on, and fails the first times that a partition is read."""
 
-    def read(batches: Any) -> Any:
+    def read(batches):
 
         from pyspark import TaskContext
 
@@ -252,7 +249,7 @@ VISITS = pd.concat([FRAME.assign(key=[f"k{i % 700}" for i in range(len(FRAME))])
 def test_a_choice_of_persons_rows_is_the_same_however_the_rows_lie(spark):
     """Also of rows that are equal: tasks may run again, on rows in another order. Another key: another choice."""
 
-    def chosen(number: int, key: bytes) -> Counter[Any]:
+    def chosen(number, key):
         source = SparkSource(partitions(spark, VISITS.sample(frac=1, random_state=number), number), TYPES)
         found = source.chosen(Choice("key", 2, key), ["key", "age", "city"])
         rows = found.total(Cells(), ["key", "age", "city"])

@@ -3,12 +3,9 @@
 Planted: a partition that comes in another order when it is made again. The fit stops.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sparks import needs_spark, partitions, persisted, session
@@ -27,13 +24,13 @@ def spark():
         yield found
 
 
-def fitted(source: Any, **more: Any) -> Any:
+def fitted(source, **more):
     """By a budget that asks for pairs, too: a pass more."""
     more = {"random_state": SEED, "allow_no_claim": True, "epsilon": 1000, **more}
     return fit_source(source, COLUMNS, DECLARED, **more)
 
 
-def executors(spark: Any) -> list[int]:
+def executors(spark):
     """Processes that the session's own Java machine has started as executors."""
     java = spark.sparkContext._gateway.proc.pid
     found = []
@@ -53,7 +50,7 @@ def killed(spark, monkeypatch):
     """An executor is killed when codes are kept and have been counted once."""
     seen, killed, total = [], [], SparkParts.total
 
-    def counted(self: SparkParts, work: Any, names: Any) -> Any:
+    def counted(self, work, names):
         seen.append(work)
         if len(seen) == 2:
             killed.append(executors(spark)[0])
@@ -85,7 +82,7 @@ def test_a_partition_that_is_made_again_otherwise_stops_the_fit(change, spark, k
     source = partitions(spark, FRAME, 6)
     folder = str(tmp_path)
 
-    def otherwise(batches: Any) -> Any:
+    def otherwise(batches):
         import pyarrow as pa
         from pyspark import TaskContext
 

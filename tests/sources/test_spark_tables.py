@@ -3,11 +3,6 @@
 On Spark itself: test_spark.py, test_spark_lost.py.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
-import pandas as pd
 import pytest
 from like_spark import HELD, LikeSpark
 from tables import COLUMNS, DECLARED, SEED, document, table
@@ -22,7 +17,7 @@ FRAME = table(600).assign(key=[f"k{i % 200}" for i in range(600)], sex=["f", "m"
 TYPES = column_types(DECLARED, COLUMNS)
 
 
-def fitted(source: Any, **more: Any) -> Any:
+def fitted(source, **more):
     return document(fit_source(source, COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True, **more))
 
 
@@ -38,7 +33,7 @@ def test_sums_come_together_once(partitions, at_once, monkeypatch):
 def test_planted_sums_that_come_to_two_tasks_are_seen(monkeypatch):
     whole = LikeSpark.repartition
 
-    def twice(self: LikeSpark, number: Any, column: str = "number") -> LikeSpark:
+    def twice(self, number, column="number"):
         once = whole(self, number, column)
         return LikeSpark(once.columns, lambda: once.partitions() * 2)
 
@@ -49,7 +44,7 @@ def test_planted_sums_that_come_to_two_tasks_are_seen(monkeypatch):
 def test_nothing_is_kept_after_a_fit_that_fails(monkeypatch):
     held, before = [], [*HELD]  # what other tests have left
 
-    def stop(*_: Any) -> None:
+    def stop(*_):
         held.extend(HELD)
         raise KeyboardInterrupt
 
@@ -63,15 +58,15 @@ def test_nothing_is_kept_after_a_fit_that_fails(monkeypatch):
 class Remade:
     """A table of which the second partition is another one from some time on."""
 
-    def __init__(self, change: Any, after: int) -> None:
+    def __init__(self, change, after):
         self.change, self.times, self.after = change, 0, after
 
-    def table(self) -> LikeSpark:
+    def table(self):
         import pyarrow as pa
 
         whole = LikeSpark.of(FRAME)
 
-        def partitions() -> list[Any]:
+        def partitions():
             parts = whole.partitions()
             self.times += 1
             if self.times > self.after:
@@ -82,7 +77,7 @@ class Remade:
         return LikeSpark(whole.columns, partitions)
 
 
-def remade(change: Any, after: int, **more: Any) -> Any:
+def remade(change, after, **more):
     """A fit whose executors lose what they keep, each time."""
     one = Remade(change, after)
     with pytest.MonkeyPatch.context() as patch:
@@ -93,11 +88,11 @@ def remade(change: Any, after: int, **more: Any) -> Any:
     return found
 
 
-def turned(part: pd.DataFrame) -> pd.DataFrame:
+def turned(part):
     return part.iloc[::-1]
 
 
-def of_a_cell(part: pd.DataFrame) -> pd.DataFrame:
+def of_a_cell(part):
     return part.assign(
         city=[None, *part["city"][1:]] if part["city"][0] is not None else ["Bern", *part["city"][1:]]
     )
@@ -132,7 +127,7 @@ def test_codes_are_of_the_rows_that_were_looked_at_before():
     """Values of a column are learned of the rows chosen, which change before codes are made of them."""
     one, kept = Remade(of_a_cell, 99), SparkParts.kept
 
-    def changed(self: SparkParts, work: Any, names: Any) -> SparkParts:
+    def changed(self, work, names):
         one.after = one.times
         return kept(self, work, names)
 

@@ -1,10 +1,7 @@
 """Streams and functions that open them: read anew for every pass, refused where that cannot be."""
 
-from __future__ import annotations
-
 import sqlite3
 from functools import partial
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -20,8 +17,8 @@ ARROW = pa.Table.from_pandas(FRAME, preserve_index=False)
 TYPES = column_types(None, COLUMNS)
 
 
-def rows_of(source: Any, rows: int = 150) -> list[int]:
-    return [len(part) for part in open_source(source, TYPES, rows).parts(["age"])]  # type: ignore[attr-defined]
+def rows_of(source, rows=150):
+    return [len(part) for part in open_source(source, TYPES, rows).parts(["age"])]
 
 
 def test_pieces_are_of_the_size_that_is_asked_for():
@@ -48,12 +45,12 @@ def test_what_is_no_batch_is_refused(given, says):
 def test_batches_of_two_schemas_cost_no_budget(tmp_path):
     FRAME.assign(age=FRAME["age"].where(FRAME.index != 377)).to_csv(tmp_path / "t.csv", index=False)
 
-    def chunks() -> Any:
+    def chunks():
         with pd.read_csv(tmp_path / "t.csv", chunksize=100) as parts:
             for part in parts:
                 yield pa.RecordBatch.from_pandas(part.convert_dtypes(), preserve_index=False)
 
-    def widened() -> Any:
+    def widened():
         for i, part in enumerate(ARROW.to_batches(100)):
             yield (
                 part
@@ -74,23 +71,23 @@ def test_batches_of_two_schemas_are_refused():
         rows_of(lambda: [ARROW, other])
 
 
-def once(size: int) -> Any:
+def once(size):
     """A function whose rows were opened outside it."""
     left = ARROW.to_batches(size)
 
-    def draining() -> Any:
+    def draining():
         while left:
             yield left.pop(0)
 
     return draining
 
 
-def shared() -> Any:
+def shared():
     batches = iter(ARROW.to_batches(100))
     return lambda: (batch for batch in batches)
 
 
-def exported_once() -> Any:
+def exported_once():
     reader = ARROW.to_reader(100)
     return lambda: reader
 
@@ -116,7 +113,7 @@ def test_a_function_that_gives_its_rows_once_is_refused_before_a_draw(given, doo
 def test_a_function_that_runs_dry_later_stops_the_fit(passes, declared):
     opened = []
 
-    def drying() -> Any:
+    def drying():
         opened.append(1)
         return ARROW.to_batches(100) if len(opened) <= 2 + passes else [ARROW.slice(0, 0)]
 
@@ -140,7 +137,7 @@ def test_a_database_through_its_own_cursor(tmp_path):
     with sqlite3.connect(tmp_path / "people.db") as database:
         FRAME[names].to_sql("people", database, index=False)
 
-    def people() -> Any:
+    def people():
         with sqlite3.connect(tmp_path / "people.db") as database:
             cursor = database.execute("SELECT age, sex, city FROM people")
             while rows := cursor.fetchmany(70):

@@ -4,10 +4,6 @@ docs/explanation/proofs/parts.md, Lemmas 3 and 5. The planted checks are what wa
 alone, sums of every column by itself, and sums without places.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,7 +15,6 @@ from sdv_plausible import PaperNetwork, fit_source
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.sources import coded, unchanged
-from sdv_plausible.sources.coded import SourceCounts
 from sdv_plausible.sources.source import FrameSource
 from sdv_plausible.sources.unchanged import Unchanged, fingerprint
 
@@ -27,7 +22,7 @@ FRAME, SECRET = table(300), Coins.from_seed(2)
 STRANGE = FRAME.assign(sex="x")  # outside a domain that has no code for it
 
 
-def codes(seed: int, n: int = 200, m: int = 5) -> np.ndarray:
+def codes(seed, n=200, m=5):
     return np.asfortranarray(np.random.default_rng(seed).integers(-1, 9, (n, m)).astype(np.int32))
 
 
@@ -49,15 +44,15 @@ def test_the_type_of_codes_has_no_say():
         assert (fingerprint(rows.astype(kind), 5) == fingerprint(rows, 5)).all()
 
 
-def by_rows(rows: np.ndarray) -> Any:
+def by_rows(rows):
     return [len(rows)]
 
 
-def by_columns(rows: np.ndarray) -> Any:
+def by_columns(rows):
     return [len(rows), *rows.sum(axis=0)]
 
 
-def noticed(told: Any, one: np.ndarray, other: np.ndarray) -> bool:
+def noticed(told, one, other):
     check = Unchanged()
     check.check(told(one))
     try:
@@ -88,7 +83,7 @@ class Changing(FrameSource):
 
     passes = 0
 
-    def pieces(self, names: Any) -> Any:
+    def pieces(self, names):
         self.passes += 1
         if self.passes == 2:
             self._table = self._table.copy()
@@ -125,7 +120,7 @@ class Sorting(FrameSource):
 
     passes = 0
 
-    def pieces(self, names: Any) -> Any:
+    def pieces(self, names):
         self.passes += 1
         if self.passes == 2:
             self._table = self._table.sort_values("wage", kind="stable")
@@ -138,7 +133,7 @@ class SortingOpenly(Sorting):
     in_order = False
 
 
-def halves_of_rows(source: FrameSource) -> list[int]:
+def halves_of_rows(source):
     """In how many halves each row is, when each half is counted in a pass of its own."""
     one_row = np.arange(DOMAIN.cardinalities[0])
     table = next(
@@ -147,7 +142,7 @@ def halves_of_rows(source: FrameSource) -> list[int]:
     return np.add(*table).tolist()
 
 
-def halves_of(found: SourceCounts) -> list[SourceCounts]:
+def halves_of(found):
     return [found.part(*ends, SECRET) for ends in ((0, 0.5), (0.5, 1))]
 
 

@@ -1,9 +1,6 @@
 """From declarations and a table to a domain: declared, learned or inferred, each said so in the ledger, in the columns' order."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +16,7 @@ from sdv_plausible.table.declared.declarations import Declarations
 from sdv_plausible.table.learned.inference import infer_attribute
 from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
 
-SPECS: dict[str, dict[str, Any]] = {
+SPECS = {
     "age": {"sdtype": "numerical"}, "city": {"sdtype": "categorical"}, "flag": {"sdtype": "boolean"},
     "day": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
 }  # fmt: skip

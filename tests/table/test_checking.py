@@ -1,7 +1,5 @@
 """What does not fit a declaration is told to the holder, and to nobody else."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 
@@ -68,7 +66,7 @@ def test_no_mistake_is_silent_and_what_fits_is_not_blamed():
 
 
 def test_values_are_shown_and_kept_nowhere():
-    shown: list[str] = []
+    shown = []
     found = findings(FINE, ["quidquid"] * N, shown.append)
     assert shown == ["x: 'quidquid', ..."]
     assert "quidquid" not in str(found) + repr(found)

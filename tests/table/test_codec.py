@@ -1,7 +1,5 @@
 """Tables to codes and back, for every kind of column; and each row's codes depend on that row alone."""
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import replace
 
@@ -64,7 +62,7 @@ def test_cells_are_coded_as_each_alone_however_many_at_once(name, at_once):
 
 
 @st.composite
-def bins(draw, limit: int, unit: int = 1):
+def bins(draw, limit, unit=1):
     """Closed bins of whole units, apart from one another."""
     ends = sorted(draw(st.sets(st.integers(-limit, limit), min_size=2, max_size=12)))
     ends = ends[: len(ends) // 2 * 2]
@@ -97,14 +95,9 @@ def attributes(draw):
         lower, upper = draw(bins(8 * 10**18 // unit, unit))
         provenance = draw(st.sampled_from(["declared", "inferred"])) if form else "declared"
         return Attribute(
-            **common,
-            lower=lower,
-            upper=upper,
-            unit=unit,
-            datetime_format=form,
-            time_zone=zone,
+            **common, lower=lower, upper=upper, unit=unit, datetime_format=form, time_zone=zone,
             provenance=provenance,
-        )
+        )  # fmt: skip
     common["values"] = draw(st.sampled_from([(), (), ("N",), ("N", "not known", " N")]))
     rounding = draw(st.sampled_from([None, ROUNDING]))
     if kind == "integer":
@@ -336,7 +329,7 @@ def test_values_of_a_bin_wider_than_63_bits_are_inside_it():
         assert abs((moments > 0).mean() - 0.5) < 6 * 0.5 / np.sqrt(4000)  # false alarm 2e-9
 
 
-def decoded_plainly(attribute: Attribute, codes: np.ndarray, coins: Coins) -> np.ndarray:
+def decoded_plainly(attribute, codes, coins):
     """Numbers as they were decoded before looked-up ends: both ends of every cell's bin, then draws."""
     column = ColumnCodec(attribute)
     missing = codes == attribute.missing_code if attribute.nullable else np.zeros(len(codes), dtype=bool)

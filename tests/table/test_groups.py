@@ -1,9 +1,6 @@
 """Groups of a category's values: their two forms, what is refused, and that they survive being written down."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import pytest
 
@@ -15,7 +12,7 @@ from sdv_plausible.table.declared.specifications import groups_of
 ICD = ["A00", "A01", "J10", "J11", "Z99"]
 
 
-def declared(groups: Any, **words: Any) -> Attribute:
+def declared(groups, **words):
     return Domain.from_declarations({"code": {"range_values": ICD, "groups": groups, **words}})["code"]
 
 

@@ -1,9 +1,5 @@
 """Dates that mean something else, such as 9999-12-31 for "still open": they stand alone, and are released as such."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,10 +15,10 @@ from sdv_plausible.table.declared.specifications import declared_attribute
 
 OPEN, ROWS = "9999-12-31", 2000
 RANGE = {"range_min": "2020-01-01", "range_max": "2025-12-31"}
-DATE: dict[str, Any] = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d", "special_values": [OPEN]}
+DATE = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d", "special_values": [OPEN]}
 
 
-def table(form: str = "%Y-%m-%d", special: str = OPEN) -> pd.DataFrame:
+def table(form="%Y-%m-%d", special=OPEN):
     """30 % are open, 10 % missing; those that are open have no amount."""
     rng = np.random.default_rng(0)
     moments = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 6 * 365 * 24, ROWS), unit="h")
@@ -31,13 +27,13 @@ def table(form: str = "%Y-%m-%d", special: str = OPEN) -> pd.DataFrame:
     return pd.DataFrame({"closed": cells, "paid": np.where(kind < 0.3, "no", "yes")})
 
 
-def released(words: dict[str, Any], rows: Any, **more: Any) -> Release:
+def released(words, rows, **more):
     domain = {"closed": words, "paid": {"sdtype": "categorical", "range_values": ["no", "yes"]}}
     found = fit_source(rows, domain=domain, epsilon=20.0, random_state=1, allow_no_claim=True, **more)
     return Release.from_bytes(found.to_bytes())
 
 
-def check_rows(rows: pd.DataFrame, special: str = OPEN, last: str = "2026") -> None:
+def check_rows(rows, special=OPEN, last="2026"):
     """Shares within five deviations of binomial draws of 2,000 rows each (false alarm 6e-7), and noise."""
     closed = rows["closed"]
     assert abs((closed == special).mean() - 0.3) < 0.07
@@ -51,7 +47,7 @@ def check_rows(rows: pd.DataFrame, special: str = OPEN, last: str = "2026") -> N
 @pytest.mark.parametrize("words", [{**DATE, **RANGE}, DATE, {**DATE, **RANGE, "range_is_nullable": True}, {**DATE, "range_max": "2025-12-31"}])  # fmt: skip
 @pytest.mark.parametrize("place", ["memory", "csv", "parquet"])
 def test_it_comes_out_as_often_as_it_is(words, place, tmp_path):
-    rows: Any = table()
+    rows = table()
     if place == "csv":
         rows.to_csv(tmp_path / "a.csv", index=False)
         rows = tmp_path / "a.csv"
@@ -107,7 +103,7 @@ def test_what_is_refused(words, rule):
         declared_attribute("closed", {**DATE, **RANGE, **words})
 
 
-def undeclared(special: str, more: dict[str, Any] | None = None, rows: Any = None, **options: Any) -> Release:
+def undeclared(special, more=None, rows=None, **options):
     """A fit at epsilon 3 of dates without a range, of which three of ten are ``special``."""
     words = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d", **(more or {})}
     domain = {} if "types" in options else {"closed": words, "paid": {"sdtype": "categorical"}}
@@ -118,7 +114,7 @@ def undeclared(special: str, more: dict[str, Any] | None = None, rows: Any = Non
 @pytest.mark.parametrize("options", [{}, {"types": "voted"}])
 @pytest.mark.parametrize("place", ["memory", "csv"])
 def test_a_usual_date_for_never_is_learned(place, options, tmp_path):
-    rows: Any = table()
+    rows = table()
     if place == "csv":
         rows.to_csv(tmp_path / "a.csv", index=False)
         rows = tmp_path / "a.csv"

@@ -1,14 +1,11 @@
 """Whose rows are used: at most so many of a person, uniformly, whatever the order and whoever is there."""
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,7 +27,7 @@ DRAWS = 4000
 Choice = Callable[[pd.Series, int, Coins], np.ndarray]
 
 
-def first_come(persons: pd.Series, most: int, coins: Coins) -> np.ndarray:
+def first_come(persons, most, coins):
     """Planted: the first rows of every person."""
     return np.flatnonzero(persons.groupby(persons).cumcount().to_numpy() < most)
 
@@ -43,7 +40,7 @@ def test_no_person_keeps_more_rows_and_none_keeps_fewer_than_there_are(most):
     assert set(kept.index) == set(persons)
 
 
-def sets_chosen(choose: Choice, persons: pd.Series, most: int, person: str) -> Counter:
+def sets_chosen(choose, persons, most, person):
     """How often each set of a person's rows was chosen; rows are told apart by their label."""
     found = Counter()
     for _ in range(DRAWS):
@@ -52,7 +49,7 @@ def sets_chosen(choose: Choice, persons: pd.Series, most: int, person: str) -> C
     return found
 
 
-def p_value(found: Counter, of: list[str], most: int) -> float:
+def p_value(found, of, most):
     every = [frozenset(c) for c in itertools.combinations(of, most)]
     assert set(found) <= set(every)
     return float(stats.chisquare([found[c] for c in every]).pvalue)
@@ -202,7 +199,7 @@ def test_a_float_of_few_bits_in_which_whole_numbers_become_one_names_nobody(stor
     assert None not in identities(numbers)
 
 
-def arrow_names(kind: Any) -> pd.Series[Any]:
+def arrow_names(kind):
     """Names at the ends of what Arrow stores, each twice, beside two usual ones."""
     import pyarrow as pa
 

@@ -1,7 +1,5 @@
 """Dates as text: each spelling is read as pandas reads it, is written as it was, and knows no locale."""
 
-from __future__ import annotations
-
 import _strptime
 import datetime as dt
 from pathlib import Path
@@ -34,7 +32,7 @@ OFFSETS = ("+00:00", "+0000", "-03:30", "+0545")
 MOMENTS = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2099, 12, 31))
 
 
-def in_utc(moment: dt.datetime) -> dt.datetime:
+def in_utc(moment):
     return moment if moment.tzinfo is None else moment.astimezone(dt.timezone.utc).replace(tzinfo=None)
 
 

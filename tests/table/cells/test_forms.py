@@ -1,16 +1,12 @@
 """The one form of a cell: of a closed set of types, and a function of that cell alone, whichever stand beside it."""
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from types import EllipsisType
-from typing import Any
 
 import numpy as np
 import odd_cells
@@ -34,7 +30,7 @@ DAY = odd_cells.DAY
 CLOSED = {
     type(None), bool, int, float, str, bytes, dt.date, pd.Timestamp, Decimal, Fraction, tuple, EllipsisType,
 }  # fmt: skip
-USUAL: dict[str, list[Any]] = {  # cells that many hold: of one type, and of several beside each other
+USUAL = {  # cells that many hold: of one type, and of several beside each other
     "texts": ["a", "b", "a\x00c"],
     "numbers": [1, 2.5, 2],
     "truths": [True, False, None],
@@ -48,7 +44,7 @@ ATTRIBUTES = {
     "dates": Attribute(name="c", kind="categorical", values=(pd.Timestamp(DAY), DAY.date()), nullable=True),
     "all": Attribute(name="c", kind="integer", lower=(0, 5), upper=(4, 9), values=("a", "b"), nullable=True),
 }
-FAMILIES: list[list[Any]] = [  # each is one value
+FAMILIES = [  # each is one value
     [DAY, pd.Timestamp(DAY), pd.Timestamp(DAY).as_unit("ns"), odd_cells.Moment(2020, 1, 1),
      *(np.datetime64(DAY, unit) for unit in ("D", "s", "us", "ns"))],
     [DAY.date(), odd_cells.Day(2020, 1, 1)],
@@ -60,7 +56,7 @@ FAMILIES: list[list[Any]] = [  # each is one value
 ]  # fmt: skip
 
 
-def objects(cells: list[Any]) -> pd.Series[Any]:
+def objects(cells):
     """A column of objects, whatever they are."""
     found = np.empty(len(cells), dtype=object)
     for i, cell in enumerate(cells):
@@ -68,13 +64,13 @@ def objects(cells: list[Any]) -> pd.Series[Any]:
     return pd.Series(found, dtype=object, name="c")
 
 
-def beside(odd: Any, usual: list[Any]) -> list[tuple[pd.Series[Any], int]]:
+def beside(odd, usual):
     """Columns in which a cell is the first and the last of all, and its place."""
     many = usual * 3
     return [(objects([odd, *many]), 0), (objects([*many, odd]), len(many))]
 
 
-def counted(column: pd.Series[Any]) -> Counter[Any]:
+def counted(column):
     """Rows of every value, its type told apart, and of missing cells."""
     counts, missing = value_counts(column)
     found = Counter({(type(form), form): count for (_, form), count in counts.items()})
@@ -82,7 +78,7 @@ def counted(column: pd.Series[Any]) -> Counter[Any]:
     return found
 
 
-def each_by_itself(read: Callable[[pd.Series[Any]], Any], kinds: Iterable[str] = USUAL) -> None:
+def each_by_itself(read, kinds=USUAL):
     """Read every odd cell in every column: what is read of the others, and of it, is what is read of each alone."""
     for name, odd in CELLS.items():
         alone = np.asarray(read(objects([odd])))

@@ -1,7 +1,5 @@
 """Rounded values: which step a point belongs to, what noisy counts say of the shares, and draws that follow them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from sdv_plausible.table.columns.domain import read_attribute
 STEPS = (1, 5, 10, 50)
 
 
-def slow_class(point: int) -> int:
+def slow_class(point):
     return max(i for i, step in enumerate(STEPS) if point % step == 0)
 
 
@@ -78,7 +76,7 @@ def test_drawn_points_have_the_classes_that_were_counted():
     counts = np.bincount(classes(points, STEPS), minlength=4)
     low, high = np.full(40_000, 100), np.full(40_000, 999)
 
-    def gap(rounding: Rounding) -> float:
+    def gap(rounding):
         drawn = rounding.draw(low, high, *rng.random((2, 40_000)))
         return float(np.abs(np.bincount(classes(drawn, STEPS), minlength=4) - counts).max())
 

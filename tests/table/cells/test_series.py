@@ -68,19 +68,9 @@ def test_numbers_beyond_all_doubles_stay_as_they_are():
 
 def test_numbers_are_read_one_by_one():
     odds = [
-        1j,
-        2 + 0j,
-        np.complex64(1j),
-        HUGE,
-        -HUGE,
-        2**64,
-        "x",
-        None,
-        True,
-        Fraction(2),
-        Fraction(1, 4),
+        1j, 2 + 0j, np.complex64(1j), HUGE, -HUGE, 2**64, "x", None, True, Fraction(2), Fraction(1, 4),
         Decimal(3),
-    ]
+    ]  # fmt: skip
     columns = [["3", "4.5"], [True, False], [3, "4"], [0.5, None], [2**64, -1], [1, 1.5, "a word"]]
     for others, odd in itertools.product(columns, odds):
         together = as_doubles(pd.Series([*others, odd], dtype=object))

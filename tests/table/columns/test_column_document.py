@@ -3,13 +3,10 @@
 But for what no schema can say: those rules are listed, and each is shown to occur.
 """
 
-from __future__ import annotations
-
 import copy
 import random
 import re
 from collections import Counter
-from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -22,7 +19,7 @@ from sdv_plausible.table.declared.domain_file import SCHEMA
 from tests.schemas import DOMAIN_FILE
 
 NUMBER = 5_000
-BASES: list[dict[str, Any]] = [
+BASES = [
     {"sdtype": "numerical", "range_min": 0, "range_max": 9},
     {"sdtype": "numerical", "range_min": 0.0, "range_max": 9.5, "decimal_places": 1},
     {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2020-02-01", "datetime_format": "%Y-%m-%d"},
@@ -49,7 +46,7 @@ VALUES = [
     ["a", "b"], ["a", None], [None, None], ["a", "a"], [1, 1.0], [1, True], [2**60, 2**60 + 1], [], ["a", ["b"]], "ab", {"a": 1},
     [DATE], [MOMENT, NAIVE], [DECIMAL], [NO_DATE], [NO_ZONE], [{"date": "2020-01-15", "more": 1}], [{"decimal": "x"}], [10**101], [1.5, "a", False],
 ]  # fmt: skip
-WORTHS: dict[str, list[Any]] = {
+WORTHS = {
     "sdtype": ["numerical", "datetime", "categorical", "ordinal", "boolean", "id", "name", "numeric", "", 5, True],
     "range_values": VALUES,
     "range_min": ENDS,
@@ -95,7 +92,7 @@ UNSAYABLE = {
 }
 
 
-def drawn(rng: random.Random) -> dict[str, Any]:
+def drawn(rng):
     """A valid declaration with up to three words of another, or with values that are nearly right."""
     spec = copy.deepcopy(rng.choice(BASES))
     for _ in range(rng.choice([0, 1, 1, 1, 2, 3])):
@@ -104,7 +101,7 @@ def drawn(rng: random.Random) -> dict[str, Any]:
     return spec
 
 
-def refusal(spec: dict[str, Any]) -> str | None:
+def refusal(spec):
     """What the program says against a declaration in a file; None if it takes it."""
     document = {"schema": SCHEMA, "columns": {"x": spec}}
     try:
@@ -115,9 +112,9 @@ def refusal(spec: dict[str, Any]) -> str | None:
     return None
 
 
-def compared(schema: dict[str, Any], number: int = NUMBER) -> Counter[str]:
+def compared(schema, number=NUMBER):
     """How often each rule occurs that the schema cannot say."""
-    rng, found = random.Random(0), Counter[str]()
+    rng, found = random.Random(0), Counter()
     valid = Draft202012Validator(schema).is_valid
     for _ in range(number):
         spec = drawn(rng)
@@ -155,7 +152,7 @@ def test_a_contradiction_is_seen():
             compared(schema)
 
 
-ENTRIES: dict[str, list[Any]] = {
+ENTRIES = {
     "name": ["x"],
     "kind": ["categorical", "ordinal", "integer", "float", "datetime", "text", None],
     "values": [[], ["a", "b"], ["a", 1.5, DATE, DECIMAL, MOMENT], [None], ["a", "a"], "ab", [NO_DATE], [["a"]]],
@@ -186,7 +183,7 @@ FINISHED = (
 
 
 def test_schema_and_program_accept_the_same_finished_columns():
-    rng, found = random.Random(0), Counter[str]()
+    rng, found = random.Random(0), Counter()
     defs = {name: form for name, (form, _) in SHARED.items()}
     valid = Draft202012Validator({"$defs": defs, **attribute_form("name", "kind")}).is_valid
     for _ in range(NUMBER):

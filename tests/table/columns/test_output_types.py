@@ -1,7 +1,5 @@
 """Column types of the output: functions of the domain and the declaration, of no row."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -74,7 +72,7 @@ def test_types_of_privately_learned_columns_show_no_row_at_any_door(door):
     plain = pd.DataFrame({"n": np.arange(300) % 9, "c": ["a", "b", "c"] * 100})
     odd = plain.astype({"n": "Float32", "c": "category"})
 
-    def written(frame: pd.DataFrame) -> None:
+    def written(frame):
         if door == "source":
             release = fit_source(frame, words, epsilon=20.0)
         else:

@@ -1,10 +1,7 @@
 """Rows come back in the types in which a Parquet file stored them: by its schema, never by its rows."""
 
-from __future__ import annotations
-
 import datetime as dt
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +17,7 @@ from sdv_plausible.verifying.checking import check
 
 N = 2000
 RANGE = {"range_min": "2023-01-01", "range_max": "2023-12-31"}
-DOMAIN: dict[str, dict[str, Any]] = {
+DOMAIN = {
     "stamp": {"sdtype": "datetime", **RANGE},
     "day": {"sdtype": "datetime", **RANGE},
     "zoned": {"sdtype": "datetime", **RANGE},
@@ -30,7 +27,7 @@ DOMAIN: dict[str, dict[str, Any]] = {
     "size": {"sdtype": "numerical", "range_min": -9, "range_max": 9, "decimal_places": 1},
     "grade": {"sdtype": "ordinal", "range_values": ["low", "mid", "high"]},
 }
-TYPES: dict[str, Any] = {
+TYPES = {
     "stamp": pa.timestamp("us"), "day": pa.date32(), "zoned": pa.timestamp("ms", "Europe/Zurich"),
     "price": pa.decimal128(9, 2), "count": pa.int16(), "flag": pa.bool_(), "size": pa.float32(),
     "grade": pa.dictionary(pa.int32(), pa.string()),
@@ -41,10 +38,10 @@ PANDAS = {
 }  # fmt: skip
 
 
-def table() -> pa.Table:
+def table():
     rng = np.random.default_rng(5)
     moments = np.datetime64("2023-01-01") + rng.integers(0, 300, N)
-    cells: dict[str, Any] = {
+    cells = {
         "stamp": moments.astype("M8[us]"),
         "day": moments,
         "zoned": moments.astype("M8[ms]"),

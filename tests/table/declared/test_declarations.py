@@ -1,7 +1,5 @@
 """The `domain` argument: every form it may have, what is left to learn, and that no detected metadata declares anything."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -24,7 +22,7 @@ SPECS = {
 AGE = Attribute(name="age", kind="integer", lower=(0, 50), upper=(49, 99))
 
 
-def read(domain, undeclared="infer", max_bins=100, specs=SPECS) -> Declarations:
+def read(domain, undeclared="infer", max_bins=100, specs=SPECS):
     return read_declarations(domain, undeclared, max_bins, specs)
 
 

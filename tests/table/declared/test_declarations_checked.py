@@ -1,7 +1,5 @@
 """Declarations that cannot be: one clear ValueError that names column, word, value and rule, before any row is looked at."""
 
-from __future__ import annotations
-
 import copy
 import datetime as dt
 import json

@@ -1,7 +1,5 @@
 """The domain file: what it holds, and that a look at the rows cannot be washed off."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from decimal import Decimal

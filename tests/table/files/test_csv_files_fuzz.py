@@ -3,8 +3,6 @@
 The comparison is exact: no false alarm. A reader that mends what is damaged is planted, and caught on given files, surely.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys
@@ -101,7 +99,7 @@ def slow_reader(content):
     }
 
 
-def damaged(coins: random.Random) -> bytes:
+def damaged(coins):
     """A fine file with one to four damages, or none, or nothing but random bytes."""
     if coins.random() < 0.05:
         return coins.randbytes(coins.randrange(60))
@@ -122,7 +120,7 @@ def damaged(coins: random.Random) -> bytes:
     return bytes(content)
 
 
-def check_message(message: str) -> None:
+def check_message(message):
     assert "\n" not in message.strip()
     assert not [SECRET[i : i + 4] for i in range(len(SECRET) - 3) if SECRET[i : i + 4] in message], message
 

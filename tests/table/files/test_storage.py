@@ -1,7 +1,5 @@
 """Whatever a column is stored as: at every door it is fitted, or refused before a budget has paid."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Callable
@@ -36,19 +34,19 @@ ROWS = 60  # pandas takes another way of reading dates beyond 50
 MOMENT, DAY = dt.datetime(2020, 1, 1), dt.date(2020, 1, 1)
 
 
-def of_arrow(value: Any, kind: pa.DataType) -> pd.Series[Any]:
+def of_arrow(value, kind):
     return pd.Series(
         pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.array([value, None] * (ROWS // 2), kind)]))
     )
 
 
-def of_dictionary(value: Any) -> pd.Series[Any]:
+def of_dictionary(value):
     cells = pa.array([value, None] * (ROWS // 2)).dictionary_encode()
     return pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([cells])))
 
 
 DATES = pd.Series(pd.date_range("2020-01-01", periods=ROWS))
-STORED: dict[str, pd.Series[Any]] = {
+STORED = {
     **{kind: pd.Series(np.ones(ROWS, kind)) for kind in ("?", "b", "Q", "e", "f", "d", "g", "F", "D", "G", ">i4")},
     **{kind: pd.Series([1, None] * (ROWS // 2), dtype=kind) for kind in ("Int64", "UInt8", "Float32", "boolean")},
     **{kind: pd.Series(["2020-01-01"] * ROWS, dtype=kind) for kind in ("object", "string[python]", "string[pyarrow]")},
@@ -95,7 +93,7 @@ UNREAD = [
     or re.match(r"(period|interval|timedelta|duration|time32|time64|(fixed_size_|large_)?(list|binary)|struct|map)", str(stored.dtype))
 ]  # fmt: skip
 """What no cell is read from."""
-DECLARED: dict[str, dict[str, Any]] = {
+DECLARED = {
     "categorical": {"range_values": ["1", "2"]},
     "numerical": {"range_min": 0, "range_max": 9},
     "boolean": {},
@@ -106,12 +104,12 @@ Columns = dict[str, dict[str, Any]]
 Door = Callable[[pd.DataFrame, Columns, Budget, str | None], Any]
 
 
-def by_synthesizer(rows: pd.DataFrame, columns: Columns, budget: Budget, person: str | None) -> None:
+def by_synthesizer(rows, columns, budget, person):
     metadata = metadata_from_columns(columns)
     PlausibleDeniabilitySynthesizer(metadata, budget=budget, model="independent", person=person).fit(rows)
 
 
-def by_source(rows: pd.DataFrame, columns: Columns, budget: Budget, person: str | None) -> None:
+def by_source(rows, columns, budget, person):
     """The declared domain is tried at this door; the others learn it."""
     domain = {
         n: {**spec, **DECLARED.get(spec["sdtype"], {}), "range_is_nullable": True} if n != person else spec
@@ -122,18 +120,18 @@ def by_source(rows: pd.DataFrame, columns: Columns, budget: Budget, person: str 
     )
 
 
-def by_declaration(rows: pd.DataFrame, columns: Columns, budget: Budget, person: str | None) -> None:
+def by_declaration(rows, columns, budget, person):
     rows, columns = rows.assign(more="x"), {**columns, "more": {"sdtype": "categorical"}}
     who = ONE_ROW if person is None else Neighbours.parse("add_remove", person)
     learned_file(rows, DomainFile(columns=columns), 0.5, 1e-9, budget=budget, neighbours=who)
 
 
-DOORS: dict[str, Door] = {
+DOORS = {
     "synthesizer": by_synthesizer, "source": by_source, "declaration": by_declaration,
 }  # fmt: skip
 
 
-def spec_of(stored: pd.Series[Any], sdtype: str) -> dict[str, Any]:
+def spec_of(stored, sdtype):
     """The declaration that goes with it; dates are those of a format where they are not stored as such."""
     moments = str(stored.dtype).startswith(("datetime64", "timestamp", "date32", "date64"))
     if sdtype == "datetime" and not moments:
@@ -141,7 +139,7 @@ def spec_of(stored: pd.Series[Any], sdtype: str) -> dict[str, Any]:
     return {"sdtype": sdtype}
 
 
-def taken(stored: pd.Series[Any], sdtype: str) -> bool:
+def taken(stored, sdtype):
     try:
         check_storage(pd.DataFrame({"c": stored}), {"c": sdtype})
         check_storage(plain_cells(pd.DataFrame({"c": stored})), {"c": sdtype})
@@ -228,7 +226,7 @@ def test_other_frames_say_that_a_column_is_nested(library, person, budget):
 BYTES = b"\xff\xfeZZSECRET"
 
 
-def no_texts(kind: str) -> pa.Table:
+def no_texts(kind):
     """Texts of which one is no UTF-8, as a program may hand them to Arrow."""
     large = kind == "large"
     held = pa.array([BYTES, b"x", b"y"], pa.large_binary() if large else pa.binary())
@@ -238,7 +236,7 @@ def no_texts(kind: str) -> pa.Table:
     return pa.table({"c": cells, "d": ["x", "y"] * 25})
 
 
-def in_library(library: str, rows: pa.Table) -> Any:
+def in_library(library, rows):
     if library == "polars":
         return pytest.importorskip("polars").from_arrow(rows)
     if library == "pandas":
@@ -250,7 +248,7 @@ def in_library(library: str, rows: pa.Table) -> Any:
     return rows
 
 
-WORDS: dict[str, dict[str, Any]] = {
+WORDS = {
     "categorical": {"sdtype": "categorical"},
     "numerical": {"sdtype": "numerical"},
     "datetime": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
@@ -287,12 +285,12 @@ def test_left_as_it_is_one_would_end_the_fit(library, budget, monkeypatch):
     """The control."""
     monkeypatch.setattr(frames, "with_texts", lambda frame: frame)
     monkeypatch.setattr(frames, "holds_no_text", lambda _: False)
-    columns: Columns = {"c": {"sdtype": "numerical"}, "d": {"sdtype": "categorical"}}
+    columns = {"c": {"sdtype": "numerical"}, "d": {"sdtype": "categorical"}}
     with pytest.raises(Exception, match="Wrapping|codec"):
         by_synthesizer(in_library(library, no_texts("text")), columns, budget, None)
 
 
-def opened(stored: pa.ChunkedArray, spec: dict[str, Any]) -> bool:
+def opened(stored, spec):
     types = {"c": ColumnType(name="c", **spec)}
     try:
         return bool(open_source(pa.table({"c": stored}), types))
@@ -372,7 +370,7 @@ def test_cells_that_are_not_read_are_refused_by_name_with_the_way_out(name, tmp_
     synth = PlausibleDeniabilitySynthesizer(
         metadata_from_columns(columns), types="voted", model="independent", budget=budget
     )
-    doors: list[Callable[[], Any]] = [
+    doors = [
         lambda: synth.fit(rows), lambda: synth.check(rows),
         lambda: fit_source(rows, types="voted", model="independent", budget=budget),
     ]  # fmt: skip
