@@ -84,9 +84,10 @@ def test_each_person_has_so_many_rows_and_no_more(engine, most, tmp_path):
 
 
 def test_planted_rows_that_are_bounded_in_each_part_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        module, "_chosen", lambda paths, _: [piece for path in paths for _, piece, _ in module._read(path)]
-    )
+    def in_parts(paths, _):
+        return [piece for path in paths for _, piece, _ in module._read(path)]
+
+    monkeypatch.setattr(module, "_chosen", in_parts)
     assert too_many(chosen(FrameSource(FRAME, 100), 1, tmp_path), FRAME, 1)
 
 
@@ -102,10 +103,8 @@ def test_with_room_for_all_rows_the_release_is_that_of_memory(engine, everything
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("people")
-    return document(
-        in_memory(FRAME, folder, domain=DECLARED, types="declared", person="key", rows_per_person=100)
-    )
+    options = {"domain": DECLARED, "types": "declared", "person": "key", "rows_per_person": 100}
+    return document(in_memory(FRAME, tmp_path_factory.mktemp("people"), **options))
 
 
 class Once(FrameSource):
@@ -136,13 +135,13 @@ def test_every_choice_of_a_persons_rows_is_equally_likely_wherever_they_are(rows
     frame = pd.DataFrame({"key": np.tile(range(600), 4), "row": np.repeat(range(4), 600)})
     with TemporaryDirectory() as folder:
         used = chosen(FrameSource(frame, rows), 2, Path(folder)).sort_values("row").groupby("key")["row"]
-    found = {
-        "ours": Counter(used.agg(tuple)),
-        "first rows": Counter(frame.groupby("key")["row"].agg(lambda rows: tuple(rows[:2]))),
-    }
     sets = [(a, b) for a in range(4) for b in range(4) if a < b]
-    p = {name: stats.chisquare([counts[one] for one in sets]).pvalue for name, counts in found.items()}
-    assert p["ours"] > ALARM > p["first rows"]
+    ours, first_rows = (
+        Counter(used.agg(tuple)),
+        Counter(frame.groupby("key")["row"].agg(lambda r: tuple(r[:2]))),
+    )
+    p, planted = (stats.chisquare([counts[one] for one in sets]).pvalue for counts in (ours, first_rows))
+    assert p > ALARM > planted
 
 
 def test_a_persons_choice_is_not_moved_by_others(tmp_path):
@@ -168,11 +167,8 @@ def test_long_numbers_are_people_of_their_own_and_no_cell_changes_its_type(tmp_p
         folder = tmp_path / str(most)
         folder.mkdir()
         neighbours = Neighbours(rows=most, person="key")
-        parts = list(
-            bounded(Stored(frame, 4), neighbours, ["key", "n"], Coins.from_seed(0), folder).parts(
-                ["key", "n"]
-            )
-        )
+        kept = bounded(Stored(frame, 4), neighbours, ["key", "n"], Coins.from_seed(0), folder)
+        parts = list(kept.parts(["key", "n"]))
         assert sum(map(len, parts)) == people
         assert {int(key) for part in parts for key in part["key"]} == {LONG, LONG + 1}
     whole = [n for part in parts for n in part["n"] if part["n"].dtype != float]
@@ -195,21 +191,15 @@ def test_equal_names_of_several_types_are_one_person(most, tmp_path, monkeypatch
     assert max(people("planted").values()) > most
 
 
-@pytest.mark.parametrize(
-    ("engine", "more", "says"),
-    [
-        ("pandas", {}, "needs scratch"),
-        ("pandas", {"person": "house"}, "metadata or domain names"),
-        ("pandas", {"rows_per_person": 0}, r"rows \(0\)"),
-    ],
-)
-def test_what_cannot_be_costs_no_budget(engine, more, says, tmp_path):
+def test_what_cannot_be_costs_no_budget(tmp_path):
     budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
-    with pytest.raises(ValueError, match=says):
-        fit_source(
-            held(engine, FRAME, tmp_path), COLUMNS, DECLARED, budget=budget,
-            **values(**{"person": "key"} | more),
-        )  # fmt: skip
+    for more, says in (
+        ({}, "needs scratch"),
+        ({"person": "house"}, "metadata or domain names"),
+        ({"rows_per_person": 0}, r"rows \(0\)"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            fit_source(FRAME, COLUMNS, DECLARED, budget=budget, **values(**{"person": "key"} | more))
     fit_source(FRAME, COLUMNS, DECLARED, budget=budget)
 
 

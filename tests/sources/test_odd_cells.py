@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from engines import CLUSTERS
+from odd_cells import Word
 from tables import ENGINES, SEED, document, held
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
@@ -28,6 +29,7 @@ from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sources.source import SourceError
 from sdv_plausible.table.files import parquet
 
+dask = pytest.importorskip("dask")
 pytestmark = pytest.mark.filterwarnings("ignore:.*most cells are outside:UserWarning")  # the usual ones too
 
 ROWS, PLACE = 24, 7
@@ -40,48 +42,23 @@ ZONES = ("Asia/Tokyo", "Asia/Manila")  # the latter was sixteen hours behind Gre
 COARSEST = {"polars": "ms", "polars lazy": "ms", "parquet": "ms", "duckdb": "us"}  # it holds or casts to
 
 
-class Word(str):
-    """A text that is not quite a str."""
-
-
-OBJECTS = {
-    "a number that no double holds": 10**400,
-    "a negative one": -(10**400),
-    "a decimal that no double holds": Decimal("1e999999"),
-    "a signalling NaN": Decimal("sNaN"),
-    "a decimal NaN": Decimal("NaN"),
-    "a fraction": Fraction(1, 3),
-    "infinity": -math.inf,
-    "half a double": np.float16(1.5),
-    "a long double": np.longdouble("1e4000"),
-    "a complex number": 1 + 2j,
-    "bytes": b"\xff\xfe",
-    "numpy's bytes": np.void(b"abc"),
-    "half a character": "\ud800",
-    "a long text": "9" * 200_000,
-    "numpy's text": np.str_("1990-01-01"),
-    "a subclass of text": Word("a"),
-    "a day": date(9999, 12, 31),
-    "the first moment": datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))),
-    "the year 20000": np.datetime64("20000-01-01"),
-    "a year far off": np.datetime64(2**62, "s"),
-    "a time": time(12),
-    "a duration": timedelta.max,
-    "numpy's duration": np.timedelta64(1, "D"),
-    "a pair": (1, "a"),
-    "an object": object(),
-    "truth": True,
-    "NA": pd.NA,
-    "a month": np.timedelta64(1, "M"),
-    "one as a long complex number": np.clongdouble(1),
-    "a moment in one row": datetime(1990, 1, 5),
-}
 ENDING = (  # what asks them, or compares or reads them, used to be ended
     "a list", "a dict", "a set", "a list in a pair", "an array", "datetime64 1000000000000000 Y",
     "timedelta64 1 ps", "no unit", "no offset", "an ending zone", "a silent object", "a silent word",
     "a silent pair", "a silent list", "a silent moment", "a silent class",
 )  # fmt: skip
-OBJECTS |= {name: odd_cells.cells()[name] for name in ENDING}
+OBJECTS = {
+    "a number that no double holds": 10**400, "a negative one": -(10**400), "a decimal that no double holds": Decimal("1e999999"),
+    "a signalling NaN": Decimal("sNaN"), "a decimal NaN": Decimal("NaN"), "a fraction": Fraction(1, 3), "infinity": -math.inf,
+    "half a double": np.float16(1.5), "a long double": np.longdouble("1e4000"), "a complex number": 1 + 2j, "bytes": b"\xff\xfe",
+    "numpy's bytes": np.void(b"abc"), "half a character": "\ud800", "a long text": "9" * 200_000, "numpy's text": np.str_("1990-01-01"),
+    "a subclass of text": Word("a"), "a day": date(9999, 12, 31), "the first moment": datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))),
+    "the year 20000": np.datetime64("20000-01-01"), "a year far off": np.datetime64(2**62, "s"), "a time": time(12),
+    "a duration": timedelta.max, "numpy's duration": np.timedelta64(1, "D"), "a pair": (1, "a"), "an object": object(), "truth": True,
+    "NA": pd.NA, "a month": np.timedelta64(1, "M"), "one as a long complex number": np.clongdouble(1), "a moment in one row": datetime(1990, 1, 5),
+    **{name: odd_cells.cells()[name] for name in ENDING},
+}  # fmt: skip
+
 TEXTS = (
     str(10**400), "1e999999", "-inf", "sNaN", "NaN", "0x1p5", "1_000", "\u0663", "9" * 100_000, "20000-01-01",
     "-0005-01-01", "1990-02-30", "now", "24:00:00", "\x00", "\u2028", '"', "a,b", "two\nlines", " ", "=1+1",
@@ -110,17 +87,9 @@ KINDS = {  # what it is, declared; usual cells
     "code": ({"sdtype": "categorical"}, {"range_values": [1, 2]}, [1.0, 2.0]),
     "flag": ({"sdtype": "boolean"}, {}, [True, False]),
     "number": ({"sdtype": "numerical"}, {"range_min": 0, "range_max": 39}, [3, 4]),
-    "mixed": (
-        {"sdtype": "numerical"},
-        {"range_min": 0, "range_max": 39, "special_values": ["no"]},
-        [3, "no"],
-    ),
-    "date": (
-        {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
-        {"range_min": "1990-01-01", "range_max": "1990-03-31"},
-        ["1990-01-05", "1990-02-06"],
-    ),
-}
+    "mixed": ({"sdtype": "numerical"}, {"range_min": 0, "range_max": 39, "special_values": ["no"]}, [3, "no"]),
+    "date": ({"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}, {"range_min": "1990-01-01", "range_max": "1990-03-31"}, ["1990-01-05", "1990-02-06"]),
+}  # fmt: skip
 
 
 def types(names):
@@ -159,9 +128,8 @@ def of_arrow():
 
 def fit_frame(table, names):
     """Fit the synthesizer, at the cost that was planned before there were rows."""
-    synth = PlausibleDeniabilitySynthesizer(
-        metadata_from_columns(types(names)), domain=declared(names), model="independent"
-    )
+    metadata = metadata_from_columns(types(names))
+    synth = PlausibleDeniabilitySynthesizer(metadata, domain=declared(names), model="independent")
     planned = synth.plan().ledger
     synth.fit(table)
     ledger = synth.privacy_ledger()
@@ -186,30 +154,29 @@ def fit_file(path, names):
 
 @pytest.mark.parametrize("door", ["frame", "pandas", pytest.param("dask", marks=pytest.mark.nightly)])
 def test_an_object_decides_nothing(door, tmp_path):
+    """But for silent ones on Dask, which asks each object for its bytes, before it is anybody's table."""
     told = {name: cell for name, cell in OBJECTS.items() if door != "dask" or "silent" not in name}
-    frame = of_objects(
-        told, ("", " again") if door == "frame" else ("",)
-    )  # Dask asks each object for its bytes, before it is anybody's table
-    dask = pytest.importorskip("dask")
+    frame = of_objects(told, ("", " again") if door == "frame" else ("",))
     if door == "frame":
         fit_frame(frame, list(frame))
-    else:
-        with dask.config.set({"dataframe.convert-string": False, "scheduler": "synchronous"}):
-            fit_where_it_is(held(door, frame, tmp_path), list(frame))
+        return
+    with dask.config.set({"dataframe.convert-string": False, "scheduler": "synchronous"}):
+        fit_where_it_is(held(door, frame, tmp_path), list(frame))
 
 
 @pytest.mark.parametrize("door", ["arrow", "polars", "pandas"])
 def test_a_cell_of_a_type_decides_nothing_in_a_frame(door):
     table = of_arrow()
-    made = {"arrow": lambda: table, "pandas": lambda: table.to_pandas(types_mapper=pd.ArrowDtype)}
-    frame = made[door]() if door in made else pytest.importorskip("polars").from_arrow(table)
+    if door == "polars":
+        frame = pytest.importorskip("polars").from_arrow(table)
+    else:
+        frame = table if door == "arrow" else table.to_pandas(types_mapper=pd.ArrowDtype)
     fit_frame(frame, table.column_names)
 
 
 @pytest.mark.parametrize("engine", TYPED)
 def test_a_cell_of_a_type_decides_nothing_where_it_is(engine, tmp_path):
     table = of_arrow()
-    dask = pytest.importorskip("dask")
     with dask.config.set(scheduler="synchronous"):
         source = held(engine, table.to_pandas(types_mapper=pd.ArrowDtype), tmp_path)
         fit_where_it_is(source, table.column_names)

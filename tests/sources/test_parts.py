@@ -146,8 +146,6 @@ def faults(passes):
 
 
 KEPT = {"nothing": None, "codes": ONE_ROW, "people": Neighbours(rows=2, person="home")}
-
-
 # Workers of a cluster keep codes always.
 CASES = [(engine, kept) for engine in HELD for kept in KEPT if kept != "nothing" or engine not in CLUSTERS]
 
@@ -193,9 +191,8 @@ def kinds_of_work(modules):
 def test_every_kind_of_work_that_draws_is_among_them():
     cases = [("pandas", kept) for kept in KEPT] + [("spark", "people")]
     passes = [one for engine, kept in cases for one in passes_of(engine, KEPT[kept])]
-    assert kinds_of_work(modules()) == {
-        one.work for one in passes if any(streams for _, streams in one.parts)
-    }
+    drawing = {one.work for one in passes if any(streams for _, streams in one.parts)}
+    assert kinds_of_work(modules()) == drawing
     assert kinds_of_work([sys.modules[__name__]]) == {"Planted"}
 
 
@@ -218,6 +215,6 @@ def test_who_promises_an_order_is_known(tmp_path):
         data = held(name, FRAME, folder)
         found[engine_of(data)[0].name].add(open_source(data, column_types(None, COLUMNS)).in_order)
     assert found == {name: {promised} for name, promised in IN_ORDER.items()}
-    assert unequal([engine.name for engine in ENGINES], IN_ORDER) == [], (
-        "IN_ORDER says of each whether its rows keep places"
-    )
+    assert (
+        unequal([engine.name for engine in ENGINES], IN_ORDER) == []
+    )  # it says of each whether rows keep places

@@ -25,21 +25,22 @@ def test_pieces_are_of_the_size_that_is_asked_for():
     assert rows_of(lambda: ARROW.to_batches(400)) == [150, 150, 100]
     assert sum(rows_of(Streamed(ARROW))) == 400
     assert rows_of(lambda: ARROW.slice(0, 0)) == []
+    polars = pytest.importorskip("polars")  # whose views of texts are texts
+    frame = Streamed(polars.from_pandas(FRAME).to_arrow(compat_level=polars.CompatLevel.newest()))
+    assert sum(rows_of(frame)) == 400
 
 
-@pytest.mark.parametrize("once", [ARROW.to_reader, lambda: iter(ARROW.to_batches())])
-def test_what_can_be_read_once_is_refused(once):
-    with pytest.raises(ValueError, match=r"can be read once.*lambda"):
-        open_source(once(), TYPES)
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [(list, "no record batch"), (lambda: [FRAME], "gave a DataFrame"), (lambda: [(1, 2)], "gave a tuple")],
-)
-def test_what_is_no_batch_is_refused(given, says):
-    with pytest.raises(ValueError, match=says):
-        open_source(given, TYPES)
+def test_what_can_be_read_once_or_is_no_batch_is_refused():
+    for once in (ARROW.to_reader(), iter(ARROW.to_batches())):
+        with pytest.raises(ValueError, match=r"can be read once.*lambda"):
+            open_source(once, TYPES)
+    for given, says in (
+        (list, "no record batch"),
+        (lambda: [FRAME], "gave a DataFrame"),
+        (lambda: [(1, 2)], "gave a tuple"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            open_source(given, TYPES)
 
 
 def test_batches_of_two_schemas_cost_no_budget(tmp_path):
@@ -50,25 +51,17 @@ def test_batches_of_two_schemas_cost_no_budget(tmp_path):
             for part in parts:
                 yield pa.RecordBatch.from_pandas(part.convert_dtypes(), preserve_index=False)
 
-    def widened():
-        for i, part in enumerate(ARROW.to_batches(100)):
-            yield (
-                part
-                if i < 2
-                else pa.Table.from_batches([part]).append_column("more", pa.array([1] * len(part)))
-            )
-
+    first, *others = (pa.Table.from_batches([part]) for part in ARROW.to_batches(200))
+    wider = [part.append_column("more", pa.array([1] * len(part))) for part in others]
     budget = Budget(3, 1e-8, tmp_path / "budget.json")
     assert fit_source(chunks, COLUMNS, DECLARED).ledger.claims_privacy
-    with pytest.raises(ValueError, match="give all batches one schema"):
-        fit_source(widened, COLUMNS, DECLARED, budget=budget)
+    for batches in (
+        [first, *wider],
+        [ARROW, pa.Table.from_pandas(FRAME.astype({"age": float}), preserve_index=False)],
+    ):
+        with pytest.raises(ValueError, match="give all batches one schema"):
+            fit_source(lambda batches=batches: batches, COLUMNS, DECLARED, budget=budget)
     assert budget.charged()["epsilon"] == 0
-
-
-def test_batches_of_two_schemas_are_refused():
-    other = pa.Table.from_pandas(FRAME.astype({"age": float}), preserve_index=False)
-    with pytest.raises(ValueError, match="one schema"):
-        rows_of(lambda: [ARROW, other])
 
 
 def once(size):
@@ -107,28 +100,18 @@ def test_a_function_that_gives_its_rows_once_is_refused_before_a_draw(given, doo
     assert budget.charged()["epsilon"] == 0
 
 
-@pytest.mark.parametrize(
-    ("declared", "passes"), [(DECLARED, 1), (DECLARED, 2), *(({}, passes) for passes in (1, 2, 3))]
-)
-def test_a_function_that_runs_dry_later_stops_the_fit(passes, declared):
-    opened = []
+def test_a_function_that_runs_dry_later_stops_the_fit():
+    """Control: one that never gives a row gives them anew."""
+    for passes, declared in ((1, DECLARED), (2, DECLARED), (1, {}), (2, {}), (3, {})):
+        opened = []
 
-    def drying():
-        opened.append(1)
-        return ARROW.to_batches(100) if len(opened) <= 2 + passes else [ARROW.slice(0, 0)]
+        def drying(opened=opened, passes=passes):
+            opened.append(1)
+            return ARROW.to_batches(100) if len(opened) <= 2 + passes else [ARROW.slice(0, 0)]
 
-    with pytest.raises(RuntimeError, match="another number of rows"):
-        fit_source(drying, COLUMNS, declared, epsilon=1000)  # so much that pairs, too, are asked
-
-
-def test_a_function_that_gives_no_rows_gives_them_anew():
+        with pytest.raises(RuntimeError, match="another number of rows"):
+            fit_source(drying, COLUMNS, declared, epsilon=1000)  # so much that pairs, too, are asked
     assert fit_source(lambda: [ARROW.slice(0, 0)], COLUMNS, DECLARED).ledger.claims_privacy
-
-
-def test_views_of_texts_are_texts():
-    polars = pytest.importorskip("polars")
-    frame = Streamed(polars.from_pandas(FRAME).to_arrow(compat_level=polars.CompatLevel.newest()))
-    assert sum(rows_of(frame)) == 400
 
 
 def test_a_database_through_its_own_cursor(tmp_path):

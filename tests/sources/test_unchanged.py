@@ -28,17 +28,13 @@ def codes(seed, n=200, m=5):
 
 @given(st.integers(0, 99), st.integers(0, 200), st.randoms(use_true_random=False))
 @settings(max_examples=50, deadline=None)
-def test_order_and_parts_do_not_matter(seed, cut, random):
+def test_order_parts_and_types_of_codes_do_not_matter(seed, cut, random):
     rows = codes(seed)
     order = np.array(random.sample(range(len(rows)), len(rows)))
     parts = np.asfortranarray(rows[order[:cut]]), np.asfortranarray(rows[order[cut:]])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(unchanged, "AT_ONCE", 64)
         assert (fingerprint(parts[0]) + fingerprint(parts[1]) == fingerprint(rows)).all()
-
-
-def test_the_type_of_codes_has_no_say():
-    rows = codes(1)
     assert rows.min() == -1
     for kind in (np.int8, np.int16, np.int64):
         assert (fingerprint(rows.astype(kind), 5) == fingerprint(rows, 5)).all()
@@ -99,17 +95,16 @@ def test_a_fit_of_a_table_that_changes_fails():
             fit_source(FRAME, COLUMNS, DECLARED, epsilon=1000)  # so much that pairs, too, are asked
 
 
-@pytest.mark.parametrize("frame", [FRAME, STRANGE, FRAME.iloc[:0]], ids=["plain", "strangers", "empty"])
-def test_coins_of_a_pass_are_no_change(frame):
-    found = counts(Unordered(frame, 70))
-    for _ in range(3):
-        list(found.tables(SETS))
-    found.groups((2, 3), 1)
+def test_coins_of_a_pass_are_no_change():
+    for frame in (FRAME, STRANGE, FRAME.iloc[:0]):
+        found = counts(Unordered(frame, 70))
+        for _ in range(3):
+            list(found.tables(SETS))
+        found.groups((2, 3), 1)
 
 
 def test_parts_by_secret_numbers_are_held_against_the_whole():
-    found = counts(Changing(FRAME, 100))
-    halves = [found.part(*ends, SECRET) for ends in ((0, 0.5), (0.5, 1))]
+    halves = halves_of(counts(Changing(FRAME, 100)))
     list(halves[0].tables(SETS))
     with pytest.raises(RuntimeError, match="other rows"):
         list(halves[1].tables(SETS))
@@ -133,17 +128,14 @@ class SortingOpenly(Sorting):
     in_order = False
 
 
-def halves_of_rows(source):
-    """In how many halves each row is, when each half is counted in a pass of its own."""
-    one_row = np.arange(DOMAIN.cardinalities[0])
-    table = next(
-        iter(zip(*[half.tables([(Axis(0, one_row),)]) for half in halves_of(counts(source))], strict=True))
-    )
-    return np.add(*table).tolist()
-
-
 def halves_of(found):
     return [found.part(*ends, SECRET) for ends in ((0, 0.5), (0.5, 1))]
+
+
+def halves_of_rows(source):
+    """In how many halves each row is, when each half is counted in a pass of its own."""
+    one_row = [(Axis(0, np.arange(DOMAIN.cardinalities[0])),)]
+    return np.add(*(next(iter(half.tables(one_row))) for half in halves_of(counts(source)))).tolist()
 
 
 def test_a_source_that_sorts_itself_between_passes_stops_the_fit():
@@ -175,18 +167,12 @@ def test_every_place_is_told_from_every_other():
         )
 
 
-def test_with_codes_kept_a_database_may_be_split(tmp_path):
-    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+def test_a_database_may_be_split_with_codes_kept_and_a_cluster_whose_workers_keep_them(tmp_path):
+    duckdb, frames = pytest.importorskip("duckdb"), pytest.importorskip("dask.dataframe")
+    model = PaperNetwork(split=(0.4, 0.3, 0.3))
     with pytest.raises(ValueError, match="give scratch"):
-        fit_source(duckdb.from_df(FRAME), COLUMNS, DECLARED, model=PaperNetwork(split=(0.4, 0.3, 0.3)))
-    found = fit_source(
-        duckdb.from_df(FRAME), COLUMNS, DECLARED, scratch=tmp_path, model=PaperNetwork(split=(0.4, 0.3, 0.3))
-    )
+        fit_source(duckdb.from_df(FRAME), COLUMNS, DECLARED, model=model)
+    found = fit_source(duckdb.from_df(FRAME), COLUMNS, DECLARED, scratch=tmp_path, model=model)
     assert found.ledger.claims_privacy
-
-
-def test_a_cluster_may_be_split_as_its_workers_keep_codes():
-    frames = pytest.importorskip("dask.dataframe", reason="dask is not installed")
     table = frames.from_pandas(FRAME, npartitions=3)
-    found = fit_source(table, COLUMNS, DECLARED, model=PaperNetwork(split=(0.4, 0.3, 0.3)))
-    assert found.ledger.claims_privacy
+    assert fit_source(table, COLUMNS, DECLARED, model=model).ledger.claims_privacy
