@@ -4,8 +4,6 @@ The sampler test is exact: given the parents' row, a cell's count is binomial wi
 all cells' two-sided p-values falls below ``ALARM`` divided by their number with probability at most ``ALARM``.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -37,11 +35,11 @@ def simulate(tables, num_rows=40_000, seed=1):
     return codes
 
 
+TEXT = resources.files("sdv_plausible.datasets").joinpath("census_tables.json").read_text(encoding="utf-8")
+
+
 def stored_tables():
-    text = (
-        resources.files("sdv_plausible.datasets").joinpath("census_tables.json").read_text(encoding="utf-8")
-    )
-    return json.loads(text)["tables"]
+    return json.loads(TEXT)["tables"]
 
 
 def slow_weights(table, record, levels):
@@ -153,22 +151,25 @@ def test_sampler_test_catches_planted_bugs_in_points(bug):
     assert alarms(simulate(tables)) == {"income_class"}
 
 
-def test_stored_tables_are_whole():
+def test_stored_tables_are_whole_and_small():
     """Every configuration has a row, every row adds up, every cell is a weight, and parents come before children."""
-    seen = set()
-    tables = stored_tables()
+    assert len(TEXT) < 150_000
+    seen, tables = set(), stored_tables()
     income = tables.pop("income_class")
+
+    def check_groups(name, groups):
+        assert len(groups) == CARDINALITIES[POSITION[name]]
+        assert set(groups) == set(range(max(groups) + 1))
+
     for name, table in tables.items():
         assert set(table["parents"]) <= seen
         seen.add(name)
         for parent, groups in table["parents"].items():
-            assert len(groups) == CARDINALITIES[POSITION[parent]]
-            assert set(groups) == set(range(max(groups) + 1))
-        for level in table["levels"]:
-            for row in level["rows"]:
-                assert len(row) == CARDINALITIES[POSITION[name]] - 1
-                assert min(row) >= 0
-                assert sum(row) <= table["scale"]
+            check_groups(parent, groups)
+        for row in (row for level in table["levels"] for row in level["rows"]):
+            assert len(row) == CARDINALITIES[POSITION[name]] - 1
+            assert min(row) >= 0
+            assert sum(row) <= table["scale"]
     assert seen == set(POSITION) - {"income_class"}
     for term in income["terms"]:
         groups = [income["groups"][name][which] for name, which in term["parents"]]
@@ -176,15 +177,10 @@ def test_stored_tables_are_whole():
         assert len(term["points"]) == math.prod(max(g) + 1 for g in groups)
     for name, both in income["groups"].items():
         for groups in both:
-            assert len(groups) == CARDINALITIES[POSITION[name]]
-            assert set(groups) == set(range(max(groups) + 1))
+            check_groups(name, groups)
     for table in census.conditional_tables()[:-1]:
         assert table.row_of.min() >= 0
         assert (np.diff(table.ends.ravel()) >= 0).all()
-
-
-def test_stored_tables_are_small():
-    assert resources.files("sdv_plausible.datasets").joinpath("census_tables.json").stat().st_size < 150_000
 
 
 def test_what_the_survey_rules_out_never_occurs():
@@ -210,75 +206,55 @@ def test_labels_decode_the_codes():
         assert table[column.name].tolist() == [column.values[c] for c in codes[:, i]]
 
 
-@pytest.mark.parametrize("num_rows", [0, 1, 1_000])
-def test_dtypes_do_not_depend_on_the_number_of_rows(num_rows):
-    plain, categorical = census_like(num_rows), census_like(num_rows, categorical_dtype=True)
-    pd.testing.assert_series_equal(plain.dtypes, census_like(50).dtypes)
-    assert len(plain) == len(categorical) == num_rows
-    for column in COLUMNS:
-        if isinstance(column.values, range):
-            assert plain[column.name].dtype == categorical[column.name].dtype == np.int64
-        else:
-            assert list(categorical[column.name].cat.categories) == list(column.values)
-            assert categorical[column.name].tolist() == plain[column.name].tolist()
+def test_dtypes_do_not_depend_on_the_number_of_rows():
+    for num_rows in (0, 1, 1_000):
+        plain, categorical = census_like(num_rows), census_like(num_rows, categorical_dtype=True)
+        pd.testing.assert_series_equal(plain.dtypes, census_like(50).dtypes)
+        assert len(plain) == len(categorical) == num_rows
+        for column in COLUMNS:
+            if isinstance(column.values, range):
+                assert plain[column.name].dtype == categorical[column.name].dtype == np.int64
+            else:
+                assert list(categorical[column.name].cat.categories) == list(column.values)
+                assert categorical[column.name].tolist() == plain[column.name].tolist()
 
 
-def test_random_state_repeats_and_none_does_not():
-    pd.testing.assert_frame_equal(census_like(500, 5), census_like(500, 5))
+def test_random_state_repeats_and_none_does_not_and_the_global_seed_is_left_alone():
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    pd.testing.assert_frame_equal(census_like(500, 5), census_like(np.int32(500), np.uint8(5)))
     assert not census_like(500, 5).equals(census_like(500, 6))
     # 500 equal rows by chance: the likeliest row has far less than a tenth of the mass, hence below 1e-500.
     assert not census_like(500, None).equals(census_like(500, None))
-
-
-def test_global_seed_is_left_alone():
-    np.random.seed(11)  # noqa: NPY002
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
-    census_like(100)
     assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
 
 
-@pytest.mark.parametrize("value", [1.0, "10", None, True, np.bool_(True), np.float64(3), [3]])
-def test_num_rows_must_be_an_integer(value):
-    with pytest.raises(
-        TypeError, match=r"num_rows \(.*\) must be an integer of at least 0; 0 gives an empty table"
-    ):
-        census_like(value)
+def test_arguments_are_whole_numbers():
+    number = r"num_rows \(.*\) must be an integer of at least 0; 0 gives an empty table"
+    negative = r"num_rows \(-\d\) must be at least 0; 0 gives an empty table"
+    for arguments, error, words in (
+        *(((value,), TypeError, number) for value in (1.0, "10", None, True, np.bool_(True), np.float64(3), [3])),
+        *(((value,), ValueError, negative) for value in (-1, np.int64(-5))),
+        ((3, -1), ValueError, "random_state"), ((3, 0.5), TypeError, "random_state"), ((3, "seed"), TypeError, "random_state"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=words):
+            census_like(*arguments)
 
 
-@pytest.mark.parametrize("value", [-1, np.int64(-5)])
-def test_num_rows_must_not_be_negative(value):
-    with pytest.raises(ValueError, match=r"num_rows \(-\d\) must be at least 0; 0 gives an empty table"):
-        census_like(value)
-
-
-@pytest.mark.parametrize(("value", "error"), [(-1, ValueError), (0.5, TypeError), ("seed", TypeError)])
-def test_random_state_must_be_a_whole_number_or_none(value, error):
-    with pytest.raises(error, match="random_state"):
-        census_like(3, value)
-
-
-def test_numpy_integers_are_integers():
-    pd.testing.assert_frame_equal(census_like(np.int32(4), np.uint8(2)), census_like(4, 2))
-
-
-def test_metadata_declares_the_full_public_domain():
+def test_metadata_declares_the_full_public_domain(tmp_path):
     metadata = census_like_metadata()
     assert list(metadata) == list(POSITION)
     assert (metadata["age"]["range_min"], metadata["age"]["range_max"]) == (17, 96)
     assert (metadata["hours_per_week"]["range_min"], metadata["hours_per_week"]["range_max"]) == (0, 99)
     for (name, spec), cardinality in zip(metadata.items(), CARDINALITIES, strict=True):
-        if spec["sdtype"] == "numerical":
-            assert spec["range_max"] - spec["range_min"] + 1 == cardinality
-        else:
-            assert len(set(spec["range_values"])) == cardinality
+        is_number = spec["sdtype"] == "numerical"
+        assert cardinality == (
+            spec["range_max"] - spec["range_min"] + 1 if is_number else len({*spec["range_values"]})
+        )
         assert spec["range_is_nullable"] is False, name
     assert json.loads(json.dumps(metadata)) == metadata
     metadata["sex"]["range_values"].clear()
     assert census_like_metadata()["sex"]["range_values"] == ["Male", "Female"]
-
-
-def test_labels_survive_a_csv_file(tmp_path):
-    table = census_like(300)
+    table = census_like(300)  # its labels survive a file
     table.to_csv(tmp_path / "census.csv", index=False)
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "census.csv"), table)
 
@@ -295,27 +271,21 @@ def unsmoothed_row(counts, lower, shrinkage):
     return counts / counts.sum()
 
 
-def reveals_small_cells(row_of):
-    """Whether moving records among cells that all stay below 5 records changes the row that is stored."""
-    lower = np.array([0.4, 0.2, 0.2, 0.1, 0.1])
-    first = row_of(np.array([90, 4, 3, 1, 0]), lower, 5.0)
-    second = row_of(np.array([90, 0, 2, 2, 4]), lower, 5.0)
-    return not np.allclose(first, second, rtol=0, atol=1e-12)
+def is_same_row(row_of, lower, one, other):
+    rows = [row_of(np.array(counts), np.array(lower), 5.0) for counts in (one, other)]
+    return np.allclose(*rows, rtol=0, atol=1e-12)
 
 
 def test_cells_of_few_records_are_not_in_the_tables(script):
-    assert not reveals_small_cells(script["smoothed_row"])
-    assert not reveals_small_cells(lambda counts, lower, shrinkage: script["margin_row"](counts, []))
-    assert reveals_small_cells(unsmoothed_row)
-
-
-def test_a_few_records_in_small_cells_leave_no_trace_of_their_number(script):
-    lower = np.array([0.7, 0.2, 0.1])
-    one, four = np.array([98, 1, 0]), np.array([98, 0, 4])
-    np.testing.assert_array_equal(
-        script["smoothed_row"](one, lower, 5.0), script["smoothed_row"](four, lower, 5.0)
-    )
-    assert not np.allclose(unsmoothed_row(one, lower, 5.0), unsmoothed_row(four, lower, 5.0))
+    """Moving records among cells that all stay below 5, and their number, change nothing. Control: no smoothing."""
+    for case in (
+        ([0.4, 0.2, 0.2, 0.1, 0.1], [90, 4, 3, 1, 0], [90, 0, 2, 2, 4]),
+        ([0.7, 0.2, 0.1], [98, 1, 0], [98, 0, 4]),
+    ):
+        assert is_same_row(script["smoothed_row"], *case)
+        assert not is_same_row(unsmoothed_row, *case)
+    margin = ([1], [90, 4, 3, 1, 0], [90, 0, 2, 2, 4])
+    assert is_same_row(lambda counts, *_: script["margin_row"](counts, []), *margin)
 
 
 def points_of_rare_configurations(codes, script):
@@ -358,18 +328,13 @@ def test_rows_are_distributions_and_impossible_stays_impossible(script):
 def extract(script):
     folder = Path(os.environ.get("SDV_PLAUSIBLE_DATA", ROOT.parent / "shared" / "data")) / "acs2013_paper"
     if not folder.is_dir():
-        pytest.skip(
-            "the survey extract is not here: set SDV_PLAUSIBLE_DATA to the folder that holds acs2013_paper"
-        )
+        pytest.skip("no survey extract: set SDV_PLAUSIBLE_DATA to the folder that holds acs2013_paper")
     return script["read_extract"]()
 
 
 @pytest.mark.slow
 def test_stored_tables_are_what_the_script_estimates(script, extract):
-    stored = (
-        resources.files("sdv_plausible.datasets").joinpath("census_tables.json").read_text(encoding="utf-8")
-    )
-    assert script["document"](extract) == stored
+    assert script["document"](extract) == TEXT
 
 
 def test_simulated_pairs_are_close_to_the_survey(script, extract):

@@ -1,7 +1,5 @@
 """Code books of the UCI repository."""
 
-from __future__ import annotations
-
 import pytest
 
 from sdv_plausible.declaring.c45_names import read_c45_names
@@ -22,14 +20,9 @@ city.of.birth: St. Gallen, Bern.
 """
 
 
-def written(tmp_path, text):
-    path = tmp_path / "people.names"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def test_every_column(tmp_path):
-    found = read_c45_names(written(tmp_path, NAMES))
+def test_every_column(written):
+    path = written(NAMES, "people.names")
+    found = read_c45_names(path)
     assert found.columns == {
         "age": {"sdtype": "numerical"},
         "pay-class": {"sdtype": "categorical", "range_values": ["low", "middle", "high"]},
@@ -43,40 +36,28 @@ def test_every_column(tmp_path):
     said = "\n".join(found.lines)
     for part in ("'?' stands for", "age: no range", "town: a category", "weight: to be"):
         assert part in said
+    cited = read_codebook(path).columns  # the ending tells the reader
+    assert cited["grade"]["source"] == "people.names"
+    assert "source" not in cited["weight"], "it says nothing"
 
 
-def test_the_ending_tells_and_the_source_is_cited(tmp_path):
-    found = read_codebook(written(tmp_path, NAMES))
-    assert found.columns["grade"]["source"] == "people.names"
-    assert "source" not in found.columns["weight"], "it says nothing"
-
-
-def test_the_classes_are_the_last_column_whatever_it_is_called(tmp_path):
-    found = read_c45_names(written(tmp_path, "a, b.\nage: continuous.\n"))
+def test_the_classes_are_the_last_column_whatever_it_is_called(written):
+    found = read_c45_names(written("a, b.\nage: continuous.\n", "people.names"))
     assert list(found.of_table(["age", "income"]).columns) == ["age", "income"]
     assert "'class'" in found.of_table(["age", "income"]).lines[-1]
     assert found.of_table(["age", "class"]).columns == found.columns
-    assert found.of_table(["class", "age"]).columns == found.columns, (
-        "the last one is declared under its own name"
-    )
+    assert found.of_table(["class", "age"]).columns == found.columns  # the last one, under its own name
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_what_cannot_be_meant(written):
+    for text, message in (
         ("", "must list the classes"),
         ("age: continuous.\n", "must list the classes"),
         ("a, b.\nage continuous.\n", "'age continuous' must be a name, a colon"),
         ("a, b.\n: x, y.\n", "must be a name, a colon"),
         ("a, b.\nage:\n", "must be a name, a colon"),
         ("a, b.\nage: continuous.\nage: 1, 2.\n", "'age' has two lines"),
-        ("a, b.\nsex: f, f.\n", None),
-    ],
-)
-def test_what_cannot_be_meant(tmp_path, text, message):
-    path = written(tmp_path, text)
-    if message is None:
-        assert read_c45_names(path).columns["sex"]["range_values"] == ["f"], "a value named twice is one"
-        return
-    with pytest.raises(ValueError, match=message):
-        read_c45_names(path)
+    ):
+        with pytest.raises(ValueError, match=message):
+            read_c45_names(written(text))
+    assert read_c45_names(written("a, b.\nsex: f, f.\n")).columns["sex"]["range_values"] == ["f"]

@@ -1,7 +1,5 @@
 """Codes and numbers as code books write them."""
 
-from __future__ import annotations
-
 import pytest
 
 from sdv_plausible.declaring.codebook import Codebook, labelled, number, plain, ranged, read_text
@@ -14,31 +12,22 @@ def test_codes_are_as_in_a_table():
     assert plain(["1", "2.5"]) == ["1", "2.5"]
 
 
-@pytest.mark.parametrize(
-    ("text", "found"), [("7", 7), ("-1", -1), ("7.0", 7.0), (".5", 0.5), ("1e3", 1000.0), (3, 3), (2.5, 2.5)]
-)
-def test_numbers_stay_whole(text, found):
-    assert number(text) == found
-    assert type(number(text)) is type(found)
-
-
-@pytest.mark.parametrize("text", ["", "N", "1,5", True, None, "nan", "inf", "1 2", "٣", "0x1"])
-def test_what_is_no_number(text):
-    assert number(text) is None
+def test_numbers_stay_whole():
+    for text, found in (("7", 7), ("-1", -1), ("7.0", 7.0), (".5", 0.5), ("1e3", 1000.0), (3, 3), (2.5, 2.5)):
+        assert number(text) == found
+        assert type(number(text)) is type(found)
+    for text in ("", "N", "1,5", True, None, "nan", "inf", "1 2", "٣", "0x1"):
+        assert number(text) is None
 
 
 def test_codes_beside_a_range():
-    words, messages = ranged("pay", 0, 99, ["-1"])
-    assert words == {"sdtype": "numerical", "range_min": 0, "range_max": 99, "special_values": [-1]}
-    assert messages == []
+    whole = {"sdtype": "numerical", "range_min": 0, "range_max": 99}
+    assert ranged("pay", 0, 99, ["-1"]) == ({**whole, "special_values": [-1]}, [])
     words, messages = ranged("pay", None, 99)
     assert words == {"sdtype": "numerical", "range_max": 99}
     assert (messages[0][0], messages[0][1].startswith("no range")) == ("pay", True)
     assert "codes -1" in ranged("pay", None, None, [-1])[1][0][1]
-
-
-def test_text_beside_a_range_is_a_special_value_or_named():
-    words, messages = ranged("pay", 0, 99, ["N"])
+    words, messages = ranged("pay", 0, 99, ["N"])  # a special value, or named
     assert words.get("special_values") == ["N"] or "no numbers" in messages[0][1]
 
 

@@ -1,7 +1,5 @@
 """DDI code books."""
 
-from __future__ import annotations
-
 import pytest
 
 from sdv_plausible.declaring.ddi import read_ddi
@@ -23,14 +21,8 @@ BOOK = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def written(tmp_path, text):
-    path = tmp_path / "book.xml"
-    path.write_text(text)
-    return path
-
-
-def test_every_variable(tmp_path):
-    found = read_ddi(written(tmp_path, BOOK))
+def test_every_variable(written):
+    found = read_ddi(written(BOOK))
     assert found.columns == {
         "age": {"sdtype": "numerical", "range_min": 0, "range_max": 110, "special_values": [-1]},
         "sex": {"sdtype": "categorical", "range_values": [1, 2, 9]},
@@ -44,17 +36,14 @@ def test_every_variable(tmp_path):
         assert words in said
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_damaged(written):
+    for text, words in (
         ("", "is no XML"),
         ("<codeBook>", "is no XML"),
         ("<codeBook/>", "has no variables"),
         ("<codeBook><var/></codeBook>", "has no name"),
         ("<codeBook><var name='a'/><var name='a'/></codeBook>", "or that of another one"),
         ('<!DOCTYPE a [<!ENTITY b "c">]><codeBook><var name="a"/></codeBook>', "document type or entities"),
-    ],
-)
-def test_damaged(tmp_path, text, words):
-    with pytest.raises(ValueError, match=words):
-        read_ddi(written(tmp_path, text))
+    ):
+        with pytest.raises(ValueError, match=words):
+            read_ddi(written(text))

@@ -8,15 +8,13 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible import Release, fit_source
+from sdv_plausible import fit_source
 from sdv_plausible.commands.cli import main
 from sdv_plausible.declaring.csv_codebook import HEADER, read_csv_codebook
 from sdv_plausible.fit.domain_replay import replay_domain
@@ -32,10 +30,10 @@ CATEGORIES = ("category", "ordinal", "boolean")
 class Line:
     """One line of a code book."""
 
-    cells: dict[str, str]
+    cells: dict
 
     @property
-    def kind(self) -> str:
+    def kind(self):
         """What the column is; of a line without a type what its other cells tell."""
         kind = self.cells.get("type", "")
         if kind in CATEGORIES or self.cells.get("values"):
@@ -45,29 +43,27 @@ class Line:
         is_number = any(self.cells.get(word) for word in ("min", "max", "decimals"))
         return "number" if kind in NUMBERS and (kind or is_number) else kind or "open"
 
-    def column(self, rng: np.random.Generator) -> list[Any]:
+    def column(self, rng):
         """Cells that fit the line."""
-        missing = self.cells.get("missing") == "yes"
+        cells = self.cells
         if self.kind == "category":
-            values = self.cells["values"].split("|") if self.cells.get("values") else ["true", "false"]
+            values = cells["values"].split("|") if cells.get("values") else ["true", "false"]
             found = rng.choice(values, ROWS).tolist()
         elif self.kind == "date":
-            low, high = (
-                self.cells.get(end) or usual for end, usual in (("min", "2019-01-01"), ("max", "2030-12-31"))
-            )
+            low, high = cells.get("min") or "2019-01-01", cells.get("max") or "2030-12-31"
             days = pd.date_range(low, max(low, high))
             found = [str(days[i].date()) for i in rng.integers(0, len(days), ROWS)]
         else:
-            low = float(self.cells.get("min") or float(self.cells.get("max") or 0) - 50)
-            high = float(self.cells.get("max") or low + 50)
-            is_whole = self.cells.get("type") in ("integer", "int")
-            digits = int(self.cells.get("decimals") or (0 if is_whole else 2))
+            low = float(cells.get("min") or float(cells.get("max") or 0) - 50)
+            high = float(cells.get("max") or low + 50)
+            digits = int(cells.get("decimals") or (0 if cells.get("type") in ("integer", "int") else 2))
             found = [f"{min(max(value, low), high):.{digits}f}" for value in rng.uniform(low, high, ROWS)]
-        return [None if missing and rng.random() < 0.2 else cell for cell in found]
+        is_missing = cells.get("missing") == "yes"
+        return [None if is_missing and rng.random() < 0.2 else cell for cell in found]
 
 
 @st.composite
-def lines(draw: st.DrawFn) -> Line:
+def lines(draw):
     """A line that means something."""
     kind = draw(st.sampled_from([*NUMBERS, *CATEGORIES, "date", "id"]))
     cells = {"type": kind, "missing": draw(st.sampled_from(["", "yes", "no"]))}
@@ -87,7 +83,13 @@ def lines(draw: st.DrawFn) -> Line:
     return Line(cells)
 
 
-def written(folder: Path, books: list[Line]) -> tuple[Path, list[str]]:
+def declare(folder):
+    """What the command makes of a folder's table and code book."""
+    asked = ["declare", "table.csv", "--from-codebook", "book.csv", "-o", "domain.json"]
+    return main([str(folder / word) if "." in word else word for word in asked])
+
+
+def written(folder, books):
     """A code book, a file that fits it, and what ``declare`` makes of both."""
     names = [f"c{i}" for i in range(len(books))]
     with (folder / "book.csv").open("w", newline="") as file:
@@ -97,13 +99,11 @@ def written(folder: Path, books: list[Line]) -> tuple[Path, list[str]]:
     rng = np.random.default_rng(1)
     table = pd.DataFrame({name: line.column(rng) for name, line in zip(names, books, strict=True)})
     table.to_csv(folder / "table.csv", index=False)
-    output = folder / "domain.json"
-    asked = ["declare", folder / "table.csv", "--from-codebook", folder / "book.csv", "-o", output]
-    assert main([*map(str, asked)]) == 0
-    return output, names
+    assert declare(folder) == 0
+    return folder / "domain.json", names
 
 
-def check_holds(line: Line, attribute: Any, words: dict[str, Any]) -> None:
+def check_holds(line, attribute, words):
     """Every statement of a line, of the column's domain."""
     cells, there = line.cells, bool(attribute.lower or attribute.values)
     if cells.get("missing"):
@@ -134,17 +134,20 @@ def check_holds(line: Line, attribute: Any, words: dict[str, Any]) -> None:
         assert attribute.provenance == "declared"
 
 
-def voted(folder: Path, domain: Path) -> Release:
-    """A release of the table of a folder; types that the domain leaves open are voted for."""
-    return fit_source(
-        folder / "table.csv", domain=domain, types="voted", epsilon=20.0, model="independent", random_state=1,
-        allow_no_claim=True,
-    )  # fmt: skip
+def fitted(folder, domain, **options):
+    """A release of the table of a folder."""
+    told = {"domain": domain, "epsilon": 20.0, "random_state": 1, "allow_no_claim": True}
+    return fit_source(folder / "table.csv", **told, **options)
+
+
+def voted(folder, domain):
+    """One with types that the domain leaves open voted for."""
+    return fitted(folder, domain, types="voted", model="independent")
 
 
 @settings(max_examples=25)
 @given(st.lists(lines(), min_size=1, max_size=5))
-def test_what_declare_writes_fit_reads(books: list[Line]) -> None:
+def test_what_declare_writes_fit_reads(books):
     """Both directions: what is said is in the domain, and what is not said is learned."""
     with TemporaryDirectory() as name, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -163,24 +166,24 @@ def test_what_declare_writes_fit_reads(books: list[Line]) -> None:
         replay_domain(release)
 
 
-def test_a_number_that_is_never_missing_needs_no_range(tmp_path: Path) -> None:
-    """The line of issue: it was refused, with a guess that numbers are categories."""
+def test_a_number_that_is_never_missing_needs_no_range(tmp_path):
+    """The line of issue: it was refused, with a guess that numbers are categories. And one of no type."""
     output, _ = written(tmp_path, [Line({"type": "number", "missing": "no"})])
     assert json.loads(output.read_text())["columns"]["c0"]["range_is_nullable"] is False
     found = read_declarations(output, "private", 100, {"c0": {"sdtype": "numerical"}})
     assert found.never_missing == {"c0"}
+    output.unlink()
+    written(tmp_path, [Line({"missing": "no", "min": ""})])
+    assert read_domain_file(output).without_blanks().beside["c0"]["range_is_nullable"] is False
+    assert not voted(tmp_path, output).domain["c0"].nullable
 
 
-def test_a_range_with_whole_ends_does_not_say_that_there_are_no_digits(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_range_with_whole_ends_does_not_say_that_there_are_no_digits(tmp_path, capsys):
     """Rates from 0 to 35 have cents in the release, and ``check`` finds nothing. Control: type integer has none."""
     output, _ = written(tmp_path, [Line({"type": "number", "min": "0", "max": "35"})])
     assert main(["check", str(tmp_path / "table.csv"), "--domain", str(output)]) == 0
     assert "fraction" not in capsys.readouterr().out
-    release = fit_source(
-        tmp_path / "table.csv", domain=output, epsilon=20.0, random_state=1, allow_no_claim=True
-    )
+    release = fitted(tmp_path, output)
     assert release.domain["c0"].decimals == 2
     sampled = release.sample(200)["c0"]
     assert (sampled % 1 > 0).mean() > 0.5
@@ -189,24 +192,14 @@ def test_a_range_with_whole_ends_does_not_say_that_there_are_no_digits(
     assert read_csv_codebook(book).columns["c0"]["decimal_places"] == 0
 
 
-def test_what_is_said_of_a_column_whose_type_is_voted_for_holds(tmp_path: Path) -> None:
-    """The book says nothing but that no cell is missing."""
-    output, _ = written(tmp_path, [Line({"missing": "no", "min": ""})])
-    file = read_domain_file(output)
-    assert file.without_blanks().beside["c0"]["range_is_nullable"] is False
-    assert not voted(tmp_path, output).domain["c0"].nullable
-
-
-def test_codes_without_a_range_stand_alone(tmp_path: Path) -> None:
+def test_codes_without_a_range_stand_alone(tmp_path):
     """Numbers and texts that the book names beside values that it does not tell."""
     rng = np.random.default_rng(0)
     cells = [f"{value:.0f}" for value in rng.uniform(0, 100, 1000)]
     cells = [str(rng.choice(["-9", "N"])) if i % 4 == 0 else cell for i, cell in enumerate(cells)]
     (tmp_path / "table.csv").write_text("\n".join(["pay", *cells]))
     words = {"sdtype": "numerical", "special_values": [-9, "N"], "range_is_nullable": False}
-    release = fit_source(
-        tmp_path / "table.csv", domain={"pay": words}, epsilon=20.0, random_state=1, allow_no_claim=True
-    )
+    release = fitted(tmp_path, {"pay": words})
     found = release.domain["pay"]
     assert found.values == ("N",)
     assert (-9, -9) in [*zip(found.lower, found.upper, strict=True)]
@@ -217,28 +210,15 @@ def test_codes_without_a_range_stand_alone(tmp_path: Path) -> None:
     replay_domain(release)
 
 
-@pytest.mark.parametrize(
-    ("line", "rule"), [("c0,integer,0.2,0.7", "there must be whole numbers"), ("c0,number,5,1", "range_min")]
-)
-def test_a_book_that_contradicts_itself_is_refused_before_a_fit(
-    tmp_path: Path, line: str, rule: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_book_that_contradicts_itself_is_refused_before_a_fit(tmp_path, capsys):
+    """Control: values of a column that is invented are named, and left out."""
     (tmp_path / "table.csv").write_text("c0\n1\n")
-    (tmp_path / "book.csv").write_text(f"name,type,min,max\n{line}\n")
-    book, output = tmp_path / "book.csv", tmp_path / "domain.json"
-    code = main(["declare", str(tmp_path / "table.csv"), "--from-codebook", str(book), "-o", str(output)])
-    assert code != 0
-    assert rule in capsys.readouterr().err
-
-
-def test_values_of_a_column_that_is_invented_are_named_and_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "table.csv").write_text("c0\n1\n")
+    for line, rule in (("c0,integer,0.2,0.7", "there must be whole numbers"), ("c0,number,5,1", "range_min")):
+        (tmp_path / "book.csv").write_text(f"name,type,min,max\n{line}\n")
+        assert declare(tmp_path) != 0
+        assert rule in capsys.readouterr().err
     (tmp_path / "book.csv").write_text("name,type,min,max\nc0,id,1,9\n")
-    book, output = tmp_path / "book.csv", tmp_path / "domain.json"
-    assert (
-        main(["declare", str(tmp_path / "table.csv"), "--from-codebook", str(book), "-o", str(output)]) == 0
-    )
+    assert declare(tmp_path) == 0
     assert "range_min, range_max not used" in capsys.readouterr().out
-    assert json.loads(output.read_text())["columns"]["c0"] == {"sdtype": "id", "source": "book.csv"}
+    columns = json.loads((tmp_path / "domain.json").read_text())["columns"]
+    assert columns["c0"] == {"sdtype": "id", "source": "book.csv"}

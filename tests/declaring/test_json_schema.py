@@ -1,9 +1,5 @@
 """JSON Schema of records."""
 
-from __future__ import annotations
-
-import json
-
 import pytest
 
 from sdv_plausible.declaring.json_schema import read_json_schema
@@ -24,15 +20,9 @@ PROPERTIES = {
 SCHEMA = {"type": "object", "properties": PROPERTIES, "required": ["age", "sex", "member"]}
 
 
-def written(tmp_path, document):
-    path = tmp_path / "record.json"
-    path.write_text(document if isinstance(document, str) else json.dumps(document))
-    return path
-
-
 @pytest.mark.parametrize("document", [SCHEMA, {"type": "array", "items": SCHEMA}], ids=["record", "table"])
-def test_every_property(tmp_path, document):
-    found = read_json_schema(written(tmp_path, document))
+def test_every_property(written, document):
+    found = read_json_schema(written(document))
     assert found.columns == {
         "age": {
             "sdtype": "numerical", "range_min": 0, "range_max": 110, "decimal_places": 0, "range_is_nullable": False,
@@ -56,17 +46,14 @@ def test_every_property(tmp_path, document):
         assert words in said
 
 
-@pytest.mark.parametrize(
-    ("document", "words"),
-    [
+def test_damaged(written):
+    for document, words in (
         ("[]", "is no JSON schema of records"),
         ({"properties": {"a": 3}}, "must be an object"),
         ({"properties": {"a": {"enum": "x"}}}, "enum .* must be a list"),
         ({"properties": {"a": {"type": "integer", "minimum": "0"}}}, "minimum .* must be a number"),
         ({"properties": {"a": {"type": "integer", "minimum": 3, "maximum": 1}}}, "no number is between"),
         ({"properties": {"a": {"type": "number", "multipleOf": 0}}}, "multipleOf .* must be a number"),
-    ],
-)
-def test_damaged(tmp_path, document, words):
-    with pytest.raises(ValueError, match=words):
-        read_json_schema(written(tmp_path, document))
+    ):
+        with pytest.raises(ValueError, match=words):
+            read_json_schema(written(document))

@@ -1,7 +1,5 @@
 """NIST's data dictionaries: a small one of our own, and the real one where it is at hand."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -21,14 +19,8 @@ SMALL = {
 }
 
 
-def written(tmp_path, document):
-    path = tmp_path / "data_dictionary.json"
-    path.write_text(document if isinstance(document, str) else json.dumps(document))
-    return path
-
-
-def test_a_small_dictionary(tmp_path):
-    found = read_nist(written(tmp_path, SMALL))
+def test_a_small_dictionary(written):
+    found = read_nist(written(SMALL))
     assert found.columns["AGE"] == {"sdtype": "numerical", "range_min": 0, "range_max": 99}
     assert found.columns["SEX"]["range_values"] == [1, 2]
     assert found.columns["MSP"]["range_values"] == ["N", "1"]
@@ -38,31 +30,28 @@ def test_a_small_dictionary(tmp_path):
 
 
 def test_the_real_dictionary():
-    folder = os.environ.get("SDV_PLAUSIBLE_DATA")
-    path = Path(folder or "nowhere") / "nist_acs_excerpts" / "data_dictionary.json"
+    path = (
+        Path(os.environ.get("SDV_PLAUSIBLE_DATA", "nowhere")) / "nist_acs_excerpts" / "data_dictionary.json"
+    )
     if not path.is_file():
         pytest.skip("set SDV_PLAUSIBLE_DATA to the folder of the raw tables")
     found = read_nist(path)
     assert len(found.columns) == 24
-    declared = Domain.from_declarations({n: w for n, w in found.columns.items() if w["sdtype"]})
-    assert len(declared) == 23
+    assert len(Domain.from_declarations({n: w for n, w in found.columns.items() if w["sdtype"]})) == 23
     mine = json.loads(Path("benchmarks/domains/ma2019.json").read_text())["domain"]
     for name in ("SEX", "MSP", "HISP", "RAC1P", "INDP_CAT", "EDU"):
         assert set(found.columns[name]["range_values"]) == set(mine[name]["range_values"]), name
     assert found.columns["AGEP"]["range_max"] == mine["AGEP"]["range_max"]
 
 
-@pytest.mark.parametrize(
-    ("document", "words"),
-    [
+def test_damaged(written):
+    for document, words in (
         ("[1]", "is no data dictionary"),
         ({}, "is no data dictionary"),
         ({"AGE": {"values": {}}}, "is no data dictionary"),
         ({"AGE": {"description": "", "values": {"min": 3}}}, "'AGE': 'min' .* must be numbers"),
         ({"AGE": {"description": "", "values": {"min": 3, "max": 1}}}, "min <= max"),
         ("{", "not a JSON file"),
-    ],
-)
-def test_damaged(tmp_path, document, words):
-    with pytest.raises(ValueError, match=words):
-        read_nist(written(tmp_path, document))
+    ):
+        with pytest.raises(ValueError, match=words):
+            read_nist(written(document))

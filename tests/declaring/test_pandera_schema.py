@@ -1,8 +1,5 @@
 """Schemas of pandera, in the three forms that its versions write."""
 
-from __future__ import annotations
-
-import json
 import sys
 from itertools import pairwise
 
@@ -16,19 +13,13 @@ SCHEMA = {
     "version": "0.20",
     "columns": {
         "age": {
-            "dtype": "int64",
-            "nullable": False,
+            "dtype": "int64", "nullable": False,
             "checks": {"greater_than_or_equal_to": 0, "less_than_or_equal_to": {"value": 110, "options": {}}},
         },
-        "pay": {
-            "dtype": "float64",
-            "nullable": True,
-            "checks": {"in_range": {"min_value": 0, "max_value": 1e6}},
-        },
+        "pay": {"dtype": "float64", "nullable": True, "checks": {"in_range": {"min_value": 0, "max_value": 1e6}}},
         "sex": {"dtype": "str", "nullable": False, "checks": {"isin": ["f", "m"]}},
         "grade": {
-            "dtype": "int64",
-            "nullable": True,
+            "dtype": "int64", "nullable": True,
             "checks": [{"value": [1, 2], "options": {"check_name": "isin", "raise_warning": False}}],
         },
         "born": {"dtype": "datetime64[ns]", "nullable": True, "checks": None},
@@ -37,19 +28,12 @@ SCHEMA = {
         "size": {"dtype": "float64", "nullable": True, "checks": {"greater_than": {"min_value": 0}}},
     },
     "checks": {"wide": {}},
-}
-
-
-def written(tmp_path, document, name="schema.json"):
-    path = tmp_path / name
-    write = yaml.safe_dump if name.endswith("yaml") else json.dumps
-    path.write_text(document if isinstance(document, str) else write(document))
-    return path
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["schema.json", "schema.yaml"])
-def test_every_column(tmp_path, name):
-    found = read_pandera(written(tmp_path, SCHEMA, name))
+def test_every_column(written, name):
+    found = read_pandera(written(yaml.safe_dump(SCHEMA) if name.endswith("yaml") else SCHEMA, name))
     assert found.columns == {
         "age": {
             "sdtype": "numerical", "range_min": 0, "range_max": 110, "decimal_places": 0, "range_is_nullable": False,
@@ -66,19 +50,13 @@ def test_every_column(tmp_path, name):
     assert "checks of the whole table are not read" in found.lines
 
 
-ALIASES = (
-    "a: &a ["
-    + ", ".join("x" * 10)
-    + "]\n"
-    + "".join(
-        f"{after}: &{after} [{', '.join([f'*{before}'] * 10)}]\n" for before, after in pairwise("abcdefghij")
-    )
+ALIASES = f"a: &a [{', '.join('x' * 10)}]\n" + "".join(
+    f"{after}: &{after} [{', '.join([f'*{before}'] * 10)}]\n" for before, after in pairwise("abcdefghij")
 )  # some hundred characters that stand for 10^10 entries
 
 
-@pytest.mark.parametrize(
-    ("document", "name", "words"),
-    [
+def test_damaged(written):
+    for document, name, words in (
         ("[]", "a.json", "is no schema of pandera"),
         ({"columns": {"a": 3}}, "a.json", "is no schema of pandera"),
         ({"columns": {"a": {"checks": {"gt": "x"}}}}, "a.json", "must be a number"),
@@ -86,14 +64,12 @@ ALIASES = (
         ("!!python/object/apply:os.getcwd []", "a.yaml", "is no YAML"),
         (ALIASES, "a.yaml", "once its aliases are followed"),
         ("columns: &c\n  name: {dtype: str, checks: *c}", "a.yaml", "once its aliases are followed"),
-    ],
-)
-def test_damaged(tmp_path, document, name, words):
-    with pytest.raises(ValueError, match=words):
-        read_pandera(written(tmp_path, document, name))
+    ):
+        with pytest.raises(ValueError, match=words):
+            read_pandera(written(document, name))
 
 
-def test_without_pyyaml(tmp_path, monkeypatch):
+def test_without_pyyaml(written, monkeypatch):
     monkeypatch.setitem(sys.modules, "yaml", None)
     with pytest.raises(ImportError, match=r"sdv-plausible\[codebooks\]"):
-        read_pandera(written(tmp_path, "a: 1", "a.yaml"))
+        read_pandera(written("a: 1", "a.yaml"))

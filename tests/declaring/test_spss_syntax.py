@@ -1,7 +1,5 @@
 """Labels in SPSS syntax."""
 
-from __future__ import annotations
-
 import pytest
 
 from sdv_plausible.declaring.spss_syntax import read_spss_syntax
@@ -21,14 +19,8 @@ EXECUTE.
 """
 
 
-def written(tmp_path, text):
-    path = tmp_path / "labels.sps"
-    path.write_text(text)
-    return path
-
-
-def test_labels(tmp_path):
-    found = read_spss_syntax(written(tmp_path, SYNTAX))
+def test_labels(written):
+    found = read_spss_syntax(written(SYNTAX))
     assert found.columns == {
         "sex": {"sdtype": "categorical", "range_values": [1, 2, 9, 3]},
         "age": {"sdtype": "numerical", "special_values": [-1]},
@@ -49,21 +41,18 @@ def test_labels(tmp_path):
         assert words in said
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_damaged(written):
+    for text, words in (
         ("VALUE LABELS sex 1 'Male.\n", "line 1 has a text without an end"),
         ("VALUE LABELS sex 1 'Male' 2.\n", "'2' has no label"),
         ("VALUE LABELS 'M' 'Male'.\n", "must be the name"),
         ("VALUE LABELS sex male 'Male'.\n", "there must be a value"),
         ("MISSING VALUES sex 9.\n", "in brackets"),
         ("MISSING VALUES sex (9.\n", "in brackets"),
-    ],
-)
-def test_damaged(tmp_path, text, words):
-    with pytest.raises(ValueError, match=words):
-        read_spss_syntax(written(tmp_path, text))
+    ):
+        with pytest.raises(ValueError, match=words):
+            read_spss_syntax(written(text))
 
 
-def test_nothing_in_it(tmp_path):
-    assert read_spss_syntax(written(tmp_path, "")).columns == {}
+def test_nothing_in_it(written):
+    assert read_spss_syntax(written("")).columns == {}

@@ -1,15 +1,13 @@
 """CREATE TABLE, as far as it is read."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
+import sys
 
 import pytest
 
 from sdv_plausible.declaring import sql
 from sdv_plausible.declaring.sql import read_sql
 
+WHOLE = {"sdtype": "numerical", "decimal_places": 0}
 TABLE = """
 -- people
 CREATE TABLE IF NOT EXISTS survey.people (
@@ -32,22 +30,16 @@ CREATE TABLE IF NOT EXISTS survey.people (
 """
 
 
-def written(tmp_path, text):
-    path = tmp_path / "table.sql"
-    path.write_text(text)
-    return path
+def test_every_column(written):
+    found = read_sql(written(TABLE))
 
-
-def test_every_column(tmp_path):
-    found = read_sql(written(tmp_path, TABLE))
-    whole = {"sdtype": "numerical", "decimal_places": 0}
     assert found.columns == {
-        "id": {**whole, "range_is_nullable": False},
-        "age": {**whole, "range_min": 0, "range_max": 110, "range_is_nullable": False},
+        "id": {**WHOLE, "range_is_nullable": False},
+        "age": {**WHOLE, "range_min": 0, "range_max": 110, "range_is_nullable": False},
         "pay per year": {
             "sdtype": "numerical", "decimal_places": 2, "range_min": 0, "range_max": 1e6, "range_is_nullable": True,
         },
-        "weeks": {**whole, "range_min": 1, "range_max": 52, "range_is_nullable": True},
+        "weeks": {**WHOLE, "range_min": 1, "range_max": 52, "range_is_nullable": True},
         "sex": {"sdtype": "categorical", "range_values": ["f", "m", "it's"], "range_is_nullable": False},
         "region": {"sdtype": "categorical", "range_values": ["N", "S"], "range_is_nullable": True},
         "grade": {"sdtype": "categorical", "range_values": [1, 2, 3], "range_is_nullable": True},
@@ -56,7 +48,7 @@ def test_every_column(tmp_path):
         "seen": {"sdtype": "datetime", "range_is_nullable": True},
         "name": {"sdtype": None},
         "share": {"sdtype": "numerical", "range_min": 0, "range_is_nullable": True},
-        "odd": {**whole, "range_is_nullable": True},
+        "odd": {**WHOLE, "range_is_nullable": True},
     }  # fmt: skip
     said = "\n".join(found.lines)
     for words in (
@@ -69,9 +61,8 @@ def test_every_column(tmp_path):
         assert words in said
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_damaged(written):
+    for text, words in (
         ("", "must hold a CREATE TABLE"),
         ("CREATE TABLE a (b INT", "line 1 is not understood"),
         ("CREATE TABLE a", "holds none"),
@@ -79,14 +70,11 @@ def test_every_column(tmp_path):
         ("CREATE TABLE a (b INT CHECK (b BETWEEN 3 AND 1))", "no number is between 3 and 1"),
         ("CREATE TABLE a (b INT, b INT)", "two columns 'b'"),
         ("CREATE TABLE a (b ENUM('x))", "line 1 is not understood"),
-    ],
-)
-def test_damaged(tmp_path, text, words):
-    with pytest.raises(ValueError, match=words):
-        read_sql(written(tmp_path, text))
+    ):
+        with pytest.raises(ValueError, match=words):
+            read_sql(written(text))
 
 
-WHOLE = {"sdtype": "numerical", "decimal_places": 0}
 POSTGRES = """
 SET client_encoding = 'UTF8';
 \\connect survey
@@ -139,50 +127,45 @@ DUMPS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("system", DUMPS)
-def test_schemas_as_systems_write_them(system, tmp_path):
-    text, columns = DUMPS[system]
-    found = read_sql(written(tmp_path, text))
-    assert found.columns == columns
-    assert "SECRET" not in "".join(found.lines)
-
-
-def test_two_tables_in_one_file(tmp_path):
-    found = read_sql(written(tmp_path, "CREATE TABLE a (b INT, c DATE); CREATE TABLE d (b INT, c TEXT);"))
-    assert found.columns["b"] == {**WHOLE, "range_is_nullable": True}
-    assert found.columns["c"] == {"sdtype": None}
-    assert "c: several tables have such a column, declared otherwise" in found.lines
-
-
-def test_rows_of_a_dump_are_in_no_message(tmp_path):
+def test_schemas_as_systems_write_them(written):
+    """Without a word of the rows of a dump."""
+    for text, columns in DUMPS.values():
+        found = read_sql(written(text))
+        assert found.columns == columns
+        assert "SECRET" not in "".join(found.lines)
     with pytest.raises(ValueError, match="is not understood") as raised:
-        read_sql(written(tmp_path, "CREATE TABLE a (b INT);\nINSERT INTO a VALUES ('SECRET"))
+        read_sql(written("CREATE TABLE a (b INT);\nINSERT INTO a VALUES ('SECRET"))
     assert "SECRET" not in str(raised.value)
     assert raised.value.__context__ is None
 
 
-def test_without_sqlglot_it_is_said_how_to_get_it(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "sqlglot", None)
+def test_two_tables_in_one_file(written):
+    found = read_sql(written("CREATE TABLE a (b INT, c DATE); CREATE TABLE d (b INT, c TEXT);"))
+    assert found.columns == {"b": {**WHOLE, "range_is_nullable": True}, "c": {"sdtype": None}}
+    assert "c: several tables have such a column, declared otherwise" in found.lines
+
+
+def test_without_sqlglot_it_is_said_how_to_get_it(written, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
     with pytest.raises(ImportError, match=r"pip install 'sdv-plausible\[codebooks\]'"):
-        read_sql(written(tmp_path, TABLE))
+        read_sql(written(TABLE))
 
 
-def test_many_conditions_in_one_check_are_read(tmp_path: Path) -> None:
+def test_many_conditions_in_one_check_are_read(written):
     """More than Python nests calls. Control: brackets that nest as deeply are refused in one line."""
-    path, many = tmp_path / "t.sql", " AND ".join(f"age >= {i}" for i in range(3000))
-    path.write_text(f"CREATE TABLE t (age INTEGER CHECK ({many}))")
+    many = " AND ".join(f"age >= {i}" for i in range(3000))
+    path = written(f"CREATE TABLE t (age INTEGER CHECK ({many}))")
     assert read_sql(path).columns["age"]["range_min"] == 2999
-    path.write_text(f"CREATE TABLE t (age INTEGER CHECK ({'(' * 3000}age > 1{')' * 3000}))")
     with pytest.raises(ValueError, match="nests too deeply"):
-        read_sql(path)
+        read_sql(written(f"CREATE TABLE t (age INTEGER CHECK ({'(' * 3000}age > 1{')' * 3000}))"))
 
 
-def test_tables_are_compared_once_however_many_there_are() -> None:
+def test_tables_are_compared_once_however_many_there_are():
     """Each column of each table: 300 tables of a column of their own, and one that two declare otherwise."""
-    compared = list[str]()
+    compared = []
 
-    class Counted(dict[str, Any]):
-        def items(self) -> Any:
+    class Counted(dict):
+        def items(self):
             compared.extend(self)
             return super().items()
 

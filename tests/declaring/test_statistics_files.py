@@ -1,7 +1,5 @@
 """Metadata of SPSS and Stata files: with a stand-in for the library, and with the library where it is there."""
 
-from __future__ import annotations
-
 import json
 import sys
 from types import ModuleType, SimpleNamespace
@@ -42,21 +40,18 @@ def library(monkeypatch):
     monkeypatch.setattr(statistics_files, "_header", lambda p: json.loads(json.dumps(header_in(str(p)))))
 
 
-@pytest.mark.parametrize("name", ["a.sav", "a.dta"])
-def test_labels(library, tmp_path, name):
-    found = read_statistics_file(tmp_path / name)
-    assert found.columns == {
-        "sex": {"sdtype": "categorical", "range_values": [1, 2, 9]},
-        "age": {"sdtype": "numerical", "special_values": [99]},
-        "code": {"sdtype": "categorical", "range_values": ["a"]},
-        "name": {"sdtype": None},
-    }
-    said = "\n".join(found.lines)
-    assert "age: a range of missing values is not read: -9.0 to -1.0" in said
-    assert "age: tagged missing values are not read: z" in said
-
-
-def test_damaged(library, tmp_path):
+def test_labels(library, tmp_path):
+    for name in ("a.sav", "a.dta"):
+        found = read_statistics_file(tmp_path / name)
+        assert found.columns == {
+            "sex": {"sdtype": "categorical", "range_values": [1, 2, 9]},
+            "age": {"sdtype": "numerical", "special_values": [99]},
+            "code": {"sdtype": "categorical", "range_values": ["a"]},
+            "name": {"sdtype": None},
+        }
+        said = "\n".join(found.lines)
+        assert "age: a range of missing values is not read: -9.0 to -1.0" in said
+        assert "age: tagged missing values are not read: z" in said
     with pytest.raises(ValueError, match="cannot be read as a file of SPSS or Stata"):
         read_statistics_file(tmp_path / "damaged.sav")
 
@@ -95,15 +90,12 @@ def test_nothing_beside_the_file_is_run(tmp_path, monkeypatch):
     """A header is read by a process of its own, started where the file is: a module there is none of ours (seen red)."""
     pyreadstat = pytest.importorskip("pyreadstat")
     pyreadstat.write_sav(pd.DataFrame({"sex": [1.0]}), str(tmp_path / "a.sav"))
-    for name in ("json", "sys", "pyreadstat", "pandas"):
+    (tmp_path / "sdv_plausible").mkdir()
+    for name in ("json", "sys", "pyreadstat", "pandas", "sdv_plausible/__init__"):
         (tmp_path / f"{name}.py").write_text(
             f"open({str(tmp_path / 'ran')!r}, 'w').close()", encoding="utf-8"
         )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", ["", *sys.path])  # of a notebook
-    (tmp_path / "sdv_plausible").mkdir()
-    (tmp_path / "sdv_plausible" / "__init__.py").write_text(
-        f"open({str(tmp_path / 'ran')!r}, 'w').close()", encoding="utf-8"
-    )
     assert list(read_statistics_file(tmp_path / "a.sav").columns) == ["sex"]
     assert not (tmp_path / "ran").exists()

@@ -1,9 +1,5 @@
 """Table Schemas of Frictionless Data."""
 
-from __future__ import annotations
-
-import json
-
 import pytest
 
 from sdv_plausible.declaring.readers import read_codebook
@@ -27,17 +23,12 @@ FIELDS = [
 SCHEMA = {"fields": FIELDS, "primaryKey": "number", "missingValues": ["", "-99"]}
 
 
-def written(tmp_path, document):
-    (tmp_path / "s.json").write_text(json.dumps(document))
-    return tmp_path / "s.json"
-
-
 @pytest.mark.parametrize(
     "document", [SCHEMA, {"name": "r", "schema": SCHEMA}, {"resources": [{"path": "t.csv", "schema": SCHEMA}]}],
     ids=["schema", "resource", "package"],
 )  # fmt: skip
-def test_every_field(tmp_path, document):
-    found = read_table_schema(written(tmp_path, document))
+def test_every_field(written, document):
+    found = read_table_schema(written(document))
     assert found.columns == {
         "age": {"sdtype": "numerical", "range_min": 0, "range_max": 110, "decimal_places": 0, "range_is_nullable": False},
         "pay": {"sdtype": "numerical", "range_min": 0.5, "range_max": 1e6, "range_is_nullable": True},
@@ -57,10 +48,12 @@ def test_every_field(tmp_path, document):
     for words in ("missingValues ['', '-99']: give them as na_values", "size: not understood: multipleOf", "size: no range is told",
                   "day: no range of dates", "seen: no range of dates", "name: no values are listed"):  # fmt: skip
         assert words in said
-    assert read_codebook(tmp_path / "s.json").columns["age"]["source"] == "s.json"  # found by its keys
+    assert (
+        read_codebook(written(document, "s.json")).columns["age"]["source"] == "s.json"
+    )  # found by its keys
 
 
-def test_cells_as_they_are_written_and_keys_of_several_fields(tmp_path):
+def test_cells_as_they_are_written_and_keys_of_several_fields(written):
     """Values for missing cells are none; parts of a key that say more than a key does are columns."""
     fields = [
         {"name": "sex", "constraints": {"enum": ["f", "m", "", None, "-99"]}},
@@ -71,15 +64,14 @@ def test_cells_as_they_are_written_and_keys_of_several_fields(tmp_path):
         {"name": "case", "type": "integer"},
     ]
     document = {"fields": fields, "primaryKey": ["year", "case"], "missingValues": ["", "-99"]}
-    found = read_table_schema(written(tmp_path, document))
+    found = read_table_schema(written(document))
     assert [found.columns[name].get("range_values") for name in ("sex", "grade", "member")] == [["f", "m"], [1, 2], ["no", "yes"]]  # fmt: skip
     assert [found.columns[name]["sdtype"] for name in ("member", "year", "case")] == ["categorical", "numerical", "id"]  # fmt: skip
     assert "pay: not understood: decimalChar, missingValues" in found.lines
 
 
-@pytest.mark.parametrize(
-    ("document", "words"),
-    [
+def test_mistakes(written):
+    for document, words in (
         ({"fields": []}, "no Table Schema"),
         ({"fields": [{"type": "string"}]}, "no Table Schema"),
         ({"resources": [{"schema": SCHEMA}, {"schema": SCHEMA}]}, "no Table Schema"),
@@ -95,8 +87,6 @@ def test_cells_as_they_are_written_and_keys_of_several_fields(tmp_path):
         ({"fields": [{"name": 5}]}, "must be text"),
         ({"fields": [{"name": "a", "type": "integer", "constraints": {"minimum": "x"}}]}, "must be a number"),
         ({"fields": [{"name": "a", "type": "integer", "constraints": {"minimum": 2, "maximum": 1}}]}, "no number is between"),
-    ],
-)  # fmt: skip
-def test_mistakes(tmp_path, document, words):
-    with pytest.raises(ValueError, match=words):
-        read_table_schema(written(tmp_path, document))
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=words):
+            read_table_schema(written(document))

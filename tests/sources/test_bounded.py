@@ -4,15 +4,12 @@ docs/explanation/proofs/persons.md, Lemma 2. Planted: an engine whose rows are c
 in several parts has too many; persons told apart by texts that depend on the other cells; the first rows of everybody.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -27,7 +24,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sources import bounded as module
 from sdv_plausible.sources.bounded import bounded, of_persons
 from sdv_plausible.sources.opening import open_source
-from sdv_plausible.sources.source import FrameSource, Held, Source
+from sdv_plausible.sources.source import FrameSource, Held
 from sdv_plausible.table.columns.cell_texts import ColumnType
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.persons import choose_rows
@@ -37,7 +34,7 @@ ALARM = 1e-12  # of the check of uniformity: its chance of a false alarm is belo
 LONG = 2**53  # one more, and doubles cannot tell it from this one
 
 
-def of_people(n: int = 900, people: int = 120) -> pd.DataFrame:
+def of_people(n=900, people=120):
     """Rows of people, some with many, some of nobody; a person's rows are far apart."""
     rng = np.random.default_rng(3)
     key = np.array([f"k{i}" for i in rng.integers(0, people, n) ** 2 // people], dtype=object)
@@ -52,14 +49,14 @@ FRAME = of_people()
 class Gathered:
     """Work: the rows themselves, which tests alone may see."""
 
-    def count(self, part: pd.DataFrame, number: int) -> pd.DataFrame:
+    def count(self, part, number):
         return part
 
-    def merge(self, one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    def merge(self, one, other):
         return pd.concat([one.astype(object), other.astype(object)], ignore_index=True)
 
 
-def chosen(source: Source, most: int, folder: Path, coins: Coins | None = None) -> pd.DataFrame:
+def chosen(source, most, folder, coins=None):
     """The rows used, all columns."""
     coins = coins or Coins.from_os_entropy()
     names = list(source.names)
@@ -67,7 +64,7 @@ def chosen(source: Source, most: int, folder: Path, coins: Coins | None = None) 
     return found.total(Gathered(), names).infer_objects()
 
 
-def too_many(rows: pd.DataFrame, frame: pd.DataFrame, most: int) -> list[str]:
+def too_many(rows, frame, most):
     """People that have another number of rows than they should."""
     counts, expected = rows["key"].value_counts(), frame["key"].value_counts().clip(upper=most)
     return sorted(expected.index[counts.reindex(expected.index, fill_value=0) != expected])
@@ -75,7 +72,7 @@ def too_many(rows: pd.DataFrame, frame: pd.DataFrame, most: int) -> list[str]:
 
 @pytest.mark.parametrize("most", [2])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_each_person_has_so_many_rows_and_no_more(engine: str, most: int, tmp_path: Path) -> None:
+def test_each_person_has_so_many_rows_and_no_more(engine, most, tmp_path):
     (tmp_path / "scratch").mkdir()
     source = open_source(held(engine, FRAME, tmp_path), column_types(DECLARED, COLUMNS), 100)
     rows = chosen(source, most, tmp_path / "scratch")
@@ -86,19 +83,16 @@ def test_each_person_has_so_many_rows_and_no_more(engine: str, most: int, tmp_pa
     assert min(left.values()) >= 0  # rows of the table, none twice
 
 
-def test_planted_rows_that_are_bounded_in_each_part_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        module, "_chosen", lambda paths, _: [piece for path in paths for _, piece, _ in module._read(path)]
-    )
+def test_planted_rows_that_are_bounded_in_each_part_alone(tmp_path, monkeypatch):
+    def in_parts(paths, _):
+        return [piece for path in paths for _, piece, _ in module._read(path)]
+
+    monkeypatch.setattr(module, "_chosen", in_parts)
     assert too_many(chosen(FrameSource(FRAME, 100), 1, tmp_path), FRAME, 1)
 
 
 @pytest.mark.parametrize("engine", ["pandas", "duckdb", "dask"])
-def test_with_room_for_all_rows_the_release_is_that_of_memory(
-    engine: str, everything: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_with_room_for_all_rows_the_release_is_that_of_memory(engine, everything, tmp_path):
     (tmp_path / "scratch").mkdir()
     scratch = None if engine == "dask" else tmp_path / "scratch"
     found = fit_source(held(engine, FRAME, tmp_path), COLUMNS, DECLARED, scratch=scratch, random_state=SEED, allow_no_claim=True, rows=100, types="declared", person=Person("key", rows=100))  # fmt: skip
@@ -108,11 +102,9 @@ def test_with_room_for_all_rows_the_release_is_that_of_memory(
 
 
 @pytest.fixture(scope="module")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    folder = tmp_path_factory.mktemp("people")
-    return document(
-        in_memory(FRAME, folder, domain=DECLARED, types="declared", person="key", rows_per_person=100)
-    )
+def everything(tmp_path_factory):
+    options = {"domain": DECLARED, "types": "declared", "person": "key", "rows_per_person": 100}
+    return document(in_memory(FRAME, tmp_path_factory.mktemp("people"), **options))
 
 
 class Once(FrameSource):
@@ -120,15 +112,13 @@ class Once(FrameSource):
 
     passes = 0
 
-    def pieces(self, names: Any) -> Any:
+    def pieces(self, names):
         self.passes += 1
         assert self.passes == 1, "whoever asks twice asks the whole table"
         return super().pieces(names)
 
 
-def test_what_is_asked_is_asked_of_the_rows_used_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_asked_is_asked_of_the_rows_used_alone(tmp_path, monkeypatch):
     """Value sets too are learned of them: with no noise to speak of, the number of rows is that of the people."""
     monkeypatch.setattr("sdv_plausible.fit.parts.open_source", lambda *_, **__: Once(FRAME, 100))
     found = fit_source(FRAME, COLUMNS, epsilon=1e5, scratch=tmp_path, person=Person("key", rows=1))
@@ -140,21 +130,21 @@ def test_what_is_asked_is_asked_of_the_rows_used_alone(
 
 
 @pytest.mark.parametrize("rows", [600, 500])
-def test_every_choice_of_a_persons_rows_is_equally_likely_wherever_they_are(rows: int) -> None:
+def test_every_choice_of_a_persons_rows_is_equally_likely_wherever_they_are(rows):
     """At the same place of every part, and at others. The planted choice, first rows first, fails the same check."""
     frame = pd.DataFrame({"key": np.tile(range(600), 4), "row": np.repeat(range(4), 600)})
     with TemporaryDirectory() as folder:
         used = chosen(FrameSource(frame, rows), 2, Path(folder)).sort_values("row").groupby("key")["row"]
-    found = {
-        "ours": Counter(used.agg(tuple)),
-        "first rows": Counter(frame.groupby("key")["row"].agg(lambda rows: tuple(rows[:2]))),
-    }
     sets = [(a, b) for a in range(4) for b in range(4) if a < b]
-    p = {name: stats.chisquare([counts[one] for one in sets]).pvalue for name, counts in found.items()}
-    assert p["ours"] > ALARM > p["first rows"]
+    ours, first_rows = (
+        Counter(used.agg(tuple)),
+        Counter(frame.groupby("key")["row"].agg(lambda r: tuple(r[:2]))),
+    )
+    p, planted = (stats.chisquare([counts[one] for one in sets]).pvalue for counts in (ours, first_rows))
+    assert p > ALARM > planted
 
 
-def test_a_persons_choice_is_not_moved_by_others(tmp_path: Path) -> None:
+def test_a_persons_choice_is_not_moved_by_others(tmp_path):
     """Rows keep their numbers, by place: with one person more at the end everybody else's rows are the same."""
     more = pd.concat([FRAME, FRAME.iloc[:7].assign(key="new")], ignore_index=True)
     rows = []
@@ -165,11 +155,11 @@ def test_a_persons_choice_is_not_moved_by_others(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(*rows)
 
 
-def test_long_numbers_are_people_of_their_own_and_no_cell_changes_its_type(tmp_path: Path) -> None:
+def test_long_numbers_are_people_of_their_own_and_no_cell_changes_its_type(tmp_path):
     frame = pd.DataFrame({"key": [LONG, LONG + 1, LONG] * 5, "n": LONG + 1})
 
     class Stored(FrameSource):
-        def pieces(self, names: Any) -> Any:
+        def pieces(self, names):
             for i, piece in enumerate(super().pieces(names)):
                 yield Held(i, piece.part.astype({"key": object} if i % 2 else {"n": float}))
 
@@ -177,11 +167,8 @@ def test_long_numbers_are_people_of_their_own_and_no_cell_changes_its_type(tmp_p
         folder = tmp_path / str(most)
         folder.mkdir()
         neighbours = Neighbours(rows=most, person="key")
-        parts = list(
-            bounded(Stored(frame, 4), neighbours, ["key", "n"], Coins.from_seed(0), folder).parts(
-                ["key", "n"]
-            )
-        )
+        kept = bounded(Stored(frame, 4), neighbours, ["key", "n"], Coins.from_seed(0), folder)
+        parts = list(kept.parts(["key", "n"]))
         assert sum(map(len, parts)) == people
         assert {int(key) for part in parts for key in part["key"]} == {LONG, LONG + 1}
     whole = [n for part in parts for n in part["n"] if part["n"].dtype != float]
@@ -189,14 +176,12 @@ def test_long_numbers_are_people_of_their_own_and_no_cell_changes_its_type(tmp_p
 
 
 @pytest.mark.parametrize("most", [1, 2])
-def test_equal_names_of_several_types_are_one_person(
-    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_names_of_several_types_are_one_person(most, tmp_path, monkeypatch):
     """In memory they are. Planted: files dealt out by how a name is written, so that 7 and 7.0 are two people."""
-    kinds: tuple[Any, ...] = (int, float, Decimal, Fraction, np.int64)
+    kinds = (int, float, Decimal, Fraction, np.int64)
     frame = pd.DataFrame({"key": pd.Series([kind(i) for kind in kinds for i in range(40)], dtype=object)})
 
-    def people(folder: str) -> Counter[int]:
+    def people(folder):
         (tmp_path / folder).mkdir()
         return Counter(map(int, chosen(FrameSource(frame, 40), most, tmp_path / folder)["key"]))
 
@@ -206,29 +191,20 @@ def test_equal_names_of_several_types_are_one_person(
     assert max(people("planted").values()) > most
 
 
-@pytest.mark.parametrize(
-    ("engine", "more", "says"),
-    [
-        ("pandas", {}, "needs scratch"),
-        ("pandas", {"person": "house"}, "metadata or domain names"),
-        ("pandas", {"rows_per_person": 0}, r"rows \(0\)"),
-    ],
-)
-def test_what_cannot_be_costs_no_budget(engine: str, more: dict[str, Any], says: str, tmp_path: Path) -> None:
+def test_what_cannot_be_costs_no_budget(tmp_path):
     budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
-    with pytest.raises(ValueError, match=says):
-        fit_source(
-            held(engine, FRAME, tmp_path),
-            COLUMNS,
-            DECLARED,
-            budget=budget,
-            **values(**{"person": "key"} | more),
-        )
+    for more, says in (
+        ({}, "needs scratch"),
+        ({"person": "house"}, "metadata or domain names"),
+        ({"rows_per_person": 0}, r"rows \(0\)"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            fit_source(FRAME, COLUMNS, DECLARED, budget=budget, **values(**{"person": "key"} | more))
     fit_source(FRAME, COLUMNS, DECLARED, budget=budget)
 
 
 @pytest.mark.parametrize("engine", ["arrow", "duckdb"])
-def test_people_whose_names_are_intervals_are_told_apart(engine: str, tmp_path: Path) -> None:
+def test_people_whose_names_are_intervals_are_told_apart(engine, tmp_path):
     """Python's object for one cannot be written to a file of rows."""
     import pyarrow as pa
 

@@ -3,15 +3,12 @@
 docs/explanation/proofs/parts.md, Lemmas 4 and 6. Planted: fingerprints without places, and none.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
 import time
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +19,6 @@ from test_coded import DOMAIN, NAMES, agree, whole
 
 from sdv_plausible import Person, fit_source
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.file.release import Release
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources import clusters, coded, dask_tables
 from sdv_plausible.sources.clusters import ADDED_AT_ONCE, side_by_side, together
@@ -38,21 +34,21 @@ pytest.importorskip("distributed", reason="distributed is not installed")
 FRAME = table(2_000)
 
 
-def partitions(number: int = 8) -> Any:
+def partitions(number=8):
     import dask.dataframe as dd
 
     return dd.from_pandas(FRAME, npartitions=number)
 
 
 @pytest.mark.parametrize("number", [1, 2, 20])
-def test_partitions_are_added(number: int) -> None:
+def test_partitions_are_added(number):
     assert DaskSource(partitions(number)).total(Rows(), ["age"]) == len(FRAME)
 
 
-def test_a_task_that_fails_once_is_run_again(tmp_path: Path) -> None:
+def test_a_task_that_fails_once_is_run_again(tmp_path):
     """Each task fails the first time it runs; the second gives the same counts."""
 
-    def fragile(part: pd.DataFrame, folder: str) -> pd.DataFrame:
+    def fragile(part, folder):
         mark = Path(folder) / str(part.index[0] if len(part) else "none")
         if len(part) and part["key"].iloc[0] != "foo" and not mark.exists():
             mark.write_text("failed once")
@@ -68,7 +64,7 @@ def test_a_task_that_fails_once_is_run_again(tmp_path: Path) -> None:
     assert same(found, fit_source(FRAME, COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True))
 
 
-def same(one: Release, other: Release) -> bool:
+def same(one, other):
     return [a.values.tolist() for a in one.answers.answers] == [
         a.values.tolist() for a in other.answers.answers
     ] and one.ledger.entries == other.ledger.entries
@@ -76,7 +72,7 @@ def same(one: Release, other: Release) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["while codes are made", "before a pass"])
-def test_a_worker_that_is_killed_changes_nothing(when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_is_killed_changes_nothing(when, monkeypatch):
     """Its codes are made again, of the same rows in the same order."""
     from distributed import Client, LocalCluster
 
@@ -92,20 +88,20 @@ def test_a_worker_that_is_killed_changes_nothing(when: str, monkeypatch: pytest.
         Client(cluster) as client,
     ):
         workers = [int(pid) for pid in client.run(os.getpid).values()]
-        seen: list[int] = []
+        seen = []
         total, kept, killed = DaskParts.total, DaskSource.kept, threading.Event()
 
-        def kill() -> None:
+        def kill():
             os.kill(workers[0], signal.SIGKILL)
             killed.set()
 
-        def counting(self: DaskParts, work: Any, names: Any) -> Any:
+        def counting(self, work, names):
             seen.append(len(seen))
             if len(seen) == 2 and when == "before a pass":
                 kill()
             return total(self, work, names)
 
-        def keeping(self: DaskSource, work: Any, names: Any) -> Any:
+        def keeping(self, work, names):
             if when == "while codes are made":
                 threading.Timer(0.05, kill).start()
             return kept(self, work, names)
@@ -125,20 +121,20 @@ STRANGE = FRAME.assign(sex=["f", "m", "x", "y"] * (len(FRAME) // 4))  # half the
 class Remade:
     """A partition that is another one when it is made again, from a given time on."""
 
-    def __init__(self, change: Any, after: int) -> None:
+    def __init__(self, change, after):
         self.change, self.times, self.after = change, 0, after
 
-    def __dask_tokenize__(self) -> object:
+    def __dask_tokenize__(self):
         return object.__repr__(self), time.perf_counter_ns()  # Dask would take another test's for this one
 
-    def __call__(self, part: pd.DataFrame, partition_info: Any = None) -> pd.DataFrame:
+    def __call__(self, part, partition_info=None):
         if partition_info is None or partition_info["number"] != 1:
             return part
         self.times += 1
         return self.change(part) if self.times > self.after else part
 
 
-def made_again(change: Any, after: int = 1, frame: pd.DataFrame = STRANGE, **more: Any) -> Release:
+def made_again(change, after=1, frame=STRANGE, **more):
     """A fit whose workers keep nothing, and of which one partition is another one from the second time on."""
     import dask
     import dask.dataframe as dd
@@ -151,18 +147,18 @@ def made_again(change: Any, after: int = 1, frame: pd.DataFrame = STRANGE, **mor
     return found
 
 
-def turned(part: pd.DataFrame) -> pd.DataFrame:
+def turned(part):
     return part.iloc[::-1]
 
 
-def of_other_cells(part: pd.DataFrame) -> pd.DataFrame:
+def of_other_cells(part):
     return part.assign(age=np.where(np.arange(len(part)) == 3, part["age"] % 90 + 5, part["age"]))
 
 
 CHANGES = {"another order": turned, "a cell": of_other_cells, "a row less": lambda part: part.iloc[1:]}
 
 
-def test_codes_that_are_made_again_are_the_same() -> None:
+def test_codes_that_are_made_again_are_the_same():
     """Also those that were drawn: as if nothing had been lost."""
     import dask.dataframe as dd
 
@@ -174,13 +170,13 @@ def test_codes_that_are_made_again_are_the_same() -> None:
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("after", [1, 3])
-def test_codes_of_other_rows_stop_the_fit(change: str, after: int) -> None:
+def test_codes_of_other_rows_stop_the_fit(change, after):
     with pytest.raises(RuntimeError, match="than in an earlier pass"):
         made_again(CHANGES[change], after, epsilon=1000)  # so much that pairs, too, are asked
 
 
 @pytest.mark.parametrize("planted", ["without places", "with no word of its parts"])
-def test_planted_codes_in_another_order_go_on(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_codes_in_another_order_go_on(planted, monkeypatch):
     """A stranger's draw is then another row's in one pass than in the next."""
     if planted == "without places":
         monkeypatch.setattr(coded, "fingerprint", lambda codes, part=None: fingerprint(codes))
@@ -190,7 +186,7 @@ def test_planted_codes_in_another_order_go_on(planted: str, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("change", ["a cell", "a row less"])
-def test_rows_that_change_after_the_choice_stop_the_fit(change: str) -> None:
+def test_rows_that_change_after_the_choice_stop_the_fit(change):
     """Those of a person who are all used; their order is no matter."""
     person = Person("key", rows=len(FRAME))
     with pytest.raises(RuntimeError, match="than in an earlier pass"):
@@ -198,7 +194,7 @@ def test_rows_that_change_after_the_choice_stop_the_fit(change: str) -> None:
     assert made_again(turned, 2, person=person).answers
 
 
-def test_equal_fingerprints_are_of_equal_codes() -> None:
+def test_equal_fingerprints_are_of_equal_codes():
     """Of drawn ones too, in each of 200 draws. A false alarm has a chance of about 200 in 2^64."""
     encode, missed = Encode(Coder(DOMAIN, RuleSet(), Coins.from_os_entropy(), placed=True)), 0
     for seed in range(200):
@@ -213,23 +209,23 @@ def test_equal_fingerprints_are_of_equal_codes() -> None:
 
 
 @pytest.mark.parametrize("fails", ["never", "while codes are made", "after that"])
-def test_workers_forget_the_codes_after_the_fit(fails: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_forget_the_codes_after_the_fit(fails, monkeypatch):
     from distributed import Client
 
-    held_then: list[int] = []
+    held_then = []
 
-    def stop(*_: object) -> None:
+    def stop(*_):
         held_then.extend(map(len, client.has_what().values()))
         raise KeyboardInterrupt
 
-    def fail(self: Encode, part: Any, number: int) -> Any:
+    def fail(self, part, number):
         if number == 3:
             raise OSError("a worker's disk")
         return count(self, part, number)
 
     count = Encode.count
     with Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as client:
-        error: BaseException | None = None
+        error = None
         if fails == "after that":
             monkeypatch.setattr("sdv_plausible.fit.run.fit_release", stop)
         if fails == "while codes are made":
@@ -248,14 +244,14 @@ def test_workers_forget_the_codes_after_the_fit(fails: str, monkeypatch: pytest.
         assert not any(client.has_what().values())
 
 
-def test_small_parts_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_parts_are_counted_together(monkeypatch):
     assert list(together([3, 4, 9])) == [[0, 1, 2]]
     monkeypatch.setattr(clusters, "PART_ROWS", 7)
     assert list(together([3, 4, 1, 9, 0])) == [[0, 1], [2], [3], [4]]
     assert list(together([0])) == [[0]]
 
 
-def test_a_task_sums_up_what_one_worker_has() -> None:
+def test_a_task_sums_up_what_one_worker_has():
     found = list(side_by_side(["a", "b", "a", "a", "a"], {"a": 2}))
     assert found == [[0, 2], [3, 4], [1]]
     assert list(side_by_side(["a"], {"a": 4})) == [[0]]
@@ -266,7 +262,7 @@ def test_a_task_sums_up_what_one_worker_has() -> None:
 
 
 @pytest.mark.parametrize("planted", [False, True])
-def test_larger_tables_become_those_that_were_asked(planted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_larger_tables_become_those_that_were_asked(planted, monkeypatch):
     """Planted: tasks that send the larger ones."""
     monkeypatch.setattr(counting, "FEWEST_ROWS", 1)
     monkeypatch.setattr(counting, "ROWS_PER_CELL", 1)
@@ -279,7 +275,7 @@ def test_larger_tables_become_those_that_were_asked(planted: bool, monkeypatch: 
         assert agree(counts, whole(FRAME))
 
 
-def counted(codes: pd.Series[Any], stored: Any = None) -> Any:
+def counted(codes, stored=None):
     """Values of a column of which the second partition is stored as said, and its meta says objects."""
     import dask
     import dask.dataframe as dd
@@ -294,7 +290,7 @@ def counted(codes: pd.Series[Any], stored: Any = None) -> Any:
 
 @pytest.mark.parametrize("texts", [False, True], ids=["objects", "texts of them"])
 @pytest.mark.parametrize("stored", ["int8", "Sparse[int]", "category", "Int64"])
-def test_a_partition_that_is_stored_otherwise_is_read_cell_by_cell(stored: str, texts: bool) -> None:
+def test_a_partition_that_is_stored_otherwise_is_read_cell_by_cell(stored, texts):
     """What else its partition holds decides on no cell: Dask promises types, and keeps to none."""
     import dask
 
@@ -304,7 +300,7 @@ def test_a_partition_that_is_stored_otherwise_is_read_cell_by_cell(stored: str, 
 
 
 @pytest.mark.parametrize("promised", ["object", "datetime64[us, Asia/Tokyo]"])
-def test_far_moments_of_such_a_partition_are_missing(promised: str) -> None:
+def test_far_moments_of_such_a_partition_are_missing(promised):
     """Python has no object for them: of 64 bits of nanoseconds another moment was made, and of seconds none."""
     import dask
     import dask.dataframe as dd

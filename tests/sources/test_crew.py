@@ -1,7 +1,5 @@
 """However many count, and whatever they are: the same sums, in order, and errors that end the whole."""
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 import os
@@ -10,9 +8,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -31,7 +27,7 @@ from sdv_plausible.sources.coded import Coder, SourceCounts, Tables
 from sdv_plausible.sources.crew import Crew, packed
 from sdv_plausible.sources.kept import Encode, Keep, keep_codes
 from sdv_plausible.sources.opening import open_source
-from sdv_plausible.sources.source import FrameSource, LocalSource, Source
+from sdv_plausible.sources.source import FrameSource, LocalSource
 from sdv_plausible.table.declared.column_types import column_types
 from sdv_plausible.table.persons import name_hash
 from sdv_plausible.utils import counting
@@ -41,7 +37,7 @@ CODER = Coder(DOMAIN, RuleSet(), Coins.from_seed(1))
 PIECES = 70
 
 
-def tables(source: Source, folder: Path, *, kept: bool) -> list[list[int]]:
+def tables(source, folder, *, kept):
     if not kept:
         return [found.ravel().tolist() for found in SourceCounts(source, CODER, NAMES).tables(SETS)]
     folder.mkdir()
@@ -50,7 +46,7 @@ def tables(source: Source, folder: Path, *, kept: bool) -> list[list[int]]:
 
 @pytest.mark.parametrize("kept", [False, True])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_three_workers_count_as_one(engine: str, kept: bool, tmp_path: Path) -> None:
+def test_three_workers_count_as_one(engine, kept, tmp_path):
     source = open_source(held(engine, FRAME, tmp_path), column_types(DECLARED, COLUMNS), PIECES)
     if kept and not isinstance(source, LocalSource):
         pytest.skip("codes of rows on other machines are kept there")
@@ -63,15 +59,15 @@ def test_three_workers_count_as_one(engine: str, kept: bool, tmp_path: Path) -> 
 class Sizes:
     """Work: rows of every part."""
 
-    def count(self, part: pd.DataFrame, number: int) -> list[int]:
+    def count(self, part, number):
         return [len(part)]
 
-    def merge(self, one: list[int], other: list[int]) -> list[int]:
+    def merge(self, one, other):
         return one + other
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_parts_are_bounded_in_cells(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_are_bounded_in_cells(engine, tmp_path, monkeypatch):
     """A table of many columns has fewer rows in a part: memory is what is bounded. Dask's parts are the user's."""
     monkeypatch.setattr("sdv_plausible.table.files.csv_files.BLOCK", 10)
     types = column_types(DECLARED, COLUMNS)
@@ -87,9 +83,7 @@ def test_parts_are_bounded_in_cells(engine: str, tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_travels_is_no_more_than_what_was_asked(
-    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_travels_is_no_more_than_what_was_asked(engine, tmp_path, monkeypatch):
     """Other processes send tables of the sets; of this one's threads the larger ones are added, as is faster."""
     monkeypatch.setattr(counting, "FEWEST_ROWS", 1)
     source = open_source(held(engine, FRAME, tmp_path), column_types(DECLARED, COLUMNS), PIECES)
@@ -111,7 +105,7 @@ def test_what_travels_is_no_more_than_what_was_asked(
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_processes_that_count_never_run_the_users_program(kind: str, tmp_path: Path) -> None:
+def test_processes_that_count_never_run_the_users_program(kind, tmp_path):
     """A program without "if __name__ == '__main__'" is run once; its fit is the one of a single core."""
     FRAME.to_csv(tmp_path / "rows.csv", index=False)
     FRAME.to_parquet(tmp_path / "rows.parquet", row_group_size=100)
@@ -136,9 +130,7 @@ def test_processes_that_count_never_run_the_users_program(kind: str, tmp_path: P
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_a_process_that_may_start_none_counts_by_itself(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_may_start_none_counts_by_itself(kind, tmp_path, monkeypatch):
     """The fit of the app is one: its threads count."""
     FRAME.to_csv(tmp_path / "rows.csv", index=False)
     FRAME.to_parquet(tmp_path / "rows.parquet", row_group_size=100)
@@ -149,7 +141,7 @@ def test_a_process_that_may_start_none_counts_by_itself(
     source = open_source(tmp_path / f"rows.{kind}", column_types(DECLARED, COLUMNS), 100)
     assert isinstance(source, LocalSource)
     source.crew = Crew(2)
-    seen: set[int] = set()
+    seen = set()
     honest = Sizes.count
     monkeypatch.setattr(Sizes, "count", lambda *given: seen.add(threading.get_ident()) or honest(*given))
     assert sum(source.total(Sizes(), ["age"])) == 900
@@ -159,14 +151,14 @@ def test_a_process_that_may_start_none_counts_by_itself(
 class Where:
     """Work: the process that counts a part."""
 
-    def count(self, part: pd.DataFrame, number: int) -> set[int]:
+    def count(self, part, number):
         return {os.getpid()} if len(part) else set()
 
-    def merge(self, one: set[int], other: set[int]) -> set[int]:
+    def merge(self, one, other):
         return one | other
 
 
-def test_this_process_counts_beside_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_this_process_counts_beside_the_others(tmp_path, monkeypatch):
     """The first share starts a process, the second is counted here."""
     FRAME.to_parquet(tmp_path / "rows.parquet", row_group_size=100)
     monkeypatch.setattr(source_module, "MANY", 2)
@@ -178,7 +170,7 @@ def test_this_process_counts_beside_the_others(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("planted", ["", "import sdv_plausible.table.declared.declarations"])
-def test_a_process_that_counts_starts_without_what_it_does_not_need(planted: str, tmp_path: Path) -> None:
+def test_a_process_that_counts_starts_without_what_it_does_not_need(planted, tmp_path):
     """Whoever reads a task has loaded neither accountant nor SDV: they would take longer than all else."""
     FRAME.to_parquet(tmp_path / "rows.parquet")
     source = open_source(tmp_path / "rows.parquet", column_types(DECLARED, COLUMNS), PIECES)
@@ -199,7 +191,7 @@ def test_a_process_that_counts_starts_without_what_it_does_not_need(planted: str
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_at_most_so_many_rows_of_each_person_whoever_deals_them_out(workers: int, tmp_path: Path) -> None:
+def test_at_most_so_many_rows_of_each_person_whoever_deals_them_out(workers, tmp_path):
     frame = FRAME.assign(key=[f"k{i % 300}" for i in range(900)])
     source = FrameSource(frame, PIECES)
     source.crew = Crew(workers)
@@ -209,7 +201,7 @@ def test_at_most_so_many_rows_of_each_person_whoever_deals_them_out(workers: int
     assert len(rows) == 600
 
 
-def test_a_person_is_dealt_to_one_file_in_every_process() -> None:
+def test_a_person_is_dealt_to_one_file_in_every_process():
     """Python's own hash of texts, bytes and moments is another one in each process: the planted one is seen."""
     names = "['Anna', b'Anna', ('a', 1), 3, pd.Timestamp('2020-01-01'), (pd.Timestamp('2020-01-01'), 2.0)]"
     script = (
@@ -232,23 +224,23 @@ def test_a_person_is_dealt_to_one_file_in_every_process() -> None:
 
 
 @pytest.mark.parametrize("broken", ["task", "work"])
-def test_an_error_ends_the_pass(broken: str) -> None:
+def test_an_error_ends_the_pass(broken):
     """Of the source, between pieces, or of the work, in a thread: neither waits for ever."""
 
     class Breaks(FrameSource):
-        def pieces(self, names: Any) -> Any:
+        def pieces(self, names):
             for i, piece in enumerate(super().pieces(names)):
                 if i == 5 and broken == "task":
                     raise KeyError("broken")
                 yield piece
 
     class Work:
-        def count(self, part: pd.DataFrame, number: int) -> int:
+        def count(self, part, number):
             if number == 5 and broken == "work":
                 raise KeyError("broken")
             return len(part)
 
-        def merge(self, one: int, other: int) -> int:
+        def merge(self, one, other):
             return one + other
 
     source, before = Breaks(FRAME, 10), set(threading.enumerate())
@@ -259,12 +251,12 @@ def test_an_error_ends_the_pass(broken: str) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, "two", True])
-def test_what_is_no_number_of_workers_is_refused_before_a_row_is_read(workers: Any) -> None:
+def test_what_is_no_number_of_workers_is_refused_before_a_row_is_read(workers):
     with pytest.raises(ValueError, match=r"workers \("):
         fit_source(FRAME, COLUMNS, DECLARED, workers=workers)
 
 
-def test_all_cores_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_cores_by_default(monkeypatch):
     monkeypatch.setattr("joblib.cpu_count", lambda: 7)
     assert Crew.of(None).workers == 7
     assert Crew.of(2).workers == 2
@@ -272,7 +264,7 @@ def test_all_cores_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 has no safe path")
-def test_processes_import_nothing_from_the_current_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_import_nothing_from_the_current_folder(monkeypatch):
     """Else a module beside a table would run in them."""
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)  # which the command line sets for itself
     with Crew(2)._processes(1) as processes:

@@ -1,10 +1,5 @@
 """What tasks read of Parquet files are the cells that Dask reads. Planted: texts that are no UTF-8, read as they are."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pandas as pd
 import pytest
 
@@ -16,7 +11,7 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 parquet = pytest.importorskip("sdv_plausible.sources.dask_parquet", reason="of a Dask that reads otherwise")
 
 
-def files(folder: Path) -> Path:
+def files(folder):
     """Two files of several row groups; texts are missing, few, many, and no UTF-8."""
     from pyarrow import parquet as pq
 
@@ -30,7 +25,7 @@ def files(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("groups", [False, True, 2])
-def test_cells_and_partitions_are_those_that_dask_reads(groups: Any, tmp_path: Path) -> None:
+def test_cells_and_partitions_are_those_that_dask_reads(groups, tmp_path):
     table = dd.read_parquet(files(tmp_path), split_row_groups=groups)
     found = parquet.partitions_of(table)
     assert len(found) == table.npartitions > 1
@@ -44,7 +39,7 @@ def test_cells_and_partitions_are_those_that_dask_reads(groups: Any, tmp_path: P
     assert {"few", "many"} <= met
 
 
-def test_partitions_of_several_files_are_those_that_dask_reads(tmp_path: Path) -> None:
+def test_partitions_of_several_files_are_those_that_dask_reads(tmp_path):
     files(tmp_path)
     table = dd.read_parquet(tmp_path, split_row_groups=3, aggregate_files=True)
     rows = [part.read(["number"])["number"].tolist() for part in parquet.partitions_of(table)]
@@ -54,9 +49,7 @@ def test_partitions_of_several_files_are_those_that_dask_reads(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("index", "names"), [(None, ["a"]), (False, ["number", "a"])])
-def test_an_index_is_no_column_unless_dask_has_it_as_one(
-    index: Any, names: list[str], tmp_path: Path
-) -> None:
+def test_an_index_is_no_column_unless_dask_has_it_as_one(index, names, tmp_path):
     frame = pd.DataFrame({"a": ["x", "y"]}, index=pd.Index([7, 8], name="number"))
     frame.to_parquet(tmp_path / "0.parquet")
     table = dd.read_parquet(tmp_path, index=index)
@@ -66,13 +59,13 @@ def test_an_index_is_no_column_unless_dask_has_it_as_one(
     assert one.read(names).astype(object).to_dict("list") == {name: cells[name] for name in names}
 
 
-def test_planted_texts_that_are_none_end_the_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_texts_that_are_none_end_the_pass(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "holds_no_text", lambda _: False)
     with pytest.raises((UnicodeDecodeError, pa.ArrowException)):
         parquet.partitions_of(dd.read_parquet(files(tmp_path)))[0].read(["broken"])
 
 
-def test_what_is_more_than_files_is_left_alone(tmp_path: Path) -> None:
+def test_what_is_more_than_files_is_left_alone(tmp_path):
     import dask
 
     table = dd.read_parquet(files(tmp_path))
@@ -98,7 +91,7 @@ def test_what_is_more_than_files_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("piece", [None, "0.parquet", ("0.parquet", None), ("0.parquet", None, None, "more")])
-def test_a_dask_that_plans_otherwise_reads_by_itself(piece: Any, tmp_path: Path) -> None:
+def test_a_dask_that_plans_otherwise_reads_by_itself(piece, tmp_path):
     table = dd.read_parquet(files(tmp_path))
     honest = DaskSource(table)
     plan = table.expr._plan
@@ -110,6 +103,6 @@ def test_a_dask_that_plans_otherwise_reads_by_itself(piece: Any, tmp_path: Path)
     assert list(found.names) == list(honest.names)
 
 
-def test_so_does_one_that_has_other_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_so_does_one_that_has_other_parameters(tmp_path, monkeypatch):
     monkeypatch.setitem(parquet.READ_AS_USUAL, "another", None)
     assert DaskSource(dd.read_parquet(files(tmp_path)))._files is None

@@ -1,11 +1,8 @@
 """Files that a path names, and files that do not go together."""
 
-from __future__ import annotations
-
 import os
 import traceback
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -22,7 +19,7 @@ from sdv_plausible.table.declared.column_types import column_types
 FRAME = table(30)
 
 
-def test_files_are_found_in_order(tmp_path: Path) -> None:
+def test_files_are_found_in_order(tmp_path):
     for name in ("b.csv", "a.csv"):
         (tmp_path / name).write_text("x\n1\n")
     expected = [tmp_path / "a.csv", tmp_path / "b.csv"]
@@ -32,7 +29,7 @@ def test_files_are_found_in_order(tmp_path: Path) -> None:
         files_of(tmp_path / "*.parquet")
 
 
-def test_no_row_counts_twice_by_a_link_or_a_hidden_copy(tmp_path: Path) -> None:
+def test_no_row_counts_twice_by_a_link_or_a_hidden_copy(tmp_path):
     """The ledger speaks of one row: what a folder holds of it by another name is not one more."""
     folder = tmp_path / ".of mine"  # what is asked for by name may be hidden
     (folder / ".ipynb_checkpoints").mkdir(parents=True)
@@ -47,7 +44,7 @@ def test_no_row_counts_twice_by_a_link_or_a_hidden_copy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
-def test_one_file_by_two_names_is_refused(tmp_path: Path, link: str) -> None:
+def test_one_file_by_two_names_is_refused(tmp_path, link):
     (tmp_path / "sub").mkdir()
     (tmp_path / "people.csv").write_text("age\n30\n")
     getattr(tmp_path / "sub" / "latest.csv", link)(tmp_path / "people.csv")
@@ -59,21 +56,21 @@ def test_one_file_by_two_names_is_refused(tmp_path: Path, link: str) -> None:
     assert len(files_of(tmp_path / "sub")) == 1  # a link alone is a file like any other
 
 
-def test_files_of_other_types_are_refused(tmp_path: Path) -> None:
+def test_files_of_other_types_are_refused(tmp_path):
     FRAME.to_parquet(tmp_path / "a.parquet")
     FRAME.assign(age=FRAME.age.astype(str)).to_parquet(tmp_path / "b.parquet")
     with pytest.raises(ValueError, match="otherwise than"):
         open_source(tmp_path, column_types(None, COLUMNS))
 
 
-def test_several_csv_files_are_one_table(tmp_path: Path) -> None:
+def test_several_csv_files_are_one_table(tmp_path):
     FRAME.iloc[:10].to_csv(tmp_path / "a.csv", index=False)
     FRAME.iloc[10:].to_csv(tmp_path / "b.csv", index=False)
     source = open_source(tmp_path, column_types(None, COLUMNS), 1)
-    assert sum(len(part) for part in source.parts(["age"])) == 30  # type: ignore[attr-defined]
+    assert sum(len(part) for part in source.parts(["age"])) == 30
 
 
-def test_values_of_a_dictionary_that_no_row_has_are_not_there() -> None:
+def test_values_of_a_dictionary_that_no_row_has_are_not_there():
     pa = pytest.importorskip("pyarrow")
     coded = pa.DictionaryArray.from_arrays(pa.array([0, 2, None, 2], pa.int8()), ["f", "secret", "m"])
     types = column_types(None, {"sex": {"sdtype": "categorical"}})
@@ -83,14 +80,14 @@ def test_values_of_a_dictionary_that_no_row_has_are_not_there() -> None:
         assert (values, counts.tolist(), missing) == ([(False, "f"), (False, "m")], [1, 2], 1)
 
 
-def test_texts_are_the_same_whether_stored_as_dictionary_or_not(tmp_path: Path) -> None:
+def test_texts_are_the_same_whether_stored_as_dictionary_or_not(tmp_path):
     pa = pytest.importorskip("pyarrow")
     cells = ["a", None, "b ", "b", "", "1", "a"] * 3
     types = column_types(None, {"x": {"sdtype": "categorical"}})
     plain = pa.table({"x": pa.chunked_array([cells[:5], cells[5:]])})
-    (expected,) = open_source(plain, types).parts(["x"])  # type: ignore[attr-defined]
+    (expected,) = open_source(plain, types).parts(["x"])
     for column in (plain["x"].dictionary_encode(), plain["x"].cast(pa.large_string())):
-        (found,) = open_source(pa.table({"x": column}), types).parts(["x"])  # type: ignore[attr-defined]
+        (found,) = open_source(pa.table({"x": column}), types).parts(["x"])
         assert found["x"].astype(object).tolist() == expected["x"].astype(object).tolist()
         assert isinstance(found["x"].dtype, pd.CategoricalDtype)
 
@@ -117,7 +114,7 @@ def test_no_more_of_a_function_or_a_cluster(engine, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("age\n" + "30\n" * 500 + "SECRETCELL\n")
 
-    def batches() -> Any:
+    def batches():
         with pd.read_csv(path, chunksize=501 if engine == "first batch" else 100, dtype=str) as chunks:
             for chunk in chunks:
                 yield pa.RecordBatch.from_pandas(chunk.assign(age=chunk["age"].map(float)))
@@ -229,10 +226,10 @@ def test_a_pattern_that_meets_a_folder_of_rows_says_so(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_vote_takes_the_columns_of_all_files_or_none(tmp_path: Path, ending: str) -> None:
+def test_a_vote_takes_the_columns_of_all_files_or_none(tmp_path, ending):
     frame = FRAME[["age", "sex"]]
 
-    def write(name: str, table: pd.DataFrame) -> None:
+    def write(name, table):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         path = tmp_path / f"{name}.{ending}"
         table.to_csv(path, index=False) if ending == "csv" else table.to_parquet(path)
@@ -251,14 +248,14 @@ def test_a_vote_takes_the_columns_of_all_files_or_none(tmp_path: Path, ending: s
         fit_source(tmp_path, types="voted")
 
 
-def test_an_index_of_pandas_is_no_column(tmp_path: Path) -> None:
+def test_an_index_of_pandas_is_no_column(tmp_path):
     pytest.importorskip("pyarrow")
     FRAME.set_index(pd.Index(range(7, 7 + len(FRAME)))).to_parquet(tmp_path / "t.parquet", index=True)
     assert not [one for one in fit_source(tmp_path, types="voted").sample(2).columns if "index" in one]
 
 
 @pytest.mark.parametrize("other", ["b.tsv", "b.pq", "000000_0", "notes.pdf"])
-def test_what_a_folder_holds_beside_tables_is_read_or_refused(tmp_path: Path, other: str) -> None:
+def test_what_a_folder_holds_beside_tables_is_read_or_refused(tmp_path, other):
     FRAME.to_csv(tmp_path / "a.csv", index=False)
     assert len(files_of(tmp_path)) == 1
     (tmp_path / "_SUCCESS").touch()
@@ -272,7 +269,7 @@ def test_what_a_folder_holds_beside_tables_is_read_or_refused(tmp_path: Path, ot
 
 
 @pytest.mark.parametrize("cells", [[None, None], ["no number", None]])
-def test_numbers_that_are_all_missing_are_stored_as_numbers(cells: list[str | None]) -> None:
+def test_numbers_that_are_all_missing_are_stored_as_numbers(cells):
     """As those of any other part: rows of people are put together where their storage is one."""
     pa = pytest.importorskip("pyarrow")
     types = column_types({"age": {"sdtype": "numerical"}})

@@ -1,12 +1,8 @@
 """Codes on disk count as the rows do, and are gone after the fit."""
 
-from __future__ import annotations
-
 import os
 import stat
 from contextlib import nullcontext
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,67 +24,58 @@ from sdv_plausible.table.columns.cell_texts import PLAIN
 CODER = Coder(DOMAIN, RuleSet(), Coins.from_seed(1))
 
 
-@pytest.mark.parametrize("n", [0, 1, 700])
-def test_tables_are_those_of_the_rows(n: int, tmp_path: Path) -> None:
-    kept = keep_codes(FrameSource(FRAME.iloc[:n], 100), CODER, NAMES, tmp_path)
-    assert agree(kept, whole(FRAME.iloc[:n]))
-    assert kept.num_rows() == n
-    files = sorted(tmp_path.iterdir())
-    assert len(files) == max(-(-n // 100), 1)
-    assert {np.load(file).dtype for file in files} == {np.dtype(np.uint8)}
-    assert kept.part(0, 0.5, Coins.from_seed(0)).num_rows() <= n
-    assert len(SETS) == len(list(kept.tables(SETS)))
+def test_tables_are_those_of_the_rows(tmp_path):
+    for n in (0, 1, 700):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        kept = keep_codes(FrameSource(FRAME.iloc[:n], 100), CODER, NAMES, folder)
+        assert agree(kept, whole(FRAME.iloc[:n]))
+        assert kept.num_rows() == n
+        files = sorted(folder.iterdir())
+        assert len(files) == max(-(-n // 100), 1)
+        assert {np.load(file).dtype for file in files} == {np.dtype(np.uint8)}
+        assert kept.part(0, 0.5, Coins.from_seed(0)).num_rows() <= n
+        assert len(SETS) == len(list(kept.tables(SETS)))
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_nothing_is_left(fails: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
+def test_nothing_is_left(tmp_path, monkeypatch):
+    """After a fit, and after one that is stopped."""
+    seen, options = [], {"random_state": 0, "allow_no_claim": True}
+    found = fit_source(FRAME, COLUMNS, DECLARED, scratch=tmp_path, rows=100, **options)
+    assert found == fit_source(FRAME, COLUMNS, DECLARED, **options)
+    assert not list(tmp_path.iterdir())
 
-    def stop(*arguments: object) -> None:
+    def stop(*_):
         seen.extend(tmp_path.rglob("*.npy"))
         raise KeyboardInterrupt
 
-    if fails:
-        monkeypatch.setattr("sdv_plausible.fit.run.fit_release", stop)
-        with pytest.raises(KeyboardInterrupt):
-            fit_source(FRAME, COLUMNS, DECLARED, scratch=tmp_path)
-        assert seen
-    else:
-        found = fit_source(
-            FRAME, COLUMNS, DECLARED, scratch=tmp_path, random_state=0, allow_no_claim=True, rows=100
-        )
-        assert found == fit_source(FRAME, COLUMNS, DECLARED, random_state=0, allow_no_claim=True)
+    monkeypatch.setattr("sdv_plausible.fit.run.fit_release", stop)
+    with pytest.raises(KeyboardInterrupt):
+        fit_source(FRAME, COLUMNS, DECLARED, scratch=tmp_path)
+    assert seen
     assert not list(tmp_path.iterdir())
 
 
 def test_counts_from_files_show_how_far_they_are_also_of_columns_that_a_vote_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(progress, "EVERY", 0)
-    told: list[str] = []
-    source = FrameSource(FRAME, 100)
+    source, told = FrameSource(FRAME, 100), []
     source.progress = progress.Progress(told.append)
-    kept = keep_codes(Again(source, {}, PLAIN), CODER, NAMES, tmp_path)
-    list(kept.tables(SETS))
+    list(keep_codes(Again(source, {}, PLAIN), CODER, NAMES, tmp_path).tables(SETS))
     passes = [line.partition(" rows")[0] for line in told]
     assert passes[-1] == f"pass 2, {len(FRAME):,}"
     assert "pass 1, 100" in passes
 
 
-def test_rows_of_other_machines_stay_there(tmp_path: Path) -> None:
-    source = held("dask", pd.DataFrame(FRAME), tmp_path)
-    with pytest.raises(ValueError, match="whose workers keep the codes"):
-        fit_source(source, COLUMNS, DECLARED, scratch=tmp_path)
-
-
-def test_a_folder_that_is_not_there_costs_no_budget(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_or_of_no_use_costs_no_budget(tmp_path):
     budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
     with pytest.raises(ValueError, match="make it first"):
         fit_source(FRAME, COLUMNS, DECLARED, budget=budget, scratch=tmp_path / "none")
+    with pytest.raises(ValueError, match="whose workers keep the codes"):
+        fit_source(held("dask", FRAME, tmp_path), COLUMNS, DECLARED, budget=budget, scratch=tmp_path)
     fit_source(FRAME, COLUMNS, DECLARED, budget=budget, scratch=tmp_path)
 
-
-# --- programs that are ended in the middle of a fit ---------------------------------------------------------
 
 PEOPLE = {"name": {"sdtype": "id"}, "sex": {"range_values": ["f", "m"]}}
 SCRIPT = f"""
@@ -108,7 +95,7 @@ fit_source(batches, domain={PEOPLE}, scratch=sys.argv[1], person=sys.argv[2] or 
 """
 
 
-def fit_again(scratch: Path, person: str, **more: Any) -> None:
+def fit_again(scratch, person, **more):
     """A fit of other people in the same folder."""
     frame = pd.DataFrame({"name": ["Carla", "Daniel"] * 50, "sex": ["f", "m"] * 50})
     fit_source(frame, domain=PEOPLE, scratch=scratch, person=person or None, **more)
@@ -118,9 +105,7 @@ def fit_again(scratch: Path, person: str, **more: Any) -> None:
 @pytest.mark.parametrize(
     ("number", "person", "is_refused"), each_once(SIGNALS, ["", "name", "name"], [False, False, True])
 )
-def test_the_next_fit_removes_what_a_killed_one_left_and_nothing_else(
-    person: str, is_refused: bool, number: int, tmp_path: Path
-) -> None:
+def test_the_next_fit_removes_what_a_killed_one_left_and_nothing_else(person, is_refused, number, tmp_path):
     (tmp_path / "thesis").mkdir()
     with waiting(SCRIPT, tmp_path, person) as running:
         (folder,) = (one for one in tmp_path.iterdir() if one.name != "thesis")

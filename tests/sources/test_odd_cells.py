@@ -5,18 +5,13 @@ another. Cells are Python's objects where a door takes those, Arrow's of a type 
 in files of text.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import pickle
-from collections.abc import Callable, Collection
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import odd_cells
@@ -25,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from engines import CLUSTERS
+from odd_cells import Word
 from tables import ENGINES, SEED, document, held
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
@@ -33,6 +29,7 @@ from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.sources.source import SourceError
 from sdv_plausible.table.files import parquet
 
+dask = pytest.importorskip("dask")
 pytestmark = pytest.mark.filterwarnings("ignore:.*most cells are outside:UserWarning")  # the usual ones too
 
 ROWS, PLACE = 24, 7
@@ -45,54 +42,29 @@ ZONES = ("Asia/Tokyo", "Asia/Manila")  # the latter was sixteen hours behind Gre
 COARSEST = {"polars": "ms", "polars lazy": "ms", "parquet": "ms", "duckdb": "us"}  # it holds or casts to
 
 
-class Word(str):
-    """A text that is not quite a str."""
-
-
-OBJECTS: dict[str, Any] = {
-    "a number that no double holds": 10**400,
-    "a negative one": -(10**400),
-    "a decimal that no double holds": Decimal("1e999999"),
-    "a signalling NaN": Decimal("sNaN"),
-    "a decimal NaN": Decimal("NaN"),
-    "a fraction": Fraction(1, 3),
-    "infinity": -math.inf,
-    "half a double": np.float16(1.5),
-    "a long double": np.longdouble("1e4000"),
-    "a complex number": 1 + 2j,
-    "bytes": b"\xff\xfe",
-    "numpy's bytes": np.void(b"abc"),
-    "half a character": "\ud800",
-    "a long text": "9" * 200_000,
-    "numpy's text": np.str_("1990-01-01"),
-    "a subclass of text": Word("a"),
-    "a day": date(9999, 12, 31),
-    "the first moment": datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))),
-    "the year 20000": np.datetime64("20000-01-01"),
-    "a year far off": np.datetime64(2**62, "s"),
-    "a time": time(12),
-    "a duration": timedelta.max,
-    "numpy's duration": np.timedelta64(1, "D"),
-    "a pair": (1, "a"),
-    "an object": object(),
-    "truth": True,
-    "NA": pd.NA,
-    "a month": np.timedelta64(1, "M"),
-    "one as a long complex number": np.clongdouble(1),
-    "a moment in one row": datetime(1990, 1, 5),
-}
 ENDING = (  # what asks them, or compares or reads them, used to be ended
     "a list", "a dict", "a set", "a list in a pair", "an array", "datetime64 1000000000000000 Y",
     "timedelta64 1 ps", "no unit", "no offset", "an ending zone", "a silent object", "a silent word",
     "a silent pair", "a silent list", "a silent moment", "a silent class",
 )  # fmt: skip
-OBJECTS |= {name: odd_cells.cells()[name] for name in ENDING}
+OBJECTS = {
+    "a number that no double holds": 10**400, "a negative one": -(10**400), "a decimal that no double holds": Decimal("1e999999"),
+    "a signalling NaN": Decimal("sNaN"), "a decimal NaN": Decimal("NaN"), "a fraction": Fraction(1, 3), "infinity": -math.inf,
+    "half a double": np.float16(1.5), "a long double": np.longdouble("1e4000"), "a complex number": 1 + 2j, "bytes": b"\xff\xfe",
+    "numpy's bytes": np.void(b"abc"), "half a character": "\ud800", "a long text": "9" * 200_000, "numpy's text": np.str_("1990-01-01"),
+    "a subclass of text": Word("a"), "a day": date(9999, 12, 31), "the first moment": datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))),
+    "the year 20000": np.datetime64("20000-01-01"), "a year far off": np.datetime64(2**62, "s"), "a time": time(12),
+    "a duration": timedelta.max, "numpy's duration": np.timedelta64(1, "D"), "a pair": (1, "a"), "an object": object(), "truth": True,
+    "NA": pd.NA, "a month": np.timedelta64(1, "M"), "one as a long complex number": np.clongdouble(1), "a moment in one row": datetime(1990, 1, 5),
+    **{name: odd_cells.cells()[name] for name in ENDING},
+}  # fmt: skip
+
 TEXTS = (
     str(10**400), "1e999999", "-inf", "sNaN", "NaN", "0x1p5", "1_000", "\u0663", "9" * 100_000, "20000-01-01",
     "-0005-01-01", "1990-02-30", "now", "24:00:00", "\x00", "\u2028", '"', "a,b", "two\nlines", " ", "=1+1",
 )  # fmt: skip
 ANY, NUMBER, MOMENT = ("id", "text", "code", "flag"), ("number", "mixed"), ("date",)
-STORED: tuple[tuple[Any, Any, Any, tuple[str, ...]], ...] = (  # Arrow's type, a usual cell, an odd one, kinds
+STORED = (  # Arrow's type, a usual cell, an odd one, kinds
     (pa.int64(), 1, -(2**63), (*ANY, *NUMBER)),
     (pa.uint64(), 1, 2**64 - 1, (*ANY, *NUMBER)),
     (pa.float64(), 1.0, math.inf, (*ANY, *NUMBER)),
@@ -109,37 +81,29 @@ STORED: tuple[tuple[Any, Any, Any, tuple[str, ...]], ...] = (  # Arrow's type, a
     (pa.string(), "1", "9" * 100_000, (*ANY, *NUMBER, *MOMENT)),
     (pa.binary(), b"a", b"\xff\xfe", ("id",)),
 )
-KINDS: dict[str, tuple[dict[str, Any], dict[str, Any], list[Any]]] = {  # what it is, declared; usual cells
+KINDS = {  # what it is, declared; usual cells
     "id": ({"sdtype": "id"}, {}, ["k1", "k2"]),
     "text": ({"sdtype": "categorical"}, {"range_values": ["a", "b"]}, ["a", "b"]),
     "code": ({"sdtype": "categorical"}, {"range_values": [1, 2]}, [1.0, 2.0]),
     "flag": ({"sdtype": "boolean"}, {}, [True, False]),
     "number": ({"sdtype": "numerical"}, {"range_min": 0, "range_max": 39}, [3, 4]),
-    "mixed": (
-        {"sdtype": "numerical"},
-        {"range_min": 0, "range_max": 39, "special_values": ["no"]},
-        [3, "no"],
-    ),
-    "date": (
-        {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
-        {"range_min": "1990-01-01", "range_max": "1990-03-31"},
-        ["1990-01-05", "1990-02-06"],
-    ),
-}
+    "mixed": ({"sdtype": "numerical"}, {"range_min": 0, "range_max": 39, "special_values": ["no"]}, [3, "no"]),
+    "date": ({"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}, {"range_min": "1990-01-01", "range_max": "1990-03-31"}, ["1990-01-05", "1990-02-06"]),
+}  # fmt: skip
 
 
-def types(names: list[str]) -> dict[str, dict[str, Any]]:
+def types(names):
     """Semantic types of columns, whose names begin with their kind."""
     return {name: KINDS[name.split(":")[0]][0] for name in names}
 
 
-def declared(names: list[str]) -> dict[str, dict[str, Any]]:
+def declared(names):
     """Declarations of every other column; the rest are learned."""
     found = {name: KINDS[name.split(":")[0]][1] for name in names[::2]}
     return {name: {**words, "range_is_nullable": True} for name, words in found.items() if words}
 
 
-def of_objects(cells: dict[str, Any], copies: Collection[str] = ("", " again")) -> pd.DataFrame:
+def of_objects(cells, copies=("", " again")):
     """Every cell, in two columns of every kind: one is declared; where there is one copy, in turn."""
     columns = {}
     for kind, (_, _, usual) in KINDS.items():
@@ -151,7 +115,7 @@ def of_objects(cells: dict[str, Any], copies: Collection[str] = ("", " again")) 
     return pd.DataFrame(columns)
 
 
-def of_arrow() -> pa.Table:
+def of_arrow():
     """The same of Arrow's types, which a column has one of."""
     columns = {}
     for i, (kind, usual, cell, kinds) in enumerate(STORED):
@@ -162,11 +126,10 @@ def of_arrow() -> pa.Table:
     return pa.table(columns)
 
 
-def fit_frame(table: Any, names: list[str]) -> None:
+def fit_frame(table, names):
     """Fit the synthesizer, at the cost that was planned before there were rows."""
-    synth = PlausibleDeniabilitySynthesizer(
-        metadata_from_columns(types(names)), domain=declared(names), model="independent"
-    )
+    metadata = metadata_from_columns(types(names))
+    synth = PlausibleDeniabilitySynthesizer(metadata, domain=declared(names), model="independent")
     planned = synth.plan().ledger
     synth.fit(table)
     ledger = synth.privacy_ledger()
@@ -176,12 +139,12 @@ def fit_frame(table: Any, names: list[str]) -> None:
     assert sorted(map(repr, charged)) == sorted(map(repr, planned.entries))
 
 
-def fit_where_it_is(table: Any, names: list[str]) -> None:
+def fit_where_it_is(table, names):
     metadata = metadata_from_columns(types(names))
     assert fit_source(table, metadata, declared(names), model="independent").ledger.claims_privacy
 
 
-def fit_file(path: Path, names: list[str]) -> None:
+def fit_file(path, names):
     """Let the command fit a file: its exit code is that of a table that fits."""
     words = {name: spec | declared(names).get(name, {}) for name, spec in types(names).items()}
     (path.parent / "domain.json").write_text(json.dumps(words))
@@ -190,71 +153,70 @@ def fit_file(path: Path, names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("door", ["frame", "pandas", pytest.param("dask", marks=pytest.mark.nightly)])
-def test_an_object_decides_nothing(door: str, tmp_path: Path) -> None:
+def test_an_object_decides_nothing(door, tmp_path):
+    """But for silent ones on Dask, which asks each object for its bytes, before it is anybody's table."""
     told = {name: cell for name, cell in OBJECTS.items() if door != "dask" or "silent" not in name}
-    frame = of_objects(
-        told, ("", " again") if door == "frame" else ("",)
-    )  # Dask asks each object for its bytes, before it is anybody's table
-    dask = pytest.importorskip("dask")
+    frame = of_objects(told, ("", " again") if door == "frame" else ("",))
     if door == "frame":
         fit_frame(frame, list(frame))
-    else:
-        with dask.config.set({"dataframe.convert-string": False, "scheduler": "synchronous"}):
-            fit_where_it_is(held(door, frame, tmp_path), list(frame))
+        return
+    with dask.config.set({"dataframe.convert-string": False, "scheduler": "synchronous"}):
+        fit_where_it_is(held(door, frame, tmp_path), list(frame))
 
 
 @pytest.mark.parametrize("door", ["arrow", "polars", "pandas"])
-def test_a_cell_of_a_type_decides_nothing_in_a_frame(door: str) -> None:
+def test_a_cell_of_a_type_decides_nothing_in_a_frame(door):
     table = of_arrow()
-    made = {"arrow": lambda: table, "pandas": lambda: table.to_pandas(types_mapper=pd.ArrowDtype)}
-    frame = made[door]() if door in made else pytest.importorskip("polars").from_arrow(table)
+    if door == "polars":
+        frame = pytest.importorskip("polars").from_arrow(table)
+    else:
+        frame = table if door == "arrow" else table.to_pandas(types_mapper=pd.ArrowDtype)
     fit_frame(frame, table.column_names)
 
 
 @pytest.mark.parametrize("engine", TYPED)
-def test_a_cell_of_a_type_decides_nothing_where_it_is(engine: str, tmp_path: Path) -> None:
+def test_a_cell_of_a_type_decides_nothing_where_it_is(engine, tmp_path):
     table = of_arrow()
-    dask = pytest.importorskip("dask")
     with dask.config.set(scheduler="synchronous"):
         source = held(engine, table.to_pandas(types_mapper=pd.ArrowDtype), tmp_path)
         fit_where_it_is(source, table.column_names)
 
 
-def test_a_cell_of_a_type_decides_no_exit_code(tmp_path: Path) -> None:
+def test_a_cell_of_a_type_decides_no_exit_code(tmp_path):
     table = of_arrow()
     pq.write_table(table, tmp_path / "table.parquet")
     fit_file(tmp_path / "table.parquet", table.column_names)
 
 
 @pytest.mark.parametrize("fit", [fit_where_it_is, fit_file])
-def test_a_text_decides_nothing(fit: Callable[[Any, list[str]], None], tmp_path: Path) -> None:
+def test_a_text_decides_nothing(fit, tmp_path):
     frame = of_objects({str(i): text for i, text in enumerate(TEXTS)}, ("",))
     fit(held("csv", frame, tmp_path), list(frame))
 
 
 @pytest.mark.filterwarnings("ignore:whose. some cells do not identify a person")
 @pytest.mark.parametrize("persons", [OBJECTS, {str(i): cell for i, cell in enumerate(TEXTS)}])
-def test_nor_the_name_of_a_person(persons: dict[str, Any], tmp_path: Path) -> None:
+def test_nor_the_name_of_a_person(persons, tmp_path):
     """Here all of them are in one column, each looked at alone: no name is compared with another by pandas."""
     names = np.empty(2 * len(persons), dtype=object)
     for i, name in enumerate([*persons.values(), *persons.values()]):
         names[i] = name
     frame = pd.DataFrame({"whose": pd.Series(names, dtype=object), "sex": ["f", "m"] * len(persons)})
     columns = {"whose": {"sdtype": "id"}, "sex": {"sdtype": "categorical"}}
-    options: dict[str, Any] = {"domain": {"sex": {"range_values": ["f", "m"]}}, "person": "whose"}
+    options = {"domain": {"sex": {"range_values": ["f", "m"]}}, "person": "whose"}
     synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), **options)
     synth.fit(frame)
     fit_source(frame, metadata_from_columns(columns), scratch=tmp_path, **options)
 
 
-def learned(first: Any, usual: list[Any], door: str) -> bytes:
+def learned(first, usual, door):
     """Bytes of a domain, learned without noise of a column whose first cell is another one."""
     column = np.empty(ROWS * 10, dtype=object)
     column[:] = usual * (len(column) // len(usual))
     column[0] = first
     frame = pd.DataFrame({"colour": pd.Series(column, dtype=object), "d": [True, False] * (len(column) // 2)})
     types = {"colour": {"sdtype": "categorical"}, "d": {"sdtype": "boolean"}}
-    options: dict[str, Any] = {"model": "independent", "epsilon": math.inf}
+    options = {"model": "independent", "epsilon": math.inf}
     metadata = metadata_from_columns(types)
     if door == "frame":
         synth = PlausibleDeniabilitySynthesizer(metadata, **options)
@@ -278,7 +240,7 @@ DAY = pd.Timestamp("2020-01-01")
     ],
     ids=["numbers", "moments", "texts", "a name's text"],
 )
-def test_what_the_first_of_equal_cells_is_changes_no_byte(door: str, usual: Any, firsts: Any) -> None:
+def test_what_the_first_of_equal_cells_is_changes_no_byte(door, usual, firsts):
     """A fit without noise, so that its domain is a function of the rows; lists leave one row less."""
     same = learned(usual[0], usual, door)
     for first in firsts:
@@ -286,11 +248,11 @@ def test_what_the_first_of_equal_cells_is_changes_no_byte(door: str, usual: Any,
         assert learned(first, usual, door) == (learned(None, usual, door) if missing else same)
 
 
-def of_moments(engine: str, *, far: bool) -> pa.Table:
+def of_moments(engine, *, far):
     """A row of each person; two moments of every unit and zone are far off, or missing in their places."""
     units = ["s", "ms", "us", "ns"]
     units = units[units.index(COARSEST.get(engine, "s")) :]
-    columns: dict[str, Any] = {}
+    columns = {}
     for i, (unit, zone) in enumerate(product(units, ZONES)):
         cells = [0] * ROWS
         cells[2 * i : 2 * i + 2] = (2**63 - 1, -(2**63) + 1)
@@ -299,36 +261,34 @@ def of_moments(engine: str, *, far: bool) -> pa.Table:
     return pa.table(columns | {"whose": list(range(ROWS)), "sex": ["f", "m"] * (ROWS // 2)})
 
 
-def fit_moments(engine: str, folder: Path, *, far: bool) -> dict[str, bytes]:
+def fit_moments(engine, folder, *, far):
     """A release of people, a cell of each of whom is the first of what is kept of them."""
     table = of_moments(engine, far=far)
     moments = table.column_names[:-2]
-    kinds: dict[str, Any] = {"whose": {"sdtype": "id"}, "sex": {"sdtype": "categorical"}}
+    kinds = {"whose": {"sdtype": "id"}, "sex": {"sdtype": "categorical"}}
     kinds |= {name: {"sdtype": "datetime"} for name in moments}
     days = {"range_min": "1970-01-01", "range_max": "1970-01-02", "range_is_nullable": True}
     said = {"sex": {"range_values": ["f", "m"]}} | dict.fromkeys(moments, days)
     source = table if engine == "arrow" else held(engine, table.to_pandas(types_mapper=pd.ArrowDtype), folder)
-    options: dict[str, Any] = {"person": "whose", "scratch": folder, "model": "independent"}
+    options = {"person": "whose", "scratch": folder, "model": "independent"}
     options |= {"random_state": SEED, "allow_no_claim": True}
     return document(fit_source(source, kinds, said, **options))
 
 
 @pytest.mark.parametrize("engine", [engine for engine in TYPED if engine not in CLUSTERS])
-def test_a_moment_that_no_clock_of_its_zone_shows_is_missing_at_every_door(
-    engine: str, tmp_path: Path
-) -> None:
+def test_a_moment_that_no_clock_of_its_zone_shows_is_missing_at_every_door(engine, tmp_path):
     """pandas has no object for it, and looked at the first cell of what each person's rows are joined of."""
     assert fit_moments(engine, tmp_path, far=True) == fit_moments(engine, tmp_path, far=False)
 
 
-def test_moments_let_in_as_they_are_would_be_caught(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_moments_let_in_as_they_are_would_be_caught(monkeypatch, tmp_path):
     """Planted: far moments stay; what joins the rows then says no word of the cell."""
     monkeypatch.setattr(parquet, "within_years", lambda column: column)
     with pytest.raises(SourceError, match=r"ended the pass \(OutOfBoundsDatetime\)\. If it takes"):
         fit_moments("arrow", tmp_path, far=True)
 
 
-def test_cells_let_in_as_they_are_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_let_in_as_they_are_would_be_caught(monkeypatch):
     """Planted: a moment of the year 10000 is asked of Python."""
     monkeypatch.setattr(parquet, "as_objects", lambda cells: cells.to_pylist())
     with pytest.raises(OverflowError, match="date value out of range"):

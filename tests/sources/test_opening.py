@@ -1,10 +1,6 @@
 """What can be fitted where it is, and what is said of the rest."""
 
-from __future__ import annotations
-
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 from like_spark import LikeSpark
@@ -19,25 +15,19 @@ FRAME = table(30)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_engine_is_known(engine: str, tmp_path: Path) -> None:
+def test_every_engine_is_known(engine, tmp_path):
     source = open_source(held(engine, FRAME, tmp_path), TYPES)
     assert list(source.names) == list(FRAME)
     assert list(source.empty(["age", "city"])) == ["age", "city"]
     assert not len(source.empty(["age"]))
 
 
-@pytest.mark.parametrize("source", [[1, 2], 5, {"a": [1]}])
-def test_others_are_refused(source: Any) -> None:
-    with pytest.raises(ValueError, match="must be a path"):
-        open_source(source, TYPES)
-
-
-def test_missing_columns_are_named() -> None:
+def test_others_are_refused(tmp_path):
+    for source in ([1, 2], 5, {"a": [1]}):
+        with pytest.raises(ValueError, match="must be a path"):
+            open_source(source, TYPES)
     with pytest.raises(ValueError, match=r"lacks the declared columns \['key'\]"):
         open_source(FRAME.drop(columns="key"), TYPES)
-
-
-def test_files_of_two_kinds_are_refused(tmp_path: Path) -> None:
     FRAME.to_csv(tmp_path / "a.csv")
     FRAME.to_parquet(tmp_path / "b.parquet")
     with pytest.raises(ValueError, match="several kinds"):
@@ -51,27 +41,24 @@ class Other:
     mapInArrow = isStreaming = True  # noqa: N815
 
 
-@pytest.mark.parametrize(
-    ("module", "says"),
-    [
+def test_other_tables_of_spark_are_refused(monkeypatch):
+    for module, says in (
         ("pyspark.sql.connect.dataframe", r"Spark Connect.*write the table to Parquet"),
         ("pyspark.sql.classic.dataframe", r"stream of Spark.*write it to Parquet"),
-    ],
-)
-def test_other_tables_of_spark_are_refused(module: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Other, "__module__", module)
-    with pytest.raises(ValueError, match=says):
-        open_source(Other(), TYPES)
+    ):
+        monkeypatch.setattr(Other, "__module__", module)
+        with pytest.raises(ValueError, match=says):
+            open_source(Other(), TYPES)
 
 
-def test_executors_without_this_package_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_executors_without_this_package_are_refused(monkeypatch):
     """Or with another version of it: before anything is paid for."""
     monkeypatch.setitem(sys.modules, "sdv_plausible.sources.spark_tables", None)
     with pytest.raises(ValueError, match=r"executors must have .* have \['no sdv_plausible"):
         open_source(LikeSpark.of(FRAME), TYPES)
 
 
-def test_what_spark_writes_is_read(tmp_path: Path) -> None:
+def test_what_spark_writes_is_read(tmp_path):
     FRAME.to_parquet(tmp_path / "part-00000-0d6e.c000.snappy.parquet")
     (tmp_path / "_SUCCESS").touch()
     (tmp_path / ".part-00000-0d6e.c000.snappy.parquet.crc").write_bytes(b"crc")

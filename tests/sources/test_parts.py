@@ -12,12 +12,10 @@ import inspect
 import pkgutil
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -44,18 +42,10 @@ STRANGERS = [[Axis.of_codes(0, 2)]]  # cells that are x are drawn
 # Engine -> whether every pass has the same rows at the same places. A database, a cluster and what opens a stream anew promise
 # nothing; a query of polars may be run in any order.
 IN_ORDER = {
-    "CSV files": True,
-    "Parquet files": True,
-    "pandas frame": True,
-    "Arrow table": True,
-    "polars frame": False,
-    "DuckDB relation": False,
-    "Dask DataFrame": False,
-    "Spark DataFrame": False,
-    "table of Ibis": False,
-    "Arrow stream": False,
-    "function": False,
-}
+    "CSV files": True, "Parquet files": True, "pandas frame": True, "Arrow table": True, "polars frame": False,
+    "DuckDB relation": False, "Dask DataFrame": False, "Spark DataFrame": False, "table of Ibis": False,
+    "Arrow stream": False, "function": False,
+}  # fmt: skip
 
 
 @dataclass
@@ -67,28 +57,28 @@ class Pass:
     parts: list[tuple[int, frozenset[bytes]]] = field(default_factory=list)
 
     @property
-    def numbers(self) -> list[int]:
+    def numbers(self):
         return [number for number, _ in self.parts]
 
     @property
-    def shared(self) -> int:
+    def shared(self):
         """Streams that were drawn from in several parts."""
         drawn = [stream for _, streams in self.parts for stream in streams]
         return len(drawn) - len(set(drawn))
 
 
 @contextmanager
-def watched(given: int | None = None) -> Iterator[list[Pass]]:
+def watched(given=None):
     """Watch all passes over the parts of tables; ``given``: a number for all parts in the place of their own.
 
     A cluster's tasks are done one after another, in this process.
     """
-    passes: dict[int, Pass] = {}
-    held_alive, drawn = [], set[bytes]()
+    passes = {}
+    held_alive, drawn = [], set()
     draw = Coins._draw
 
-    def watching(count: Any) -> Any:
-        def counted(work: Any, part: Any, number: int) -> Any:
+    def watching(count):
+        def counted(work, part, number):
             drawn.clear()
             number = number if given is None else given
             found = count(work, part, number)
@@ -101,11 +91,11 @@ def watched(given: int | None = None) -> Iterator[list[Pass]]:
 
         return counted
 
-    def noted(self: Coins, n_bytes: int) -> Any:
+    def noted(self, n_bytes):
         drawn.add(self._key)
         return draw(self, n_bytes)
 
-    found: list[Pass] = []
+    found = []
     with pytest.MonkeyPatch.context() as patch:
         for kind in works(modules()):
             patch.setattr(kind, "count", watching(kind.count))
@@ -117,14 +107,14 @@ def watched(given: int | None = None) -> Iterator[list[Pass]]:
     found.extend(passes.values())
 
 
-def innermost(work: Any) -> str:
+def innermost(work):
     """Kind of the work that others pass parts on to."""
     while hasattr(work, "work") or hasattr(work, "counted"):
         work = work.work if hasattr(work, "work") else work.counted
     return type(work).__name__
 
 
-def passes_of(engine: str, kept: Neighbours | None = None, given: int | None = None) -> list[Pass]:
+def passes_of(engine, kept=None, given=None):
     """Everything that a fit does with parts: cells outside the domain, halves by secret numbers, groups.
 
     ``kept``: with a folder for codes, and for the rows of such units.
@@ -143,27 +133,25 @@ def passes_of(engine: str, kept: Neighbours | None = None, given: int | None = N
     return found
 
 
-def in_this_process() -> AbstractContextManager[Any]:
+def in_this_process():
     """Tasks of Dask one after another, where it is installed."""
     if importlib.util.find_spec("dask") is None:
         return nullcontext()
     return importlib.import_module("dask").config.set(scheduler="synchronous")
 
 
-def faults(passes: Sequence[Pass]) -> list[str]:
+def faults(passes):
     """Kinds of work in which parts share a number or a stream."""
     return [one.work for one in passes if one.shared or len(set(one.numbers)) < len(one.numbers)]
 
 
 KEPT = {"nothing": None, "codes": ONE_ROW, "people": Neighbours(rows=2, person="home")}
-
-
 # Workers of a cluster keep codes always.
 CASES = [(engine, kept) for engine in HELD for kept in KEPT if kept != "nothing" or engine not in CLUSTERS]
 
 
 @pytest.mark.parametrize(("engine", "kept"), CASES)
-def test_every_part_has_a_number_and_coins_of_its_own(engine: str, kept: str) -> None:
+def test_every_part_has_a_number_and_coins_of_its_own(engine, kept):
     passes = passes_of(engine, KEPT[kept])
     assert faults(passes) == []
     for one in passes:
@@ -171,13 +159,13 @@ def test_every_part_has_a_number_and_coins_of_its_own(engine: str, kept: str) ->
         assert all(streams for _, streams in one.parts) == (one.inner not in ("Values", "Unnamed", "Rows"))
 
 
-def test_parts_of_one_number_are_caught() -> None:
+def test_parts_of_one_number_are_caught():
     for kept, drawing in (("nothing", {"Tables", "Groups"}), ("codes", {"Keep"}), ("people", {"Deal"})):
         passes = passes_of("pandas", KEPT[kept], given=0)
         assert drawing <= {one.work for one in passes if one.shared} <= set(faults(passes))
 
 
-def works(modules: Collection[Any]) -> list[Any]:
+def works(modules):
     """Classes of work."""
     return [
         kind
@@ -188,38 +176,37 @@ def works(modules: Collection[Any]) -> list[Any]:
     ]
 
 
-def modules() -> list[Any]:
+def modules():
     """All modules of the room."""
     names = [found.name for found in pkgutil.iter_modules(sources.__path__)]
     return [importlib.import_module(f"{sources.__name__}.{name}") for name in names]
 
 
-def kinds_of_work(modules: Collection[Any]) -> set[str]:
+def kinds_of_work(modules):
     """Kinds of work that look at a part's number."""
     found = works(modules)
     return {kind.__name__ for kind in found if inspect.getsource(kind.count).count("number") > 1}
 
 
-def test_every_kind_of_work_that_draws_is_among_them() -> None:
+def test_every_kind_of_work_that_draws_is_among_them():
     cases = [("pandas", kept) for kept in KEPT] + [("spark", "people")]
     passes = [one for engine, kept in cases for one in passes_of(engine, KEPT[kept])]
-    assert kinds_of_work(modules()) == {
-        one.work for one in passes if any(streams for _, streams in one.parts)
-    }
+    drawing = {one.work for one in passes if any(streams for _, streams in one.parts)}
+    assert kinds_of_work(modules()) == drawing
     assert kinds_of_work([sys.modules[__name__]]) == {"Planted"}
 
 
 class Planted:
     """A kind of work that nobody has a case of."""
 
-    def count(self, part: pd.DataFrame, number: int) -> float:
+    def count(self, part, number):
         return float(Coins.from_seed(number).uniform())
 
-    def merge(self, one: float, other: float) -> float:
+    def merge(self, one, other):
         return one + other
 
 
-def test_who_promises_an_order_is_known(tmp_path: Path) -> None:
+def test_who_promises_an_order_is_known(tmp_path):
     """Rows by secret numbers, and coins that are the same in every pass, need the order that is promised."""
     found = defaultdict(set)
     for name in HELD:
@@ -228,6 +215,6 @@ def test_who_promises_an_order_is_known(tmp_path: Path) -> None:
         data = held(name, FRAME, folder)
         found[engine_of(data)[0].name].add(open_source(data, column_types(None, COLUMNS)).in_order)
     assert found == {name: {promised} for name, promised in IN_ORDER.items()}
-    assert unequal([engine.name for engine in ENGINES], IN_ORDER) == [], (
-        "IN_ORDER says of each whether its rows keep places"
-    )
+    assert (
+        unequal([engine.name for engine in ENGINES], IN_ORDER) == []
+    )  # it says of each whether rows keep places

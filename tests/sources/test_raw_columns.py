@@ -1,11 +1,7 @@
 """What is learned from of a column in parts is what it is of the whole."""
 
-from __future__ import annotations
-
 import copy
 import pickle
-from collections.abc import Callable
-from typing import Any
 
 import cloudpickle
 import numpy as np
@@ -22,22 +18,20 @@ FRAME = table(500).assign(mixed=[True, 1, 1.0, "1", None] * 100)
 LATTICE = Lattice(kind="float", decimals=1)
 
 
-@pytest.mark.parametrize("rows", [7, 100, 1000])
-def test_answers_are_those_of_the_whole(rows: int) -> None:
-    parts, whole = SourceColumns(FrameSource(FRAME, rows), RuleSet(), list(FRAME)), FrameColumns(FRAME)
-    assert parts.num_rows() == whole.num_rows()
-    for name in ("city", "sex", "mixed"):
-        (values, counts, missing), expected = parts.value_counts(name), whole.value_counts(name)
-        assert (values, counts.tolist(), missing) == (expected[0], expected[1].tolist(), expected[2])
-    for reading in (Reading("wage", "numerical"), Reading("age", "numerical")):
-        assert np.array_equal(parts.precision_counts(reading), whole.precision_counts(reading))
-        for found, expected in zip(
-            parts.point_counts(reading, LATTICE), whole.point_counts(reading, LATTICE), strict=True
-        ):
-            assert np.array_equal(found, expected)
+def test_answers_are_those_of_the_whole():
+    for rows in (7, 100, 1000):
+        parts, whole = SourceColumns(FrameSource(FRAME, rows), RuleSet(), list(FRAME)), FrameColumns(FRAME)
+        assert parts.num_rows() == whole.num_rows()
+        for name in ("city", "sex", "mixed"):
+            (values, counts, missing), expected = parts.value_counts(name), whole.value_counts(name)
+            assert (values, counts.tolist(), missing) == (expected[0], expected[1].tolist(), expected[2])
+        for reading in (Reading("wage", "numerical"), Reading("age", "numerical")):
+            assert np.array_equal(parts.precision_counts(reading), whole.precision_counts(reading))
+            found = parts.point_counts(reading, LATTICE), whole.point_counts(reading, LATTICE)
+            assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
 
 
-def test_a_column_is_read_once_for_several_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_column_is_read_once_for_several_questions(monkeypatch):
     source, passes = FrameSource(FRAME, 100), []
     monkeypatch.setattr(
         source, "pieces", lambda names: passes.append(names) or FrameSource.pieces(source, names)
@@ -49,7 +43,7 @@ def test_a_column_is_read_once_for_several_questions(monkeypatch: pytest.MonkeyP
     assert passes == [("city",), ("wage",)]
 
 
-@pytest.mark.parametrize("way", [pickle.dumps, cloudpickle.dumps, copy.copy, copy.deepcopy])
-def test_rows_do_not_leave(way: Callable[[Any], object]) -> None:
-    with pytest.raises(TypeError, match="rows cannot be pickled"):
-        way(SourceColumns(FrameSource(FRAME, 100), RuleSet(), list(FRAME)))
+def test_rows_do_not_leave():
+    for way in (pickle.dumps, cloudpickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="rows cannot be pickled"):
+            way(SourceColumns(FrameSource(FRAME, 100), RuleSet(), list(FRAME)))

@@ -1,10 +1,5 @@
 """What follows from tables that were counted is what a pass would count."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +8,7 @@ from hypothesis import strategies as st
 from sdv_plausible import fit_source
 from sdv_plausible.datasets import census_like, census_like_metadata
 from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.counts import Axes, Axis
+from sdv_plausible.questions.counts import Axis
 from sdv_plausible.sources import remembered
 from sdv_plausible.sources.remembered import Remembered
 from sdv_plausible.sources.source import FrameSource
@@ -26,27 +21,25 @@ AXES += [Axis(j, np.arange(size)[::-1] // 2) for j, size in enumerate(SIZES)]
 AXES += [Axis(3, np.arange(20) % 3)]
 COLUMNS = st.lists(
     st.integers(0, len(AXES) - 1), max_size=4
-)  # also one twice, a column in two buckets, and none
+)  # also one twice, two buckets of a column, and none
 
 
 class Counting:
     """Passes: what each was asked."""
 
-    def __init__(self) -> None:
-        self.passes: list[list[tuple[int, ...]]] = []
+    def __init__(self):
+        self.passes = []
 
-    def __call__(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
+    def __call__(self, sets):
         self.passes.append([tuple(axis.size for axis in axes) for axes in sets])
         return ROWS.tables(sets)
 
 
-def differ(asked: list[list[list[int]]], found: Remembered, count: Any = None) -> bool:
+def differ(asked, found):
     """Whether any table is another one than a pass counts."""
     for places in asked:
         sets = [[AXES[i] for i in columns] for columns in places]
-        for one, other in zip(
-            found.tables(sets, len(CODES), count or Counting()), ROWS.tables(sets), strict=True
-        ):
+        for one, other in zip(found.tables(sets, len(CODES), Counting()), ROWS.tables(sets), strict=True):
             if one.dtype != np.int64 or not np.array_equal(one, other):
                 return True
             np.add(one, 1, out=one)  # whoever asked may do with it as they like
@@ -55,30 +48,29 @@ def differ(asked: list[list[list[int]]], found: Remembered, count: Any = None) -
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(COLUMNS, max_size=6), min_size=1, max_size=4), st.sampled_from([0, 100, 1 << 23]))
-def test_tables_are_those_of_a_pass(asked: list[list[list[int]]], most: int) -> None:
+def test_tables_are_those_of_a_pass(asked, most):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(remembered, "MOST_CELLS", most)
         assert not differ(asked, Remembered(SIZES))
 
 
-@pytest.mark.parametrize("planted", ["the codes' own table", "not a copy", "buckets of another column"])
-def test_planted_tables_are_seen(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_tables_are_seen(monkeypatch):
+    """The codes' own table, no copy of it, and buckets of another column."""
     honest = remembered._in_buckets
-    wrong = {
-        "the codes' own table": lambda table, _known, _axes: table.copy(),
-        "not a copy": lambda table, known, axes: (
-            table if honest(table, known, axes).shape == table.shape else honest(table, known, axes)
-        ),
-        "buckets of another column": lambda table, known, axes: honest(table, known, axes)[::-1],
-    }
-    monkeypatch.setattr(remembered, "_in_buckets", wrong[planted])
-    assert differ([[[0, 1], [5, 8]], [[0, 1], [7, 8]]], Remembered(SIZES))
+
+    def no_copy(table, known, axes):
+        found = honest(table, known, axes)
+        return table if found.shape == table.shape else found
+
+    for wrong in (lambda table, *_: table.copy(), no_copy, lambda *given: honest(*given)[::-1]):
+        monkeypatch.setattr(remembered, "_in_buckets", wrong)
+        assert differ([[[0, 1], [5, 8]], [[0, 1], [7, 8]]], Remembered(SIZES))
 
 
-def test_a_pass_is_made_where_something_is_missing_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_is_made_where_something_is_missing_alone(monkeypatch):
     found, count = Remembered(SIZES), Counting()
 
-    def ask(*places: list[int], rows: int = 4000) -> int:
+    def ask(*places, rows=4000):
         list(found.tables([[AXES[i] for i in columns] for columns in places], rows, count))
         return len(count.passes)
 
@@ -99,25 +91,26 @@ def test_a_pass_is_made_where_something_is_missing_alone(monkeypatch: pytest.Mon
     assert ask([7, 8]) == 7  # 140: no longer what is looked for
 
 
-@pytest.mark.parametrize("planted", [False, True])
-def test_a_fit_takes_three_passes(planted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_takes_three_passes(monkeypatch):
     """One for single columns and the number of rows, one for pairs, one for sets. Planted: no memory."""
     passes, total = [], FrameSource.total
 
-    def counted(self: FrameSource, work: Any, names: Any) -> Any:
+    def counted(self, work, names):
         passes.append(work)
         return total(self, work, names)
 
     monkeypatch.setattr(FrameSource, "total", counted)
-    if planted:
-        monkeypatch.setattr(remembered, "MOST_CELLS", 0)
     rows = census_like(100_000, 0).iloc[:, :6]
     declared = {name: census_like_metadata()[name] for name in rows}
-    fit_source(rows, None, declared, epsilon=100, random_state=3, allow_no_claim=True)
-    assert (len(passes) == 3) is not planted
+    for planted in (False, True):
+        if planted:
+            monkeypatch.setattr(remembered, "MOST_CELLS", 0)
+        passes.clear()
+        fit_source(rows, None, declared, epsilon=100, random_state=3, allow_no_claim=True)
+        assert (len(passes) == 3) is not planted
 
 
-def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_bounded(monkeypatch):
     monkeypatch.setattr(remembered, "MOST_CELLS", 200)
     found, count = Remembered(SIZES), Counting()
     for _ in range(2):

@@ -4,8 +4,6 @@ docs/explanation/proofs/persons.md, Lemma 3. Planted: a hash without a key; ties
 places; a key that is drawn in every pass.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -14,7 +12,6 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,47 +33,47 @@ PEOPLE = 3_000
 Chooses = Callable[[np.ndarray, np.ndarray, int, bytes], np.ndarray]
 
 
-def of_four(kinds: tuple[int, int, int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def of_four(kinds):
     """Four rows of each person: whose, their contents, and which of the four kinds; in no order."""
     whose, kind = np.repeat(np.arange(PEOPLE), 4), np.tile(kinds, PEOPLE)
     order = np.random.default_rng(1).permutation(len(whose))
     return whose[order], contents(pd.DataFrame({"whose": whose, "kind": kind}))[order], kind[order]
 
 
-def pairs(choose: Chooses, kinds: tuple[int, int, int, int], key: bytes) -> Counter[Any]:
+def pairs(choose, kinds, key):
     """How often each two kinds are those used."""
     whose, content, kind = of_four(kinds)
     rows = choose(whose, content, 2, key)
     return Counter(pd.DataFrame({"whose": whose[rows], "kind": kind[rows]}).groupby("whose")["kind"].agg(lambda two: tuple(sorted(two))))  # fmt: skip
 
 
-def p_of(found: Counter[Any], kinds: tuple[int, int, int, int]) -> float:
+def p_of(found, kinds):
     """Of the claim that all six choices of two of the four rows are equally likely."""
     choices = Counter(tuple(sorted((kinds[i], kinds[j]))) for i in range(4) for j in range(i))
     return float(stats.chisquare([found[one] for one in choices], [PEOPLE * n / 6 for n in choices.values()]).pvalue)  # fmt: skip
 
 
-def without_ranks(whose: np.ndarray, content: np.ndarray, most: int, key: bytes) -> np.ndarray:
+def without_ranks(whose, content, most, key):
     """The planted bug: equal rows have one number."""
     return smallest(whose, content, most)
 
 
-def first_ones(whose: np.ndarray, content: np.ndarray, most: int, key: bytes) -> np.ndarray:
+def first_ones(whose, content, most, key):
     """The planted bug: numbers by place."""
     return smallest(whose, np.arange(len(content)), most)
 
 
 @pytest.mark.parametrize("kinds", [(0, 1, 2, 3), (0, 0, 1, 2), (0, 0, 0, 1)], ids=str)
-def test_every_choice_of_a_persons_rows_is_equally_likely(kinds: tuple[int, int, int, int]) -> None:
+def test_every_choice_of_a_persons_rows_is_equally_likely(kinds):
     """Also of equal rows. With a key of the system's entropy a false alarm has a chance below 1e-9."""
     assert p_of(pairs(chosen, kinds, os.urandom(32)), kinds) > ALARM
 
 
-def test_planted_equal_rows_of_one_number() -> None:
+def test_planted_equal_rows_of_one_number():
     assert p_of(pairs(without_ranks, (0, 0, 1, 2), b""), (0, 0, 1, 2)) < ALARM
 
 
-def agreeing(choose: Chooses) -> float:
+def agreeing(choose):
     """Share of people of whom two keys choose the same two of four rows."""
     whose, content, _ = of_four((0, 1, 2, 3))
     one, other = (set(choose(whose, content, 2, os.urandom(32)).tolist()) for _ in range(2))
@@ -84,20 +81,20 @@ def agreeing(choose: Chooses) -> float:
     return float(same.mean())
 
 
-def test_the_key_decides() -> None:
+def test_the_key_decides():
     """A sixth agrees by chance: between .1 and .25 but for a chance below 1e-20. Planted: a hash without a key."""
     assert 0.1 < agreeing(chosen) < 0.25
     assert agreeing(lambda whose, content, most, _: chosen(whose, content, most, b"public")) == 1
 
 
-def multiset(choose: Chooses, order: np.ndarray, key: bytes) -> Counter[Any]:
+def multiset(choose, order, key):
     """What is used of the rows in some order."""
     whose, content, kind = (values[order] for values in of_four((0, 0, 1, 2)))
     rows = choose(whose, content, 2, key)
     return Counter(zip(whose[rows].tolist(), kind[rows].tolist(), strict=True))
 
 
-def test_the_order_of_the_rows_is_no_matter() -> None:
+def test_the_order_of_the_rows_is_no_matter():
     """Planted: numbers by place."""
     key, rng = os.urandom(32), np.random.default_rng(0)
     orders = [np.arange(4 * PEOPLE), *(rng.permutation(4 * PEOPLE) for _ in range(3))]
@@ -105,7 +102,7 @@ def test_the_order_of_the_rows_is_no_matter() -> None:
     assert len({frozenset(multiset(first_ones, order, key).items()) for order in orders}) == len(orders)
 
 
-def test_other_people_are_no_matter() -> None:
+def test_other_people_are_no_matter():
     whose, content, kind = of_four((0, 0, 1, 2))
     key, some = os.urandom(32), whose % 3 == 0
     rows, alone = chosen(whose, content, 2, key), chosen(whose[some], content[some], 2, key)
@@ -115,28 +112,18 @@ def test_other_people_are_no_matter() -> None:
     )
 
 
-def test_nobody_and_those_with_room_for_all() -> None:
+def test_nobody_and_those_with_room_for_all():
     whose, content = np.array([-1, 0, 0, 1, -1, 1, 1]), np.zeros(7, dtype=np.uint64)
     assert sorted(whose[chosen(whose, content, 2, b"")]) == [0, 0, 1, 1]
     assert chosen(whose[:0], content[:0], 2, b"").size == 0
 
 
-CELLS: list[Any] = [
-    "a",
-    b"a",
-    1,
-    1.5,
-    True,
-    None,
-    np.nan,
-    Decimal(1),
-    pd.Timestamp("2020-02-02"),
-    (1, "a"),
-    "\ud800",
-]
+CELLS = [
+    "a", b"a", 1, 1.5, True, None, np.nan, Decimal(1), pd.Timestamp("2020-02-02"), (1, "a"), "\ud800",
+]  # fmt: skip
 
 
-def test_a_cell_is_read_by_itself() -> None:
+def test_a_cell_is_read_by_itself():
     """What else its column holds changes no number: it would make a person's choice another one's business."""
     together = contents(pd.DataFrame({"cell": pd.Series(CELLS, dtype=object)}))
     alone = [int(contents(pd.DataFrame({"cell": pd.Series([cell], dtype=object)}))[0]) for cell in CELLS]
@@ -148,8 +135,8 @@ def test_a_cell_is_read_by_itself() -> None:
     assert one[0] == contents(pd.DataFrame({"cell": pd.Series(["x"], dtype="category")}))[0]
 
 
-def test_equal_names_share_a_number_in_every_process() -> None:
-    names: list[Any] = [7, 7.0, Decimal(7), Fraction(7), np.float64(7)]
+def test_equal_names_share_a_number_in_every_process():
+    names = [7, 7.0, Decimal(7), Fraction(7), np.float64(7)]
     assert len({name_hash(name) for name in names}) == 1
     assert name_hash((7, "a")) == name_hash((7.0, "a"))
     code = "import datetime as d; from sdv_plausible.table.persons import name_hash as h; print([h(n) for n in ('a', b'a', d.date(2020, 1, 1), ('a', 7))])"
@@ -160,15 +147,15 @@ def test_equal_names_share_a_number_in_every_process() -> None:
 # --- on Dask --------------------------------------------------------------------------------------------------------
 
 
-def on_dask(frame: pd.DataFrame, parts: int = 5) -> DaskSource:
+def on_dask(frame, parts=5):
     return DaskSource(pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=parts, sort=False))
 
 
-def in_order(rows: pd.DataFrame) -> pd.DataFrame:
+def in_order(rows):
     return rows.astype(str).sort_values(list(rows.columns)).reset_index(drop=True)
 
 
-def test_other_partitions_and_another_order_have_the_same_rows_used(tmp_path: Path) -> None:
+def test_other_partitions_and_another_order_have_the_same_rows_used(tmp_path):
     other = FRAME.sample(frac=1, random_state=1)
     found = [
         in_order(used(on_dask(frame, parts), 2, tmp_path, Coins.from_seed(1)))
@@ -177,16 +164,14 @@ def test_other_partitions_and_another_order_have_the_same_rows_used(tmp_path: Pa
     pd.testing.assert_frame_equal(*found)
 
 
-def test_planted_people_whose_rows_go_to_several_places(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_planted_people_whose_rows_go_to_several_places(tmp_path, monkeypatch):
     assert not too_many(used(on_dask(FRAME), 1, tmp_path), FRAME, 1)
     monkeypatch.setattr(shuffled, "name_hash", lambda _: int.from_bytes(os.urandom(4), "big"))
     assert too_many(used(on_dask(FRAME), 1, tmp_path), FRAME, 1)
 
 
-def test_equal_names_of_several_types_are_one_person(tmp_path: Path) -> None:
-    kinds: tuple[Any, ...] = (int, float, Decimal, Fraction)
+def test_equal_names_of_several_types_are_one_person(tmp_path):
+    kinds = (int, float, Decimal, Fraction)
     frame = pd.DataFrame({"key": pd.Series([kind(i) for kind in kinds for i in range(40)], dtype=object)})
     dask = pytest.importorskip("dask")
     with dask.config.set({"dataframe.convert-string": False}):
@@ -194,7 +179,7 @@ def test_equal_names_of_several_types_are_one_person(tmp_path: Path) -> None:
     assert len(rows) == len(choose_rows(frame["key"], 1, Coins.from_os_entropy())) == 40
 
 
-def test_a_choice_that_is_made_anew_in_every_pass_stops_the_fit() -> None:
+def test_a_choice_that_is_made_anew_in_every_pass_stops_the_fit():
     """Workers that keep nothing choose again for each pass: the same rows. Planted: by another key."""
     frame = held("dask", FRAME, Path())
     with keeping_nothing(), pytest.MonkeyPatch.context() as patch:
@@ -204,14 +189,14 @@ def test_a_choice_that_is_made_anew_in_every_pass_stops_the_fit() -> None:
             fit_source(frame, COLUMNS, DECLARED, person=Person("key", rows=1))
 
 
-def test_cells_that_name_nobody_are_told_of(tmp_path: Path) -> None:
+def test_cells_that_name_nobody_are_told_of(tmp_path):
     frame = FRAME.assign(key=np.where(np.arange(len(FRAME)) == 5, 2.0**60, np.arange(len(FRAME)) % 9))
     with pytest.warns(UserWarning, match="key"):
         found = fit_source(held("dask", frame, tmp_path), COLUMNS, DECLARED, person=Person("key", rows=4))
     assert found.ledger.claims_privacy
 
 
-def test_no_cell_changes_however_pieces_store_it() -> None:
+def test_no_cell_changes_however_pieces_store_it():
     """One part has categories, one texts, one objects; pandas would take texts for others up to a NUL, and 1 for True."""
     key, cells = pd.Series(["p", "q"] * 3), ["a", "a\0b", "", None, "1", "x"]
     stored = [
@@ -229,11 +214,11 @@ def test_no_cell_changes_however_pieces_store_it() -> None:
         dealt = [rows for part in some for _, rows in choice.dealt(part, 4)]
         found = choice.chosen(dealt, parts[6]).rows
 
-        def told(rows: list[pd.DataFrame]) -> Counter[str]:
+        def told(rows):
             return Counter(f"{who!r} {cell!r}".replace("None", "nan") for part in rows for who, cell in zip(part["key"], part["cell"], strict=True))  # fmt: skip
 
         assert told([found]) == told(some)
 
 
-def test_the_key_is_not_shown() -> None:
+def test_the_key_is_not_shown():
     assert b"secret" not in repr(Choice("key", 1, b"secret")).encode()

@@ -1,22 +1,19 @@
 """Parts of a frame."""
 
-from __future__ import annotations
-
 import pandas as pd
-import pytest
 
 from sdv_plausible.sources.progress import Progress, on_terminal
 from sdv_plausible.sources.raw_columns import Rows
 from sdv_plausible.sources.source import FrameSource
 
 
-def test_parts_are_slices_in_order() -> None:
+def test_parts_are_slices_in_order():
     source = FrameSource(pd.DataFrame({0: range(10), "b": range(10)}), 4)
     assert [part["0"].tolist() for part in source.parts(["0"])] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     assert source.total(Rows(), ["b"]) == 10
 
 
-def test_progress_is_shown_when_asked_for(capfd: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_shown_when_asked_for(capfd):
     frame = pd.DataFrame({"a": range(10)})
     source = FrameSource(frame, 4)
     source.total(Rows(), ["a"])

@@ -1,13 +1,9 @@
 """Spark itself: its executors count what pandas counts here, and what they keep is given up."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterator
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -31,37 +27,37 @@ TYPES = column_types(DECLARED, COLUMNS)
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
+def spark():
     """Two cores of this machine; a task may fail three times."""
     with session("local[2,4]") as found:
         yield found
 
 
-def fitted(source: Any, **options: Any) -> Any:
+def fitted(source, **options):
     return fit_source(source, COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True, **options)
 
 
-def test_a_fit_is_that_of_the_same_cells_here(spark: Any) -> None:
+def test_a_fit_is_that_of_the_same_cells_here(spark):
     found = partitions(spark, FRAME)
     assert engine_of(found)[0].name == "Spark DataFrame"
     assert document(fitted(found)) == document(fitted(FRAME))
     assert persisted(spark) == 0
 
 
-def test_value_sets_are_learned_there(spark: Any) -> None:
-    def learned(source: Any) -> Any:
+def test_value_sets_are_learned_there(spark):
+    def learned(source):
         return fit_source(source, COLUMNS, random_state=SEED, allow_no_claim=True, epsilon=8.0)
 
     assert document(learned(partitions(spark, FRAME))) == document(learned(FRAME))
 
 
-def test_sums_alone_come_back(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_alone_come_back(spark, monkeypatch):
     """Also of the synthesizer, which would take a frame of Spark's into memory if it were not read in parts."""
     source, back = partitions(spark, FRAME), []
     kind = type(source)
     whole = kind.toArrow
 
-    def told(self: Any) -> Any:
+    def told(self):
         found = whole(self)
         back.append((found.column_names, len(found)))
         return found
@@ -77,11 +73,11 @@ def test_sums_alone_come_back(spark: Any, monkeypatch: pytest.MonkeyPatch) -> No
     assert sum(rows > 0 for _, rows in back) >= 3
 
 
-def test_a_partition_that_counts_twice_is_seen(spark: Any) -> None:
+def test_a_partition_that_counts_twice_is_seen(spark):
     """Planted: a source that adds one of its partitions again."""
 
     class Twice(SparkSource):
-        def _chosen(self, names: Any) -> Any:
+        def _chosen(self, names):
             chosen = super()._chosen(names)
             return chosen.union(chosen.limit(100).coalesce(1))
 
@@ -92,7 +88,7 @@ def test_a_partition_that_counts_twice_is_seen(spark: Any) -> None:
 
 # --- what cells are ------------------------------------------------------------------------------------------
 
-CELLS: dict[str, tuple[str, list[Any]]] = {  # Spark's type, and cells beside one that is missing
+CELLS = {  # Spark's type, and cells beside one that is missing
     "byte": ("byte", [1, -128, 127]),
     "short": ("short", [1, 2, 3]),
     "int": ("int", [1, 2**31 - 1, 0]),
@@ -113,7 +109,7 @@ CELLS: dict[str, tuple[str, list[Any]]] = {  # Spark's type, and cells beside on
 SDTYPES = ("categorical", "numerical", "datetime", "boolean", "id")
 
 
-def of_cells(spark: Any) -> Any:
+def of_cells(spark):
     """A column of each type; a cell in every row, by turns, and every fourth is missing."""
     rows = [
         tuple((cells * 12 + [None])[i % (len(cells) + 1)] if i % 4 else None for _, cells in CELLS.values())
@@ -124,9 +120,7 @@ def of_cells(spark: Any) -> Any:
 
 
 @pytest.mark.parametrize("sdtype", SDTYPES)
-def test_cells_are_read_as_those_that_spark_writes_to_parquet(
-    spark: Any, tmp_path: Path, sdtype: str
-) -> None:
+def test_cells_are_read_as_those_that_spark_writes_to_parquet(spark, tmp_path, sdtype):
     """Whatever the session's time zone; what is refused there is refused here, in the same words."""
     source = of_cells(spark)
     source.drop("nothing").write.parquet(str(tmp_path / "rows"))  # which Parquet of Spark cannot hold
@@ -142,7 +136,7 @@ def test_cells_are_read_as_those_that_spark_writes_to_parquet(
     assert met >= {"categorical": 13, "numerical": 9, "datetime": 4, "boolean": 13, "id": 15}[sdtype]
 
 
-def counted(source: Any, name: str, types: Any) -> Any:
+def counted(source, name, types):
     """Values, where they can be asked; else why not."""
     try:
         opened = open_source(source, types)
@@ -155,14 +149,14 @@ def counted(source: Any, name: str, types: Any) -> Any:
     return dict(zip(map(repr, values), counts.tolist(), strict=True)), missing, str(kind)
 
 
-def test_a_column_of_nothing_is_missing(spark: Any) -> None:
+def test_a_column_of_nothing_is_missing(spark):
     types = column_types({"nothing": {"range_values": ["a"]}}, {"nothing": {"sdtype": "categorical"}})
     found = SourceColumns(open_source(of_cells(spark), types), RuleSet(), ["nothing"])
     assert found.value_counts("nothing")[2] == 40
 
 
 @pytest.mark.parametrize("kind", ["array<int>", "map<string,int>", "struct<a:int>", "variant"])
-def test_nested_cells_are_refused_by_name_before_a_budget_pays(spark: Any, tmp_path: Path, kind: str) -> None:
+def test_nested_cells_are_refused_by_name_before_a_budget_pays(spark, tmp_path, kind):
     made = spark.createDataFrame(FRAME[["age", "sex"]])
     made = made.selectExpr(
         "age", "sex", "parse_json('1') n" if kind == "variant" else f"cast(null as {kind}) n"
@@ -176,7 +170,7 @@ def test_nested_cells_are_refused_by_name_before_a_budget_pays(spark: Any, tmp_p
     fit_source(made, types, words, budget=budget)  # undeclared, it does no harm
 
 
-def test_names_that_spark_takes_for_others(spark: Any) -> None:
+def test_names_that_spark_takes_for_others(spark):
     names = {"age": "a.b", "sex": "Sex", "city": "sex", "wage": "`wage`", "born": "c0", "key": "k e y"}
     frame = FRAME.rename(columns=names)
     columns = {names[name]: words for name, words in COLUMNS.items()}
@@ -190,7 +184,7 @@ def test_names_that_spark_takes_for_others(spark: Any) -> None:
     )
 
 
-def test_columns_of_one_name_are_refused(spark: Any) -> None:
+def test_columns_of_one_name_are_refused(spark):
     made = spark.createDataFrame(FRAME[["age", "sex"]])
     with pytest.raises(ValueError, match=r"several columns named \['sex'\]"):
         open_source(made.select("age", "sex", "sex"), column_types(None, {"sex": COLUMNS["sex"]}))
@@ -200,7 +194,7 @@ def test_columns_of_one_name_are_refused(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("number", [1, 3, 40])
-def test_parts_have_numbers_and_coins_of_their_own(spark: Any, number: int) -> None:
+def test_parts_have_numbers_and_coins_of_their_own(spark, number):
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
     source = SparkSource(partitions(spark, FRAME, number), TYPES, 300)
     found = source.total(Numbers(Coins.from_os_entropy()), ["age"])
@@ -212,11 +206,10 @@ def test_parts_have_numbers_and_coins_of_their_own(spark: Any, number: int) -> N
     assert max(numbers) < 2**32
 
 
-def failing(folder: str, message: str, times: int) -> Any:
+def failing(folder, message, times):
     """A function that passes batches on, and fails the first times that a partition is read."""
 
-    def read(batches: Any) -> Any:
-        from pathlib import Path
+    def read(batches):
 
         from pyspark import TaskContext
 
@@ -231,14 +224,14 @@ def failing(folder: str, message: str, times: int) -> Any:
     return read
 
 
-def test_a_task_that_fails_is_run_again(spark: Any, tmp_path: Path) -> None:
+def test_a_task_that_fails_is_run_again(spark, tmp_path):
     source = partitions(spark, FRAME)
     lost = source.mapInArrow(failing(str(tmp_path), "a worker's disk", 1), source.schema)
     assert document(fitted(lost)) == document(fitted(FRAME))
     assert Counter(len([*mark.iterdir()]) for mark in tmp_path.iterdir()) == {1: 3}
 
 
-def test_one_that_goes_on_failing_ends_the_fit_and_quotes_no_cell(spark: Any, tmp_path: Path) -> None:
+def test_one_that_goes_on_failing_ends_the_fit_and_quotes_no_cell(spark, tmp_path):
     source = partitions(spark, FRAME)
     lost = source.mapInArrow(failing(str(tmp_path), "k17 was here", 9), source.schema)
     with pytest.raises(SourceError, match="ended the pass") as caught:
@@ -253,10 +246,10 @@ def test_one_that_goes_on_failing_ends_the_fit_and_quotes_no_cell(spark: Any, tm
 VISITS = pd.concat([FRAME.assign(key=[f"k{i % 700}" for i in range(len(FRAME))]), FRAME.iloc[[0] * 9]])
 
 
-def test_a_choice_of_persons_rows_is_the_same_however_the_rows_lie(spark: Any) -> None:
+def test_a_choice_of_persons_rows_is_the_same_however_the_rows_lie(spark):
     """Also of rows that are equal: tasks may run again, on rows in another order. Another key: another choice."""
 
-    def chosen(number: int, key: bytes) -> Counter[Any]:
+    def chosen(number, key):
         source = SparkSource(partitions(spark, VISITS.sample(frac=1, random_state=number), number), TYPES)
         found = source.chosen(Choice("key", 2, key), ["key", "age", "city"])
         rows = found.total(Cells(), ["key", "age", "city"])
@@ -271,7 +264,7 @@ def test_a_choice_of_persons_rows_is_the_same_however_the_rows_lie(spark: Any) -
     assert persisted(spark) == 0
 
 
-def test_people_are_protected_and_nothing_is_left(spark: Any) -> None:
+def test_people_are_protected_and_nothing_is_left(spark):
     found = fit_source(partitions(spark, VISITS), COLUMNS, DECLARED, person=Person("key", rows=2))
     assert found.ledger.claims_privacy
     assert persisted(spark) == 0

@@ -3,13 +3,9 @@
 Planted: a partition that comes in another order when it is made again. The fit stops.
 """
 
-from __future__ import annotations
-
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sparks import needs_spark, partitions, persisted, session
@@ -23,18 +19,18 @@ FRAME = table(2_000)
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
+def spark():
     with session("local-cluster[2,1,1024]") as found:
         yield found
 
 
-def fitted(source: Any, **more: Any) -> Any:
+def fitted(source, **more):
     """By a budget that asks for pairs, too: a pass more."""
     more = {"random_state": SEED, "allow_no_claim": True, "epsilon": 1000, **more}
     return fit_source(source, COLUMNS, DECLARED, **more)
 
 
-def executors(spark: Any) -> list[int]:
+def executors(spark):
     """Processes that the session's own Java machine has started as executors."""
     java = spark.sparkContext._gateway.proc.pid
     found = []
@@ -50,11 +46,11 @@ def executors(spark: Any) -> list[int]:
 
 
 @pytest.fixture
-def killed(spark: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def killed(spark, monkeypatch):
     """An executor is killed when codes are kept and have been counted once."""
     seen, killed, total = [], [], SparkParts.total
 
-    def counted(self: SparkParts, work: Any, names: Any) -> Any:
+    def counted(self, work, names):
         seen.append(work)
         if len(seen) == 2:
             killed.append(executors(spark)[0])
@@ -65,14 +61,14 @@ def killed(spark: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return killed
 
 
-def test_an_executor_that_is_killed_changes_nothing(spark: Any, killed: list[int]) -> None:
+def test_an_executor_that_is_killed_changes_nothing(spark, killed):
     found = document(fitted(partitions(spark, FRAME, 6)))
     assert len(killed) == 1
     assert found == document(fitted(FRAME))
     assert persisted(spark) == 0
 
 
-def test_nor_of_rows_of_people_that_were_chosen(spark: Any, killed: list[int]) -> None:
+def test_nor_of_rows_of_people_that_were_chosen(spark, killed):
     """They are chosen again, after another shuffle: the same rows."""
     people = partitions(spark, FRAME.assign(key=[f"k{i % 700}" for i in range(len(FRAME))]), 6)
     found = [document(fitted(people, person=Person("key", rows=2))) for _ in range(2)]
@@ -82,13 +78,11 @@ def test_nor_of_rows_of_people_that_were_chosen(spark: Any, killed: list[int]) -
 
 
 @pytest.mark.parametrize("change", ["another order", "other cells"])
-def test_a_partition_that_is_made_again_otherwise_stops_the_fit(
-    change: str, spark: Any, killed: list[int], tmp_path: Path
-) -> None:
+def test_a_partition_that_is_made_again_otherwise_stops_the_fit(change, spark, killed, tmp_path):
     source = partitions(spark, FRAME, 6)
     folder = str(tmp_path)
 
-    def otherwise(batches: Any) -> Any:
+    def otherwise(batches):
         import pyarrow as pa
         from pyspark import TaskContext
 

@@ -3,11 +3,6 @@
 On Spark itself: test_spark.py, test_spark_lost.py.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
-import pandas as pd
 import pytest
 from like_spark import HELD, LikeSpark
 from tables import COLUMNS, DECLARED, SEED, document, table
@@ -22,23 +17,23 @@ FRAME = table(600).assign(key=[f"k{i % 200}" for i in range(600)], sex=["f", "m"
 TYPES = column_types(DECLARED, COLUMNS)
 
 
-def fitted(source: Any, **more: Any) -> Any:
+def fitted(source, **more):
     return document(fit_source(source, COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True, **more))
 
 
 @pytest.mark.parametrize("partitions", [1, 3, 70])
 @pytest.mark.parametrize("at_once", [2, 8])
-def test_sums_come_together_once(partitions: int, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_come_together_once(partitions, at_once, monkeypatch):
     """Also in a tree of several levels, whose widths are known of what is kept, and guessed before."""
     monkeypatch.setattr(spark_tables, "ADDED_AT_ONCE", at_once)
     assert fitted(LikeSpark.of(FRAME, partitions)) == fitted(LikeSpark.of(FRAME, partitions))
     assert SparkSource(LikeSpark.of(FRAME, partitions), TYPES).total(Rows(), ["age"]) == len(FRAME)
 
 
-def test_planted_sums_that_come_to_two_tasks_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_sums_that_come_to_two_tasks_are_seen(monkeypatch):
     whole = LikeSpark.repartition
 
-    def twice(self: LikeSpark, number: Any, column: str = "number") -> LikeSpark:
+    def twice(self, number, column="number"):
         once = whole(self, number, column)
         return LikeSpark(once.columns, lambda: once.partitions() * 2)
 
@@ -46,10 +41,10 @@ def test_planted_sums_that_come_to_two_tasks_are_seen(monkeypatch: pytest.Monkey
     assert SparkSource(LikeSpark.of(FRAME), TYPES).total(Rows(), ["age"]) == 2 * len(FRAME)
 
 
-def test_nothing_is_kept_after_a_fit_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_kept_after_a_fit_that_fails(monkeypatch):
     held, before = [], [*HELD]  # what other tests have left
 
-    def stop(*_: Any) -> None:
+    def stop(*_):
         held.extend(HELD)
         raise KeyboardInterrupt
 
@@ -63,15 +58,15 @@ def test_nothing_is_kept_after_a_fit_that_fails(monkeypatch: pytest.MonkeyPatch)
 class Remade:
     """A table of which the second partition is another one from some time on."""
 
-    def __init__(self, change: Any, after: int) -> None:
+    def __init__(self, change, after):
         self.change, self.times, self.after = change, 0, after
 
-    def table(self) -> LikeSpark:
+    def table(self):
         import pyarrow as pa
 
         whole = LikeSpark.of(FRAME)
 
-        def partitions() -> list[Any]:
+        def partitions():
             parts = whole.partitions()
             self.times += 1
             if self.times > self.after:
@@ -82,7 +77,7 @@ class Remade:
         return LikeSpark(whole.columns, partitions)
 
 
-def remade(change: Any, after: int, **more: Any) -> Any:
+def remade(change, after, **more):
     """A fit whose executors lose what they keep, each time."""
     one = Remade(change, after)
     with pytest.MonkeyPatch.context() as patch:
@@ -93,11 +88,11 @@ def remade(change: Any, after: int, **more: Any) -> Any:
     return found
 
 
-def turned(part: pd.DataFrame) -> pd.DataFrame:
+def turned(part):
     return part.iloc[::-1]
 
 
-def of_a_cell(part: pd.DataFrame) -> pd.DataFrame:
+def of_a_cell(part):
     return part.assign(
         city=[None, *part["city"][1:]] if part["city"][0] is not None else ["Bern", *part["city"][1:]]
     )
@@ -107,32 +102,32 @@ CHANGES = {"another order": turned, "a cell": of_a_cell, "a row less": lambda pa
 EVERYONE = Person("key", rows=len(FRAME))
 
 
-def test_what_is_made_again_is_the_same() -> None:
+def test_what_is_made_again_is_the_same():
     for more in ({}, {"person": Person("key", rows=2)}):
         assert remade(lambda part: part, 3, **more) == fitted(LikeSpark.of(FRAME), **more)
 
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("after", [4, 5])
-def test_another_table_stops_the_fit(change: str, after: int) -> None:
+def test_another_table_stops_the_fit(change, after):
     """The schema, the first rows of a task and so on are asked for before: the passes come after."""
     with pytest.raises(RuntimeError, match="than in an earlier pass"):
         remade(CHANGES[change], after, epsilon=1000)  # so much that pairs, too, are asked
 
 
 @pytest.mark.parametrize("change", ["a cell", "a row less"])
-def test_so_does_another_choice_of_rows(change: str) -> None:
+def test_so_does_another_choice_of_rows(change):
     """Their order is no matter."""
     with pytest.raises(RuntimeError, match="than in an earlier pass"):
         remade(CHANGES[change], 5, person=EVERYONE, epsilon=1e5)
     assert remade(turned, 5, person=EVERYONE, epsilon=1e5)
 
 
-def test_codes_are_of_the_rows_that_were_looked_at_before() -> None:
+def test_codes_are_of_the_rows_that_were_looked_at_before():
     """Values of a column are learned of the rows chosen, which change before codes are made of them."""
     one, kept = Remade(of_a_cell, 99), SparkParts.kept
 
-    def changed(self: SparkParts, work: Any, names: Any) -> SparkParts:
+    def changed(self, work, names):
         one.after = one.times
         return kept(self, work, names)
 

@@ -4,13 +4,7 @@ docs/explanation/proofs/parts.md, Lemmas 3 and 5. The planted checks are what wa
 alone, sums of every column by itself, and sums without places.
 """
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +15,6 @@ from sdv_plausible import PaperNetwork, fit_source
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.sources import coded, unchanged
-from sdv_plausible.sources.coded import SourceCounts
 from sdv_plausible.sources.source import FrameSource
 from sdv_plausible.sources.unchanged import Unchanged, fingerprint
 
@@ -29,37 +22,33 @@ FRAME, SECRET = table(300), Coins.from_seed(2)
 STRANGE = FRAME.assign(sex="x")  # outside a domain that has no code for it
 
 
-def codes(seed: int, n: int = 200, m: int = 5) -> np.ndarray:
+def codes(seed, n=200, m=5):
     return np.asfortranarray(np.random.default_rng(seed).integers(-1, 9, (n, m)).astype(np.int32))
 
 
 @given(st.integers(0, 99), st.integers(0, 200), st.randoms(use_true_random=False))
 @settings(max_examples=50, deadline=None)
-def test_order_and_parts_do_not_matter(seed: int, cut: int, random: Any) -> None:
+def test_order_parts_and_types_of_codes_do_not_matter(seed, cut, random):
     rows = codes(seed)
     order = np.array(random.sample(range(len(rows)), len(rows)))
     parts = np.asfortranarray(rows[order[:cut]]), np.asfortranarray(rows[order[cut:]])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(unchanged, "AT_ONCE", 64)
         assert (fingerprint(parts[0]) + fingerprint(parts[1]) == fingerprint(rows)).all()
-
-
-def test_the_type_of_codes_has_no_say() -> None:
-    rows = codes(1)
     assert rows.min() == -1
     for kind in (np.int8, np.int16, np.int64):
         assert (fingerprint(rows.astype(kind), 5) == fingerprint(rows, 5)).all()
 
 
-def by_rows(rows: np.ndarray) -> Any:
+def by_rows(rows):
     return [len(rows)]
 
 
-def by_columns(rows: np.ndarray) -> Any:
+def by_columns(rows):
     return [len(rows), *rows.sum(axis=0)]
 
 
-def noticed(told: Any, one: np.ndarray, other: np.ndarray) -> bool:
+def noticed(told, one, other):
     check = Unchanged()
     check.check(told(one))
     try:
@@ -69,7 +58,7 @@ def noticed(told: Any, one: np.ndarray, other: np.ndarray) -> bool:
     return False
 
 
-def test_changed_and_exchanged_cells_are_noticed() -> None:
+def test_changed_and_exchanged_cells_are_noticed():
     """Two sums are equal by chance with probability about 2^-64 each: never in 400 draws."""
     missed = {by_rows: 0, by_columns: 0, fingerprint: 0}
     for seed in range(200):
@@ -90,7 +79,7 @@ class Changing(FrameSource):
 
     passes = 0
 
-    def pieces(self, names: Any) -> Any:
+    def pieces(self, names):
         self.passes += 1
         if self.passes == 2:
             self._table = self._table.copy()
@@ -99,24 +88,23 @@ class Changing(FrameSource):
         return super().pieces(names)
 
 
-def test_a_fit_of_a_table_that_changes_fails() -> None:
+def test_a_fit_of_a_table_that_changes_fails():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sdv_plausible.fit.parts.open_source", lambda *_, **__: Changing(FRAME, 100))
         with pytest.raises(RuntimeError, match=r"other rows, .* than in an earlier pass"):
             fit_source(FRAME, COLUMNS, DECLARED, epsilon=1000)  # so much that pairs, too, are asked
 
 
-@pytest.mark.parametrize("frame", [FRAME, STRANGE, FRAME.iloc[:0]], ids=["plain", "strangers", "empty"])
-def test_coins_of_a_pass_are_no_change(frame: pd.DataFrame) -> None:
-    found = counts(Unordered(frame, 70))
-    for _ in range(3):
-        list(found.tables(SETS))
-    found.groups((2, 3), 1)
+def test_coins_of_a_pass_are_no_change():
+    for frame in (FRAME, STRANGE, FRAME.iloc[:0]):
+        found = counts(Unordered(frame, 70))
+        for _ in range(3):
+            list(found.tables(SETS))
+        found.groups((2, 3), 1)
 
 
-def test_parts_by_secret_numbers_are_held_against_the_whole() -> None:
-    found = counts(Changing(FRAME, 100))
-    halves = [found.part(*ends, SECRET) for ends in ((0, 0.5), (0.5, 1))]
+def test_parts_by_secret_numbers_are_held_against_the_whole():
+    halves = halves_of(counts(Changing(FRAME, 100)))
     list(halves[0].tables(SETS))
     with pytest.raises(RuntimeError, match="other rows"):
         list(halves[1].tables(SETS))
@@ -127,7 +115,7 @@ class Sorting(FrameSource):
 
     passes = 0
 
-    def pieces(self, names: Any) -> Any:
+    def pieces(self, names):
         self.passes += 1
         if self.passes == 2:
             self._table = self._table.sort_values("wage", kind="stable")
@@ -140,20 +128,17 @@ class SortingOpenly(Sorting):
     in_order = False
 
 
-def halves_of_rows(source: FrameSource) -> list[int]:
-    """In how many halves each row is, when each half is counted in a pass of its own."""
-    one_row = np.arange(DOMAIN.cardinalities[0])
-    table = next(
-        iter(zip(*[half.tables([(Axis(0, one_row),)]) for half in halves_of(counts(source))], strict=True))
-    )
-    return np.add(*table).tolist()
-
-
-def halves_of(found: SourceCounts) -> list[SourceCounts]:
+def halves_of(found):
     return [found.part(*ends, SECRET) for ends in ((0, 0.5), (0.5, 1))]
 
 
-def test_a_source_that_sorts_itself_between_passes_stops_the_fit() -> None:
+def halves_of_rows(source):
+    """In how many halves each row is, when each half is counted in a pass of its own."""
+    one_row = [(Axis(0, np.arange(DOMAIN.cardinalities[0])),)]
+    return np.add(*(next(iter(half.tables(one_row))) for half in halves_of(counts(source)))).tolist()
+
+
+def test_a_source_that_sorts_itself_between_passes_stops_the_fit():
     """Without places in the sum a row falls into both halves, and other rows into none."""
     whole = FRAME["age"].clip(0, 99).value_counts().reindex(range(100), fill_value=0).tolist()
     assert halves_of_rows(FrameSource(FRAME, 100)) == whole
@@ -166,7 +151,7 @@ def test_a_source_that_sorts_itself_between_passes_stops_the_fit() -> None:
     assert all(len(list(openly.tables(SETS))) == len(SETS) for _ in range(3))
 
 
-def test_every_place_is_told_from_every_other() -> None:
+def test_every_place_is_told_from_every_other():
     """Two rows that change places, in a part or between parts, are noticed in each of 200 draws."""
     for seed in range(100):
         rows, rng = codes(seed), np.random.default_rng(seed)
@@ -182,18 +167,12 @@ def test_every_place_is_told_from_every_other() -> None:
         )
 
 
-def test_with_codes_kept_a_database_may_be_split(tmp_path: Path) -> None:
-    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+def test_a_database_may_be_split_with_codes_kept_and_a_cluster_whose_workers_keep_them(tmp_path):
+    duckdb, frames = pytest.importorskip("duckdb"), pytest.importorskip("dask.dataframe")
+    model = PaperNetwork(split=(0.4, 0.3, 0.3))
     with pytest.raises(ValueError, match="give scratch"):
-        fit_source(duckdb.from_df(FRAME), COLUMNS, DECLARED, model=PaperNetwork(split=(0.4, 0.3, 0.3)))
-    found = fit_source(
-        duckdb.from_df(FRAME), COLUMNS, DECLARED, scratch=tmp_path, model=PaperNetwork(split=(0.4, 0.3, 0.3))
-    )
+        fit_source(duckdb.from_df(FRAME), COLUMNS, DECLARED, model=model)
+    found = fit_source(duckdb.from_df(FRAME), COLUMNS, DECLARED, scratch=tmp_path, model=model)
     assert found.ledger.claims_privacy
-
-
-def test_a_cluster_may_be_split_as_its_workers_keep_codes() -> None:
-    frames = pytest.importorskip("dask.dataframe", reason="dask is not installed")
     table = frames.from_pandas(FRAME, npartitions=3)
-    found = fit_source(table, COLUMNS, DECLARED, model=PaperNetwork(split=(0.4, 0.3, 0.3)))
-    assert found.ledger.claims_privacy
+    assert fit_source(table, COLUMNS, DECLARED, model=model).ledger.claims_privacy

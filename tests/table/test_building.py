@@ -1,9 +1,6 @@
 """From declarations and a table to a domain: declared, learned or inferred, each said so in the ledger, in the columns' order."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +16,7 @@ from sdv_plausible.table.declared.declarations import Declarations
 from sdv_plausible.table.learned.inference import infer_attribute
 from sdv_plausible.table.learned.private_domain import DomainPlan, Whole
 
-SPECS: dict[str, dict[str, Any]] = {
+SPECS = {
     "age": {"sdtype": "numerical"}, "city": {"sdtype": "categorical"}, "flag": {"sdtype": "boolean"},
     "day": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
 }  # fmt: skip
@@ -27,27 +24,22 @@ AGE = Attribute(name="age", kind="integer", lower=(0, 50), upper=(49, 99))
 DAYS = Attribute(name="day", kind="datetime", lower=(0,), upper=(10**18,), datetime_format="%Y-%m-%d")
 
 
-def table(n: int = 4000, **changed: Any) -> pd.DataFrame:
+def table(n=4000, **changed):
     rng = np.random.default_rng(0)
     days = pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D")
-    columns = {
-        "age": rng.integers(18, 90, n), "city": rng.choice(["Bern", "Chur"], n), "flag": rng.random(n) < 0.4,
-        "day": pd.Series(days.strftime("%d.%m.%Y")),
-    }  # fmt: skip
-    return pd.DataFrame({**columns, **changed})
+    cells = {
+        "age": rng.integers(18, 90, n),
+        "city": rng.choice(["Bern", "Chur"], n),
+        "flag": rng.random(n) < 0.4,
+    }
+    return pd.DataFrame({**cells, "day": pd.Series(days.strftime("%d.%m.%Y")), **changed})
 
 
-def build(
-    rows: pd.DataFrame,
-    declared: Declarations,
-    specs: Any = None,
-    ledger: PrivacyLedger | None = None,
-    epsilon: float = 2.0,
-) -> Domain:
-    specs = SPECS if specs is None else specs
+def build(rows, declared, specs=SPECS, ledger=None):
+    plan = declared.plan_private(specs, Whole.of(2.0, 1e-6))
     return build_domain(
-        rows, declared, specs, 20, declared.plan_private(specs, Whole.of(epsilon, 1e-6)), ledger or PrivacyLedger(delta=1e-6), Coins.from_seed(1)
-    )  # fmt: skip
+        rows, declared, specs, 20, plan, ledger or PrivacyLedger(delta=1e-6), Coins.from_seed(1)
+    )
 
 
 def test_declared_learned_and_inferred_in_the_order_of_the_table():
@@ -57,11 +49,8 @@ def test_declared_learned_and_inferred_in_the_order_of_the_table():
     assert domain.names == ("flag", "age", "day", "city")
     assert domain["age"] is AGE
     assert {a.name: a.provenance for a in domain} == {
-        "age": "declared",
-        "city": "private",
-        "flag": "private",
-        "day": "private",
-    }
+        "age": "declared", "city": "private", "flag": "private", "day": "private",
+    }  # fmt: skip
     assert domain["city"].values == ("Bern", "Chur")
     assert domain["day"].datetime_format == "%d.%m.%Y"
     assert [entry.name for entry in ledger.entries] == ["domain"]
@@ -98,46 +87,42 @@ def test_how_dates_are_written_is_the_tables_schema():
         assert ((shown,), found.provenance) == (DAYS.lower, "declared")
 
 
-def test_text_dates_without_a_format_are_inferred_without_a_claim():
-    """Under a claim they are refused before anything is drawn: tests/integration/test_nothing_is_spent.py."""
+def test_what_is_inferred_without_a_claim_and_what_is_left_to_others():
+    """Dates as text without a format, which a claim refuses before the draw: tests/integration/test_nothing_is_spent.py."""
     specs = {**SPECS, "day": {"sdtype": "datetime"}}
     iso = table(50, day=["2021-01-01"] * 50)
     assert build(iso, Declarations({}, "infer"), specs)["day"].provenance == "inferred"
-
-
-def test_a_column_that_a_transformer_changed_is_inferred():
-    """What was declared is about the raw values."""
-    specs = {**SPECS, "age": {"sdtype": "numerical", "transformed": True}}
+    specs = {
+        **SPECS,
+        "age": {"sdtype": "numerical", "transformed": True},
+    }  # what was declared is about raw values
     found = build(table(50), Declarations({"age": AGE}), specs)
     assert found["age"].provenance == "inferred"
     assert found["age"] != AGE
-
-
-def test_a_column_of_the_plan_that_the_table_lacks_is_left_to_others():
+    lacking = table(9)[["age"]]
     made = DomainPlan.make({}, Whole.of(1.0, 1e-6))
-    domain = build_domain(table(9)[["age"]], Declarations({"age": AGE}), SPECS, 20, made, PrivacyLedger(delta=1e-6), Coins.from_seed(1))  # fmt: skip
-    assert domain == Domain((AGE,))
+    ledger, coins = PrivacyLedger(delta=1e-6), Coins.from_seed(1)
+    assert build_domain(lacking, Declarations({"age": AGE}), SPECS, 20, made, ledger, coins) == Domain((AGE,))
 
 
-# --- the ledger's entries ---------------------------------------------------------------------------------------------
-
-
-def attribute(name: str, provenance: str) -> Attribute:
-    return Attribute(name=name, kind="categorical", values=(1,), provenance=provenance)  # type: ignore[arg-type]
+def attribute(name, provenance):
+    return Attribute(name=name, kind="categorical", values=(1,), provenance=provenance)
 
 
 def test_what_is_declared_is_free_and_what_is_inferred_ends_the_claim():
-    entries = domain_entries(
-        Domain((attribute("a", "declared"), attribute("b", "private"), attribute("c", "inferred")))
+    a, b, c = (attribute(*one) for one in (("a", "declared"), ("b", "private"), ("c", "inferred")))
+    free, ended = domain_entries(Domain((a, b, c)))
+    assert (free.status, free.parts, free.mechanism) == ("declared", ("domain",), "declared: a")
+    assert (ended.status, ended.parts, ended.mechanism) == (
+        "no claim",
+        ("domain",),
+        "inferred from the rows: c",
     )
-    assert [(entry.status, entry.parts) for entry in entries] == [
-        ("declared", ("domain",)),
-        ("no claim", ("domain",)),
-    ]
-    assert [entry.mechanism for entry in entries] == ["declared: a", "inferred from the rows: c"]
-    assert entries[1].losses == (InfiniteLoss(),)
-    assert 'undeclared="private"' in entries[1].note
-    assert domain_entries(Domain((attribute("b", "private"),))) == []  # its plan charges for it
+    assert ended.losses == (InfiniteLoss(),)
+    assert 'undeclared="private"' in ended.note
+    assert domain_entries(Domain((b,))) == []  # its plan charges for it
+    (entry,) = domain_entries(Domain(tuple(attribute(f"x{i}", "declared") for i in range(9))))
+    assert entry.mechanism == "declared: x0, x1, x2, x3, x4, x5 and 3 more"
 
 
 def test_words_of_a_column_that_is_not_modelled_end_the_claim_too():
@@ -147,9 +132,3 @@ def test_words_of_a_column_that_is_not_modelled_end_the_claim_too():
     assert [entry.status for entry in entries] == ["declared", "no claim"]
     assert entries[1].mechanism == "declared, and edited after looking at the rows: home"
     assert [entry.status for entry in domain_entries(domain, Declarations({}))] == ["declared"]
-
-
-def test_many_names_are_counted():
-    domain = Domain(tuple(attribute(f"x{i}", "declared") for i in range(9)))
-    (entry,) = domain_entries(domain)
-    assert entry.mechanism == "declared: x0, x1, x2, x3, x4, x5 and 3 more"

@@ -1,10 +1,5 @@
 """Dates that mean something else, such as 9999-12-31 for "still open": they stand alone, and are released as such."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,10 +15,10 @@ from sdv_plausible.table.declared.specifications import declared_attribute
 
 OPEN, ROWS = "9999-12-31", 2000
 RANGE = {"range_min": "2020-01-01", "range_max": "2025-12-31"}
-DATE: dict[str, Any] = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d", "special_values": [OPEN]}
+DATE = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d", "special_values": [OPEN]}
 
 
-def table(form: str = "%Y-%m-%d", special: str = OPEN) -> pd.DataFrame:
+def table(form="%Y-%m-%d", special=OPEN):
     """30 % are open, 10 % missing; those that are open have no amount."""
     rng = np.random.default_rng(0)
     moments = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 6 * 365 * 24, ROWS), unit="h")
@@ -32,13 +27,13 @@ def table(form: str = "%Y-%m-%d", special: str = OPEN) -> pd.DataFrame:
     return pd.DataFrame({"closed": cells, "paid": np.where(kind < 0.3, "no", "yes")})
 
 
-def released(words: dict[str, Any], rows: Any, **more: Any) -> Release:
+def released(words, rows, **more):
     domain = {"closed": words, "paid": {"sdtype": "categorical", "range_values": ["no", "yes"]}}
     found = fit_source(rows, domain=domain, epsilon=20.0, random_state=1, allow_no_claim=True, **more)
     return Release.from_bytes(found.to_bytes())
 
 
-def check_rows(rows: pd.DataFrame, special: str = OPEN, last: str = "2026") -> None:
+def check_rows(rows, special=OPEN, last="2026"):
     """Shares within five deviations of binomial draws of 2,000 rows each (false alarm 6e-7), and noise."""
     closed = rows["closed"]
     assert abs((closed == special).mean() - 0.3) < 0.07
@@ -51,8 +46,8 @@ def check_rows(rows: pd.DataFrame, special: str = OPEN, last: str = "2026") -> N
 
 @pytest.mark.parametrize("words", [{**DATE, **RANGE}, DATE, {**DATE, **RANGE, "range_is_nullable": True}, {**DATE, "range_max": "2025-12-31"}])  # fmt: skip
 @pytest.mark.parametrize("place", ["memory", "csv", "parquet"])
-def test_it_comes_out_as_often_as_it_is(words: dict[str, Any], place: str, tmp_path: Path) -> None:
-    rows: Any = table()
+def test_it_comes_out_as_often_as_it_is(words, place, tmp_path):
+    rows = table()
     if place == "csv":
         rows.to_csv(tmp_path / "a.csv", index=False)
         rows = tmp_path / "a.csv"
@@ -65,26 +60,26 @@ def test_it_comes_out_as_often_as_it_is(words: dict[str, Any], place: str, tmp_p
     replay_domain(release)
 
 
-def test_a_moment_with_one_is_not_split() -> None:
+def test_a_moment_with_one_is_not_split():
     """Midnight of the year 9999 has no place on a clock."""
     form, special = "%Y-%m-%d %H:%M", "9999-12-31 00:00"
     words = {"sdtype": "datetime", "datetime_format": form, "special_values": [special]}
     check_rows(released(words, table(form, special)).sample(ROWS), special, last="2030")
 
 
-def test_one_inside_the_range_stands_alone() -> None:
+def test_one_inside_the_range_stands_alone():
     words = {**DATE, **RANGE, "range_min": "1900-01-01", "special_values": ["1900-01-01"]}
     rows = released(words, table(special="1900-01-01")).sample(ROWS)
     assert abs((rows["closed"] == "1900-01-01").mean() - 0.3) < 0.07
 
 
-def test_files_hold_it(tmp_path: Path) -> None:
+def test_files_hold_it(tmp_path):
     release = released({**DATE, **RANGE}, table())
     release.sample_to_parquet(tmp_path / "rows", ROWS)
     check_rows(pd.read_parquet(tmp_path / "rows"))
 
 
-def test_check_finds_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_finds_nothing(tmp_path, capsys):
     """Control: without the word such cells are outside."""
     table().to_csv(tmp_path / "a.csv", index=False)
     for words, fits in (({**DATE, **RANGE, "range_is_nullable": True}, True), ({**DATE, **RANGE, "special_values": None, "range_is_nullable": True}, False)):  # fmt: skip
@@ -103,12 +98,12 @@ def test_check_finds_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ({"parts": "split"}, "leave parts"),
     ],
 )
-def test_what_is_refused(words: dict[str, Any], rule: str) -> None:
+def test_what_is_refused(words, rule):
     with pytest.raises(ValueError, match=rule):
         declared_attribute("closed", {**DATE, **RANGE, **words})
 
 
-def undeclared(special: str, more: dict[str, Any] | None = None, rows: Any = None, **options: Any) -> Release:
+def undeclared(special, more=None, rows=None, **options):
     """A fit at epsilon 3 of dates without a range, of which three of ten are ``special``."""
     words = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d", **(more or {})}
     domain = {} if "types" in options else {"closed": words, "paid": {"sdtype": "categorical"}}
@@ -118,8 +113,8 @@ def undeclared(special: str, more: dict[str, Any] | None = None, rows: Any = Non
 
 @pytest.mark.parametrize("options", [{}, {"types": "voted"}])
 @pytest.mark.parametrize("place", ["memory", "csv"])
-def test_a_usual_date_for_never_is_learned(place: str, options: dict[str, Any], tmp_path: Path) -> None:
-    rows: Any = table()
+def test_a_usual_date_for_never_is_learned(place, options, tmp_path):
+    rows = table()
     if place == "csv":
         rows.to_csv(tmp_path / "a.csv", index=False)
         rows = tmp_path / "a.csv"
@@ -132,7 +127,7 @@ def test_a_usual_date_for_never_is_learned(place: str, options: dict[str, Any], 
 
 
 @pytest.mark.parametrize(("special", "more"), [("4712-12-31", {}), (OPEN, RANGE)])
-def test_dates_out_of_reach_are_named(special: str, more: dict[str, Any], tmp_path: Path) -> None:
+def test_dates_out_of_reach_are_named(special, more, tmp_path):
     """No usual date for "never", or one beside a declared range: it comes out missing, and the fit says so."""
     table(special=special).to_csv(tmp_path / "a.csv", index=False)
     with pytest.warns(
@@ -143,7 +138,7 @@ def test_dates_out_of_reach_are_named(special: str, more: dict[str, Any], tmp_pa
     assert release.columns().loc["closed", "missing"] > 0.25
 
 
-def test_a_date_for_never_that_few_rows_hold_is_no_value() -> None:
+def test_a_date_for_never_that_few_rows_hold_is_no_value():
     """Control: one row in 2,000. Noise alone lifts one of five counts over 4 deviations in 2 of 10,000 fits."""
     rows = table()
     rows.loc[rows["closed"] == OPEN, "closed"] = "2024-05-05"
@@ -151,7 +146,7 @@ def test_a_date_for_never_that_few_rows_hold_is_no_value() -> None:
     assert undeclared(OPEN, rows=rows).domain["closed"].values == ()
 
 
-def test_read_off_the_rows_it_is_a_value() -> None:
+def test_read_off_the_rows_it_is_a_value():
     """Without a claim (undeclared="infer"), where nanoseconds could not hold it."""
     columns = {
         "closed": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
@@ -164,7 +159,7 @@ def test_read_off_the_rows_it_is_a_value() -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_usual_dates_for_never_are_written_as_their_column(form: str) -> None:
+def test_usual_dates_for_never_are_written_as_their_column(form):
     """Of every format that shows whole years, and only of these; each is a date, and beyond nanoseconds."""
     found = far_dates(form)
     assert bool(found) == ("%Y" in form)

@@ -1,14 +1,11 @@
 """Whose rows are used: at most so many of a person, uniformly, whatever the order and whoever is there."""
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,20 +27,20 @@ DRAWS = 4000
 Choice = Callable[[pd.Series, int, Coins], np.ndarray]
 
 
-def first_come(persons: pd.Series, most: int, coins: Coins) -> np.ndarray:
+def first_come(persons, most, coins):
     """Planted: the first rows of every person."""
     return np.flatnonzero(persons.groupby(persons).cumcount().to_numpy() < most)
 
 
 @pytest.mark.parametrize("most", [1, 2, 5])
-def test_no_person_keeps_more_rows_and_none_keeps_fewer_than_there_are(most: int) -> None:
+def test_no_person_keeps_more_rows_and_none_keeps_fewer_than_there_are(most):
     persons = pd.Series(np.random.default_rng(1).integers(0, 40, 300))
     kept = persons.iloc[choose_rows(persons, most, Coins.from_os_entropy())].value_counts()
     assert (kept == persons.value_counts().clip(upper=most).loc[kept.index]).all()
     assert set(kept.index) == set(persons)
 
 
-def sets_chosen(choose: Choice, persons: pd.Series, most: int, person: str) -> Counter:
+def sets_chosen(choose, persons, most, person):
     """How often each set of a person's rows was chosen; rows are told apart by their label."""
     found = Counter()
     for _ in range(DRAWS):
@@ -52,7 +49,7 @@ def sets_chosen(choose: Choice, persons: pd.Series, most: int, person: str) -> C
     return found
 
 
-def p_value(found: Counter, of: list[str], most: int) -> float:
+def p_value(found, of, most):
     every = [frozenset(c) for c in itertools.combinations(of, most)]
     assert set(found) <= set(every)
     return float(stats.chisquare([found[c] for c in every]).pvalue)
@@ -63,33 +60,33 @@ ANNS = list("acef")
 
 
 @pytest.mark.parametrize("order", fast_and_nightly([list("cagebdf")], [list("abcdefg"), list("gfedcba")]))
-def test_every_choice_of_a_persons_rows_is_equally_likely_in_any_order(order: list[str]) -> None:
+def test_every_choice_of_a_persons_rows_is_equally_likely_in_any_order(order):
     assert p_value(sets_chosen(choose_rows, ROWS.loc[order], 2, "ann"), ANNS, 2) > ALARM
 
 
-def test_other_people_do_not_matter() -> None:
+def test_other_people_do_not_matter():
     alone = ROWS[ROWS == "ann"]
     assert p_value(sets_chosen(choose_rows, alone, 2, "ann"), ANNS, 2) > ALARM
 
 
-def test_planted_the_first_rows_of_everybody() -> None:
+def test_planted_the_first_rows_of_everybody():
     found = sets_chosen(first_come, ROWS, 2, "ann")  # one set alone, always
     assert p_value(found, ANNS, 2) < ALARM
 
 
-def test_the_check_of_uniformity_would_see_a_preference() -> None:
+def test_the_check_of_uniformity_would_see_a_preference():
     """A choice that prefers early rows by half would be missed with a probability below MISSED."""
     assert chi_square(DRAWS, [1] * 6, [2, 1, 1, 1, 1, 1], ALARM) < MISSED
 
 
-def test_equal_coins_choose_equally_and_the_order_of_the_others_is_kept() -> None:
+def test_equal_coins_choose_equally_and_the_order_of_the_others_is_kept():
     persons = pd.Series(["x", "y"] * 20)
     one, other = (choose_rows(persons, 3, Coins.from_seed(4)) for _ in range(2))
     assert (one == other).all()
     assert (np.diff(one) > 0).all()
 
 
-def test_rows_of_nobody_are_not_used() -> None:
+def test_rows_of_nobody_are_not_used():
     for missing in (None, np.nan, pd.NA, pd.NaT):
         persons = pd.Series(["x", missing, "y", missing, missing], dtype=object)
         assert set(choose_rows(persons, 1, Coins.from_seed(0))) == {0, 2}
@@ -108,7 +105,7 @@ def test_rows_of_nobody_are_not_used() -> None:
         ([2**60], [2**60 + 1]),
     ],
 )
-def test_a_person_has_one_name_however_it_is_stored(same: list, different: list) -> None:
+def test_a_person_has_one_name_however_it_is_stored(same, different):
     persons = pd.Series([*same, *different], dtype=object)
     kept = choose_rows(persons, 1, Coins.from_os_entropy())
     assert len(kept) == 1 + len(different)
@@ -119,18 +116,18 @@ STORED = ["int64", "Int64", "float64", "object", "category", "str", "datetime64[
 
 
 @pytest.mark.parametrize("dtype", STORED)
-def test_every_storage_of_names_is_understood(dtype: str) -> None:
+def test_every_storage_of_names_is_understood(dtype):
     names = np.array([3, 3, 3, 7, 7, 11])
     names = pd.to_datetime(names, unit="D") if dtype.startswith("datetime") else names
     persons = pd.Series(names).astype(dtype)
     assert len(choose_rows(persons, 2, Coins.from_os_entropy())) == 5
 
 
-def test_long_whole_numbers_are_told_apart() -> None:
+def test_long_whole_numbers_are_told_apart():
     assert len(choose_rows(pd.Series([2**53, 2**53 + 1]), 1, Coins.from_seed(0))) == 2
 
 
-def test_entries_say_what_is_done_and_what_is_not_known() -> None:
+def test_entries_say_what_is_done_and_what_is_not_known():
     assert person_entry(Neighbours()) == unknown_persons(Neighbours()) == []
     (entry,) = person_entry(Neighbours(rows=4, person="home"))
     assert (entry.status, entry.parts) == ("declared", ())
@@ -141,7 +138,7 @@ def test_entries_say_what_is_done_and_what_is_not_known() -> None:
 
 
 @pytest.mark.parametrize("besides", [None, "another", 1j, pytest.param(10**400, id="huge"), 0.5])
-def test_long_numbers_stay_several_people_whatever_the_cells_beside_them_are(besides: object) -> None:
+def test_long_numbers_stay_several_people_whatever_the_cells_beside_them_are(besides):
     """In doubles 2**53 and 2**53 + 1 are one number; one missing name must not make them one person."""
     people = [2**53 + i for i in range(6)]
     persons = pd.Series([*people, besides], dtype=object)
@@ -170,16 +167,12 @@ def test_a_name_may_be_a_tuple():
     assert len(choose_rows(names, 1, Coins.from_seed(0))) == 2
 
 
-def test_a_tuple_that_holds_a_rounded_number_names_nobody() -> None:
+def test_a_tuple_that_holds_a_rounded_number_names_nobody():
     """Two people whose name holds a number of 2**53 or more as a double would be one person."""
     rounded = [
-        float(2**53),
-        -float(2**60),
-        np.float64(2**53),
-        np.float32(2**24),
-        np.float16(2**11),
+        float(2**53), -float(2**60), np.float64(2**53), np.float32(2**24), np.float16(2**11),
         np.complex64(2**24),
-    ]
+    ]  # fmt: skip
     names = [name for number in rounded for name in ((1, number), (number, 1), (1, 2, number))]
     told = [(1, 2.0**53 - 1), (1, np.float32(2**24 - 1)), (2**60, "x"), (Decimal(2**60), 1), (0.5, 1)]
     found = identities(pd.Series([*names, *told], dtype=object))
@@ -196,7 +189,7 @@ def test_a_double_in_which_whole_numbers_become_one_names_nobody():
 
 
 @pytest.mark.parametrize("stored", ["float16", "float32", "Float32", "float[pyarrow]", "category", "object"])
-def test_a_float_of_few_bits_in_which_whole_numbers_become_one_names_nobody(stored: str) -> None:
+def test_a_float_of_few_bits_in_which_whole_numbers_become_one_names_nobody(stored):
     """Control: as doubles, which tell them apart, they are names."""
     numbers = pd.Series([7.0, 2.0**11 - 1, 2.0**11] if stored == "float16" else [7.0, 2.0**24 - 1, 2.0**24])
     first = "float32" if stored in ("category", "object") else stored
@@ -206,7 +199,7 @@ def test_a_float_of_few_bits_in_which_whole_numbers_become_one_names_nobody(stor
     assert None not in identities(numbers)
 
 
-def arrow_names(kind: Any) -> pd.Series[Any]:
+def arrow_names(kind):
     """Names at the ends of what Arrow stores, each twice, beside two usual ones."""
     import pyarrow as pa
 
@@ -216,7 +209,7 @@ def arrow_names(kind: Any) -> pd.Series[Any]:
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize("kind", ["timestamp", "duration"])
-def test_a_name_that_python_has_no_object_for_is_nobodys_and_no_other_persons(kind: str, unit: str) -> None:
+def test_a_name_that_python_has_no_object_for_is_nobodys_and_no_other_persons(kind, unit):
     import pyarrow as pa
 
     names = identities(arrow_names(getattr(pa, kind)(unit)))

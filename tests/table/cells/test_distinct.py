@@ -1,7 +1,5 @@
 """Distinct values: none takes another for its own."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 
@@ -30,13 +28,9 @@ def test_missing_has_no_value():
 def test_categories_are_brought_into_their_one_form():
     """Of one category it is a function of that category alone, and the one that the cell has in any other storage."""
     cells = [
-        Decimal("1.0"),
-        np.float64(2.5),
-        np.str_("a"),
-        pd.Timestamp("2020-01-01", tz="Asia/Tokyo"),
-        Fraction(7, 2),
-        None,
-    ]
+        Decimal("1.0"), np.float64(2.5), np.str_("a"), pd.Timestamp("2020-01-01", tz="Asia/Tokyo"),
+        Fraction(7, 2), None,
+    ]  # fmt: skip
     where, values = distinct_values(pd.Series(pd.Categorical(cells)))
     forms = [None if i < 0 else values[i] for i in where]
     assert forms == list(map(canonical, cells))
@@ -46,18 +40,17 @@ def test_categories_are_brought_into_their_one_form():
 
 
 def test_dates_are_read_by_themselves_and_words_are_none():
+    """Of whole numbers, too: one missing cell makes doubles of them all; of equal numbers either may be the first."""
+    day, none = pd.Timestamp("2020-01-01").value, np.iinfo(np.int64).min
     texts = ["2020-01-01", "now", "2020-01-02", None, "today", "2020-01-01", "odd"]
     found = as_nanoseconds(pd.Series(texts, dtype=object), "%Y-%m-%d", row_by_row=True)
-    day = pd.Timestamp("2020-01-01").value
-    none = np.iinfo(np.int64).min
     assert found.tolist() == [day, none, day + 86_400 * 10**9, none, none, day, none]
-
-
-def test_dates_as_whole_numbers_are_read_alike_beside_any_cell():
-    """One missing cell makes doubles of them all; of equal numbers either may be the first."""
-    day, none = pd.Timestamp("2020-01-01").value, np.iinfo(np.int64).min
     whole = pd.Series([20200101, 20200101])
-    for column in (whole, whole.astype(float), pd.Series([20200101.0, 20200101], dtype=object)):
-        assert as_nanoseconds(column, "%Y%m%d", row_by_row=True).tolist() == [day, day]
-    beside = pd.Series([20200101, None])
-    assert as_nanoseconds(beside, "%Y%m%d", row_by_row=True).tolist() == [day, none]
+    mixed = pd.Series([20200101.0, 20200101], dtype=object)
+    for column, other in (
+        (whole, day),
+        (whole.astype(float), day),
+        (mixed, day),
+        (pd.Series([20200101, None]), none),
+    ):
+        assert as_nanoseconds(column, "%Y%m%d", row_by_row=True).tolist() == [day, other]

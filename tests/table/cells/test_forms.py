@@ -1,15 +1,12 @@
 """The one form of a cell: of a closed set of types, and a function of that cell alone, whichever stand beside it."""
 
-from __future__ import annotations
-
 import datetime as dt
+import itertools
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from types import EllipsisType
-from typing import Any
 
 import numpy as np
 import odd_cells
@@ -33,7 +30,7 @@ DAY = odd_cells.DAY
 CLOSED = {
     type(None), bool, int, float, str, bytes, dt.date, pd.Timestamp, Decimal, Fraction, tuple, EllipsisType,
 }  # fmt: skip
-USUAL: dict[str, list[Any]] = {  # cells that many hold: of one type, and of several beside each other
+USUAL = {  # cells that many hold: of one type, and of several beside each other
     "texts": ["a", "b", "a\x00c"],
     "numbers": [1, 2.5, 2],
     "truths": [True, False, None],
@@ -47,7 +44,7 @@ ATTRIBUTES = {
     "dates": Attribute(name="c", kind="categorical", values=(pd.Timestamp(DAY), DAY.date()), nullable=True),
     "all": Attribute(name="c", kind="integer", lower=(0, 5), upper=(4, 9), values=("a", "b"), nullable=True),
 }
-FAMILIES: list[list[Any]] = [  # each is one value
+FAMILIES = [  # each is one value
     [DAY, pd.Timestamp(DAY), pd.Timestamp(DAY).as_unit("ns"), odd_cells.Moment(2020, 1, 1),
      *(np.datetime64(DAY, unit) for unit in ("D", "s", "us", "ns"))],
     [DAY.date(), odd_cells.Day(2020, 1, 1)],
@@ -59,7 +56,7 @@ FAMILIES: list[list[Any]] = [  # each is one value
 ]  # fmt: skip
 
 
-def objects(cells: list[Any]) -> pd.Series[Any]:
+def objects(cells):
     """A column of objects, whatever they are."""
     found = np.empty(len(cells), dtype=object)
     for i, cell in enumerate(cells):
@@ -67,13 +64,13 @@ def objects(cells: list[Any]) -> pd.Series[Any]:
     return pd.Series(found, dtype=object, name="c")
 
 
-def beside(odd: Any, usual: list[Any]) -> list[tuple[pd.Series[Any], int]]:
+def beside(odd, usual):
     """Columns in which a cell is the first and the last of all, and its place."""
     many = usual * 3
     return [(objects([odd, *many]), 0), (objects([*many, odd]), len(many))]
 
 
-def counted(column: pd.Series[Any]) -> Counter[Any]:
+def counted(column):
     """Rows of every value, its type told apart, and of missing cells."""
     counts, missing = value_counts(column)
     found = Counter({(type(form), form): count for (_, form), count in counts.items()})
@@ -81,7 +78,7 @@ def counted(column: pd.Series[Any]) -> Counter[Any]:
     return found
 
 
-def each_by_itself(read: Callable[[pd.Series[Any]], Any], kinds: Iterable[str] = USUAL) -> None:
+def each_by_itself(read, kinds=USUAL):
     """Read every odd cell in every column: what is read of the others, and of it, is what is read of each alone."""
     for name, odd in CELLS.items():
         alone = np.asarray(read(objects([odd])))
@@ -94,7 +91,7 @@ def each_by_itself(read: Callable[[pd.Series[Any]], Any], kinds: Iterable[str] =
                 np.testing.assert_array_equal(found[place], alone[0], err_msg=f"{name} in {kind}")
 
 
-def counts_add_up() -> None:
+def counts_add_up():
     for name, odd in CELLS.items():
         for kind, usual in USUAL.items():
             wanted = counted(objects(usual * 3)) + counted(objects([odd]))
@@ -102,16 +99,18 @@ def counts_add_up() -> None:
                 assert +counted(column) == wanted, f"{name} in {kind}"
 
 
-@pytest.mark.parametrize("name", CELLS)
-def test_a_form_is_of_a_closed_set_of_types(name):
-    for form in (plain(CELLS[name]), canonical(CELLS[name])):
-        assert type(form) in CLOSED
-        hash(form)
-        again = canonical(form)
-        assert again == canonical(again) or again != again
-        assert all(
-            type(entry) in CLOSED - {tuple, EllipsisType} for entry in (form if type(form) is tuple else ())
-        )
+def test_a_form_is_of_a_closed_set_of_types():
+    for name, cell in CELLS.items():
+        for form in (plain(cell), canonical(cell)):
+            assert type(form) in CLOSED, name
+            hash(form)
+            again = canonical(form)
+            assert again == canonical(again) or again != again, name
+            inner = form if type(form) is tuple else ()
+            assert all(type(entry) in CLOSED - {tuple, EllipsisType} for entry in inner), name
+    for beyond in (np.datetime64("20000-01-01"), dt.datetime(9999, 12, 31, 20, tzinfo=dt.timezone(-dt.timedelta(hours=14)))):  # fmt: skip
+        assert canonical(beyond) is ODD
+    assert canonical(pd.Timestamp("2020-01-01 00:00:00.000000001")).nanosecond == 1
 
 
 def test_counts_of_values_are_those_of_each_cell_alone():
@@ -121,15 +120,14 @@ def test_counts_of_values_are_those_of_each_cell_alone():
 def test_comparing_before_forms_would_be_caught(monkeypatch):
     """Planted: cells as they are, of which the first of equal ones stands for all."""
 
-    def compared_first(cells: np.ndarray) -> Any:
+    def compared_first(cells):
         where, values = pd.factorize(cells)
         return where, list(map(canonical, values))
 
     monkeypatch.setattr(distinct, "distinct_objects", compared_first)
     with pytest.raises((AssertionError, RuntimeError, TypeError)):
         counts_add_up()
-    with pytest.raises(AssertionError):
-        assert counted(objects([True, 1, 1])) == {(bool, True): 1, (int, 1): 2, None: 0}
+    assert counted(objects([True, 1, 1])) != {(bool, True): 1, (int, 1): 2, None: 0}
 
 
 @pytest.mark.parametrize("kind", ATTRIBUTES)
@@ -148,26 +146,22 @@ def test_equal_names_are_one_person_and_odd_ones_nobody():
     each_by_itself(lambda column: np.array(list(map(repr, identities(column)))))
     for family in FAMILIES:
         assert numbered(identities(objects([*family, "else", [1], *family]))).max() == 1
-    assert numbered(identities(objects([[1], None, 2**60, 2**60 + 1, Fraction(2**60)]))).tolist() == [
-        -1,
-        -1,
-        0,
-        1,
-        0,
-    ]
+    names = objects([[1], None, 2**60, 2**60 + 1, Fraction(2**60)])
+    assert numbered(identities(names)).tolist() == [-1, -1, 0, 1, 0]
+
+
+def columns_of(engine, frame, rows):
+    if engine == "parts":
+        return SourceColumns(FrameSource(frame, rows=rows), RuleSet(), ["c"])
+    return FrameColumns(plain_cells(frame))
 
 
 @pytest.mark.parametrize("engine", ["frame", "parts"])
 def test_both_doors_answer_for_all_cells_at_once(engine):
     """Every odd cell is in one column, as often as once: learned answers are those of the cells one by one."""
     column = objects([*CELLS.values(), *USUAL["all"] * 3])
-    frame = pd.DataFrame({"c": column})
-    rows: Any = FrameColumns(plain_cells(frame))
-    if engine == "parts":
-        rows = SourceColumns(FrameSource(frame, rows=7), RuleSet(), ["c"])
-    wanted: Counter[Any] = Counter()
-    for cell in column:
-        wanted += counted(objects([cell]))
+    rows = columns_of(engine, pd.DataFrame({"c": column}), 7)
+    wanted = sum((counted(objects([cell])) for cell in column), Counter())
     values, counts, missing = rows.value_counts("c")
     found = Counter({(type(v), v): n for (_, v), n in zip(values, counts.tolist(), strict=True)})
     assert found + Counter({None: missing}) == wanted
@@ -181,40 +175,24 @@ def test_both_doors_answer_for_all_cells_at_once(engine):
 @pytest.mark.parametrize("engine", ["frame", "parts"])
 def test_bytes_of_a_value_say_nothing_of_how_its_first_cell_was_stored(family, engine):
     seen = set()
-    for first in family:
-        for rest in family:
-            frame = pd.DataFrame({"c": objects([first, *[rest, "z"] * 4])})
-            rows: Any = FrameColumns(plain_cells(frame))
-            if engine == "parts":
-                rows = SourceColumns(FrameSource(frame, rows=1), RuleSet(), ["c"])
-            seen.add(pickle.dumps(rows.value_counts("c")))
+    for first, rest in itertools.product(family, family):
+        frame = pd.DataFrame({"c": objects([first, *[rest, "z"] * 4])})
+        seen.add(pickle.dumps(columns_of(engine, frame, 1).value_counts("c")))
     assert len(seen) == 1
 
 
-def test_moments_beyond_the_years_of_dates_are_odd():
-    assert canonical(np.datetime64("20000-01-01")) is ODD
-    assert canonical(dt.datetime(9999, 12, 31, 20, tzinfo=dt.timezone(-dt.timedelta(hours=14)))) is ODD
-    assert canonical(pd.Timestamp("2020-01-01 00:00:00.000000001")).nanosecond == 1
-
-
 EDGES = [
-    "1600-01-01",
-    "1677-09-22 12:00",
-    "1677-09-23",
-    "2262-04-10",
-    "2262-04-11 10:00",
-    "2500-01-01",
-    "9999-12-31 09:00",
-    "9999-12-31 11:00",
-]
+    "1600-01-01", "1677-09-22 12:00", "1677-09-23", "2262-04-10", "2262-04-11 10:00", "2500-01-01",
+    "9999-12-31 09:00", "9999-12-31 11:00",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-def test_moments_of_a_time_zone_are_the_same_in_every_storage(unit: str) -> None:
+def test_moments_of_a_time_zone_are_the_same_in_every_storage():
     """Categories, too: one text more made 200 missing cells of 1600 values (seen red)."""
-    held = [one for one in EDGES if unit != "ns" or "1677-09-22" < one < "2262-04-11 23"]
-    typed = pd.Series(np.array(held, f"M8[{unit}]")).dt.tz_localize("UTC")
-    mixed = pd.concat([typed.astype(object), pd.Series(["text"])], ignore_index=True)
-    found = [value_counts(plain_cells(pd.DataFrame({"x": one}))["x"]) for one in (typed, mixed)]
-    assert found[0][1] == found[1][1], "as many are missing"
-    assert {**found[0][0], (False, "text"): 1} == found[1][0]
+    for unit in ("s", "ms", "us", "ns"):
+        held = [one for one in EDGES if unit != "ns" or "1677-09-22" < one < "2262-04-11 23"]
+        typed = pd.Series(np.array(held, f"M8[{unit}]")).dt.tz_localize("UTC")
+        mixed = pd.concat([typed.astype(object), pd.Series(["text"])], ignore_index=True)
+        found = [value_counts(plain_cells(pd.DataFrame({"x": one}))["x"]) for one in (typed, mixed)]
+        assert found[0][1] == found[1][1], "as many are missing"
+        assert {**found[0][0], (False, "text"): 1} == found[1][0]

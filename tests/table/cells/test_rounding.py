@@ -1,7 +1,5 @@
 """Rounded values: which step a point belongs to, what noisy counts say of the shares, and draws that follow them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from sdv_plausible.table.columns.domain import read_attribute
 STEPS = (1, 5, 10, 50)
 
 
-def slow_class(point: int) -> int:
+def slow_class(point):
     return max(i for i, step in enumerate(STEPS) if point % step == 0)
 
 
@@ -20,40 +18,28 @@ def test_sizes_are_digits_and_classes_the_largest_step():
     assert sizes(points).tolist() == [len(str(abs(point))) - 1 for point in points]
     assert sizes(np.array([10**12])).tolist() == [7]
     assert classes(points, STEPS).tolist() == [slow_class(point) for point in points.tolist()]
+    assert NUMBER_STEPS[0] == 1
+    assert all(b % a == 0 for a, b in zip(NUMBER_STEPS, NUMBER_STEPS[1:], strict=False))
 
 
-@pytest.mark.parametrize(
-    ("steps", "weights"),
-    [
-        ((2, 4), ((1.0, 1.0),)),
-        ((1, 5, 5), ((1.0, 1.0, 1.0),)),
-        ((1, 5), ((1.0,),)),
-        ((1, 5), ((0.0, 0.0),)),
-        ((1, 5), ((-1.0, 2.0),)),
-        ((1, 5), ((np.nan, 2.0),)),
-        ((1, 5), ((np.inf, 2.0),)),
-        ((1, 5), ()),
-        ((), ()),
-        ((1, 2**63), ((1.0, 2.0),)),
-        ((1, 5.5), ((1.0, 2.0),)),
-    ],
-)
-def test_shares_that_are_none_are_refused(steps, weights):
-    with pytest.raises(ValueError, match="steps must increase from 1"):
-        Rounding(steps, weights)
+def test_shares_that_are_none_are_refused():
+    for steps, weights in (
+        ((2, 4), ((1.0, 1.0),)), ((1, 5, 5), ((1.0, 1.0, 1.0),)), ((1, 5), ((1.0,),)), ((1, 5), ((0.0, 0.0),)),
+        ((1, 5), ((-1.0, 2.0),)), ((1, 5), ((np.nan, 2.0),)), ((1, 5), ((np.inf, 2.0),)), ((1, 5), ()),
+        ((), ()), ((1, 2**63), ((1.0, 2.0),)), ((1, 5.5), ((1.0, 2.0),)),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="steps must increase from 1"):
+            Rounding(steps, weights)
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
+def test_documents_that_are_none_are_refused():
+    for document in (
         {}, [], "x", 5, {"steps": [1, 5]}, {"steps": 1, "weights": [[1.0]]}, {"steps": [1], "weights": [1.0]},
         {"steps": [1], "weights": [[10**400]]}, {"steps": [1], "weights": [["x"]]}, {"steps": ["1"], "weights": [[1.0]]},
         {"steps": [1], "weights": [[None]]}, {"steps": [[1]], "weights": [[1.0]]},
-    ],
-)  # fmt: skip
-def test_documents_that_are_none_are_refused(document):
-    with pytest.raises(ValueError, match="column 'x': rounding"):
-        read_attribute({"name": "x", "kind": "integer", "lower": [0], "upper": [9], "rounding": document})
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="column 'x': rounding"):
+            read_attribute({"name": "x", "kind": "integer", "lower": [0], "upper": [9], "rounding": document})
     assert Rounding.from_dict({"steps": [1, 5], "weights": [[1, 2.5]]}) == Rounding((1, 5), ((1.0, 2.5),))
 
 
@@ -90,7 +76,7 @@ def test_drawn_points_have_the_classes_that_were_counted():
     counts = np.bincount(classes(points, STEPS), minlength=4)
     low, high = np.full(40_000, 100), np.full(40_000, 999)
 
-    def gap(rounding: Rounding) -> float:
+    def gap(rounding):
         drawn = rounding.draw(low, high, *rng.random((2, 40_000)))
         return float(np.abs(np.bincount(classes(drawn, STEPS), minlength=4) - counts).max())
 
@@ -104,20 +90,18 @@ def test_zero_is_no_multiple_to_round_to():
     rounding = Rounding(STEPS, ((0.0, 0.0, 0.0, 1.0),))
     drawn = rounding.draw(np.full(3000, -4), np.full(3000, 45), *np.random.default_rng(1).random((2, 3000)))
     assert (drawn == 0).mean() < 0.05  # 1 of 50 points
-    assert set(
-        Rounding(STEPS, ((0.0, 1.0, 0.0, 0.0),)).draw(
-            np.array([-2]), np.array([5]), np.zeros(1), np.ones(1) / 2
-        )
-    ) <= {0, 5}
+    fives = Rounding(STEPS, ((0.0, 1.0, 0.0, 0.0),))
+    assert set(fives.draw(np.array([-2]), np.array([5]), np.zeros(1), np.ones(1) / 2)) <= {0, 5}
+    drawn = rounding.draw(np.full(3000, 51), np.full(3000, 53), *np.random.default_rng(1).random((2, 3000)))
+    assert set(drawn.tolist()) == {51, 52, 53}  # evenly, where there is none
 
 
-@pytest.mark.parametrize("ends", [(-(2**62) + 1, 2**62 - 1), (2**62 - 5, 2**62 - 1), (-7, -7)])
-def test_draws_of_any_shares_stay_in_their_runs(ends):
+def test_draws_of_any_shares_stay_in_their_runs():
     rounding = Rounding((1, 3, 2**62), ((5e-324, 0.0, 1e308), (1.0, 1.0, 0.0)))
-    low, high = (np.full(200, end) for end in ends)
     u = np.append(np.random.default_rng(1).random(199), np.nextafter(1.0, 0))
-    drawn = rounding.draw(low, high, u, u[::-1])
-    assert ((drawn >= low) & (drawn <= high)).all()
+    for low, high in ((-(2**62) + 1, 2**62 - 1), (2**62 - 5, 2**62 - 1), (-7, -7)):
+        drawn = rounding.draw(np.full(200, low), np.full(200, high), u, u[::-1])
+        assert ((drawn >= low) & (drawn <= high)).all()
 
 
 def test_draws_stay_in_their_runs_and_follow_the_shares():
@@ -138,15 +122,3 @@ def test_draws_stay_in_their_runs_and_follow_the_shares():
     assert (np.abs(seen - expected) < 5 * np.sqrt(0.25 / 40_000)).all()
     plain = np.bincount(classes(rng.integers(101, 401, 40_000), STEPS), minlength=4) / 40_000
     assert not (np.abs(plain - expected) < 5 * np.sqrt(0.25 / 40_000)).all()
-
-
-def test_a_run_without_a_multiple_is_drawn_evenly():
-    rounding = Rounding(STEPS, ((0.0, 0.0, 0.0, 1.0),))
-    low, high = np.full(3000, 51), np.full(3000, 53)
-    drawn = rounding.draw(low, high, *np.random.default_rng(1).random((2, 3000)))
-    assert set(drawn.tolist()) == {51, 52, 53}
-
-
-def test_usual_steps_divide_one_another_enough():
-    assert NUMBER_STEPS[0] == 1
-    assert all(b % a == 0 for a, b in zip(NUMBER_STEPS, NUMBER_STEPS[1:], strict=False))

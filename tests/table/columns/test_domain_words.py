@@ -1,10 +1,6 @@
 """A domain in words, as text and in a notebook."""
 
-from __future__ import annotations
-
 from html import unescape
-
-import pytest
 
 from sdv_plausible.table.columns import domain_words
 from sdv_plausible.table.columns.domain import Attribute, Domain
@@ -21,23 +17,17 @@ DOMAIN = Domain(
 )
 
 
-@pytest.mark.parametrize(
-    ("name", "held", "origin"),
-    [
+def test_each_column_in_words_and_escaped():
+    for line in (
         (NAME, "a, b, c, d and 2 more; missing", "declared"),
         ("age", "0 to 110 in 2 bins", "learned within the budget"),
         ("day", "1970-01-01 to 1970-01-11 in 1 bin", "edited after a look at the rows: no claim"),
         ("pay", "0 to 1,000,000,000 in 1 bin; N", "read off the rows: no claim"),
-    ],
-)
-def test_each_column_in_words(name, held, origin):
-    assert (name, held, origin) in domain_words.lines(DOMAIN)
-    for cell in (name, held, origin):
-        assert cell in repr(DOMAIN)
-        assert cell in unescape(DOMAIN._repr_html_())
-
-
-def test_the_whole_and_its_names_are_escaped():
+    ):
+        assert line in domain_words.lines(DOMAIN)
+        for cell in line:
+            assert cell in repr(DOMAIN)
+            assert cell in unescape(DOMAIN._repr_html_())
     assert str(DOMAIN).startswith("Domain of 4 columns\n")
     assert "<b>" not in DOMAIN._repr_html_()
     assert domain_words.title(Domain(DOMAIN.attributes[:1])) == "Domain of 1 column"

@@ -1,7 +1,5 @@
 """Column types of the output: functions of the domain and the declaration, of no row."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -17,9 +15,10 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.columns.output_types import invented_type, output_type, usual_types
 
 
-def types(table: pd.DataFrame, domain: Domain) -> dict[str, str]:
-    specs = {"key": {"sdtype": "id"}, "lat": {"sdtype": "latitude", "pii": True}}
-    specs = {**{name: {"sdtype": "categorical"} for name in table}, **specs}
+def types(table, domain):
+    """The types of a table's modelled columns, and of a key and a latitude."""
+    specs = {name: {"sdtype": "categorical"} for name in table}
+    specs |= {"key": {"sdtype": "id"}, "lat": {"sdtype": "latitude", "pii": True}}
     invented = stand_in_table(table.dtypes, specs, ["key"]).dtypes[["key", "lat"]]
     modelled = {a.name: output_type(a, table.dtypes[a.name]) for a in domain}
     return {name: repr(t) for name, t in {**modelled, **invented}.items()}
@@ -34,40 +33,21 @@ def test_output_types_do_not_show_one_row():
             Attribute(name="grade", kind="ordinal", values=("A", "B"), nullable=True),
         )
     )
-    table = pd.DataFrame(
-        {
-            "n": [1, 2],
-            "x": [1, 2],
-            "flag": [True, False],
-            "grade": pd.Categorical(["A", "B"]),
-            "key": [1, 2],
-            "lat": [1, 2],
-        }
+    cells = {
+        "n": [1, 2, None], "x": [1, 2, 0.5], "flag": [True, False, None], "key": [1, 2, None],
+        "lat": [1, 2, None],
+    }  # fmt: skip
+    longer = pd.DataFrame(cells).assign(grade=pd.Categorical(["A", "B", "Z"]))
+    table = pd.DataFrame({name: column[:2] for name, column in cells.items()}).assign(
+        grade=pd.Categorical(["A", "B"])
     )
-    longer = pd.DataFrame(
-        {"n": [1, 2, None], "x": [1, 2, 0.5], "flag": [True, False, None], "grade": pd.Categorical(["A", "B", "Z"]),
-         "key": [1, 2, None], "lat": [1, 2, None]}
-    )  # fmt: skip
     assert types(table, domain) == types(longer, domain)
     assert not table.dtypes.equals(longer.dtypes)  # SDV would write these
     inferred = Domain(tuple(Attribute(**{**vars(a), "provenance": "inferred"}) for a in domain))
     assert types(table, inferred) != types(longer, inferred)
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("float32", "float64"),
-        ("M8[s]", "M8[ns]"),
-        ("string", "object"),
-        ("int8", "float64"),
-        ("bool", "object"),
-        ("int64", "Int64"),
-        ("object", "category"),
-        ("M8[ns]", "object"),
-    ],
-)
-def test_a_type_that_one_finer_or_odd_row_widens_is_not_written(first, second):
+def test_a_type_that_one_finer_or_odd_row_widens_is_not_written():
     attributes = [
         Attribute(name="x", kind="float", lower=(0.0,), upper=(9.0,), nullable=True),
         Attribute(name="n", kind="integer", lower=(0,), upper=(9,), nullable=True),
@@ -75,10 +55,14 @@ def test_a_type_that_one_finer_or_odd_row_widens_is_not_written(first, second):
         Attribute(name="c", kind="categorical", values=("a", "b")),
         Attribute(name="f", kind="categorical", values=(False, True)),
     ]
-    for attribute in attributes:
-        for known in (attribute, replace(attribute, provenance="private")):
-            written = [output_type(known, pd.Series(dtype=t).dtype) for t in (first, second)]
-            assert written[0] == written[1]
+    for first, second in (
+        ("float32", "float64"), ("M8[s]", "M8[ns]"), ("string", "object"), ("int8", "float64"),
+        ("bool", "object"), ("int64", "Int64"), ("object", "category"), ("M8[ns]", "object"),
+    ):  # fmt: skip
+        for attribute in attributes:
+            for known in (attribute, replace(attribute, provenance="private")):
+                written = [output_type(known, pd.Series(dtype=t).dtype) for t in (first, second)]
+                assert written[0] == written[1]
 
 
 @pytest.mark.parametrize("door", ["synthesizer", "source"])
@@ -88,7 +72,7 @@ def test_types_of_privately_learned_columns_show_no_row_at_any_door(door):
     plain = pd.DataFrame({"n": np.arange(300) % 9, "c": ["a", "b", "c"] * 100})
     odd = plain.astype({"n": "Float32", "c": "category"})
 
-    def written(frame: pd.DataFrame) -> None:
+    def written(frame):
         if door == "source":
             release = fit_source(frame, words, epsilon=20.0)
         else:
@@ -109,16 +93,9 @@ def test_types_of_privately_learned_columns_show_no_row_at_any_door(door):
 
 NUMBERS = ["[1-9][0-9]{4}", r"[12]\d{7}", "4711[0-9]{3}", "[123]{18}", "[0-9]", "0"]
 TEXTS = [
-    r"\d{5}",
-    "[0-9]{5}",
-    "[0-9][1-9]",
-    "[1-9][0-9]{18}",
-    "[1-9][0-9]{1,4}",
-    "[1-9]-[0-9]",
-    "0[1-9]",
-    "[1-9]{0}",
-    "[1-9][0-9]+",
-]
+    r"\d{5}", "[0-9]{5}", "[0-9][1-9]", "[1-9][0-9]{18}", "[1-9][0-9]{1,4}", "[1-9]-[0-9]", "0[1-9]",
+    "[1-9]{0}", "[1-9][0-9]+",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("form", NUMBERS[:4])  # of the others there are fewer texts than rows, or one for all
@@ -137,17 +114,18 @@ def test_ids_of_digits_without_a_zero_in_front_are_numbers_by_both_ways_out(form
             assert rows["k"].astype(str).str.fullmatch(form).all()
 
 
-@pytest.mark.parametrize(("spec", "expected"), [
-    ({"sdtype": "id"}, "int64"), ({"sdtype": "id", "regex_format": "A[0-9]"}, "object"), ({"sdtype": "email"}, "object"),
-    ({"sdtype": "latitude", "pii": True}, "float64"),
-    *(({"sdtype": "id", "regex_format": form}, "int64") for form in NUMBERS),
-    *(({"sdtype": "id", "regex_format": form}, "object") for form in TEXTS),
-])  # fmt: skip
-def test_an_invented_column_has_the_type_of_its_declaration(spec, expected):
-    assert invented_type(spec) == np.dtype(expected)
-    for dtype in ("int64", "float64", "uint64", "object", "category", "Int64"):
-        dtypes = pd.Series({"x": pd.Series(dtype=dtype).dtype})
-        assert stand_in_table(dtypes, {"x": spec}, []).dtypes["x"] == np.dtype(expected)
+def test_an_invented_column_has_the_type_of_its_declaration():
+    cases = [
+        ({"sdtype": "id"}, "int64"), ({"sdtype": "id", "regex_format": "A[0-9]"}, "object"), ({"sdtype": "email"}, "object"),
+        ({"sdtype": "latitude", "pii": True}, "float64"),
+        *(({"sdtype": "id", "regex_format": form}, "int64") for form in NUMBERS),
+        *(({"sdtype": "id", "regex_format": form}, "object") for form in TEXTS),
+    ]  # fmt: skip
+    for spec, expected in cases:
+        assert invented_type(spec) == np.dtype(expected)
+        for dtype in ("int64", "float64", "uint64", "object", "category", "Int64"):
+            dtypes = pd.Series({"x": pd.Series(dtype=dtype).dtype})
+            assert stand_in_table(dtypes, {"x": spec}, []).dtypes["x"] == np.dtype(expected)
 
 
 def test_dates_with_a_declared_format_are_text_however_they_are_stored():
@@ -167,9 +145,8 @@ def test_dates_with_a_declared_format_are_text_however_they_are_stored():
 def test_types_hang_on_the_domain_and_on_no_row(nullable):
     """Not on whether a cell of the synthetic rows is missing, nor on which values they have."""
     values = {"flag": (False, True), "code": (1, 2), "step": (1, 2.5), "far": (1, 2**63), "text": ("a", "b")}
-    domain = Domain(
-        tuple(Attribute(name=n, kind="categorical", values=v, nullable=nullable) for n, v in values.items())
-    )
+    words = {"kind": "categorical", "nullable": nullable}
+    domain = Domain(tuple(Attribute(name=n, values=v, **words) for n, v in values.items()))
     full = pd.DataFrame({n: list(v) for n, v in values.items()}, dtype=object)
     gaps = full.copy()
     gaps.iloc[1] = np.nan
@@ -179,8 +156,8 @@ def test_types_hang_on_the_domain_and_on_no_row(nullable):
     tables = [full, full.head(1), full.head(0), gaps] if nullable else [full, full.head(1), full.head(0)]
     for table in tables:
         assert [t.kind for t in usual_types(table.copy(), domain).dtypes] == expected
-        kinds = [str(t) for t in usual_types(table.copy(), domain, masked=True).dtypes]
-        assert kinds == [
+        masked = list(map(str, usual_types(table.copy(), domain, masked=True).dtypes))
+        assert masked == [
             *(["boolean", "Int64"] if nullable else ["bool", "int64"]),
             "float64",
             "object",

@@ -1,11 +1,9 @@
 """Declarations that cannot be: one clear ValueError that names column, word, value and rule, before any row is looked at."""
 
-from __future__ import annotations
-
 import copy
 import datetime as dt
 import json
-from typing import Any
+import re
 
 import numpy as np
 import pandas as pd
@@ -85,46 +83,34 @@ def test_one_clear_line(column, spec, words):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("domain", "words"),
-    [
+def test_names():
+    for domain, words in (
         ({"": NUMBER}, "domain: the name of column 1 ('') must not be empty"),
         ({0: NUMBER}, "domain: the name of column 1 (0) must be text: write '0'"),
         ({"age": NUMBER, "aeg": NUMBER}, "domain names ['aeg'], which are not columns of the metadata"),
+        (Domain.from_declarations({"aeg": NUMBER}), "domain names ['aeg']"),
         ({"aeg": NUMBER}, "did you mean 'age'?"),
         (5, "domain (int) must be"),
-    ],
-)
-def test_names(domain, words):
-    with pytest.raises(ValueError, match=".") as caught:
-        read_declarations(domain, "infer", 100, METADATA)
-    assert words in str(caught.value)
-
-
-def test_a_typing_error_in_an_sdtype_is_guessed():
+        ([NUMBER], "domain (list) must be"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(words)):
+            read_declarations(domain, "infer", 100, METADATA)
     with pytest.raises(ValueError, match="did you mean 'numerical'"):
         Domain.from_declarations({"age": {"sdtype": "numerica", **NUMBER}})
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
+def test_what_is_meant_well_is_taken():
+    for spec in (
         {"range_min": np.int64(0), "range_max": np.float64(9.5)},
         {"range_min": dt.date(2020, 1, 1), "range_max": np.datetime64("2021-01-01")},
         {"range_min": 2020, "range_max": 2021, "datetime_format": "%Y"},
         {"range_values": range(3), "high_cardinality": None},
         {"range_values": np.array(["a", None], dtype=object), "pii": False},
         {"range_values": [1], "range_is_nullable": np.bool_(False), "range_min": None},
-    ],
-)
-def test_what_is_meant_well_is_taken(spec):
-    assert Domain.from_declarations({"x": spec})["x"].provenance == "declared"
-
-
-def test_a_type_alone_says_what_a_column_is():
-    domain = {"age": NUMBER, "sex": {"sdtype": "categorical"}, "email": {"sdtype": "email", "pii": True}}
-    found = read_declarations(domain, "private", 100, METADATA)
-    assert set(found.attributes) == {"age"}
+    ):
+        assert Domain.from_declarations({"x": spec})["x"].provenance == "declared"
+    types = {"age": NUMBER, "sex": {"sdtype": "categorical"}, "email": {"sdtype": "email", "pii": True}}
+    assert set(read_declarations(types, "private", 100, METADATA).attributes) == {"age"}
 
 
 def test_files_that_are_none(tmp_path):
@@ -134,18 +120,16 @@ def test_files_that_are_none(tmp_path):
         ('{"age": {"sdtype": "id", "sdtype": "id"}}', "it says 'sdtype' twice"),
         ("[" * 100_000, "is not a JSON file"),
         ("1" * 5000, "is not a JSON file"),
+        ("\xff", "is not a JSON file"),
         ("{}", "not a domain document"),
         ("[]", "not a domain document"),
         ('{"schema": "sdv-plausible-domain/1", "attributes": 5}', "'attributes' (5) must be a list"),
         ('{"schema": "sdv-plausible-domain/1", "attributes": [5]}', "an entry of 'attributes' (5)"),
     ):
-        path.write_text(content)
-        with pytest.raises(ValueError, match=".") as caught:
+        path.write_text(content, encoding="latin-1")
+        with pytest.raises(ValueError, match=re.escape(words)):
             read_declarations(path, "infer", 100, METADATA)
-        assert words in str(caught.value)
 
-
-# --- fuzz: whatever JSON a domain file holds ----------------------------------------------------------------------------
 
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=4),
@@ -157,32 +141,23 @@ anything = st.recursive(
     max_leaves=5,
 )
 WORDS = [
-    *[
-        "sdtype",
-        "range_min",
-        "range_max",
-        "range_values",
-        "range_is_nullable",
-        "decimal_places",
-        "datetime_format",
-        "buckets",
-    ],
-    *["pii", "regex_format", "high_cardinality", "other"],
-]
+    "sdtype", "range_min", "range_max", "range_values", "range_is_nullable", "decimal_places", "datetime_format",
+    "buckets", "pii", "regex_format", "high_cardinality", "other",
+]  # fmt: skip
 specs = st.one_of(anything, st.dictionaries(st.sampled_from(WORDS), anything, max_size=5))
 
 
-def written(folder: Any, document: Any) -> Any:
+def written(folder, document):
     """The document's file; itself where a file cannot hold it, whose reader names no column then."""
     text = json.dumps(document)
-    if any(constant in text for constant in ("NaN", "Infinity")):
+    if "NaN" in text or "Infinity" in text:
         return document
     path = folder.mktemp("domain") / "domain.json"
     path.write_text(text)
     return path
 
 
-def refused_by_name(read: Any, name: str) -> None:
+def refused_by_name(read, name):
     """A declaration is refused by the column's name, or taken: then tables can be coded by it, and written."""
     try:
         found = read()

@@ -1,7 +1,5 @@
 """The domain file: what it holds, and that a look at the rows cannot be washed off."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from decimal import Decimal
@@ -12,7 +10,7 @@ import pytest
 
 from sdv_plausible.table.building import domain_entries
 from sdv_plausible.table.columns.domain import Domain
-from sdv_plausible.table.declared.declarations import Declarations, read_declarations
+from sdv_plausible.table.declared.declarations import read_declarations
 from sdv_plausible.table.declared.domain_file import SCHEMA, DomainFile, digest, read_json
 
 AGE = {"sdtype": "numerical", "range_min": 0, "range_max": 99}
@@ -26,27 +24,28 @@ def file(**columns):
     return DomainFile(columns={"age": AGE, "sex": SEX, **columns})
 
 
-def read(found: DomainFile | dict) -> Declarations:
+def read(found):
     document = found.to_dict() if isinstance(found, DomainFile) else found
     return read_declarations(document, "infer", 100, SPECS)
 
 
-def entries(declared: Declarations) -> dict[str, object]:
+def entries(declared):
     domain = declared.planned({name: SPECS[name] for name in ("age", "sex")}, declared.bounds)
     return {entry.mechanism.split(":")[0]: entry for entry in domain_entries(domain, declared)}
 
 
 def test_written_and_read_again(tmp_path):
-    path = tmp_path / "domain.json"
-    found = DomainFile(
-        columns={"größe": AGE, "sex": SEX}, looked={"sex": digest(SEX)}, detected=True, editor_schema="x"
-    )
+    path, columns = tmp_path / "domain.json", {"größe": AGE, "sex": SEX}
+    found = DomainFile(columns=columns, looked={"sex": digest(SEX)}, detected=True, editor_schema="x")
     found.save(path)
     assert DomainFile.of(read_json(path)) == found
     assert len(path.read_text().splitlines()) == 12
     DomainFile(columns={}).save(path)
     assert DomainFile.of(read_json(path)) == DomainFile(columns={})
     assert read({"age": AGE, "sex": SEX}).attributes == read(file()).attributes
+    path.write_text(json.dumps({"age": AGE})[:-2])
+    with pytest.raises(ValueError, match="not a JSON file"):
+        read_json(path)
 
 
 def test_dates_among_words_are_written_by_name(tmp_path):
@@ -57,16 +56,17 @@ def test_dates_among_words_are_written_by_name(tmp_path):
     assert document["columns"]["day"]["range_min"] == {"date": "2020-01-01"}
     again = DomainFile.of(document).declarations()
     assert again == {"day": words, "of": values}
-    assert Domain.from_declarations(document["columns"]) == Domain.from_declarations(
-        {"day": words, "of": values}
-    )
+    assert Domain.from_declarations(document["columns"]) == Domain.from_declarations(again)
 
 
-def test_a_source_is_in_the_ledger():
+def test_a_source_is_in_the_ledger_and_keeps_the_claim():
     found = entries(read(file(age={**AGE, "source": "https://code.book"}, sex={**SEX, "source": "the law"})))
     assert list(found) == ["declared"]
     assert found["declared"].note == "age: from https://code.book; sex: from the law"
     assert not entries(read(file()))["declared"].note
+    cited = {**AGE, "range_max": 110, "source": "https://code.book"}
+    edited = DomainFile(columns={"age": cited, "sex": SEX}, looked=file().looked_at(["age"]).looked)
+    assert list(entries(read(edited))) == ["declared"]
 
 
 @pytest.mark.parametrize("age", [AGE, WIDE, {"sdtype": "numerical"}], ids=["range", "bounds", "type alone"])
@@ -82,14 +82,6 @@ def test_edited_after_a_look_is_no_declaration(age):
     assert read(edited).origins == {"age": "edited"}
     if "range_min" in age:
         assert read(edited).known("age").provenance == "edited"
-
-
-def test_a_public_source_keeps_the_claim():
-    before = file().looked_at(["age"])
-    cited = {**AGE, "range_max": 110, "source": "https://code.book"}
-    assert list(entries(read(DomainFile(columns={"age": cited, "sex": SEX}, looked=before.looked)))) == [
-        "declared"
-    ]
 
 
 def test_the_first_look_counts():
@@ -125,19 +117,17 @@ def test_an_edited_domain_stays_so_when_it_is_saved():
 
 
 def test_what_was_detected_is_not_declared():
-    for found in (
-        DomainFile(columns={"age": AGE, "id": ID}, detected=True),
-        {"age": {**AGE, "detected": True}},
-    ):
+    whole = DomainFile(columns={"age": AGE, "id": ID}, detected=True)
+    for found in (whole, {"age": {**AGE, "detected": True}}):
         declared = read(found)
         assert declared.known("age").provenance == "inferred"
         assert declared.origins["age"] == "inferred"
         assert entries(declared)["inferred from the rows"].status == "no claim"
 
 
-@pytest.mark.parametrize(
-    ("document", "words"),
-    [
+def test_what_is_no_domain_file():
+    """And a column called columns is none of the keys."""
+    for document, words in (
         ({"schema": "other/1", "columns": {}}, "must be 'sdv-plausible-declarations/1'"),
         ({"schema": SCHEMA, "colums": {}}, "did you mean 'columns'"),
         ({"schema": SCHEMA}, "'columns' must map names"),
@@ -150,27 +140,10 @@ def test_what_was_detected_is_not_declared():
         ({"age": {**AGE, "detected": 1}}, "detected .* must be true or false"),
         ({"age": {**AGE, "provenance": "private"}}, "provenance .* must be"),
         ({"schema": SCHEMA, "columns": {"age": 3}}, "must be a mapping"),
-    ],
-)
-def test_what_is_no_domain_file(document, words):
-    with pytest.raises(ValueError, match=words):
-        read(document)
-
-
-def test_a_name_twice_is_refused(tmp_path):
-    path = tmp_path / "domain.json"
-    path.write_text('{"age": {}, "age": {}}')
-    with pytest.raises(ValueError, match="'age' twice"):
-        read_json(path)
-    path.write_text(json.dumps({"age": AGE})[:-2])
-    with pytest.raises(ValueError, match="not a JSON file"):
-        read_json(path)
-
-
-def test_declarations_without_their_schema_are_told_what_is_missing():
-    """And a column called columns is none of them."""
-    with pytest.raises(
-        ValueError, match=r"^domain file: the key 'schema' is not there, and 'columns' declares specis: add "
     ):
+        with pytest.raises(ValueError, match=words):
+            read(document)
+    lacking = r"^domain file: the key 'schema' is not there, and 'columns' declares specis: add "
+    with pytest.raises(ValueError, match=lacking):
         DomainFile.of({"columns": {"specis": {"sdtype": "id"}}})
     assert DomainFile.of({"columns": {"sdtype": "id"}}).columns == {"columns": {"sdtype": "id"}}

@@ -1,7 +1,5 @@
 """The template holds names and what public sources say, nothing of the rows."""
 
-from __future__ import annotations
-
 from sdv_plausible.table.declared.domain_file import DomainFile, blanks, digest, drafted
 
 
@@ -22,9 +20,6 @@ def test_a_blank_of_the_file_to_start_from_declares_nothing():
     said = {"a": {"sdtype": "numerical", "source": "book"}, "b": {"sdtype": "categorical"}}
     found = drafted(["a", "b", "c", "d"], said, start)
     assert found.columns == {
-        "a": said["a"],
-        "b": start.columns["b"],
-        "c": start.columns["c"],
-        "d": {"sdtype": None},
-    }
+        "a": said["a"], "b": start.columns["b"], "c": start.columns["c"], "d": {"sdtype": None},
+    }  # fmt: skip
     assert found.looked == start.looked  # also of what it left blank

@@ -1,11 +1,9 @@
 """A look at the rows is written down before anything is shown."""
 
-from __future__ import annotations
-
 import io
 import json
 import pickle
-from contextlib import nullcontext, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from copy import copy
 from dataclasses import replace
 
@@ -15,7 +13,9 @@ import pytest
 from sdv import cag as sdv_constraints
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
+from sdv_plausible.commands import declare
 from sdv_plausible.commands.cli import main
+from sdv_plausible.fit.budget import Budget
 from sdv_plausible.rules import Inequality
 from sdv_plausible.rules.written import save_rules
 from sdv_plausible.sdv.metadata import detect_metadata
@@ -51,24 +51,56 @@ def domain(tmp_path, request):
     return path
 
 
+@pytest.fixture
+def bare(tmp_path):
+    path = tmp_path / "domain.json"
+    path.write_text(json.dumps(COLUMNS))
+    return path
+
+
+@pytest.fixture
+def no_space(monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(looks.DomainFile, "save", full)
+
+
+def synthesizer(domain, words=None, **options):
+    given = domain if isinstance(domain, dict | Domain) else str(domain)
+    metadata = metadata_of(words or domain)
+    return PlausibleDeniabilitySynthesizer(metadata, domain=given, model="independent", **options)
+
+
 def fitted(table, domain):
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=str(domain), undeclared="private")
+    synth = synthesizer(domain, undeclared="private")
     synth.fit(read_csv(table, domain))
     return synth.privacy_ledger()
 
 
-def test_a_look_at_rules_alone_is_written_down(domain):
+def claims(domain, **options):
+    return synthesizer(domain, **options).plan().ledger.claims_privacy
+
+
+def check_command(table, domain, *options):
+    return main(["check", str(table), "--domain", str(domain), *map(str, options)])
+
+
+def test_looks_at_columns_are_added_and_one_at_rules_alone_is_written_down(domain):
     """Also that there were none: one that is made afterwards may repeat what was seen. Control: no look."""
     assert note_look(domain, []) == []
     assert read_domain_file(domain).looked_rules is None
     assert "that there are no rules" in note_look(domain, [], [])[0]
     assert read_domain_file(domain).looked_rules == ()
+    assert record_look(domain, ["age", "unknown"]) == ("age", "unknown")  # it may be declared later
+    assert record_look(domain, ["age", "sex"]) == ("sex",)
+    assert record_look(domain, ["age"]) == ()
 
 
 def test_check_records_which_columns_were_shown(table, domain, capsys):
     before = fitted(table, domain)
     assert before.claims_privacy
-    assert main(["check", str(table), "--domain", str(domain)]) == 0
+    assert check_command(table, domain) == 0
     said = capsys.readouterr().out
     assert "age, sex were looked at" in said
     assert "cannot be read, and count as missing: none" in said  # of size one cannot, which is left open
@@ -78,9 +110,10 @@ def test_check_records_which_columns_were_shown(table, domain, capsys):
     found = read_domain_file(domain)
     age = {**COLUMNS["age"], "range_max": 99}
     DomainFile(columns={**COLUMNS, "age": age}, looked=found.looked).save(domain)
-    assert main(["check", str(table), "--domain", str(domain)]) == 0  # nothing to see of age: it fits now
+    assert check_command(table, domain) == 0  # nothing to see of age: it fits now
     ledger = fitted(table, domain)
     assert not ledger.claims_privacy
+    assert not claims(domain, undeclared="private")  # a plan says so too
     assert "edited after looking at the rows: age" in str(ledger)
 
     age["source"] = "https://example.org/codebook"
@@ -90,66 +123,40 @@ def test_check_records_which_columns_were_shown(table, domain, capsys):
     assert "age: from https://example.org/codebook" in str(ledger)
 
 
-def test_a_plan_says_so_too(domain):
-    record_look(domain, ["sex"])
-    found = read_domain_file(domain)
-    columns = {**COLUMNS, "sex": {"sdtype": "categorical", "range_values": ["f", "m", "d"]}}
-    DomainFile(columns=columns, looked=found.looked).save(domain)
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=str(domain), undeclared="private")
-    assert not synth.plan().ledger.claims_privacy
-
-
-def test_what_was_detected_makes_no_claim(table, domain):
-    DomainFile(columns={**COLUMNS, "id": {"sdtype": "id", "detected": True}}).save(domain)
-    ledger = fitted(table, domain)
+def test_what_was_detected_makes_no_claim(table, tmp_path):
+    path = tmp_path / "domain.json"
+    DomainFile(columns={**COLUMNS, "id": {"sdtype": "id", "detected": True}}).save(path)
+    ledger = fitted(table, path)
     assert not ledger.claims_privacy
     assert "were detected in the rows" in ledger.sentence()
 
 
-def test_nothing_is_shown_that_could_not_be_written_down(table, domain, capsys, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(looks.DomainFile, "save", full)
-    assert main(["check", str(table), "--domain", str(domain)]) == 2
+def test_nothing_is_shown_that_could_not_be_written_down(table, bare, capsys, no_space):
+    assert check_command(table, bare) == 2
     assert not capsys.readouterr().out
 
 
-def test_a_check_of_the_synthesizer_is_written_down_too(table, domain):
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=str(domain), undeclared="private")
+def test_a_check_of_the_synthesizer_is_written_down_too(table, bare):
     shown = []
-    assert not synth.check(read_csv(table, domain), show=shown.append)
+    assert not synthesizer(bare, undeclared="private").check(read_csv(table, bare), show=shown.append)
     assert "age, sex were looked at" in shown[-2]
     assert "Left open, and not compared: size." in shown[-1]
-    assert set(read_domain_file(domain).looked) == {"age", "sex"}
-
-
-def test_looks_are_added(domain):
-    assert record_look(domain, ["age", "unknown"]) == (
-        "age",
-        "unknown",
-    )  # declared later, it may repeat what was seen
-    assert record_look(domain, ["age", "sex"]) == ("sex",)
-    assert record_look(domain, ["age"]) == ()
+    assert set(read_domain_file(bare).looked) == {"age", "sex"}
 
 
 def test_a_finished_domain_keeps_the_record_of_a_command(table, tmp_path, capsys):
     path = tmp_path / "finished.json"
     Domain.from_declarations({"age": COLUMNS["age"]}).save(path)
-    assert main(["check", str(table), "--domain", str(path)]) == 0
+    assert check_command(table, path) == 0
     assert "age were looked at" in capsys.readouterr().out
     assert set(Domain.load(path).looked) == {"age"}
     assert record_look(path, ["age"]) == ()
 
 
-def test_no_domain_file(tmp_path):
-    path = tmp_path / "list.json"
-    path.write_text("[]")
+def test_no_domain_file(bare):
+    bare.write_text("[]")
     with pytest.raises(ValueError, match="is no domain file"):
-        read_domain_file(path)
-
-
-# --- a look at which everything fits ------------------------------------------------------------------------------------
+        read_domain_file(bare)
 
 
 def write_columns(domain, **columns):
@@ -158,68 +165,65 @@ def write_columns(domain, **columns):
 
 
 def by_command(table, domain):
-    assert main(["check", str(table), "--domain", str(domain)]) == 0
+    assert check_command(table, domain) == 0
 
 
 def by_object(table, domain):
-    made = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=str(domain))
-    made.check(read_csv(table, domain), show=lambda _: None)
+    synthesizer(domain).check(read_csv(table, domain), show=lambda _: None)
 
 
 def by_page(table, domain):
-    marks = {"encoding": "utf-8", "separator": ",", "quote": '"'}
-    Review(
-        read_domain_file(domain), Table(table, ("age",), marks), domain, lambda *_: None, is_saved=True
-    ).compare()
+    seen = Table(table, ("age",), {"encoding": "utf-8", "separator": ",", "quote": '"'})
+    Review(read_domain_file(domain), seen, domain, lambda *_: None, is_saved=True).compare()
 
 
 @pytest.mark.parametrize("look", [by_command, by_object, by_page])
-def test_the_record_does_not_depend_on_a_cell(look, domain, tmp_path):
+def test_the_record_does_not_depend_on_a_cell(look, bare, tmp_path):
     """It is in the file that is handed on: a column left open was in it where one person's cell could not be read."""
-    found, before = [], domain.read_text()
+    before = bare.read_text()
     for cell in ("3", "x"):
         path = tmp_path / f"{cell}.csv"
         path.write_text("id,age,sex,size\n" + "\n".join(f"i{i},{i % 90},f,{cell}" for i in range(100)))
-        domain.write_text(before)
-        look(path, domain)
-        found.append(dict(read_domain_file(domain).looked))
-    assert found[0] == found[1]
-    assert set(found[0]) == {"age", "sex"}
+        bare.write_text(before)
+        look(path, bare)
+        assert set(read_domain_file(bare).looked) == {"age", "sex"}
 
 
 @pytest.mark.parametrize("look", [by_command, by_object, by_page])
-def test_ranges_tried_until_one_person_is_the_bound_end_the_claim(look, table, domain):
+def test_ranges_tried_until_one_person_is_the_bound_end_the_claim(look, table, bare):
     """Each try fits or does not: five of them find the oldest. The first words were declared, the last were not."""
     for highest in (120, 110, 100, 99):  # the oldest is 99: every try fits
-        write_columns(domain, age={**COLUMNS["age"], "range_max": highest})
-        look(table, domain)
-    file = read_domain_file(domain)
+        write_columns(bare, age={**COLUMNS["age"], "range_max": highest})
+        look(table, bare)
+    file = read_domain_file(bare)
     assert file.edited == ("age",)
-    assert not fitted(table, domain).claims_privacy
-    write_columns(domain, age={**COLUMNS["age"], "range_max": 120})  # as it was at the first look
-    assert fitted(table, domain).claims_privacy
+    assert not fitted(table, bare).claims_privacy
+    write_columns(bare, age={**COLUMNS["age"], "range_max": 120})  # as it was at the first look
+    assert fitted(table, bare).claims_privacy
 
 
-def test_what_was_left_open_may_be_declared_later(table, domain, capsys):
+def test_what_was_left_open_may_be_declared_later(table, bare, capsys):
     table.write_text("id,age,sex,size\n" + "\n".join(f"i{i},{i % 90},f,{i}" for i in range(100)))
-    by_command(table, domain)
+    by_command(table, bare)
     said = capsys.readouterr().out
-    assert "every cell fits" in said
-    assert "age, sex were looked at" in said
-    assert "Left open, and not compared: size. Their ranges and values may be declared later" in said
-    write_columns(domain, size={"sdtype": "numerical", "range_min": 0, "range_max": 150})
-    assert fitted(table, domain).claims_privacy
-    by_command(table, domain)
-    write_columns(domain, size={"sdtype": "numerical", "range_min": 0, "range_max": 100})
-    assert not fitted(table, domain).claims_privacy
+    for told in (
+        "every cell fits",
+        "age, sex were looked at",
+        "Left open, and not compared: size. Their ranges and values may be declared later",
+    ):
+        assert told in said
+    write_columns(bare, size={"sdtype": "numerical", "range_min": 0, "range_max": 150})
+    assert claims(bare, undeclared="private")
+    by_command(table, bare)
+    write_columns(bare, size={"sdtype": "numerical", "range_min": 0, "range_max": 100})
+    assert not claims(bare, undeclared="private")
 
 
-def test_what_a_rule_is_about_was_compared(table, domain, tmp_path, capsys):
+def test_what_a_rule_is_about_was_compared(table, bare, tmp_path):
     """Else rules are the tries, and the range is declared once they have found it."""
-    rules = tmp_path / "rules.json"
-    rules.write_text(json.dumps([{"rule": "inequality", "low": "size", "high": "age", "strict": False}]))
-    assert main(["check", str(table), "--domain", str(domain), "--rules", str(rules)]) == 0
-    assert "size" in read_domain_file(domain).looked
+    save_rules([Inequality("size", "age", strict=False)], tmp_path / "rules.json")
+    assert check_command(table, bare, "--rules", tmp_path / "rules.json") == 0
+    assert "size" in read_domain_file(bare).looked
 
 
 def test_dates_with_a_time_of_day_are_left_open_too(tmp_path, capsys):
@@ -233,18 +237,14 @@ def test_dates_with_a_time_of_day_are_left_open_too(tmp_path, capsys):
     assert set(read_domain_file(domain).looked) == {"b"}
 
 
-# --- looks of an object, and of a fit -------------------------------------------------------------------------------------
-
-
 def test_an_object_keeps_the_look_where_there_is_no_file(table):
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(COLUMNS), domain=COLUMNS)
-    rows, shown = read_csv(table, COLUMNS), []
+    synth, shown = synthesizer(COLUMNS), []
+    rows = read_csv(table, COLUMNS)
     synth.check(rows, show=shown.append)
     assert "No file keeps a record of this look at age, sex" in shown[-1]
     assert "domain file" in shown[-1]
-    assert (
-        set(synth._looked.looked) == set(pickle.loads(pickle.dumps(synth))._looked.looked) == {"age", "sex"}
-    )
+    for one in (synth, pickle.loads(pickle.dumps(synth))):
+        assert set(one._looked.looked) == {"age", "sex"}
     synth.fit(rows)
     assert synth.privacy_ledger().claims_privacy  # the words were written before the look
 
@@ -268,21 +268,12 @@ def test_what_a_fit_warns_of_is_a_look(table, wrong):
     assert not fitted(table, wrong).claims_privacy
     write_columns(wrong, sex={**COLUMNS["sex"], "source": "the law"})
     assert fitted(table, wrong).claims_privacy
-
-
-def test_a_fit_without_a_file_says_so_too(table):
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(WRONG), domain=WRONG)
     with pytest.warns(UserWarning, match="No file keeps a record of this look at age, sex"):
-        synth.fit(read_csv(table, WRONG))
-    assert synth.privacy_ledger().claims_privacy
+        assert fitted(table, WRONG).claims_privacy
 
 
-def test_a_fit_names_nothing_that_cannot_be_written_down(table, wrong, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(wrong), domain=str(wrong))
-    monkeypatch.setattr(looks.DomainFile, "save", full)
+def test_a_fit_names_nothing_that_cannot_be_written_down(table, wrong, no_space):
+    synth = synthesizer(wrong)
     with pytest.warns(UserWarning, match="not named: .*No space left") as told:
         synth.fit(read_csv(table, wrong))
     of_rows = [one.message for one in told if getattr(one.message, "for_holder", True)]
@@ -294,11 +285,8 @@ def test_a_fit_names_nothing_that_cannot_be_written_down(table, wrong, monkeypat
 @pytest.mark.parametrize("is_blank", [False, True])
 def test_commands_write_down_what_their_fit_warns_of(command, is_blank, table, wrong, capsys):
     if is_blank:  # its type is voted for
-        wrong.write_text(
-            json.dumps({**WRONG, "size": {"sdtype": None}})
-            if command != "describe"
-            else json.dumps({n: w for n, w in WRONG.items() if n != "size"})
-        )
+        words = {name: spec for name, spec in WRONG.items() if name != "size"}
+        wrong.write_text(json.dumps(words | ({} if command == "describe" else {"size": {"sdtype": None}})))
     output = table.with_name("out.csv" if command == "synthesize" else "out.json")
     assert main([command, str(table), "-o", str(output), "--domain", str(wrong), "--epsilon", "2"]) == 0
     assert "sex: most cells" in capsys.readouterr().err
@@ -315,45 +303,38 @@ def test_metadata_alone_compares_nothing(table, tmp_path, capsys):
     assert "--domain domain.json" in said.err
 
 
-def test_of_two_looks_at_once_both_are_written_down(domain, monkeypatch):
+def test_of_two_looks_at_once_both_are_written_down(bare, monkeypatch):
     """The second reads what the first wrote, and not what was there before."""
-    from sdv_plausible.table.declared import looks
-
     honest, met = looks.read_domain_file, []
 
     def meanwhile(path):
         found = honest(path)
         if not met:  # another command writes its look between reading and writing
-            met.append(record_look(path, ["age"]) if not met.append(0) else None)
+            met.append(path)
+            record_look(path, ["age"])
         return found
 
     monkeypatch.setattr(looks, "read_domain_file", meanwhile)
-    record_look(domain, ["sex"])
-    assert set(honest(domain).looked) == {"age", "sex"}
+    record_look(bare, ["sex"])
+    assert set(honest(bare).looked) == {"age", "sex"}
 
 
-def test_a_look_that_gets_the_lock_first_is_kept_when_the_file_is_replaced(domain, monkeypatch):
+def test_a_look_that_gets_the_lock_first_is_kept_when_the_file_is_replaced(bare, monkeypatch):
     """Looks are read under the lock: else one that is written before the file is replaced is lost."""
-    from sdv_plausible.table.declared import looks
-
-    honest, file = looks.locked, read_domain_file(domain)
+    honest, file = looks.locked, read_domain_file(bare)
 
     def meanwhile(path):
         monkeypatch.setattr(looks, "locked", honest)
-        record_look(domain, ["age"])
+        record_look(bare, ["age"])
         return honest(path)
 
     monkeypatch.setattr(looks, "locked", meanwhile)
-    assert looks.replace_file(domain, file, (), {}) == ["age"]
-    assert set(read_domain_file(domain).looked) == {"age"}
+    assert looks.replace_file(bare, file, (), {}) == ["age"]
+    assert set(read_domain_file(bare).looked) == {"age"}
 
 
-def test_a_look_is_read_and_written_under_the_files_lock(domain, monkeypatch):
+def test_a_look_is_read_and_written_under_the_files_lock(bare, monkeypatch):
     """Read before the lock, a look that another command wrote meanwhile would be lost."""
-    from contextlib import contextmanager
-
-    from sdv_plausible.table.declared import looks
-
     honest_read, honest_save, happened = looks.read_domain_file, looks.DomainFile.save, []
 
     @contextmanager
@@ -362,32 +343,27 @@ def test_a_look_is_read_and_written_under_the_files_lock(domain, monkeypatch):
         yield
         happened.append("unlocked")
 
-    def save(self, path):
-        happened.append("written")
-        honest_save(self, path)
-
     monkeypatch.setattr(looks, "locked", locked)
     monkeypatch.setattr(looks, "read_domain_file", lambda path: happened.append("read") or honest_read(path))
-    monkeypatch.setattr(looks.DomainFile, "save", save)
-    record_look(domain, ["sex"])
-    assert happened == ["read", ("locked", domain.resolve()), "read", "written", "unlocked"]
+    monkeypatch.setattr(
+        looks.DomainFile, "save", lambda *args: happened.append("written") or honest_save(*args)
+    )
+    record_look(bare, ["sex"])
+    assert happened == ["read", ("locked", bare.resolve()), "read", "written", "unlocked"]
 
 
-@pytest.mark.parametrize("damage", ["mark", "comma", "schema", "list"])
-def test_a_record_that_cannot_be_read_is_not_replaced(damage, tmp_path):
+def test_a_record_that_cannot_be_read_is_not_replaced(tmp_path):
     """A byte-order mark of an editor was enough: the looks were gone, and what they had shown made a claim."""
     path = tmp_path / "domain.json"
     file = DomainFile(columns={"age": {"sdtype": "numerical", "range_min": 0, "range_max": 99}})
     file.looked_at(["age"]).save(path)
     honest = path.read_text()
-    damaged = {
-        "mark": "\ufeff" + honest, "comma": honest.rstrip().rstrip("}") + ",}",
-        "schema": honest.replace(SCHEMA, SCHEMA + "0"), "list": "[]",
-    }[damage]  # fmt: skip
-    path.write_text(damaged)
-    with pytest.raises(ValueError, match="may hold a record of looks at the rows"):
-        looks.replace_file(path, file, (), {})
-    assert path.read_text() == damaged
+    comma = honest.rstrip().rstrip("}") + ",}"
+    for damaged in ("\ufeff" + honest, comma, honest.replace(SCHEMA, SCHEMA + "0"), "[]"):
+        path.write_text(damaged)
+        with pytest.raises(ValueError, match="may hold a record of looks at the rows"):
+            looks.replace_file(path, file, (), {})
+        assert path.read_text() == damaged
     path.write_text(honest)
     assert looks.replace_file(path, file, (), {}) == ["age"]
 
@@ -399,17 +375,15 @@ def test_sdvs_own_comparisons_are_looks(method, tmp_path):
     DomainFile(columns={"age": words}).save(path)
     rows = pd.DataFrame({"age": [*range(50), "refused"]}, dtype=object)
     with pytest.raises(Exception, match="refused"):
-        getattr(PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path), method)(rows)
+        getattr(synthesizer(path), method)(rows)
     assert list(read_domain_file(path).looked) == ["age"]
-    replace(read_domain_file(path), columns={"age": {**words, "special_values": ["refused"]}}).save(path)
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path)
-    assert not synth.plan().ledger.claims_privacy
-    same = tmp_path / "same.json"
-    DomainFile(columns={"age": words}).save(same)
-    honest = PlausibleDeniabilitySynthesizer(metadata_of(same), domain=same)
+    write_columns(path, age={**words, "special_values": ["refused"]})
+    assert not claims(path)
+    DomainFile(columns={"age": words}).save(path)
+    honest = synthesizer(path)
     honest.fit(rows[:50].astype(int))
     assert honest.privacy_ledger().claims_privacy
-    assert list(read_domain_file(same).looked) == ["age"]
+    assert list(read_domain_file(path).looked) == ["age"]
 
 
 @pytest.mark.parametrize("method", ["validate", "auto_assign_transformers"])
@@ -417,13 +391,13 @@ def test_who_makes_sdv_compare_is_told_of_the_look(method, table, tmp_path, caps
     """As by check(): with a mapping the object keeps it. Control: nothing is declared."""
     declared = {name: COLUMNS[name] for name in ("id", "age", "sex")}
     rows = read_csv(table, COLUMNS)[[*declared]]
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(declared), domain=declared)
+    synth = synthesizer(declared)
     getattr(synth, method)(rows)
     assert "No file keeps a record of this look at age, id, sex" in capsys.readouterr().out
     assert set(synth._looked.looked) == {"age", "sex", "id"}
     path = tmp_path / "declared.json"
     path.write_text(json.dumps(declared))
-    getattr(PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path), method)(rows)
+    getattr(synthesizer(path), method)(rows)
     assert f"Written down in {path}: id, age, sex were looked at" in capsys.readouterr().out
     getattr(PlausibleDeniabilitySynthesizer(metadata_of(declared)), method)(rows)
     assert capsys.readouterr().out == ""
@@ -432,69 +406,62 @@ def test_who_makes_sdv_compare_is_told_of_the_look(method, table, tmp_path, caps
 ORDERED = {name: {"sdtype": "numerical", "range_min": 0, "range_max": 99} for name in ("low", "high")}
 
 
+@pytest.fixture
+def ordered(tmp_path):
+    DomainFile(columns=ORDERED).save(tmp_path / "ordered.json")
+    return tmp_path / "ordered.json"
+
+
+def constrained(domain):
+    synth = synthesizer(domain)
+    synth.add_constraints([sdv_constraints.Inequality("low", "high")])
+    return synth
+
+
 @pytest.mark.parametrize("is_kept", [True, False])
 @pytest.mark.parametrize("method", ["fit", "preprocess", "validate_constraints"])
-def test_a_comparison_with_sdv_constraints_is_a_look(method, is_kept, tmp_path):
+def test_a_comparison_with_sdv_constraints_is_a_look(method, is_kept, ordered):
     """SDV's errors name or quote the rows that break them; a fit without them then repeats what was seen."""
-    path = tmp_path / "domain.json"
-    DomainFile(columns=ORDERED).save(path)
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path, model="independent")
-    synth.add_constraints([sdv_constraints.Inequality("low", "high")])
+    synth = constrained(ordered)
     rows = pd.DataFrame({"low": range(50), "high": range(1, 51)})
     if method == "validate_constraints":
         synth.fit(rows)
-        DomainFile(columns=ORDERED).save(path)
+        DomainFile(columns=ORDERED).save(ordered)
     if not is_kept:
         rows.loc[7, "low"] = 61
     with nullcontext() if is_kept else pytest.raises(Exception, match=r"61|: 7"):
         getattr(synth, method)(rows)
-    assert set(read_domain_file(path).looked) == {"low", "high"}
-    words = {**ORDERED["low"], "range_max": 61}
-    replace(read_domain_file(path), columns={**ORDERED, "low": words}).save(path)
-    edited = PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path)
-    assert not edited.plan().ledger.claims_privacy
+    assert set(read_domain_file(ordered).looked) == {"low", "high"}
+    write_columns(ordered, low={**ORDERED["low"], "range_max": 61})
+    assert not claims(ordered)
 
 
-def test_constraints_are_not_shown_rows_before_the_look_is_written_down(tmp_path, monkeypatch):
-    path = tmp_path / "domain.json"
-    DomainFile(columns=ORDERED).save(path)
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path, model="independent")
-    synth.add_constraints([sdv_constraints.Inequality("low", "high")])
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(looks.DomainFile, "save", full)
+def test_rows_are_shown_to_constraints_alone_and_after_the_look_is_written_down(ordered, request):
+    rows = pd.DataFrame({"low": [61], "high": [1]})
+    synthesizer(ordered).validate_constraints(rows)  # there are none
+    assert not read_domain_file(ordered).looked
+    synth = constrained(ordered)
+    request.getfixturevalue("no_space")
     with pytest.raises(OSError, match="No space left"):
-        synth.fit(pd.DataFrame({"low": [61], "high": [1]}))
-
-
-def test_rows_without_constraints_are_compared_with_none(tmp_path):
-    path = tmp_path / "domain.json"
-    DomainFile(columns=ORDERED).save(path)
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(path), domain=path)
-    synth.validate_constraints(pd.DataFrame({"low": [61], "high": [1]}))
-    assert not read_domain_file(path).looked
+        synth.fit(rows)
 
 
 def test_a_look_is_written_into_the_file_that_was_given_whatever_folder_is_the_current_one(
     table, tmp_path, monkeypatch
 ):
     """A file by the same name in the new folder got the record, and the edited one a claim."""
-    for folder in ("here", "there"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "domain.json").write_text(json.dumps(COLUMNS))
-        save_rules([], tmp_path / folder / "rules.json")
-    save_rules([Inequality("age", "size")], tmp_path / "there" / "rules.json")
-    monkeypatch.chdir(tmp_path / "here")
-    synth = PlausibleDeniabilitySynthesizer(
-        metadata_of(COLUMNS), domain="domain.json", rules="rules.json", types="voted"
-    )
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder, rules in ((here, []), (there, [Inequality("age", "size")])):
+        folder.mkdir()
+        (folder / "domain.json").write_text(json.dumps(COLUMNS))
+        save_rules(rules, folder / "rules.json")
+    monkeypatch.chdir(here)
+    synth = synthesizer("domain.json", rules="rules.json", types="voted")
     assert synth.domain == synth.get_parameters()["domain"] == "domain.json"
-    monkeypatch.chdir(tmp_path / "there")
+    monkeypatch.chdir(there)
     synth.check(read_csv(table, COLUMNS), show=lambda _: None)
     assert not read_domain_file("domain.json").looked
-    assert set(read_domain_file(tmp_path / "here" / "domain.json").looked) == {"age", "sex"}
+    assert set(read_domain_file(here / "domain.json").looked) == {"age", "sex"}
     assert not synth._known.told.read()[1].rules  # those of the first folder
     assert str(tmp_path).encode() not in pickle.dumps(synth)  # the holder's folders leave with no object
 
@@ -506,15 +473,10 @@ SMALL = {
 PEOPLE = pd.DataFrame({"age": range(18, 90), "sex": ["f", "m"] * 36})
 
 
-def small(domain):
-    return PlausibleDeniabilitySynthesizer(metadata_of(SMALL), domain=domain, model="independent")
-
-
 def given_as(kind, folder):
-    if kind == "file":
-        DomainFile(columns=SMALL).save(folder / "domain.json")
-        return folder / "domain.json"
-    return SMALL if kind == "mapping" else Domain.from_declarations(SMALL)
+    domain = Domain.from_declarations(SMALL)
+    DomainFile(columns=SMALL).save(folder / "domain.json")
+    return {"file": folder / "domain.json", "mapping": SMALL, "domain": domain}[kind]
 
 
 def edit(path, **changed):
@@ -527,10 +489,6 @@ def edit(path, **changed):
     return path
 
 
-def claims(domain):
-    return small(domain).plan().ledger.claims_privacy
-
-
 SEEN = {"age": {"lower": list(range(18, 90)), "upper": list(range(18, 90))}}
 
 
@@ -539,36 +497,30 @@ SEEN = {"age": {"lower": list(range(18, 90)), "upper": list(range(18, 90))}}
 @pytest.mark.parametrize("kind", ["file", "mapping", "domain"])
 def test_the_domain_of_a_fit_holds_the_looks(kind, through, tmp_path):
     """Saved, and edited to what the warning made one look up, it gave the claim that its file does not."""
-    synth = small(given_as(kind, tmp_path))
-    synth.fit(PEOPLE)
-    if through == "copy":
-        synth = copy(synth)
-    elif through == "saved":
-        synth = pickle.loads(pickle.dumps(synth))
     path = tmp_path / "E.json"
+    Domain.from_declarations(SMALL).save(path)
+    assert "looked" not in json.loads(path.read_text())
+    assert claims(edit(path, **SEEN))  # nobody has compared it
+    synth = synthesizer(given_as(kind, tmp_path))
+    synth.fit(PEOPLE)
+    if through != "itself":
+        synth = copy(synth) if through == "copy" else pickle.loads(pickle.dumps(synth))
     synth.get_domain().save(path)
     assert claims(path)
     assert claims(Domain.load(path))
     assert not claims(edit(path, **SEEN))
     assert not claims(Domain.load(path))
-    again = small(Domain.load(path))  # and of the next fit's
+    again = synthesizer(Domain.load(path))  # and of the next fit's
     again.fit(PEOPLE.assign(age=20))
     again.get_domain().save(path)
     assert not claims(path)
 
 
-def test_the_domain_that_nobody_compared_may_be_edited(tmp_path):
-    Domain.from_declarations(SMALL).save(tmp_path / "E.json")
-    assert "looked" not in json.loads((tmp_path / "E.json").read_text())
-    assert claims(edit(tmp_path / "E.json", **SEEN))
-
-
 def test_a_record_of_before_the_fit_is_in_its_domain(tmp_path):
     path = given_as("file", tmp_path)
     record_look(path, ["age"])
-    cited = {**SMALL["age"], "range_max": 89, "source": "the law"}
-    replace(read_domain_file(path), columns={**SMALL, "age": cited}).save(path)
-    synth = small(path)
+    write_columns(path, age={**SMALL["age"], "range_max": 89, "source": "the law"})
+    synth = synthesizer(path)
     synth.fit(PEOPLE.iloc[:12].assign(age=20))
     synth.get_domain().save(tmp_path / "E.json")
     assert claims(tmp_path / "E.json")  # the source was cited
@@ -581,7 +533,7 @@ def test_a_look_at_a_finished_domain_is_written_down_in_it(tmp_path):
     domain = Domain.from_declarations(SMALL)
     domain = replace(domain, possible={(0, 1): np.ones(domain.cardinalities, dtype=bool)})
     domain.save(path)
-    small(path).check(PEOPLE, show=told.append)
+    synthesizer(path).check(PEOPLE, show=told.append)
     assert f"Written down in {path}: age, sex were looked at" in told[-1]
     assert Domain.load(path) == domain
     assert np.array_equal(Domain.load(path).possible[0, 1], domain.possible[0, 1])
@@ -592,22 +544,19 @@ def test_a_look_at_a_finished_domain_is_written_down_in_it(tmp_path):
 
 
 def test_the_domain_of_a_fit_holds_the_rules_that_were_looked_through(tmp_path):
-    def ordered(domain, most):
-        return PlausibleDeniabilitySynthesizer(
-            metadata_of(ORDERED), domain=domain, rules=[Inequality("low", "high", most=most)],
-            model="independent",
-        )  # fmt: skip
+    def rules(most):
+        return {"words": ORDERED, "rules": [Inequality("low", "high", most=most)]}
 
-    synth, path = ordered(ORDERED, 9), tmp_path / "E.json"
+    synth, path = synthesizer(ORDERED, **rules(9)), tmp_path / "E.json"
     synth.fit(pd.DataFrame({"low": range(50), "high": range(1, 51)}))
     synth.get_domain().save(path)
-    assert ordered(path, 9).plan().ledger.claims_privacy
-    assert not ordered(path, 8).plan().ledger.claims_privacy
+    assert claims(path, **rules(9))
+    assert not claims(path, **rules(8))
     (stand_in,) = {*synth.get_domain().names} - {"low"}
     edit(path, **{stand_in: {"lower": list(range(10)), "upper": list(range(10))}})
-    assert ordered(path, 9).plan().ledger.claims_privacy  # as it was
+    assert claims(path, **rules(9))  # as it was
     edit(path, **{stand_in: {"lower": [0, 1], "upper": [0, 9]}})
-    assert not ordered(path, 9).plan().ledger.claims_privacy
+    assert not claims(path, **rules(9))
 
 
 def test_what_is_read_back_is_not_edited(mixed_table, tmp_path):
@@ -632,50 +581,35 @@ def test_what_is_read_back_is_not_edited(mixed_table, tmp_path):
     assert domain_document(other).edited == other.names
 
 
-@pytest.mark.parametrize(
-    ("record", "told"),
-    [({"looked": []}, "'looked' must map names"), ({"looked_rules": ["x"]}, "'looked_rules' must list")],
-)
-def test_a_damaged_record_of_a_domain_is_refused(record, told, tmp_path):
-    document = {**Domain.from_declarations(SMALL).to_dict(), **record}
-    with pytest.raises(ValueError, match=f"domain document: {told} .* put back the file as it was"):
-        Domain.from_dict(document)
+def test_a_damaged_record_of_a_domain_is_refused():
+    for record, told in (
+        ({"looked": []}, "'looked' must map names"),
+        ({"looked_rules": ["x"]}, "'looked_rules' must list"),
+    ):
+        document = {**Domain.from_declarations(SMALL).to_dict(), **record}
+        with pytest.raises(ValueError, match=f"domain document: {told} .* put back the file as it was"):
+            Domain.from_dict(document)
 
 
 def test_sdvs_comparison_is_a_look_at_what_a_rule_makes_too(tmp_path):
     """It compares the table's columns, and not those that the model sees in their place."""
-    path, words = tmp_path / "domain.json", {"sdtype": "numerical", "range_min": 0, "range_max": 99}
-    DomainFile(columns={"low": words, "high": words, "key": {"sdtype": "id"}}).save(path)
+    path = tmp_path / "domain.json"
+    DomainFile(columns={**ORDERED, "key": {"sdtype": "id"}}).save(path)
     rows = pd.DataFrame({"low": range(50), "high": range(50), "key": range(50)})
-    synth = PlausibleDeniabilitySynthesizer(
-        metadata_of(path), domain=path, rules=[Inequality("low", "high", most=9)]
-    )
-    synth.validate(rows)
+    synthesizer(path, rules=[Inequality("low", "high", most=9)]).validate(rows)
     assert sorted(read_domain_file(path).looked) == ["high", "key", "low"]
 
 
 def test_what_was_learned_is_kept_where_its_file_cannot_be_replaced(tmp_path, capsys, monkeypatch):
     """It was paid for; and whoever may not take the file's lock is told before that."""
-    from sdv_plausible.commands import declare
-    from sdv_plausible.fit.budget import Budget
-
     rows, output, budget = tmp_path / "t.csv", tmp_path / "d.json", tmp_path / "b"
     rows.write_text("age\n" + "\n".join(str(i % 90) for i in range(900)))
     words = tmp_path / "words.json"
     for path in (words, output):
         DomainFile(columns={"age": {"sdtype": "numerical"}}).save(path)
-    command = [
-        "declare",
-        str(rows),
-        "-o",
-        str(output),
-        "--domain",
-        str(words),
-        "--overwrite",
-        "--private",
-        "0.5",
-    ]
-    command += ["--budget", str(budget), "1", "1e-8"]
+    command = (
+        f"declare {rows} -o {output} --domain {words} --overwrite --private 0.5 --budget {budget} 1 1e-8"
+    )
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     def refuse(*_):
@@ -683,10 +617,10 @@ def test_what_was_learned_is_kept_where_its_file_cannot_be_replaced(tmp_path, ca
 
     with monkeypatch.context() as patched:
         patched.setattr(declare, "locked", refuse)
-        assert main(command) != 0
+        assert main(command.split()) != 0
     assert not budget.exists() or Budget(1, 1e-8, budget).charged()["epsilon"] == 0
     monkeypatch.setattr(declare, "replace_file", refuse)
-    assert main(command) != 0
+    assert main(command.split()) != 0
     (kept,) = tmp_path.glob("sdv-plausible-*/d.json")
     assert str(kept) in capsys.readouterr().err
     assert read_domain_file(kept).learned is not None

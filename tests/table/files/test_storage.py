@@ -1,12 +1,9 @@
 """Whatever a column is stored as: at every door it is fitted, or refused before a budget has paid."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,19 +34,19 @@ ROWS = 60  # pandas takes another way of reading dates beyond 50
 MOMENT, DAY = dt.datetime(2020, 1, 1), dt.date(2020, 1, 1)
 
 
-def of_arrow(value: Any, kind: pa.DataType) -> pd.Series[Any]:
+def of_arrow(value, kind):
     return pd.Series(
         pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.array([value, None] * (ROWS // 2), kind)]))
     )
 
 
-def of_dictionary(value: Any) -> pd.Series[Any]:
+def of_dictionary(value):
     cells = pa.array([value, None] * (ROWS // 2)).dictionary_encode()
     return pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([cells])))
 
 
 DATES = pd.Series(pd.date_range("2020-01-01", periods=ROWS))
-STORED: dict[str, pd.Series[Any]] = {
+STORED = {
     **{kind: pd.Series(np.ones(ROWS, kind)) for kind in ("?", "b", "Q", "e", "f", "d", "g", "F", "D", "G", ">i4")},
     **{kind: pd.Series([1, None] * (ROWS // 2), dtype=kind) for kind in ("Int64", "UInt8", "Float32", "boolean")},
     **{kind: pd.Series(["2020-01-01"] * ROWS, dtype=kind) for kind in ("object", "string[python]", "string[pyarrow]")},
@@ -96,7 +93,7 @@ UNREAD = [
     or re.match(r"(period|interval|timedelta|duration|time32|time64|(fixed_size_|large_)?(list|binary)|struct|map)", str(stored.dtype))
 ]  # fmt: skip
 """What no cell is read from."""
-DECLARED: dict[str, dict[str, Any]] = {
+DECLARED = {
     "categorical": {"range_values": ["1", "2"]},
     "numerical": {"range_min": 0, "range_max": 9},
     "boolean": {},
@@ -107,12 +104,12 @@ Columns = dict[str, dict[str, Any]]
 Door = Callable[[pd.DataFrame, Columns, Budget, str | None], Any]
 
 
-def by_synthesizer(rows: pd.DataFrame, columns: Columns, budget: Budget, person: str | None) -> None:
+def by_synthesizer(rows, columns, budget, person):
     metadata = metadata_from_columns(columns)
     PlausibleDeniabilitySynthesizer(metadata, budget=budget, model="independent", person=person).fit(rows)
 
 
-def by_source(rows: pd.DataFrame, columns: Columns, budget: Budget, person: str | None) -> None:
+def by_source(rows, columns, budget, person):
     """The declared domain is tried at this door; the others learn it."""
     domain = {
         n: {**spec, **DECLARED.get(spec["sdtype"], {}), "range_is_nullable": True} if n != person else spec
@@ -123,18 +120,18 @@ def by_source(rows: pd.DataFrame, columns: Columns, budget: Budget, person: str 
     )
 
 
-def by_declaration(rows: pd.DataFrame, columns: Columns, budget: Budget, person: str | None) -> None:
+def by_declaration(rows, columns, budget, person):
     rows, columns = rows.assign(more="x"), {**columns, "more": {"sdtype": "categorical"}}
     who = ONE_ROW if person is None else Neighbours.parse("add_remove", person)
     learned_file(rows, DomainFile(columns=columns), 0.5, 1e-9, budget=budget, neighbours=who)
 
 
-DOORS: dict[str, Door] = {
+DOORS = {
     "synthesizer": by_synthesizer, "source": by_source, "declaration": by_declaration,
 }  # fmt: skip
 
 
-def spec_of(stored: pd.Series[Any], sdtype: str) -> dict[str, Any]:
+def spec_of(stored, sdtype):
     """The declaration that goes with it; dates are those of a format where they are not stored as such."""
     moments = str(stored.dtype).startswith(("datetime64", "timestamp", "date32", "date64"))
     if sdtype == "datetime" and not moments:
@@ -142,7 +139,7 @@ def spec_of(stored: pd.Series[Any], sdtype: str) -> dict[str, Any]:
     return {"sdtype": sdtype}
 
 
-def taken(stored: pd.Series[Any], sdtype: str) -> bool:
+def taken(stored, sdtype):
     try:
         check_storage(pd.DataFrame({"c": stored}), {"c": sdtype})
         check_storage(plain_cells(pd.DataFrame({"c": stored})), {"c": sdtype})
@@ -152,13 +149,13 @@ def taken(stored: pd.Series[Any], sdtype: str) -> bool:
 
 
 @pytest.fixture
-def budget(tmp_path: Path) -> Budget:
+def budget(tmp_path):
     return Budget(1e4, 1e-3, tmp_path / "budget.json")
 
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("sdtype", DECLARED)
-def test_what_is_taken_is_fitted(door: str, sdtype: str, budget: Budget) -> None:
+def test_what_is_taken_is_fitted(door, sdtype, budget):
     """All of them in one table: who fails is one of them."""
     rows = {name: stored for name, stored in STORED.items() if taken(stored, sdtype)}
     columns = {name: spec_of(stored, sdtype) for name, stored in rows.items()}
@@ -169,7 +166,7 @@ def test_what_is_taken_is_fitted(door: str, sdtype: str, budget: Budget) -> None
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("sdtype", DECLARED)
-def test_what_is_not_costs_nothing(door: str, sdtype: str, budget: Budget) -> None:
+def test_what_is_not_costs_nothing(door, sdtype, budget):
     refused = {name: stored for name, stored in STORED.items() if not taken(stored, sdtype)}
     assert {
         "arrow lists",
@@ -185,7 +182,7 @@ def test_what_is_not_costs_nothing(door: str, sdtype: str, budget: Budget) -> No
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_the_same_holds_of_the_column_of_persons(door: str, budget: Budget) -> None:
+def test_the_same_holds_of_the_column_of_persons(door, budget):
     """Everything that is stored at one of the doors."""
     for name, stored in list(STORED.items())[list(DOORS).index(door) :: len(DOORS)]:
         before = budget.charged()["epsilon"]
@@ -201,9 +198,7 @@ def test_the_same_holds_of_the_column_of_persons(door: str, budget: Budget) -> N
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("person", [None])
-def test_without_the_look_at_the_schema_a_budget_would_pay(
-    door: str, person: str | None, budget: Budget, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_look_at_the_schema_a_budget_would_pay(door, person, budget, monkeypatch):
     """The control."""
     from sdv_plausible.sdv import fitting
 
@@ -218,7 +213,7 @@ def test_without_the_look_at_the_schema_a_budget_would_pay(
 
 @pytest.mark.parametrize("library", ["pyarrow", "polars"])
 @pytest.mark.parametrize("person", [None, "c"])
-def test_other_frames_say_that_a_column_is_nested(library: str, person: str | None, budget: Budget) -> None:
+def test_other_frames_say_that_a_column_is_nested(library, person, budget):
     rows = pa.table({"c": [[1], [2, 3]] * 30, "d": ["x", "y"] * 30})
     frame = rows if library == "pyarrow" else pytest.importorskip("polars").from_arrow(rows)
     columns = PERSONS if person else {"c": {"sdtype": "categorical"}, "d": {"sdtype": "categorical"}}
@@ -231,7 +226,7 @@ def test_other_frames_say_that_a_column_is_nested(library: str, person: str | No
 BYTES = b"\xff\xfeZZSECRET"
 
 
-def no_texts(kind: str) -> pa.Table:
+def no_texts(kind):
     """Texts of which one is no UTF-8, as a program may hand them to Arrow."""
     large = kind == "large"
     held = pa.array([BYTES, b"x", b"y"], pa.large_binary() if large else pa.binary())
@@ -241,7 +236,7 @@ def no_texts(kind: str) -> pa.Table:
     return pa.table({"c": cells, "d": ["x", "y"] * 25})
 
 
-def in_library(library: str, rows: pa.Table) -> Any:
+def in_library(library, rows):
     if library == "polars":
         return pytest.importorskip("polars").from_arrow(rows)
     if library == "pandas":
@@ -253,7 +248,7 @@ def in_library(library: str, rows: pa.Table) -> Any:
     return rows
 
 
-WORDS: dict[str, dict[str, Any]] = {
+WORDS = {
     "categorical": {"sdtype": "categorical"},
     "numerical": {"sdtype": "numerical"},
     "datetime": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
@@ -265,7 +260,7 @@ WORDS: dict[str, dict[str, Any]] = {
     ("kind", "library"),
     each_once(["text", "large", "dictionary"], ["pyarrow", "polars", "pandas", "strings"]),
 )
-def test_a_text_that_is_none_is_missing_at_every_door(kind: str, library: str, tmp_path: Path) -> None:
+def test_a_text_that_is_none_is_missing_at_every_door(kind, library, tmp_path):
     given = in_library(library, no_texts(kind))
     for sdtype, spec in WORDS.items():
         columns, budget = {"c": spec, "d": {"sdtype": "categorical"}}, Budget(9.0, 1e-7, tmp_path / sdtype)
@@ -276,7 +271,7 @@ def test_a_text_that_is_none_is_missing_at_every_door(kind: str, library: str, t
     assert table["c"].drop(40).astype(object).tolist() == ["x", "y"] * 20 + ["y"] * 9
 
 
-def test_texts_keep_their_type_whatever_one_of_them_holds() -> None:
+def test_texts_keep_their_type_whatever_one_of_them_holds():
     """One row does not change how the others are stored; a frame without such a text is left alone."""
     for kind in ("text", "large", "dictionary"):
         frame = in_library("pandas", no_texts(kind))
@@ -286,18 +281,16 @@ def test_texts_keep_their_type_whatever_one_of_them_holds() -> None:
 
 
 @pytest.mark.parametrize("library", ["pyarrow", "pandas", "strings"])
-def test_left_as_it_is_one_would_end_the_fit(
-    library: str, budget: Budget, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_left_as_it_is_one_would_end_the_fit(library, budget, monkeypatch):
     """The control."""
     monkeypatch.setattr(frames, "with_texts", lambda frame: frame)
     monkeypatch.setattr(frames, "holds_no_text", lambda _: False)
-    columns: Columns = {"c": {"sdtype": "numerical"}, "d": {"sdtype": "categorical"}}
+    columns = {"c": {"sdtype": "numerical"}, "d": {"sdtype": "categorical"}}
     with pytest.raises(Exception, match="Wrapping|codec"):
         by_synthesizer(in_library(library, no_texts("text")), columns, budget, None)
 
 
-def opened(stored: pa.ChunkedArray, spec: dict[str, Any]) -> bool:
+def opened(stored, spec):
     types = {"c": ColumnType(name="c", **spec)}
     try:
         return bool(open_source(pa.table({"c": stored}), types))
@@ -306,7 +299,7 @@ def opened(stored: pa.ChunkedArray, spec: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("sdtype", [*DECLARED, "id"])
-def test_an_arrow_table_that_is_opened_is_fitted(sdtype: str, tmp_path: Path) -> None:
+def test_an_arrow_table_that_is_opened_is_fitted(sdtype, tmp_path):
     """Its types are looked at as it is opened, before the draw; an id's as it says whose a row is."""
     stored = {n: c.array.__arrow_array__() for n, c in STORED.items() if isinstance(c.dtype, pd.ArrowDtype)}
     columns = {name: spec_of(STORED[name], sdtype) for name in stored}
@@ -321,7 +314,7 @@ def test_an_arrow_table_that_is_opened_is_fitted(sdtype: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_sparse_columns_are_refused_by_their_type(door: str, budget: Budget) -> None:
+def test_sparse_columns_are_refused_by_their_type(door, budget):
     """What numpy makes of all their cells depends on whether there is one gap."""
     names = [name for name in STORED if name.startswith("sparse")]
     assert len(names) == 4
@@ -369,7 +362,7 @@ def test_a_type_in_which_every_cell_is_lost_costs_nothing(cells, declared, tmp_p
 
 
 @pytest.mark.parametrize("name", UNREAD)
-def test_cells_that_are_not_read_are_refused_by_name_with_the_way_out(name: str, tmp_path: Path) -> None:
+def test_cells_that_are_not_read_are_refused_by_name_with_the_way_out(name, tmp_path):
     """At every door before a budget has paid, and by a look at the rows: they were empty columns before."""
     rows = pd.DataFrame({"a": range(ROWS), "c": STORED[name]})
     budget = Budget(9.0, 1e-6, tmp_path / "b")
@@ -377,7 +370,7 @@ def test_cells_that_are_not_read_are_refused_by_name_with_the_way_out(name: str,
     synth = PlausibleDeniabilitySynthesizer(
         metadata_from_columns(columns), types="voted", model="independent", budget=budget
     )
-    doors: list[Callable[[], Any]] = [
+    doors = [
         lambda: synth.fit(rows), lambda: synth.check(rows),
         lambda: fit_source(rows, types="voted", model="independent", budget=budget),
     ]  # fmt: skip
@@ -392,7 +385,7 @@ def test_cells_that_are_not_read_are_refused_by_name_with_the_way_out(name: str,
 
 
 @pytest.mark.parametrize("kind", [pa.time64("us"), pa.list_(pa.int64()), pa.duration("s"), pa.binary()])
-def test_a_parquet_file_of_such_a_column_is_refused_by_its_schema(kind: pa.DataType, tmp_path: Path) -> None:
+def test_a_parquet_file_of_such_a_column_is_refused_by_its_schema(kind, tmp_path):
     value = {pa.time64("us"): dt.time(1), pa.binary(): b"ab", pa.duration("s"): dt.timedelta(1)}.get(
         kind, [1]
     )
@@ -406,7 +399,7 @@ def test_a_parquet_file_of_such_a_column_is_refused_by_its_schema(kind: pa.DataT
 
 
 @pytest.mark.parametrize("name", sorted(OBJECTS))
-def test_objects_that_are_not_read_are_named_by_a_check_and_end_no_fit(name: str) -> None:
+def test_objects_that_are_not_read_are_named_by_a_check_and_end_no_fit(name):
     """Whether a fit ends must not depend on cells."""
     table, sdtypes = pd.DataFrame({"c": OBJECTS[name]}), {"c": "categorical"}
     check_storage(table, sdtypes)
@@ -414,7 +407,7 @@ def test_objects_that_are_not_read_are_named_by_a_check_and_end_no_fit(name: str
         check_storage(table, sdtypes, sees_cells=True)
 
 
-def test_one_cell_of_another_kind_is_not_how_a_column_is_stored() -> None:
+def test_one_cell_of_another_kind_is_not_how_a_column_is_stored():
     """Nor are a few rows: what a check names is a column of nothing else."""
     for cells in (["x"] * ROWS + [dt.time(1)], [dt.time(1)] * ROWS + ["x"], [b"ab"] * 19):
         table = pd.DataFrame({"c": pd.Series(cells, dtype=object)})

@@ -1,7 +1,5 @@
 """Packed text files: the same table as the file itself, by the ending of the name; damage is an error, and shows no cell."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma
@@ -47,14 +45,14 @@ def test_a_damaged_file_is_an_error_that_shows_no_cell(packed):
         assert "rich" not in str(error.value), what
 
 
-@pytest.mark.parametrize("ending", [".xlsx", ".zip", ".sav"])
-def test_what_holds_no_text_is_named(tmp_path, capsys, ending):
-    path = tmp_path / f"people{ending}"
-    path.write_bytes(b"PK\x03\x04")
-    with pytest.raises(ValueError, match="no text file, by its ending: save the table as CSV"):
-        open_text(path, "utf-8")
-    assert main(["synthesize", str(path), "-o", str(tmp_path / "rows.csv")]) == 2
-    assert "save the table as CSV" in capsys.readouterr().err
+def test_what_holds_no_text_is_named(tmp_path, capsys):
+    for ending in (".xlsx", ".zip", ".sav"):
+        path = tmp_path / f"people{ending}"
+        path.write_bytes(b"PK\x03\x04")
+        with pytest.raises(ValueError, match="no text file, by its ending: save the table as CSV"):
+            open_text(path, "utf-8")
+        assert main(["synthesize", str(path), "-o", str(tmp_path / "rows.csv")]) == 2
+        assert "save the table as CSV" in capsys.readouterr().err
 
 
 def test_sources_take_packed_files(packed):
