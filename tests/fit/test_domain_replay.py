@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from sdv_plausible.verifying.verdict import LieError, OpenError
 
 FORMS = {"born": "%Y-%m-%d", "clock": "%H:%M", "month": "%Y-%m", "stamp": "%Y-%m-%d %H:%M:%S"}
 NUMBERS = ("pay", "age", "size", "tiny", "code", "negative", "missing", "money")
-WITHIN: dict[str, dict[str, Any]] = {
+WITHIN = {
     "pay": {"range_min": 0, "range_max": 1e6, "decimal_places": 2, "special_values": [7.5]},
     "age": {"range_min": 0, "range_max": 120, "decimal_places": 0, "range_is_nullable": False},
     "size": {"range_min": -1e5, "range_max": 1e5},
@@ -33,7 +33,7 @@ WITHIN: dict[str, dict[str, Any]] = {
 }
 
 
-def table(n: int) -> pd.DataFrame:
+def table(n):
     rng = np.random.default_rng(3)
     start, days = pd.Timestamp("1940-01-01"), pd.to_timedelta(rng.integers(0, 25_000, n), unit="D")
     seconds = pd.to_timedelta(rng.integers(0, 3 * 10**7, n), unit="s")
@@ -60,24 +60,25 @@ def table(n: int) -> pd.DataFrame:
     )
 
 
-def domain(*, within: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {name: {"sdtype": "numerical"} for name in NUMBERS}
+def domain(within):
+    found = {name: {"sdtype": "numerical"} for name in NUMBERS}
     found |= {name: {"sdtype": "datetime", "datetime_format": form} for name, form in FORMS.items()}
     found |= {name: {"sdtype": "categorical"} for name in ("ward", "side", "answer")}
     found |= {"grade": {"sdtype": "ordinal"}, "flag": {"sdtype": "boolean"}}
     return {name: {**words, **(WITHIN.get(name, {}) if within else {})} for name, words in found.items()}
 
 
-def released(n: int, epsilon: float, *, within: bool) -> Release:
-    release = fit_source(table(n), domain=domain(within=within), epsilon=epsilon, model="independent")
+@functools.cache
+def released(n, epsilon, within=False):
+    release = fit_source(table(n), domain=domain(within), epsilon=epsilon, model="independent")
     return Release.from_bytes(release.to_bytes())
 
 
-def test_columns_of_every_kind_are_the_same_again() -> None:
+def test_columns_of_every_kind_are_the_same_again():
     """Of few rows and of many, with much noise and with little, with ranges that are declared and without."""
     for n, epsilon in ((300, 1.0), (3000, 20.0)):
         for within in (False, True):
-            release = released(n, epsilon, within=within)
+            release = released(n, epsilon, within)
             learned = [a for a in release.domain if a.provenance == "private"]
             assert len(learned) >= 14
             said = replay_domain(release)
@@ -86,13 +87,12 @@ def test_columns_of_every_kind_are_the_same_again() -> None:
             assert ("9999 of 'code'" in said) == within
 
 
-def test_every_bin_that_is_another_is_refused() -> None:
+def test_every_bin_that_is_another_is_refused():
     """Of every learned column: an end that is moved, and digits. Control: above."""
-    release = released(3000, 20.0, within=False)
-    document = json.loads(release.to_bytes(readable=True))
-    for i, column in enumerate(document["domain"]):
+    text = released(3000, 20.0).to_bytes(readable=True)
+    for i, column in enumerate(json.loads(text)["domain"]):
         if column["provenance"] == "private" and len(column["lower"]) > 1:
-            changed = json.loads(release.to_bytes(readable=True))
+            changed = json.loads(text)
             lower, upper = changed["domain"][i]["lower"], changed["domain"][i]["upper"]
             middle = len(lower) // 2
             lower[middle] = upper[middle]
@@ -101,35 +101,30 @@ def test_every_bin_that_is_another_is_refused() -> None:
                     replay_domain(Release.from_bytes(json.dumps(changed).encode()))
 
 
-def test_answers_of_an_earlier_fit_are_in_no_file() -> None:
-    release = released(300, 1.0, within=False)
-    document = json.loads(release.to_bytes())
+def test_answers_of_an_earlier_fit_are_in_no_file():
+    document = json.loads(released(300, 1.0).to_bytes())
     document["answers"]["asked"] = [a for a in document["answers"]["asked"] if a["paid_by"] != ["domain"]]
     with pytest.raises(OpenError, match="learned earlier"):
         replay_domain(Release.from_bytes(json.dumps(document).encode()))
 
 
-@pytest.mark.parametrize(
-    "lattice",
-    [
-        Lattice(kind="integer"), Lattice(kind="float", decimals=3), Lattice(kind="float"),
-        Lattice(kind="float", decimals=9), Lattice(kind="datetime", unit=60 * 10**9),
-        Lattice(kind="datetime", unit=86_400 * 10**9, shown="months"),
-    ],
-)  # fmt: skip
-def test_points_stand_for_what_they_do_in_the_program(lattice: Lattice) -> None:
+def test_points_stand_for_what_they_do_in_the_program():
     """The second reading's points, which share no code."""
-    details = {name: getattr(lattice, name) for name in ("kind", "decimals", "unit", "shown")}
-    few = (-400, -1, 0, 1, 7, 600)
-    for point in (*few, *((2**62, -(2**62) + 5) if lattice.kind == "float" else ())):
-        assert value_of(point, details) == lattice.value(point)
+    day, few = 86_400 * 10**9, (-400, -1, 0, 1, 7, 600)
+    for lattice in (
+        Lattice(kind="integer"), Lattice(kind="float", decimals=3), Lattice(kind="float"), Lattice(kind="float", decimals=9),
+        Lattice(kind="datetime", unit=60 * 10**9), Lattice(kind="datetime", unit=day, shown="months"),
+    ):  # fmt: skip
+        details = {name: getattr(lattice, name) for name in ("kind", "decimals", "unit", "shown")}
+        for point in (*few, *((2**62, -(2**62) + 5) if lattice.kind == "float" else ())):
+            assert value_of(point, details) == lattice.value(point)
 
 
 # --- midnights of a time zone ---------------------------------------------------------------------------
 
 ZONES = ("America/New_York", "Europe/Zurich", "Asia/Kathmandu")
 IN_2023 = {"range_min": "2023-01-01", "range_max": "2024-12-31"}
-SAID: dict[str, dict[str, Any]] = {
+SAID = {
     "nothing": {},
     "a range": IN_2023,
     "a range of days": {**IN_2023, "resolution": "D"},
@@ -138,14 +133,14 @@ SAID: dict[str, dict[str, Any]] = {
 }
 
 
-def midnights(zone: str, n: int = 4000) -> pd.Series[Any]:
+def midnights(zone, n=4000):
     days = np.datetime64("2023-03-01") + np.random.default_rng(2).integers(0, 70, n)
     return pd.Series(days.astype("M8[ns]")).dt.tz_localize(zone)
 
 
 @pytest.mark.parametrize("said", SAID)
 @pytest.mark.parametrize("zone", ZONES)
-def test_midnights_of_a_time_zone_stay_midnights(zone: str, said: str) -> None:
+def test_midnights_of_a_time_zone_stay_midnights(zone, said):
     """Days on both sides of a night on which clocks change; and the days are those of the declared ends.
 
     At epsilon 20 and 4,000 rows noise hides no hour: a false alarm is below 1e-9.

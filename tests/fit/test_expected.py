@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,16 +34,16 @@ NOISE = SAID[2]
 KINDS = ("Adelie", "Chinstrap", "Gentoo")
 
 
-def whole(low: int, high: int) -> dict[str, Any]:
+def whole(low, high):
     limits = {"range_min": low, "range_max": high, "decimal_places": 0, "range_is_nullable": False}
     return {"sdtype": "numerical", **limits}
 
 
-def one_of(*values: str) -> dict[str, Any]:
+def one_of(*values):
     return {"sdtype": "categorical", "range_values": [*values], "range_is_nullable": False}
 
 
-DECLARED: dict[str, Any] = {
+DECLARED = {
     "species": one_of(*KINDS), "island": one_of("Biscoe", "Dream", "Torgersen"), "sex": one_of("f", "m"),
     "bill": whole(30, 60), "depth": whole(12, 22), "flipper": whole(170, 235), "mass": whole(25, 65),
 }  # fmt: skip
@@ -68,7 +66,7 @@ def penguins(rows: int) -> pd.DataFrame:
     )
 
 
-def fitted(frame: pd.DataFrame, **options: Any) -> tuple[Release, list[str]]:
+def fitted(frame, **options):
     """A release, and what the holder was told of noise."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -77,34 +75,48 @@ def fitted(frame: pd.DataFrame, **options: Any) -> tuple[Release, list[str]]:
     return release, [text for text in found if text.startswith("at about ")]
 
 
-def warnings_of(release: Release) -> list[str]:
+def synthesizer(**options):
+    return PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain=DECLARED, **options)
+
+
+def expected_of(release):
+    """What nothing but a release tells: its settings, domain and ledger."""
+    return Expected.of(privacy_of(release.settings), learner_of(release.settings), release.domain, release.ledger)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def few():
+    """The fit of a small table."""
+    return fitted(penguins(344))
+
+
+def expected_alone(few, **more):
+    """At the budget of an empty ledger, by the default learner."""
+    settings = privacy_of(few[0].settings)
+    budget = settings.model_budget(settings.empty_ledger())
+    return Expected(settings=settings, learner=make_learner("bayesian_network"), domain=few[0].domain, budget=budget, **more)  # fmt: skip
+
+
+def warnings_of(release):
     """The same warnings from nothing but a release: its answers, and what is public."""
-    settings = privacy_of(release.settings)
-    known = Expected.of(settings, learner_of(release.settings), release.domain, release.ledger)
+    known = expected_of(release)
     return known.warnings(known.rows_of(release.answers))
 
 
-def reread(release: Release, folder: Path) -> Release:
-    release.save(folder / "table.release")
-    return Release.load(folder / "table.release")
-
-
-def in_the_ledger(texts: list[str]) -> str:
-    return "".join(entry.mechanism for entry in of_noise(texts))
-
-
 @pytest.mark.parametrize("rows", [344, 20_000])
-def test_every_warning_follows_from_the_release_file(rows, tmp_path):
-    release, told = fitted(penguins(rows))
-    again = reread(release, tmp_path)
+def test_every_warning_follows_from_the_release_file(rows, few, tmp_path):
+    release, told = few if rows == 344 else fitted(penguins(rows))
+    release.save(tmp_path / "table.release")
+    again = Release.load(tmp_path / "table.release")
     assert told == warnings_of(again)
-    assert release.ledger.said(NOISE) == in_the_ledger(told)
-    assert again.ledger.said(NOISE) == (says(in_the_ledger(told), NOISE) if told else "")
+    assert follows(release, told)
+    assert again.ledger.said(NOISE) == (says(release.ledger.said(NOISE), NOISE) if told else "")
     assert bool(told) == (rows == 344)
 
 
-def follows(release: Release, told: list[str]) -> bool:
-    return told == warnings_of(release) and release.ledger.said(NOISE) == in_the_ledger(told)
+def follows(release, told):
+    written = "".join(entry.mechanism for entry in of_noise(told))
+    return told == warnings_of(release) and release.ledger.said(NOISE) == written
 
 
 @pytest.mark.parametrize("planted", [False, True])
@@ -120,19 +132,16 @@ def test_the_true_number_of_rows_is_seen(planted, monkeypatch):
 
 def test_neighbouring_tables_with_equal_answers_are_told_the_same(monkeypatch):
     """What is said is asked with the answers and no rows. Control: answers of other rows say otherwise."""
-    heard: list[Any] = []
-    asked = expected.number_of_rows
+    heard, asked = [], expected.number_of_rows
     monkeypatch.setattr(expected, "number_of_rows", lambda *given: heard.append(given) or asked(*given))
     (one, _), (other, _) = fitted(penguins(344)), fitted(penguins(343))
     assert [columns for _, columns in heard] == [7, 7]
     assert not any(isinstance(part, (pd.DataFrame, np.ndarray)) for given in heard for part in given)
-    settings, learner = privacy_of(one.settings), learner_of(one.settings)
-    known = [Expected.of(settings, learner, r.domain, r.ledger) for r in (one, other)]
+    known = [expected_of(release) for release in (one, other)]
     assert len({tuple(k.warnings(k.rows_of(one.answers))) for k in known}) == 1
     many, _ = fitted(penguins(20_000))
-    assert known[0].warnings(known[0].rows_of(many.answers)) != known[0].warnings(
-        known[0].rows_of(one.answers)
-    )
+    said = [known[0].warnings(known[0].rows_of(release.answers)) for release in (one, many)]
+    assert said[0] != said[1]
 
 
 @pytest.mark.parametrize(
@@ -147,8 +156,7 @@ def test_neighbouring_tables_with_equal_answers_are_told_the_same(monkeypatch):
 )
 def test_what_the_model_could_spend_is_read_off_the_ledger(options, monkeypatch):
     """The budget is the one that the fit had. Control: one without what was spent before."""
-    spent: list[Any] = []
-    of = run.fit_release
+    spent, of = [], run.fit_release
 
     def watched(rows, domain, settings, learner, ledger, *rest):
         spent.append(settings.model_budget(ledger))
@@ -156,21 +164,17 @@ def test_what_the_model_could_spend_is_read_off_the_ledger(options, monkeypatch)
 
     monkeypatch.setattr(run, "fit_release", watched)
     release, told = fitted(penguins(344), **options)
-    settings = privacy_of(release.settings)
-    known = Expected.of(settings, learner_of(release.settings), release.domain, release.ledger)
+    settings, known = privacy_of(release.settings), expected_of(release)
     assert known.budget.gaussian() == pytest.approx(spent[0].gaussian(), rel=1e-9)
-    of_model = [text for text in told if "not learned" not in text]  # of categories: known from the plan
-    assert of_model == warnings_of(release)
+    assert [text for text in told if "not learned" not in text] == warnings_of(release)  # of the model
     if "domain" in options:
         assert settings.model_budget(settings.empty_ledger()).gaussian() > 1.01 * known.budget.gaussian()
 
 
 def test_a_plan_foresees_that_no_pair_is_measured():
     """At 250 rows none is, in five fits. Control: at 5,000 each has links."""
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain=DECLARED)
     for rows, lost in ((250, True), (5000, False)):
-        forecast = synth.plan(table_rows=rows).forecast
-        assert forecast is not None
+        forecast = synthesizer().plan(table_rows=rows).forecast
         assert (forecast.link == 1.0) is lost
         networks = [fitted(penguins(rows))[0].structure() for _ in range(5)]
         assert [any(parents for parents in one.values()) for one in networks] == [not lost] * 5
@@ -179,7 +183,7 @@ def test_a_plan_foresees_that_no_pair_is_measured():
 def test_of_a_split_the_number_follows_from_a_part():
     """A quarter of the rows is counted; the number is that of all. False alarm: 5 deviations, 1 in a million."""
     learner = PaperNetwork(structure="independent", split=(0.25, 0.25, 0.5))
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain=DECLARED, model=learner)
+    synth = synthesizer(model=learner)
     synth.fit(penguins(10_000))
     settings, answers = synth._known.settings, synth._sampler.answers
     known = Expected.of(settings, learner, synth.get_domain(), synth.privacy_ledger())
@@ -189,38 +193,19 @@ def test_of_a_split_the_number_follows_from_a_part():
     assert whole.rows_of(answers) is None, "counts of a part tell nothing of all rows where none was planned"
 
 
-@pytest.mark.parametrize(("noisy", "rows"), [(-7, 1), (0, 1), (12, 12)])
-def test_noise_leaves_one_row_at_least(noisy, rows):
+def test_noise_leaves_one_row_at_least(few):
     """Of no rows nothing would be said, where most is noise."""
-    settings, domain = privacy_of(fitted(penguins(50))[0].settings), fitted(penguins(50))[0].domain
-    answer = NoisyAnswer(
-        asked=NumberOfRows().asked(), values=np.array([noisy]), noise="discrete gaussian", scale=9.0,
-        paid_by=("model",),
-    )  # fmt: skip
-    known = Expected(
-        settings=settings, learner=make_learner("bayesian_network"), domain=domain,
-        budget=settings.model_budget(settings.empty_ledger()),
-    )  # fmt: skip
-    assert known.rows_of([answer]) == rows
-    assert known.warnings(known.rows_of([answer]))
+    known, asked = expected_alone(few), NumberOfRows().asked()
+    for noisy, rows in ((-7, 1), (0, 1), (12, 12)):
+        answer = NoisyAnswer(asked=asked, values=np.array([noisy]), noise="discrete gaussian", scale=9.0, paid_by=("model",))  # fmt: skip
+        assert known.rows_of([answer]) == rows
+        assert known.warnings(rows)
 
 
-def test_a_published_table_is_no_noise():
+def test_a_published_table_is_no_noise(few):
     """Links come from there: that they are noise would be wrong. Control: without it they are."""
-    settings, domain = privacy_of(fitted(penguins(50))[0].settings), fitted(penguins(50))[0].domain
-    budget = settings.model_budget(settings.empty_ledger())
-    lent, alone = (
-        Expected(
-            settings=settings,
-            learner=make_learner("bayesian_network"),
-            domain=domain,
-            budget=budget,
-            public=p,
-        )
-        for p in (True, False)
-    )
-    assert lent.warnings(344) == []
-    assert len(alone.warnings(344)) >= 2
+    assert expected_alone(few, public=True).warnings(344) == []
+    assert len(expected_alone(few, public=False).warnings(344)) >= 2
 
 
 def test_penguins_do_not_look_as_safe_as_a_million_rows(tmp_path, capsys):
@@ -230,16 +215,8 @@ def test_penguins_do_not_look_as_safe_as_a_million_rows(tmp_path, capsys):
     for rows, said in ((344, True), (30_000, False)):
         penguins(rows).to_csv(tmp_path / "birds.csv", index=False)
         output = tmp_path / "birds.release"
-        words = [
-            "fit",
-            tmp_path / "birds.csv",
-            "--domain",
-            tmp_path / "domain.json",
-            "-o",
-            output,
-            "--overwrite",
-        ]
-        assert main([*map(str, words)]) == 0
+        words = ["fit", tmp_path / "birds.csv", "--domain", tmp_path / "domain.json", "-o", output]
+        assert main([*map(str, words), "--overwrite"]) == 0
         printed = capsys.readouterr()
         release = Release.load(output)
         card = card_lines.card_of(release, known={})
@@ -251,17 +228,16 @@ def test_penguins_do_not_look_as_safe_as_a_million_rows(tmp_path, capsys):
 
 def test_a_forecast_that_fails_loses_no_fit():
     """Of a learner's own, at a number of rows that no plan asks for. Control: a plan of such a number fails."""
-    planned: set[int] = set()
-    failing = [False]
+    planned, failing = set(), [False]
 
     class Uncertain(AdaptiveNetwork):
-        def forecast(self, domain: Any, budget: Any, rows: int) -> Any:
+        def forecast(self, domain, budget, rows):
             if failing[0] and rows not in planned:
                 raise ZeroDivisionError("nothing is foreseen")
             planned.add(rows)
             return super().forecast(domain, budget, rows)
 
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain=DECLARED, model=Uncertain())
+    synth = synthesizer(model=Uncertain())
     synth.plan()
     failing[0] = True
     with pytest.raises(ZeroDivisionError):
@@ -270,13 +246,9 @@ def test_a_forecast_that_fails_loses_no_fit():
     assert len(synth.sample(9)) == 9
 
 
-def test_plan_and_fit_say_the_same():
+def test_plan_and_fit_say_the_same(few):
     """At the same number of rows, word by word: both ask one function. Control: at another number."""
-    release, told = fitted(penguins(344))
-    known = Expected.of(
-        privacy_of(release.settings), make_learner("bayesian_network"), release.domain, release.ledger
-    )
-    rows = known.rows_of(release.answers)
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain=DECLARED)
-    assert list(synth.plan(table_rows=rows).warnings) == told
-    assert list(synth.plan(table_rows=5 * rows).warnings) != told
+    release, told = few
+    rows = expected_of(release).rows_of(release.answers)
+    assert list(synthesizer().plan(table_rows=rows).warnings) == told
+    assert list(synthesizer().plan(table_rows=5 * rows).warnings) != told

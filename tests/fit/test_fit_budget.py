@@ -6,6 +6,7 @@ import contextlib
 import math
 import multiprocessing as mp
 import pickle
+import queue
 import re
 import threading
 from dataclasses import replace
@@ -48,39 +49,40 @@ def path(tmp_path):
 
 
 def test_draws_add_up_and_nothing_is_overspent(path):
-    budget = Budget(1.0, 1e-8, path)
+    budget = Budget(1.0, 2 * DELTA, path)
     assert budget.charged() == {"epsilon": 0.0, "delta": 0.0}
     assert "no row" in budget.sentence()
     budget.draw(ledger(0.6))
     before = path.read_bytes()
-    with pytest.raises(
-        BudgetExceededError, match=r"epsilon 0\.5 wanted, 0\.4 of 1 left.*Nothing was charged"
-    ):
+    with pytest.raises(BudgetExceededError, match=r"epsilon 0\.5 wanted, 0\.4 of 1 left.*Nothing was charged"):  # fmt: skip
         budget.draw(ledger(0.5))
     assert path.read_bytes() == before
-    again = Budget(1.0, 1e-8, str(path))
-    again.draw(ledger(0.4), "the second")
-    assert budget.charged() == {"epsilon": 1.0, "delta": 2e-9}
-    assert budget.left(DELTA) == 0.0
-    assert "2 fits" in budget.sentence()
-    assert "the second" in str(budget)
-
-
-def test_a_charge_is_known_by_its_time_and_its_words_together(path):
-    budget = Budget(1.0, 1e-8, path)
-    first, second = (budget.draw(ledger(0.1), what) for what in ("the first", "the second"))
-    assert budget.holds(first.when, "the first")
-    assert budget.holds(second.when, "the second")
-    assert not budget.holds(first.when, "another fit")
-    assert not budget.holds("2020-01-01T00:00:00.000000+00:00", "the first")
-
-
-def test_the_deltas_run_out_too(path):
-    budget = Budget(1.0, 2 * DELTA, path)
-    budget.draw(ledger(0.1))
-    budget.draw(ledger(0.1))
+    again = Budget(1.0, 2 * DELTA, str(path))
+    again.draw(ledger(0.3), "the second")
+    assert budget.charged() == {"epsilon": 0.9, "delta": 2e-9}
     with pytest.raises(BudgetExceededError, match="delta 1e-09 wanted, 0 of 2e-09 left"):
         budget.draw(ledger(0.1))
+    assert "2 fits" in budget.sentence()
+    assert "the second" in str(budget)
+    assert re.fullmatch(r"[^\n]+\n\n  Charged so far: [^\n]+\n  20[^\n]+\n  20[^\n]+", str(budget))
+    assert pickle.loads(pickle.dumps(budget)).charged() == budget.charged()  # it travels as its path
+    whole = Budget(1.0, 1e-8, path.with_name("whole"))
+    whole.draw(ledger(0.6))
+    whole.draw(ledger(0.4))
+    assert whole.left(DELTA) == 0.0
+
+
+def test_a_charge_is_known_by_its_time_and_its_words_together(tmp_path):
+    """Two of one second are told apart: else what one budget paid for would be free in another."""
+    one, other = (Budget(1.0, 1e-8, tmp_path / name) for name in "ab")
+    first, second = (one.draw(ledger(0.1), what) for what in ("the first", "the second"))
+    elsewhere = other.draw(ledger(0.1), "the first")
+    assert one.holds(first.when, "the first")
+    assert one.holds(second.when, "the second")
+    assert not one.holds(first.when, "another fit")
+    assert not one.holds("2020-01-01T00:00:00.000000+00:00", "the first")
+    assert elsewhere.when != first.when
+    assert not one.holds(elsewhere.when, "the first")
 
 
 def test_the_sentence_is_the_total_of_the_filter_and_not_what_is_charged_so_far(path):
@@ -95,26 +97,38 @@ def test_the_sentence_is_the_total_of_the_filter_and_not_what_is_charged_so_far(
     assert "epsilon 0.1 of 1, delta 1e-09 of 1e-08" in repr(budget)
 
 
-@pytest.mark.parametrize("others", [(0.9, 1e-8), (1.0, 1e-7), (1.0, 1e-8, "rho")])
-def test_other_totals_than_the_files_are_refused(path, others):
+def test_other_totals_than_the_files_are_refused(path):
     Budget(1.0, 1e-8, path)
-    with pytest.raises(
-        ValueError, match=r"^epsilon .* must be those that .* was made with: 1, 1e-08, 'sum'$"
-    ):
-        Budget(*others[:2], path, **({"filter": others[2]} if others[2:] else {}))
+    for others in ((0.9, 1e-8, "sum"), (1.0, 1e-7, "sum"), (1.0, 1e-8, "rho")):
+        with pytest.raises(ValueError, match=r"^epsilon .* must be those that .* was made with: 1, 1e-08, 'sum'$"):  # fmt: skip
+            Budget(*others[:2], path, filter=others[2])
 
 
 def test_bad_parameters_leave_no_file(path):
-    for bad in ({"epsilon": 0}, {"delta": 2}, {"filter": "least"}):
-        with pytest.raises(ValueError, match=f"^{next(iter(bad))} .*must"):
+    for bad, words in (
+        ({"epsilon": 0}, "epsilon .*must"),
+        ({"delta": 2}, "delta .*must"),
+        ({"filter": "least"}, "filter .*must"),
+        ({"epsilon": Fraction(1, 2)}, r"epsilon \(Fraction\) must be a finite number above 0: "),
+        ({"epsilon": pd.NA}, r"epsilon \(NAType\) must be a finite number above 0: "),
+    ):
+        with pytest.raises(ValueError, match=f"^{words}"):
             Budget(**{"epsilon": 1.0, "delta": 1e-8, "path": path, **bad})
     assert list(path.parent.iterdir()) == []
+
+
+def test_numbers_of_other_libraries_become_doubles(tmp_path):
+    """In the file, too."""
+    for number in (np.float32(0.5), np.float64(0.5), np.int64(2), 2**70):
+        path = tmp_path / f"{type(number).__name__}"
+        Budget(number, np.float32(1e-8), path)
+        assert Budget(float(number), float(np.float32(1e-8)), path).left(1e-9) == float(number)
 
 
 def test_a_file_that_went_away_is_not_made_anew(path):
     budget = Budget(1.0, 1e-8, path)
     path.unlink()
-    with pytest.raises(ValueError, match="is gone"):
+    with pytest.raises(ValueError, match=r"path .* is gone\. Put it back"):
         budget.draw(ledger(0.1))
     assert not path.exists()
     assert "is gone" in repr(budget)
@@ -131,24 +145,23 @@ def test_a_link_to_the_file_is_the_same_budget(path):
 
 
 BUDGETED = [
-    *guarded.UNITS.values(), Neighbours(rows=4, person="ticket"), Neighbours(rows=1, person="ticket"), Neighbours(rows=3, person="home"),
-    Neighbours(rows=3), Neighbours(rows=3, replace=True, person="ticket"),
+    *guarded.UNITS.values(), Neighbours(rows=4, person="ticket"), Neighbours(rows=1, person="ticket"),
+    Neighbours(rows=3, person="home"), Neighbours(rows=3), Neighbours(rows=3, replace=True, person="ticket"),
 ]  # fmt: skip
+ANOTHER = "^budget: this fit is for the .*, and earlier ones are for the"
 
 
-@pytest.mark.parametrize("unit", BUDGETED, ids=str)
-def test_another_unit_is_refused(path, unit):
+def test_another_unit_is_refused(tmp_path):
     """Units that differ in one thing: the relation, the column, or the rows of each."""
-    budget = Budget(1.0, 1e-8, path)
-    budget.draw(ledger(0.1, unit))
-    for other in BUDGETED:
-        if other != unit:
-            with pytest.raises(
-                ValueError, match="^budget: this fit is for the .*, and earlier ones are for the"
-            ):
-                budget.draw(ledger(0.1, other))
-    budget.draw(ledger(0.2, unit))
-    assert budget.charged()["epsilon"] == pytest.approx(0.3)
+    for i, unit in enumerate(BUDGETED):
+        budget = Budget(1.0, 1e-8, tmp_path / str(i))
+        budget.draw(ledger(0.1, unit))
+        for other in BUDGETED:
+            if other != unit:
+                with pytest.raises(ValueError, match=ANOTHER):
+                    budget.draw(ledger(0.1, other))
+        budget.draw(ledger(0.2, unit))
+        assert budget.charged()["epsilon"] == pytest.approx(0.3)
 
 
 def test_another_unit_is_refused_however_many_fits_there_were(path):
@@ -156,9 +169,7 @@ def test_another_unit_is_refused_however_many_fits_there_were(path):
     for fits in range(1, 8):
         budget.draw(ledger(0.01, unit))
         for again in (budget, Budget(1.0, 1e-7, path)):
-            with pytest.raises(
-                ValueError, match="^budget: this fit is for the .*, and earlier ones are for the"
-            ):
+            with pytest.raises(ValueError, match=ANOTHER):
                 again.draw(ledger(0.01, other))
         assert len(BudgetState.read(path).fits) == fits
         assert BudgetState.read(path).neighbours == unit
@@ -181,12 +192,14 @@ def test_a_ledger_charges_nothing_that_was_not_drawn():
     assert len(drawn.entries) == 1
 
 
-class OfCodes(Uniform):
-    """Plans by the codes of a learned domain, of which a plan knows one for each column."""
+def known_by(met):
+    """A learner whose plan asks for noise where ``met`` holds of the domain, and for nothing elsewhere."""
 
-    def plan(self, domain, budget):
-        known = min(domain.cardinalities) > 1
-        return [budget.entry("counts")] if known else Uniform.plan(self, domain, budget)
+    class Curious(Uniform):
+        def plan(self, domain, budget):
+            return [budget.entry("counts")] if met(domain) else Uniform.plan(self, domain, budget)
+
+    return Curious()
 
 
 def sizes(domain):
@@ -215,15 +228,9 @@ ASKED = {  # of learned columns, what nobody knows before they were learned
 @pytest.mark.parametrize("asked", ASKED)
 def test_a_plan_by_what_is_learned_is_refused_before_the_draw(path, asked):
     """Whatever it asks; after the draw, what was learned would decide whether the fit is refused."""
-
-    class Curious(Uniform):
-        def plan(self, domain, budget):
-            met = ASKED[asked](domain)
-            return [budget.entry("counts")] if met else Uniform.plan(self, domain, budget)
-
     budget = Budget(20.0, 1e-7, path)
     with pytest.raises(ValueError, match=r"model \(Curious\) plans by value sets that were learned"):
-        synthesizer(budget, model=Curious(), domain=None).fit(table())
+        synthesizer(budget, model=known_by(ASKED[asked]), domain=None).fit(table())
     assert budget.charged()["epsilon"] == 0
 
 
@@ -235,10 +242,8 @@ class TwoRounds(Uniform):
 
     def plan(self, domain, budget):
         mu = budget.gaussian()
-        entry = LedgerEntry(
-            name="model", mechanism="m", scope="the model",
-            losses=(GaussianLoss(sensitivity_over_sigma=mu / 2**0.5),),
-        )  # fmt: skip
+        losses = (GaussianLoss(sensitivity_over_sigma=mu / 2**0.5),)
+        entry = LedgerEntry(name="model", mechanism="m", scope="the model", losses=losses)
         return [entry] * (2 if self.wants(domain, mu) else 1)
 
 
@@ -281,10 +286,8 @@ def test_a_plan_by_values_is_refused_at_the_budget_that_is_left(path):
     first.fit(table())
     learned = first.get_domain()
     assert {a.provenance for a in learned} == {"private"}
-    cells, ledger = sum(learned.cardinalities), first.privacy_ledger()
-    paid = tuple(
-        loss for e in ledger.entries if "domain" in e.parts and e.status == "charged" for loss in e.losses
-    )
+    cells, entries = sum(learned.cardinalities), first.privacy_ledger().entries
+    paid = tuple(loss for e in entries if "domain" in e.parts and e.status == "charged" for loss in e.losses)
     mus = [ModelBudget(epsilon=0.6, delta=DELTA, spent=spent).gaussian() for spent in ((), paid)]
     assert mus[0] > mus[1]
     model = TwoRounds(lambda d, mu: mu * cells / sum(mus) * 2 >= sum(d.cardinalities))
@@ -299,22 +302,21 @@ def test_a_plan_by_values_is_refused_at_the_budget_that_is_left(path):
 def test_every_fit_charges_what_was_planned_and_no_more(path, door, pays):
     """Controls: the same learner with a declared domain, of which its plan knows all."""
     budget = Budget(20.0, 1e-7, path) if pays else None
+    of_codes = known_by(lambda domain: min(domain.cardinalities) > 1)  # of which a plan knows one a column
 
     def fit(domain):
         if door == "source":
-            return fit_source(table(), COLUMNS, domain, model=OfCodes(), budget=budget).ledger
-        synth = synthesizer(budget, model=OfCodes(), domain=domain)
+            return fit_source(table(), COLUMNS, domain, model=of_codes, budget=budget).ledger
+        synth = synthesizer(budget, model=of_codes, domain=domain)
         synth.fit(table())
         return synth.privacy_ledger()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(learners, "without_learned", lambda domain: domain)  # by which it is seen earlier
-        with pytest.raises(
-            BudgetExceededError, match=r"^this fit charges what its plan did not say.*declare the domain"
-        ):
+        with pytest.raises(BudgetExceededError, match=r"^this fit charges what its plan did not say.*declare the domain"):  # fmt: skip
             fit(None)
     before = budget and budget.charged()["epsilon"]
-    with pytest.raises(ValueError, match=r"model \(OfCodes\) plans by value sets that were learned"):
+    with pytest.raises(ValueError, match=r"model \(Curious\) plans by value sets that were learned"):
         fit(None)
     assert (budget and budget.charged()["epsilon"]) == before
     ledger = fit(DOMAIN)
@@ -334,7 +336,7 @@ def test_processed_rows_of_persons_are_planned_without_a_claim(path):
 
 
 def draw_when_all_are_there(path, barrier, results):
-    """In a process of its own."""
+    """In a process of its own, or in a thread."""
     budget = Budget(1.0, 1e-8, path)
     barrier.wait(60)
     try:
@@ -347,43 +349,35 @@ def draw_when_all_are_there(path, barrier, results):
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of threads, which a fork has none of
 def test_of_two_processes_that_want_more_than_half_one_gets_it(path):
     started = mp.get_context("fork" if "fork" in mp.get_all_start_methods() else "spawn")
-    barrier, results = started.Barrier(2), started.Queue()
-    processes = [
-        started.Process(target=draw_when_all_are_there, args=(path, barrier, results)) for _ in range(2)
-    ]
+    given = (path, started.Barrier(2), started.Queue())
+    processes = [started.Process(target=draw_when_all_are_there, args=given) for _ in range(2)]
     for process in processes:
         process.start()
-    found = sorted(results.get(timeout=120) for _ in processes)
+    found = sorted(given[2].get(timeout=120) for _ in processes)
     for process in processes:
         process.join()
     assert found == ["drawn", "refused"]
     assert Budget(1.0, 1e-8, path).charged()["epsilon"] == 0.6
 
 
-def race(path, monkeypatch, patience: float) -> list[str]:
+def race(path, monkeypatch, patience):
     """Two draws, each of which waits between reading and writing for the other to get as far."""
-    budget, both, results = Budget(1.0, 1e-8, path), threading.Barrier(2), []
-    write = BudgetState.write
+    both, write = threading.Barrier(2), BudgetState.write
+    given = (path, threading.Barrier(2), queue.Queue())
 
     def late(state, place):
         with contextlib.suppress(threading.BrokenBarrierError):
-            both.wait(patience)
+            if state.fits:
+                both.wait(patience)
         write(state, place)
 
-    def draw():
-        try:
-            budget.draw(ledger(0.6))
-            results.append("drawn")
-        except BudgetExceededError:
-            results.append("refused")
-
     monkeypatch.setattr(BudgetState, "write", late)
-    threads = [threading.Thread(target=draw) for _ in range(2)]
+    threads = [threading.Thread(target=draw_when_all_are_there, args=given) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return sorted(results)
+    return sorted(given[2].queue)
 
 
 def test_nobody_reads_between_another_ones_reading_and_writing(path, monkeypatch):
@@ -447,19 +441,13 @@ def test_rho_lets_more_through_than_the_sum(path):
         synthesizer(budget, epsilon=0.1, omega=1).fit(table())
 
 
-def failing_fit(path, monkeypatch) -> Budget:
-    """Draws 0.6 and fails in the middle, after noisy answers."""
-    budget = Budget(1.0, 1e-8, path)
-    synth = synthesizer(budget, model=Uniform(), domain=None, undeclared="private")
-    with monkeypatch.context() as patch:
-        patch.setattr(Uniform, "fit", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            synth.fit(table())
-    return budget
-
-
 def test_what_a_failed_fit_drew_stays_drawn(path, monkeypatch):
-    assert failing_fit(path, monkeypatch).charged()["epsilon"] > 0.2
+    """It draws 0.6 and fails in the middle, after noisy answers."""
+    budget = Budget(1.0, 1e-8, path)
+    monkeypatch.setattr(Uniform, "fit", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        synthesizer(budget, model=Uniform(), domain=None, undeclared="private").fit(table())
+    assert budget.charged()["epsilon"] > 0.2
 
 
 def test_planted_a_charge_forgotten_after_a_failed_fit_is_caught(path, monkeypatch):
@@ -478,20 +466,20 @@ def test_planted_a_charge_forgotten_after_a_failed_fit_is_caught(path, monkeypat
         test_what_a_failed_fit_drew_stays_drawn(path, monkeypatch)
 
 
-def test_it_is_charged_before_rows_are_chosen(path, monkeypatch):
-    budget = Budget(1.0, 1e-8, path)
+def test_it_is_charged_before_rows_are_chosen(path, tmp_path, monkeypatch):
+    """And a file that is saved after such a fit holds no budget."""
+    budget = Budget(2.0, 1e-8, path)
     synth = synthesizer(budget)
+    synth.fit(table())
+    before = budget.charged()["epsilon"]
     monkeypatch.setattr(TableRows, "of_persons", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         synth.fit(table())
-    assert budget.charged()["epsilon"] > 0.5
-
-
-def test_a_wrong_schema_costs_nothing(path):
-    budget = Budget(1.0, 1e-8, path)
-    with pytest.raises(Exception, match="not in the metadata"):
-        synthesizer(budget).fit(table().assign(more=1))
-    assert budget.charged()["epsilon"] == 0.0
+    assert budget.charged()["epsilon"] > before + 0.5
+    monkeypatch.undo()
+    synth.save(tmp_path / "s")
+    assert str(path).encode() not in (tmp_path / "s").read_bytes()
+    assert PlausibleDeniabilitySynthesizer.load(tmp_path / "s").budget is None
 
 
 def test_processed_data_is_charged_once(path):
@@ -503,19 +491,15 @@ def test_processed_data_is_charged_once(path):
     assert budget.charged()["epsilon"] == synth.privacy_ledger().total()
 
 
-@pytest.mark.parametrize("options", [
-    {"random_state": 1}, {"epsilon": math.inf}, {"domain": None, "undeclared": "infer"}, {"types": "detected"}, {"test": "deterministic"},
-], ids=str)  # fmt: skip
-def test_a_fit_without_a_claim_cannot_draw(path, options):
+def test_a_fit_without_a_claim_cannot_draw(path):
     budget = Budget(1.0, 1e-8, path)
-    with pytest.raises(ValueError, match="^budget: a fit without a claim"):
-        synthesizer(budget, **options).fit(table())
+    for options in (
+        {"random_state": 1}, {"epsilon": math.inf}, {"domain": None, "undeclared": "infer"},
+        {"types": "detected"}, {"test": "deterministic"},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="^budget: a fit without a claim"):
+            synthesizer(budget, **options).fit(table())
     assert budget.charged()["epsilon"] == 0.0
-
-
-def test_budget_must_be_one():
-    with pytest.raises(ValueError, match=r"^budget \(1\.0\) must be a Budget"):
-        synthesizer(1.0)
 
 
 # --- what is handed over --------------------------------------------------------------------------------------
@@ -537,10 +521,10 @@ def test_a_release_holds_no_budget_and_comes_back(path, tmp_path):
 
 
 def test_a_saved_synthesizer_holds_no_budget_and_asks_for_one(path, tmp_path):
-    budget = Budget(2.0, 1e-8, path)
+    """Control: one that had none."""
+    budget, file = Budget(2.0, 1e-8, path), tmp_path / "s.pkl"
     synth = synthesizer(budget)
     synth.fit(table())
-    file = tmp_path / "s.pkl"
     synth.save(file)
     assert str(path).encode() not in file.read_bytes()
     assert synth.budget is budget
@@ -553,76 +537,26 @@ def test_a_saved_synthesizer_holds_no_budget_and_asks_for_one(path, tmp_path):
     loaded.budget = budget
     loaded.fit(table())
     assert "2 fits" in budget.sentence()
+    free = synthesizer(None)
+    free.fit(table())
+    free.save(file)
+    PlausibleDeniabilitySynthesizer.load(file).fit(table())
 
 
-def test_a_file_saved_after_a_failed_fit_holds_no_budget(path, tmp_path, monkeypatch):
-    synth = synthesizer(Budget(2.0, 1e-8, path))
-    synth.fit(table())
-    monkeypatch.setattr(TableRows, "of_persons", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        synth.fit(table())
-    monkeypatch.undo()
-    synth.save(tmp_path / "s")
-    assert str(path).encode() not in (tmp_path / "s").read_bytes()
-    assert PlausibleDeniabilitySynthesizer.load(tmp_path / "s").budget is None
-
-
-def test_without_a_budget_nothing_changes(tmp_path):
-    synth = synthesizer(None)
-    synth.fit(table())
-    synth.save(tmp_path / "s")
-    PlausibleDeniabilitySynthesizer.load(tmp_path / "s").fit(table())
-
-
-def test_a_budget_travels_as_its_path(path):
-    budget = Budget(1.0, 1e-8, path)
-    budget.draw(ledger(0.5))
-    assert pickle.loads(pickle.dumps(budget)).charged() == budget.charged()
-    assert re.fullmatch(r"[^\n]+\n\n  Charged so far: [^\n]+\n  20[^\n]+", str(budget))
-
-
-@pytest.mark.parametrize(
-    ("mistake", "words"),
-    [
+def test_what_does_not_fit_the_columns_costs_nothing(path):
+    budget = Budget(3.0, 1e-8, path)
+    metadata = metadata_from_columns({"a": {"sdtype": "boolean"}, "b": {"sdtype": "boolean"}})
+    for mistake, words in (
         ({"structure": {"a": ["zz"]}}, "not modelled columns"),
         ({"structure": {"a": ["b"], "b": ["a"]}}, "cycle"),
         ({"omega": 99}, r"omega \(99\)"),
-    ],
-)
-def test_a_parameter_that_does_not_fit_the_columns_costs_nothing(path, mistake, words):
-    columns = {"a": {"sdtype": "boolean"}, "b": {"sdtype": "boolean"}}
-    budget = Budget(3.0, 1e-8, path)
-    synth = PlausibleDeniabilitySynthesizer(
-        metadata_from_columns(columns), domain={"a": {}, "b": {}}, budget=budget, **values(**mistake)
-    )
-    with pytest.raises(ValueError, match=words):
-        synth.plan()
-    with pytest.raises(ValueError, match=words):
-        synth.fit(pd.DataFrame({"a": [True, False], "b": [True, True]}))
+    ):
+        options = values(domain={"a": {}, "b": {}}, budget=budget, **mistake)
+        synth = PlausibleDeniabilitySynthesizer(metadata, **options)
+        with pytest.raises(ValueError, match=words):
+            synth.plan()
+        with pytest.raises(ValueError, match=words):
+            synth.fit(pd.DataFrame({"a": [True, False], "b": [True, True]}))
+    with pytest.raises(Exception, match="not in the metadata"):
+        synthesizer(budget).fit(table().assign(more=1))
     assert budget.charged()["epsilon"] == 0
-
-
-def test_two_charges_of_one_second_are_told_apart(tmp_path):
-    """Else what one budget paid for would be free in another."""
-    budgets = [Budget(5.0, 1e-6, tmp_path / name) for name in "ab"]
-    drawn = [budget.draw(synthesizer(None).plan().ledger, "the same words") for budget in budgets]
-    assert drawn[0].when != drawn[1].when
-    assert not budgets[1].holds(drawn[0].when, drawn[0].what)
-    assert budgets[0].holds(drawn[0].when, drawn[0].what)
-
-
-@pytest.mark.parametrize(
-    "number", [np.float32(0.5), np.float64(0.5), np.int64(2), 2**70, Fraction(1, 2), pd.NA]
-)
-def test_numbers_of_other_libraries(tmp_path, number) -> None:
-    """What is a number becomes a double, in the file, too; what is none leaves no file."""
-    path = tmp_path / "b"
-    if isinstance(number, Fraction) or number is pd.NA:
-        with pytest.raises(
-            ValueError, match=r"^epsilon \((Fraction|NAType)\) must be a finite number above 0: "
-        ):
-            Budget(number, 1e-8, path)
-        assert not path.exists()
-        return
-    Budget(number, np.float32(1e-8), path)
-    assert Budget(float(number), float(np.float32(1e-8)), path).left(1e-9) == float(number)

@@ -29,7 +29,6 @@ from sdv_plausible import (
 )
 from sdv_plausible.commands import audit, declare
 from sdv_plausible.commands.parameters import add_parameters
-from sdv_plausible.fit import options
 from sdv_plausible.fit.options import (
     MODELS,
     NAMED,
@@ -54,13 +53,13 @@ ARGUMENTS = (
     "random_state", "anyway",
 )  # fmt: skip
 OF_SOURCES = ("source", "table_name", "rows", "scratch", "workers", "progress", "allow_no_claim")
-WITHOUT_OPTION = (  # what says them
+WITHOUT_OPTION = (
     "metadata",
-    "domain",  # --domain
-    "rules",  # --rules
-    "budget",  # --budget
-    "public",  # --public
-)
+    "domain",
+    "rules",
+    "budget",
+    "public",
+)  # the command line has own ways to say them
 BY_JSON = ("max_cost", "max_parents", "concentration", "parameters", "conditionals")  # --model-parameters
 
 
@@ -69,17 +68,13 @@ def arguments(function: Any) -> dict[str, inspect.Parameter]:
     return {p.name: p for p in found if p.name != "self" and p.kind is not p.VAR_KEYWORD}
 
 
-def disagreements(known: dict[str, Option]) -> list[str]:
+def disagreements(known):
     """What the list says otherwise than a door, a value or the command line."""
     own = {name: option for name, option in known.items() if not option.of}
-    found = []
-    doors = {"synthesizer": PlausibleDeniabilitySynthesizer.__init__, "fit_source": fit_source}
-    for door, function in doors.items():
-        there = arguments(function)
-        if door == "synthesizer":
-            found += [f"{door}: {name}" for name in {*own} ^ ({*there} - {*WITHOUT_OPTION})]
-        else:
-            found += [f"{door}: {name}" for name in {*there} - {*own, *WITHOUT_OPTION, *OF_SOURCES}]
+    synthesizer = arguments(PlausibleDeniabilitySynthesizer.__init__)
+    found = [f"synthesizer: {name}" for name in {*own} ^ ({*synthesizer} - {*WITHOUT_OPTION})]
+    found += [f"fit_source: {n}" for n in {*arguments(fit_source)} - {*own, *WITHOUT_OPTION, *OF_SOURCES}]
+    for door, there in {"synthesizer": synthesizer, "fit_source": arguments(fit_source)}.items():
         for name in {*own} & {*there}:
             default = there[name].default
             same = (list(default) if isinstance(default, tuple) else default) == own[name].default
@@ -106,30 +101,23 @@ def test_doors_values_and_command_line_agree_with_the_list():
     assert disagreements(OPTIONS) == []
     assert tuple(arguments(PlausibleDeniabilitySynthesizer.__init__)) == ARGUMENTS
     assert (*MODELS,) == tuple(sorted(NAMES, key=[*MODELS].index))
+    assert {*MADE} <= {*sdv_plausible.__all__}
     assert {name: made.__name__ for name, made in TESTS_BY_NAME.items()} == NAMED["test"]
     assert tuple(name for name, option in OPTIONS.items() if option.of == ("PaperNetwork",)) == OF_PAPER
 
 
-@pytest.mark.parametrize(
-    ("planted", "named"),
-    [
-        ({"epsilon": {"default": 2.0}}, ["fit_source: the default of epsilon", "synthesizer: the default of epsilon"]),
-        ({"row_cap": {"default": 5}}, ["DeterministicTest: the default of row_cap", "RandomizedTest: the default of row_cap"]),
-        ({"row_cap": {"of": ("ReleaseTest", "RandomizedTest", "DeterministicTest")}}, ["ReleaseTest: row_cap"]),
-        ({"noise": {"choices": ("calibrated",)}}, ["PaperNetwork: the choices of noise"]),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_a_planted_disagreement_is_seen(planted, named):
-    (name, changed), *_ = planted.items()
-    found = disagreements({**OPTIONS, name: replace(OPTIONS[name], **changed)})
-    assert sorted({*found} - {*disagreements(OPTIONS)}) == named
-
-
-def test_an_option_that_no_door_has_is_seen():
-    odd = Option("depth", int, 1, "how deep")
-    found = {*disagreements({**OPTIONS, "depth": odd})} - {*disagreements(OPTIONS)}
-    assert sorted(found) == ["command line: --depth", "synthesizer: depth"]
+def test_a_planted_disagreement_is_seen():
+    tests = ("ReleaseTest", "RandomizedTest", "DeterministicTest")
+    honest = {*disagreements(OPTIONS)}
+    for name, planted, named in (
+        ("epsilon", {"default": 2.0}, ["fit_source: the default of epsilon", "synthesizer: the default of epsilon"]),
+        ("row_cap", {"default": 5}, ["DeterministicTest: the default of row_cap", "RandomizedTest: the default of row_cap"]),
+        ("row_cap", {"of": tests}, ["ReleaseTest: row_cap"]),
+        ("noise", {"choices": ("calibrated",)}, ["PaperNetwork: the choices of noise"]),
+        ("depth", None, ["command line: --depth", "synthesizer: depth"]),  # which no door has
+    ):  # fmt: skip
+        option = replace(OPTIONS[name], **planted) if planted else Option(name, int, 1, "how deep")
+        assert sorted({*disagreements({**OPTIONS, name: option})} - honest) == named
 
 
 def test_what_plays_no_part_is_no_argument_of_a_test():
@@ -168,29 +156,25 @@ OLD = {  # argument of 0.1: what was given, and where it went
 }
 
 
-@pytest.mark.parametrize("name", OLD)
-def test_an_argument_of_0_1_says_where_it_went(name):
-    value, way = OLD[name]
+def test_an_argument_of_0_1_says_where_it_went():
     types = {"age": {"sdtype": "numerical"}}
-    doors = [lambda: PlausibleDeniabilitySynthesizer(metadata_of(types), **{name: value})]
-    if name != "source":  # which is fit_source's own
-        doors.append(lambda: fit_source("none.csv", types, **{name: value}))
-    for door in doors:
-        with pytest.raises(TypeError) as error:
-            door()
-        assert way in str(error.value)
-        assert "\n" not in str(error.value)
+    doors = (partial(PlausibleDeniabilitySynthesizer, metadata_of(types)), partial(fit_source, "none.csv", types))  # fmt: skip
+    for name, (value, way) in OLD.items():
+        for door in doors[: 1 if name == "source" else 2]:  # fit_source has one of its own
+            with pytest.raises(TypeError) as error:
+                door(**{name: value})
+            assert way in str(error.value)
+            assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("model", ["correlated", AdaptiveNetwork(max_cost=9)], ids=str)
-def test_what_it_would_replace_is_named_too(model):
+def test_what_it_would_replace_is_named_too():
     types = metadata_of({"age": {"sdtype": "numerical"}})
-    for door in (PlausibleDeniabilitySynthesizer, partial(fit_source, "none.csv")):
-        with pytest.raises(
-            TypeError, match=r"^noise: give model=PaperNetwork\(noise='paper'\) in the place of model="
-        ) as error:
-            door(types, model=model, noise="paper")
-        assert str(error.value).endswith(f"model={shown(model)}, or leave noise out")
+    words = r"^noise: give model=PaperNetwork\(noise='paper'\) in the place of model="
+    for model in ("correlated", AdaptiveNetwork(max_cost=9)):
+        for door in (PlausibleDeniabilitySynthesizer, partial(fit_source, "none.csv")):
+            with pytest.raises(TypeError, match=words) as error:
+                door(types, model=model, noise="paper")
+            assert str(error.value).endswith(f"model={shown(model)}, or leave noise out")
 
 
 def test_what_never_was_an_argument_is_no_argument():
@@ -213,11 +197,6 @@ def test_flat_options_become_the_values_that_hold_them():
     assert arguments_of({"model_parameters": {"max_cost": 300}}) == {"model": AdaptiveNetwork(max_cost=300)}
 
 
-def test_values_are_public_names():
-    assert {*MADE} <= {*sdv_plausible.__all__}
-    assert "sdv_plausible" in options.__name__
-
-
 # --- refusals say where --------------------------------------------------------------------------------
 
 TABLE = pd.DataFrame({"p": ["x", "y"], "a": ["u", "v"]})
@@ -234,17 +213,15 @@ def made_with(option: Option, value: Any) -> dict[str, Any]:
     return {VALUES[of]: MADE[of](*first, **{option.within or option.name: value})}
 
 
-@pytest.mark.parametrize("name", [*OPTIONS, *WITHOUT_OPTION])
-def test_every_refusal_names_its_field(name):
-    option = OPTIONS.get(name, Option(name, object, None, ""))
-    if name in SDVS_OWN:
-        pytest.skip("SDV refuses it")
-    with pytest.raises(Refused) as refused:  # nothing that any option can be
-        PlausibleDeniabilitySynthesizer(**{"metadata": METADATA, **made_with(option, 1j)})
-    assert refused.value.field in (name, option.within, *(VALUES[of] for of in option.of))
-    again = pickle.loads(pickle.dumps(refused.value))  # errors of workers are sent
-    assert (str(again), again.field) == (str(refused.value), refused.value.field)
-    assert isinstance(refused.value, ValueError)
+def test_every_refusal_names_its_field():
+    for name in {*OPTIONS, *WITHOUT_OPTION} - {*SDVS_OWN}:
+        option = OPTIONS.get(name, Option(name, object, None, ""))
+        with pytest.raises(Refused) as refused:  # nothing that any option can be
+            PlausibleDeniabilitySynthesizer(**{"metadata": METADATA, **made_with(option, 1j)})
+        assert refused.value.field in (name, option.within, *(VALUES[of] for of in option.of))
+        again = pickle.loads(pickle.dumps(refused.value))  # errors of workers are sent
+        assert (str(again), again.field) == (str(refused.value), refused.value.field)
+        assert isinstance(refused.value, ValueError)
 
 
 def test_a_refusal_holds_no_cell():
@@ -255,9 +232,8 @@ def test_a_refusal_holds_no_cell():
         for name in ("epsilon", "locales", "person", "max_bins", "rules", "model", "enforce_rounding"):
             with pytest.raises(Refused) as refused:
                 PlausibleDeniabilitySynthesizer(METADATA, **{name: value})
-            assert (
-                "NAME-" not in f"{refused.value} {refused.value!r} {refused.value.args} {vars(refused.value)}"
-            )
+            error = refused.value
+            assert "NAME-" not in f"{error} {error!r} {error.args} {vars(error)}"
 
 
 def test_commands_with_few_options_of_their_own_take_defaults_from_the_list(monkeypatch: Any) -> None:

@@ -12,7 +12,6 @@ from doors import fit_codes
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.fit.plan import HARDLY_ANY, TRIED_EPSILONS, epsilon_for, plan
-from sdv_plausible.mechanism.privacy_tests.settings import Settings
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import Learner, SeedModel
 from sdv_plausible.models.paper.paper_network import PaperNetwork
@@ -24,25 +23,25 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import settings_of
 
-DOMAIN = Domain(
-    tuple(
-        Attribute(name=n, kind="ordinal", values=tuple(range(c))) for n, c in (("a", 3), ("b", 2), ("c", 4))
-    )
-)
+DOMAIN = Domain(tuple(Attribute(name=n, kind="ordinal", values=tuple(range(c))) for n, c in (("a", 3), ("b", 2), ("c", 4))))  # fmt: skip
 ROWS = np.random.default_rng(0).integers(0, DOMAIN.cardinalities, (3000, 3)).astype(np.int32)
-EXTRA = (
-    LedgerEntry(
-        name="domain", mechanism="learned", losses=(GaussianLoss(sensitivity_over_sigma=0.05),), scope=""
-    ),
-)
+COST = (GaussianLoss(sensitivity_over_sigma=0.05),)
+EXTRA = (LedgerEntry(name="domain", mechanism="learned", losses=COST, scope=""),)
+USUAL = {
+    "epsilon": 1.0, "delta": 1e-6, "k": 30, "gamma": 4.0, "epsilon0": 1.0, "omega": None, "test": "release",
+    "row_cap": 50, "seed_free_share": 0.5,
+}  # fmt: skip
 
 
-def settings(**changed) -> Settings:
-    usual = {
-        "epsilon": 1.0, "delta": 1e-6, "k": 30, "gamma": 4.0, "epsilon0": 1.0, "omega": None, "test": "release",
-        "row_cap": 50, "seed_free_share": 0.5,
-    }  # fmt: skip
-    return settings_of(**{**usual, **changed})
+def settings(**changed):
+    return settings_of(**{**USUAL, **changed})
+
+
+def fitted(made, learner, *extra):
+    ledger = PrivacyLedger(delta=1e-6, covers=made.test.covers)
+    ledger.charge(*extra)
+    fit_codes(ROWS, DOMAIN, made, learner, ledger, Coins.from_seed(0))
+    return ledger
 
 
 @pytest.mark.parametrize("privacy_test", ["release", "randomized", "deterministic"])
@@ -54,9 +53,7 @@ def test_a_plan_is_the_ledger_of_the_fit(privacy_test, omega, structure, epsilon
     made = settings(test=privacy_test, omega=omega, epsilon=epsilon)
     learner = make_learner("bayesian_network") if structure is None else PaperNetwork(structure=structure)
     planned = plan(made, learner, DOMAIN, extra=EXTRA).ledger
-    ledger = PrivacyLedger(delta=1e-6, covers=made.test.covers)
-    ledger.charge(*EXTRA)
-    fit_codes(ROWS, DOMAIN, made, learner, ledger, Coins.from_seed(0))
+    ledger = fitted(made, learner, *EXTRA)
     assert ledger.entries == planned.entries
     assert str(ledger) == str(planned)
     if epsilon == 1.0 and privacy_test == "release" and omega is None:
@@ -67,8 +64,7 @@ def test_a_plan_counts_with_the_secret_split_of_the_fit():
     """Control: without the split both would say more."""
     made, learner = settings(omega=1, k=5, split=(0.2, 0.3, 0.5)), PaperNetwork()
     planned = plan(made, learner, DOMAIN).ledger
-    ledger = PrivacyLedger(delta=1e-6, covers=made.test.covers)
-    fit_codes(ROWS, DOMAIN, made, learner, ledger, Coins.from_seed(0))
+    ledger = fitted(made, learner)
     assert ledger.split == planned.split
     assert ledger.total() == planned.total()
     ledger.split = None
@@ -76,9 +72,8 @@ def test_a_plan_counts_with_the_secret_split_of_the_fit():
 
 
 def test_a_plan_is_told_no_row():
-    assert set(inspect.signature(plan).parameters) == {
-        "settings", "learner", "domain", "num_rows", "table_rows", "extra", "assumed", "public",
-    }  # fmt: skip
+    told = {"settings", "learner", "domain", "num_rows", "table_rows", "extra", "assumed", "public"}
+    assert set(inspect.signature(plan).parameters) == told
 
 
 def test_what_to_expect():
@@ -98,11 +93,11 @@ def test_what_to_expect():
 
 
 def test_of_a_split_the_rows_that_learn_are_forecast():
-    learner = make_learner("bayesian_network")
-    whole, half = (
-        plan(settings(split=s), learner, DOMAIN, table_rows=2000) for s in (None, (0.25, 0.25, 0.5))
+    planned = ((None, 2000), ((0.25, 0.25, 0.5), 2000), (None, 1000))
+    whole, half, fewer = (
+        plan(settings(split=split), make_learner("bayesian_network"), DOMAIN, table_rows=rows)
+        for split, rows in planned
     )
-    fewer = plan(settings(), learner, DOMAIN, table_rows=1000)
     assert half.forecast.columns == fewer.forecast.columns
     assert half.forecast.rows == whole.forecast.rows == 2000
     assert half.rows_needed > whole.rows_needed
@@ -127,25 +122,21 @@ def test_a_learner_that_foresees_nothing_and_one_of_the_wrong_model():
 # --- an advantage in the place of epsilon -------------------------------------------------------------
 
 
-def ledger_at(epsilon: float, *more: LedgerEntry) -> PrivacyLedger:
+def ledger_at(epsilon, *more):
     ledger = PrivacyLedger(delta=1e-9)
     loss = GaussianLoss(sensitivity_over_sigma=calibrate_gaussian(epsilon, 1e-9))
     ledger.charge(LedgerEntry(name="model", mechanism="noise", losses=(loss,), scope="the model"), *more)
     return ledger
 
 
-@pytest.mark.parametrize("advantage", [0.01, 0.05, 0.3])
-def test_the_largest_epsilon_that_keeps_an_advantage(advantage):
-    epsilon = epsilon_for(advantage, ledger_at)
-    assert ledger_at(epsilon).attackers().advantage <= advantage
-    assert ledger_at(1.001 * epsilon).attackers().advantage > advantage
-
-
-def test_an_advantage_that_no_epsilon_keeps_is_refused_and_one_that_all_keep_gives_the_largest():
+def test_the_largest_epsilon_that_keeps_an_advantage():
+    """One that none keeps is refused, and one that all keep gives the largest that is tried."""
+    for advantage in (0.01, 0.05, 0.3):
+        epsilon = epsilon_for(advantage, ledger_at)
+        assert ledger_at(epsilon).attackers().advantage <= advantage
+        assert ledger_at(1.001 * epsilon).attackers().advantage > advantage
     seen = LedgerEntry(name="rows", mechanism="copied", losses=(InfiniteLoss(),), scope="rows")
-    with pytest.raises(
-        ValueError, match=r"max_advantage \(0.05\) cannot be kept by any epsilon from 0.01 on"
-    ):
+    with pytest.raises(ValueError, match=r"max_advantage \(0.05\) cannot be kept by any epsilon from 0.01 on"):  # fmt: skip
         epsilon_for(0.05, lambda epsilon: ledger_at(epsilon, seen))
     assert epsilon_for(0.05, lambda _: PrivacyLedger(delta=1e-9)) == TRIED_EPSILONS[1]
     for wrong in (0, 1, -0.1, math.nan):
@@ -154,19 +145,15 @@ def test_an_advantage_that_no_epsilon_keeps_is_refused_and_one_that_all_keep_giv
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")  # the last figures before NumPy has no words
-@pytest.mark.parametrize(
-    ("model", "epsilon", "delta", "said"),
-    [
+def test_figures_beyond_all_sense_are_refused_in_words():
+    """What a solver or a library's index says of them helps nobody."""
+    columns = {"a": {"sdtype": "categorical", "range_values": ["x", "y"]}, "b": {"sdtype": "numerical"}}
+    for model, epsilon, delta, said in (
         ("correlated", 3e3, 1e-9, "hundreds of epsilon"),
         ("bayesian_network", 1e300, 1e-9, "beyond what doubles"),
         ("independent", 1.0, 1e-300, "beyond what doubles"),
-    ],
-)
-def test_figures_beyond_all_sense_are_refused_in_words(model, epsilon, delta, said):
-    """What a solver or a library's index says of them helps nobody."""
-    columns = {"a": {"sdtype": "categorical", "range_values": ["x", "y"]}, "b": {"sdtype": "numerical"}}
-    synth = PlausibleDeniabilitySynthesizer(
-        metadata_of(columns), domain=columns, epsilon=epsilon, delta=delta, model=model
-    )
-    with pytest.raises(ValueError, match=said):
-        synth.plan()
+    ):
+        options = {"epsilon": epsilon, "delta": delta, "model": model}
+        synth = PlausibleDeniabilitySynthesizer(metadata_of(columns), domain=columns, **options)
+        with pytest.raises(ValueError, match=said):
+            synth.plan()

@@ -64,10 +64,8 @@ def test_groups_whose_keys_outgrow_64_bits():
     cards = (2**31, 2**31, 2**31)
     codes = np.array([[2**31 - 1, 5, 7]] * 3 + [[2**31 - 1, 5, 8]] * 2, dtype=np.int64)
     combinations, sizes = CodeArray(codes, cards).groups([0, 1, 2], 2)
-    assert sorted(zip(combinations.tolist(), sizes.tolist(), strict=True)) == [
-        ([2**31 - 1, 5, 7], 3),
-        ([2**31 - 1, 5, 8], 2),
-    ]
+    found = sorted(zip(combinations.tolist(), sizes.tolist(), strict=True))
+    assert found == [([2**31 - 1, 5, 7], 3), ([2**31 - 1, 5, 8], 2)]
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
@@ -80,27 +78,25 @@ def numbered(n: int) -> CodeArray:
 def test_parts_with_ends_in_common_are_disjoint_and_fill_up_their_union():
     """10,000 rows: false alarm 1e-6 for each part."""
     rows, ends = numbered(10_000), [0, 0.1, 0.35, 0.9, 1]
-    parts = [
-        rows.part(a, b, Coins.from_seed(1)).records()[:, 0].tolist() for a, b in itertools.pairwise(ends)
-    ]
+    of = lambda a, b, seed=1: rows.part(a, b, Coins.from_seed(seed)).records()[:, 0].tolist()  # noqa: E731
+    parts = [of(a, b) for a, b in itertools.pairwise(ends)]
     assert sorted(itertools.chain(*parts)) == list(range(10_000))
     for part, (a, b) in zip(parts, itertools.pairwise(ends), strict=True):
         low, high = binom.ppf([5e-7, 1 - 5e-7], 10_000, b - a)
         assert low <= len(part) <= high
-    whole = rows.part(0.1, 0.9, Coins.from_seed(1)).records()[:, 0].tolist()
-    assert whole == sorted(parts[1] + parts[2])
+    assert of(0.1, 0.9) == sorted(parts[1] + parts[2])
     assert rows.part(0, 1, Coins.from_seed(1)) is rows
-    assert rows.part(0.1, 0.35, Coins.from_seed(2)).records()[:, 0].tolist() != parts[1]
+    assert of(0.1, 0.35, seed=2) != parts[1]
     assert rows.part(0.35, 0.35, Coins.from_seed(1)).num_rows() == 0
 
 
 def test_which_part_a_row_is_in_does_not_depend_on_its_values():
     codes = np.random.default_rng(0).integers(0, 3, (500, 2))
-    both = [
+    one, other = (
         CodeArray(np.column_stack([c, np.arange(500)]), (9, 9, 500)).part(0.2, 0.7, Coins.from_seed(3))
         for c in (codes, 8 - codes)
-    ]
-    assert both[0].records()[:, 2].tolist() == both[1].records()[:, 2].tolist()
+    )
+    assert one.records()[:, 2].tolist() == other.records()[:, 2].tolist()
 
 
 def test_rows_do_not_leave_in_a_pickle():
@@ -114,18 +110,12 @@ def test_rows_do_not_leave_in_a_pickle():
 @given(ROWS, st.lists(st.lists(st.integers(0, 4), max_size=3), max_size=12))
 def test_tables_counted_together_are_those_counted_one_by_one(rows, sets):
     """Pairs, single columns, threes and nothing at all, in buckets and as codes; every set once."""
-    every = [
-        *(Axis(j, buckets) for j, buckets in enumerate(BUCKETS)),
-        Axis.of_codes(3, 3),
-        Axis.of_codes(0, 3),
-    ]
+    every = [*(Axis(j, b) for j, b in enumerate(BUCKETS)), Axis.of_codes(3, 3), Axis.of_codes(0, 3)]
     asked = [[every[i] for i in positions] for positions in sets]
     engine = CodeArray(array(rows), CARDS)
-    found = {
-        i: table
-        for positions, tables in engine.tables_together(asked)
-        for i, table in zip(positions.tolist(), tables, strict=True)
-    }
+    found = {}
+    for positions, tables in engine.tables_together(asked):
+        found |= dict(zip(positions.tolist(), tables, strict=True))
     assert sorted(found) == list(range(len(asked)))
     for i, table in enumerate(engine.tables(asked)):
         np.testing.assert_array_equal(found[i], table)

@@ -79,9 +79,7 @@ def test_a_table_without_an_estimate_is_refused():
 @settings(max_examples=50)
 @given(ROWS, axes())
 def test_the_shape_of_an_answer_does_not_depend_on_the_rows(rows, over):
-    assert (
-        CountTable(over).exact(engine(rows)).shape == CountTable(over).exact(engine([])).shape == shape(over)
-    )
+    assert {CountTable(over).exact(engine(x)).shape for x in (rows, [])} == {shape(over)}
     estimates = [np.zeros(shape(over))] * 3
     assert Distances([over] * 3, estimates).exact(engine(rows)).shape == (3,)
 
@@ -106,9 +104,8 @@ ALL_AXES = [
 
 
 def moved(question, relation) -> float:
-    return neighbouring.largest_move(
-        lambda table: question.exact(engine(table, SMALL)), UNIVERSE, 2, relation
-    )
+    exact = lambda table: question.exact(engine(table, SMALL))  # noqa: E731
+    return neighbouring.largest_move(exact, UNIVERSE, 2, relation)
 
 
 @pytest.mark.parametrize("relation", neighbouring.RELATIONS, ids=str)
@@ -126,9 +123,8 @@ def test_counts_move_as_far_as_stated(over, relation):
 
 @pytest.mark.parametrize("relation", neighbouring.RELATIONS, ids=str)
 def test_the_number_of_rows_moves_as_far_as_stated(relation):
-    assert moved(NumberOfRows(), relation) == (
-        0 if relation.replace else NumberOfRows().sensitivity(relation)
-    )
+    stated = 0 if relation.replace else NumberOfRows().sensitivity(relation)
+    assert moved(NumberOfRows(), relation) == stated
 
 
 def distances(number: int) -> Distances:
@@ -146,16 +142,12 @@ def near_distances(seed: int) -> Distances:
 
 @pytest.mark.parametrize("relation", neighbouring.RELATIONS, ids=str)
 def test_scores_move_as_far_as_stated(relation):
-    for question in [
-        *(distances(number) for number in (1, 2, 4)),
-        *(near_distances(seed) for seed in range(3)),
-    ]:
-        assert neighbouring.within(moved(question, relation), question.sensitivity(relation))
-    for number in (1, 2, 4):
-        if not relation.replace:
-            assert moved(distances(number), relation) == pytest.approx(
-                distances(number).sensitivity(relation)
-            )
+    far = [distances(number) for number in (1, 2, 4)]
+    for question in (*far, *(near_distances(seed) for seed in range(3))):
+        found, stated = moved(question, relation), question.sensitivity(relation)
+        assert neighbouring.within(found, stated)
+        if question in far and not relation.replace:
+            assert found == pytest.approx(stated)
 
 
 class ForgottenRoot(Distances):
@@ -196,10 +188,9 @@ def test_planted_faults_are_caught():
 
 def test_the_brute_force_meets_every_pair_of_neighbours():
     """Control of the helper: on three values by hand."""
-    found = set(neighbouring.pairs("ab", 1, neighbouring.RELATIONS[0]))
+    rows, several, replaced = neighbouring.RELATIONS[:3]
+    found = set(neighbouring.pairs("ab", 1, rows))
     assert found == {(tuple(t), tuple(t[:-1])) for t in ("a", "b", "aa", "ab", "ba", "bb")}
-    replaced = list(neighbouring.pairs("ab", 0, neighbouring.RELATIONS[2]))
-    assert replaced == [((x,), (y,)) for x, y in itertools.product("ab", repeat=2)]
-    assert neighbouring.largest_move(
-        lambda t: [len(t)] * 4, "ab", 1, neighbouring.RELATIONS[1]
-    ) == 2 * math.sqrt(4)
+    pairs = list(neighbouring.pairs("ab", 0, replaced))
+    assert pairs == [((x,), (y,)) for x, y in itertools.product("ab", repeat=2)]
+    assert neighbouring.largest_move(lambda t: [len(t)] * 4, "ab", 1, several) == 2 * math.sqrt(4)

@@ -36,6 +36,7 @@ CARDS = (3, 2, 4)
 CODES = np.random.default_rng(0).integers(0, CARDS, (90, 3))
 FIRST, SECOND = Axis.of_codes(0, 3), Axis.of_codes(1, 2)
 TEST = bound(ReleaseTest, k=5, epsilon0=0.5, delta=0.01)
+GAUSSIAN, CELLS = GaussianLoss(sensitivity_over_sigma=0.1), CodeArray(np.zeros((5, 1), dtype=int), (200,))
 PAID = (
     GaussianLoss(sensitivity_over_sigma=0.5), ApproxDP(epsilon=0.5, delta=0.02),
     ReleaseLoss(epsilon0=0.5, delta=0.01),
@@ -101,12 +102,7 @@ def test_a_door_opens_only_when_the_ledger_has_its_entries():
 
 def refused_unseen(ask: Any, kind: type[Queryable] = Queryable) -> bool:
     """Whether a door whose budget is spent refuses without a look at the rows and without a draw of noise."""
-    rows = kind(
-        Untouchable(),
-        PrivacyLedger(delta=1e-6),
-        [entry(GaussianLoss(sensitivity_over_sigma=0.1))],
-        Coins.from_seed(1),
-    )
+    rows = kind(Untouchable(), PrivacyLedger(delta=1e-6), [entry(GAUSSIAN)], Coins.from_seed(1))
     rows._meter.spend(share=1.0)
     with record_calls() as calls:
         try:
@@ -118,12 +114,12 @@ def refused_unseen(ask: Any, kind: type[Queryable] = Queryable) -> bool:
     return False
 
 
-@pytest.mark.parametrize("what", ASKING)
-def test_nothing_is_looked_at_beyond_the_budget(what):
+def test_nothing_is_looked_at_beyond_the_budget():
     """Control: with the budget, the same rows are touched."""
-    assert refused_unseen(ASKING[what])
-    with pytest.raises(LookedAtError):
-        ASKING[what](door(*PAID, rows=Untouchable()))
+    assert [what for what, ask in ASKING.items() if not refused_unseen(ask)] == []
+    for ask in ASKING.values():
+        with pytest.raises(LookedAtError):
+            ask(door(*PAID, rows=Untouchable()))
 
 
 class LooksFirst(Queryable):
@@ -141,20 +137,18 @@ class NeverPays(Queryable):
         return self._noisy(question.exact(self._rows), question.sensitivity(self.neighbours), share)
 
 
-@pytest.mark.parametrize("fault", [LooksFirst, NeverPays])
-def test_planted_doors_that_look_first_are_caught(fault):
-    assert refused_unseen(ASKING["ask"])
-    assert not refused_unseen(ASKING["ask"], fault)
+def test_planted_doors_that_look_first_are_caught():
+    assert [refused_unseen(ASKING["ask"], kind) for kind in (Queryable, LooksFirst, NeverPays)] == [True, False, False]  # fmt: skip
 
 
-@pytest.mark.parametrize("what", ASKING)
-def test_an_answer_is_given_once_for_the_whole_budget(what):
-    rows = door(*PAID)
-    ASKING[what](rows)
-    spent = (rows._meter.share, rows._meter.epsilon, rows._meter.failure)
-    with pytest.raises(BudgetExceededError):
-        ASKING[what](rows)
-    assert (rows._meter.share, rows._meter.epsilon, rows._meter.failure) == spent
+def test_an_answer_is_given_once_for_the_whole_budget():
+    for ask in ASKING.values():
+        rows = door(*PAID)
+        ask(rows)
+        spent = (rows._meter.share, rows._meter.epsilon, rows._meter.failure)
+        with pytest.raises(BudgetExceededError):
+            ask(rows)
+        assert (rows._meter.share, rows._meter.epsilon, rows._meter.failure) == spent
 
 
 class Moved:
@@ -170,15 +164,15 @@ class Moved:
         return self.by
 
 
-@pytest.mark.parametrize("by", [1.9, 0.5, 0.0, math.inf, math.nan])
-def test_a_choice_is_not_made_with_less_noise_than_scores_move_by(by):
+def test_a_choice_is_not_made_with_less_noise_than_scores_move_by():
     """A learner's own question of 1.9 got the noise of 1. Control: whole doubles are whole."""
     paid = (BoundedRangeLoss(epsilon=1.0),)
     refused = door(*paid, rows=Untouchable())
-    with pytest.raises(ValueError, match=r"^sensitivity \(.*\) must be a whole number of at least 1"):
-        refused.choose(Moved(by))
+    for by in (1.9, 0.5, 0.0, math.inf, math.nan):
+        with pytest.raises(ValueError, match=r"^sensitivity \(.*\) must be a whole number of at least 1"):
+            refused.choose(Moved(by))
     with pytest.raises(LookedAtError):
-        refused.choose(Moved(2.0))  # nothing was paid for the other
+        refused.choose(Moved(2.0))  # nothing was paid for the others
     with record_calls() as calls:
         door(*paid).choose(Moved(2.0))
     assert [call.sensitivity for call in calls] == [2.0]
@@ -186,7 +180,7 @@ def test_a_choice_is_not_made_with_less_noise_than_scores_move_by(by):
 
 def test_parts_share_one_budget_and_one_count_of_answers():
     """The same question to two parts of equal rows: other noise, and the budget is gone."""
-    rows = door(GaussianLoss(sensitivity_over_sigma=0.1), parts={"structure": CodeArray(CODES, CARDS)})
+    rows = door(GAUSSIAN, parts={"structure": CodeArray(CODES, CARDS)})
     assert rows.part("parameters") is rows  # where there is no split, the rows are all rows
     view = rows.part("structure")
     answers = [part.ask(CountTable([FIRST, SECOND]), 0.5).values for part in (view, rows)]
@@ -212,38 +206,25 @@ def test_noise_is_that_of_the_sensitivity_and_the_share(relation):
     rows = door(GaussianLoss(sensitivity_over_sigma=0.7), neighbours=relation)
     scores = Distances([[FIRST], [SECOND]], [np.zeros(3), np.zeros(2)])
     with record_calls() as calls:
-        answers = [
-            rows.ask(NumberOfRows(), 0.1),
-            rows.ask(scores, 0.2),
-            *rows.ask_tables([[FIRST], [SECOND]], [0.3, 0.4]),
-        ]
-    sensitivities = [
-        NumberOfRows().sensitivity(relation),
-        scores.sensitivity(relation),
-        *[relation.histogram_l2] * 2,
-    ]
+        answers = [rows.ask(NumberOfRows(), 0.1), rows.ask(scores, 0.2)]
+        answers += rows.ask_tables([[FIRST], [SECOND]], [0.3, 0.4])
+    assert {call.name for call in calls} == {"discrete_gaussian"}
     assert [call.shape for call in calls] == [(1,), (2,), (3,), (2,)]
-    for call, answer, sensitivity, share in zip(
-        calls, answers, sensitivities, [0.1, 0.2, 0.3, 0.4], strict=True
-    ):
-        assert call.name == "discrete_gaussian"
-        assert call.sensitivity == sensitivity
-        assert (call.sensitivity / call.scale) ** 2 == pytest.approx(share * 0.49)
-        assert answer.sigma == pytest.approx(call.scale)
+    asked = [NumberOfRows().sensitivity(relation), scores.sensitivity(relation)]
+    assert [call.sensitivity for call in calls] == [*asked, *[relation.histogram_l2] * 2]
+    assert [(c.sensitivity / c.scale) ** 2 / 0.49 for c in calls] == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    assert [answer.sigma for answer in answers] == pytest.approx([call.scale for call in calls])
     assert rows.sigma(0.3) == pytest.approx(calls[2].scale)
     assert rows._meter.share == pytest.approx(1.0)
 
 
 def test_every_cell_has_fresh_noise():
     """Twice the same question, 200 cells each. False alarm: that all cells agree, below 1e-100."""
+    rows, again = (door(GAUSSIAN, rows=CELLS) for _ in range(2))
     cell = [Axis(0, np.arange(200))]
-    rows = door(GaussianLoss(sensitivity_over_sigma=0.1), rows=CodeArray(np.zeros((5, 1), dtype=int), (200,)))
     first, second = (rows.ask_tables([cell], [0.5])[0].values for _ in range(2))
     assert (first != second).any()
     assert len(set(first.tolist())) > 10
-    again = door(
-        GaussianLoss(sensitivity_over_sigma=0.1), rows=CodeArray(np.zeros((5, 1), dtype=int), (200,))
-    )
     assert again.ask_tables([cell], [0.5])[0].values.tolist() == first.tolist()  # seeded coins repeat
 
 
@@ -281,9 +262,8 @@ class Held:
 @pytest.mark.parametrize("relation", [ONE_ROW, Neighbours(rows=3)], ids=str)
 def test_a_value_is_named_only_above_the_threshold(relation):
     """Values far above it are named in the question's order, values that fewer than LEAST_HOLDERS hold never."""
-    rows = door(
-        GaussianLoss(sensitivity_over_sigma=1.0), ApproxDP(epsilon=1e-9, delta=0.1), neighbours=relation
-    )
+    paid = (GaussianLoss(sensitivity_over_sigma=1.0), ApproxDP(epsilon=1e-9, delta=0.1))
+    rows = door(*paid, neighbours=relation)
     most = threshold(rows.sigma(1.0), 0.01, relation)
     held = {"z": 10 * most, "rare": relation.rows_of(LEAST_HOLDERS) - 1, "a": 20 * most, "one": 1}
     with record_calls() as calls:
@@ -298,7 +278,7 @@ def test_a_value_is_named_only_above_the_threshold(relation):
 
 def test_values_pass_the_threshold_by_their_noisy_counts():
     """Of 200 values that just reach it half pass; by their true counts all would. False alarm below 1e-50."""
-    rows = door(GaussianLoss(sensitivity_over_sigma=0.1), ApproxDP(epsilon=1e-9, delta=0.1))
+    rows = door(GAUSSIAN, ApproxDP(epsilon=1e-9, delta=0.1))
     most = threshold(rows.sigma(1.0), 0.01, ONE_ROW)
     found = rows.ask_frequent(Held({f"value {i}": most for i in range(200)}), 1.0, 0.01)
     assert 0 < len(found.values) < 200
@@ -307,12 +287,8 @@ def test_values_pass_the_threshold_by_their_noisy_counts():
 
 def test_without_a_claim_all_values_of_enough_rows_are_named():
     found = door(InfiniteLoss()).ask_frequent(Held({"a": LEAST_HOLDERS, "b": LEAST_HOLDERS - 1}), 1.0, 0.01)
-    assert (found.values, found.counts.tolist(), found.public.tolist(), found.sigma) == (
-        ["a"],
-        [LEAST_HOLDERS],
-        [0],
-        0.0,
-    )
+    assert (found.values, found.counts.tolist()) == (["a"], [LEAST_HOLDERS])
+    assert (found.public.tolist(), found.sigma) == ([0], 0.0)
 
 
 def test_a_value_that_just_reaches_the_threshold_is_named():
@@ -408,9 +384,8 @@ def test_only_groups_that_the_test_may_look_at_reach_it():
 
 
 def test_no_columns_need_no_look():
-    ((groups, sizes),) = door(ReleaseLoss(epsilon0=0.5, delta=0.01), rows=Untouchable()).release_groups(
-        [[]], TEST
-    )
+    rows = door(ReleaseLoss(epsilon0=0.5, delta=0.01), rows=Untouchable())
+    ((groups, sizes),) = rows.release_groups([[]], TEST)
     assert (groups.shape, sizes.tolist()) == ((1, 0), [1])
 
 
@@ -486,14 +461,6 @@ def test_answers_without_a_claim_are_exact():
     assert first.values.dtype == float
 
 
-def test_with_a_claim_they_are_not():
-    """Control of the test above: at noise of 100 rows all 200 cells are right with probability below 1e-400."""
-    rows = door(
-        GaussianLoss(sensitivity_over_sigma=0.01), rows=CodeArray(np.zeros((5, 1), dtype=int), (200,))
-    )
-    assert np.count_nonzero(rows.ask_tables([[Axis.of_codes(0, 200)]], [1.0])[0].values != 0) > 150
-
-
 @pytest.mark.parametrize("neighbours", [ONE_ROW, Neighbours(rows=3)])
 def test_many_tables_of_one_share_get_their_noise_together_and_no_less_of_it(neighbours):
     """Every cell has the deviation that its share alone buys, and all calls cost the shares; the noise differs from cell to cell."""
@@ -513,7 +480,5 @@ def test_many_tables_of_one_share_get_their_noise_together_and_no_less_of_it(nei
     assert noise.shape == (number, 3, 2)
     assert len(np.unique(noise)) > 50
     assert 0.8 < noise.std() / rows.sigma(shares[0]) < 1.2  # seeded
-    free = door(InfiniteLoss(), neighbours=neighbours).ask_tables(
-        [[FIRST, SECOND]] * number, [1 / number] * number
-    )
+    free = door(InfiniteLoss()).ask_tables([[FIRST, SECOND]] * number, [1 / number] * number)
     assert all((a.values == exact).all() and a.sigma == 0 for a in free)
