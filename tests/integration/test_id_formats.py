@@ -120,9 +120,7 @@ def test_a_pattern_without_texts_is_refused(door: str, form: str, tmp_path: Path
 
 @pytest.mark.parametrize("form", UNKNOWN)
 @pytest.mark.parametrize("door", [door for door in DOORS if door != "a release file"])
-def test_a_pattern_that_sdv_cannot_follow_is_refused(
-    door: str, form: str, tmp_path: Path, capsys: Any
-) -> None:
+def test_a_pattern_that_sdv_cannot_follow_is_refused(door, form, tmp_path, capsys):
     check_door(door, form, tmp_path, capsys)
 
 
@@ -137,9 +135,7 @@ def test_a_pattern_of_ids_is_taken(door: str, form: str, tmp_path: Path, capsys:
     DOORS[door](form, tmp_path, capsys)
 
 
-def test_without_the_rule_a_pattern_would_be_taken(
-    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_rule_a_pattern_would_be_taken(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(id_formats, "MOST_PARTS", 10**12)
     with pytest.raises(pytest.fail.Exception):
         check_door("types of metadata", ENDLESS[1], tmp_path, capsys)

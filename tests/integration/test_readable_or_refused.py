@@ -49,9 +49,7 @@ def outcome(path: Path, columns: int, domain: Domain, **options: Any) -> str:
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("delta", [1e-12, 1e-9, 1e-3])
 @pytest.mark.parametrize("columns", [1, 5])
-def test_every_setting_is_refused_before_it_is_paid_for_or_readable(
-    epsilon: float, delta: float, columns: int, tmp_path: Path
-) -> None:
+def test_every_setting_is_refused_before_it_is_paid_for_or_readable(epsilon, delta, columns, tmp_path):
     """Control: both happen."""
     for i, domain in enumerate((declared(columns), open_types(columns))):
         found = outcome(tmp_path / str(i), columns, domain, epsilon=epsilon, delta=delta)
@@ -61,9 +59,7 @@ def test_every_setting_is_refused_before_it_is_paid_for_or_readable(
 
 @pytest.mark.parametrize("model", ["paper", "independent", "gaussian_copula", "correlated"])
 @pytest.mark.parametrize("epsilon", [0.01, 10.0, 1e6])
-def test_every_model_is_refused_before_it_is_paid_for_or_readable(
-    model: str, epsilon: float, tmp_path: Path
-) -> None:
+def test_every_model_is_refused_before_it_is_paid_for_or_readable(model, epsilon, tmp_path):
     found = outcome(tmp_path / "b", 3, declared(3), model=model, epsilon=epsilon, delta=1e-9)
     assert found == ("refused" if epsilon > 2e5 else "readable")
 
@@ -92,9 +88,7 @@ def test_a_vote_and_persons_are_held_to_the_same_limit(tmp_path: Path) -> None:
         assert not any(budget.charged().values())
 
 
-def test_limits_of_files_hold_before_a_fit_is_paid_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_limits_of_files_hold_before_a_fit_is_paid_for(tmp_path, monkeypatch):
     """Whatever limit the readers have: here fewer losses than a fit charges."""
     monkeypatch.setattr(ledger, "MOST_LOSSES", 0)
     assert outcome(tmp_path / "b", 2, declared(2), epsilon=1.0, delta=1e-9) == "refused"
