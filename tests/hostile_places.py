@@ -156,16 +156,12 @@ def of_release(release: Release) -> list[Shown]:
 
     card, ledger = release.card(), release.ledger
     return [
-        *(Shown("terminal", str(one)) for one in (release, ledger, release.domain)),
-        Shown("page", ledger.to_html()),
-        Shown("page", release.domain._repr_html_()),
-        Shown("page", card.to_html()),
-        Shown("markdown", card.to_markdown()),
-        Shown("markdown", conformance_page(LedgerRecord.of(ledger.to_dict()))),
-        Shown("json", card.to_json()),
-        Shown("yaml", to_registry(ledger, domain=release.domain)),
+        *(Shown("terminal", str(one)) for one in (release, ledger, release.domain)), Shown("page", ledger.to_html()),
+        Shown("page", release.domain._repr_html_()), Shown("page", card.to_html()),
+        Shown("markdown", card.to_markdown()), Shown("markdown", conformance_page(LedgerRecord.of(ledger.to_dict()))),
+        Shown("json", card.to_json()), Shown("yaml", to_registry(ledger, domain=release.domain)),
         *(Shown("json", to_standard(release, name)) for name in STANDARDS),
-    ]
+    ]  # fmt: skip
 
 
 def of_release_file(content: str, folder: Path) -> Steps:
@@ -176,14 +172,11 @@ def of_release_file(content: str, folder: Path) -> Steps:
     )
     file.write_text(content, encoding="utf-8")
     return [
-        [ran("verify", file)],
-        [ran("verify", file, "--json")],
-        [ran("types", file)],
-        [ran("sample", file, "-o", csv, "-n", 3, "--overwrite")],
-        [ran("card", file, "-o", html), *written(html)],
+        [ran("verify", file)], [ran("verify", file, "--json")], [ran("types", file)],
+        [ran("sample", file, "-o", csv, "-n", 3, "--overwrite")], [ran("card", file, "-o", html), *written(html)],
         [ran("card", file, "-o", html, "--json"), *written(html)],
         [ran("registry", file, "-o", yaml, "--conformance", md), *written(yaml, md)],
-    ]
+    ]  # fmt: skip
 
 
 def loaded_or_told(read: Callable[[], Any], use: Callable[[Any], list[Shown]]) -> list[Shown]:
@@ -478,22 +471,11 @@ def pictures(text: str, folder: Path) -> Steps:
 
 
 PLACES: dict[str, Place] = {
-    "names in a release file": release_names,
-    "the person in a release file": release_person,
-    "other texts of a release file": release_texts,
-    "a release file of related tables": family,
-    "metadata and declarations of related tables": family_metadata,
-    "a domain file": domain_file,
-    "metadata": metadata_file,
-    "rules": rules_file,
-    "a budget file": budget_file,
-    "code books": code_books,
-    "counts of others": counts_files,
-    "statements and keys": statements,
-    "a table": table_file,
-    "an audit": audit_file,
-    "a ledger": ledger_file,
-    "the app": app_pages,
-    "names of files that are sent": uploaded_names,
-    "pictures": pictures,
-}
+    "names in a release file": release_names, "the person in a release file": release_person,
+    "other texts of a release file": release_texts, "a release file of related tables": family,
+    "metadata and declarations of related tables": family_metadata, "a domain file": domain_file,
+    "metadata": metadata_file, "rules": rules_file, "a budget file": budget_file, "code books": code_books,
+    "counts of others": counts_files, "statements and keys": statements, "a table": table_file,
+    "an audit": audit_file, "a ledger": ledger_file, "the app": app_pages,
+    "names of files that are sent": uploaded_names, "pictures": pictures,
+}  # fmt: skip

@@ -205,16 +205,12 @@ def by_families_command(folder: Path, types: str | None = None) -> Any:
 
 
 DOORS = {
-    "synthesizer": lambda _, **types: fitted(**types).privacy_ledger(),
-    "processed rows": by_processed,
-    "synthesizer in parts": by_parts,
-    "fit_source": by_source,
-    "families": by_families,
+    "synthesizer": lambda _, **types: fitted(**types).privacy_ledger(), "processed rows": by_processed,
+    "synthesizer in parts": by_parts, "fit_source": by_source, "families": by_families,
     "fit": by_command("fit", "t.release", "--model", "uniform"),
     "synthesize": by_command("synthesize", "rows.csv", "--model", "uniform"),
-    "describe": by_command("describe", "d.json", "--mode", "random"),
-    "families (command)": by_families_command,
-}
+    "describe": by_command("describe", "d.json", "--mode", "random"), "families (command)": by_families_command,
+}  # fmt: skip
 WITHOUT_METADATA = {
     "counted": "a number of rows has no type: tests/fit/test_first_count.py",
     "voted": "of the metadata names alone count: below",

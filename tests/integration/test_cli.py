@@ -166,28 +166,18 @@ def table_file(folder, lines):
 
 FINE = [LINE.format(i % 3 + 1, i % 9 + 1) for i in range(600)]
 ODD = {
-    "one cell that fits nothing": [*FINE, "n/k,x,n/k,n/k,today,maybe"],
-    "missing cells": [*FINE, ",,,,,"],
-    "one row": FINE[:1],
-    "no row": [],
-    "nothing that fits": ["x,x,x,x,x,x"] * 50,
+    "one cell that fits nothing": [*FINE, "n/k,x,n/k,n/k,today,maybe"], "missing cells": [*FINE, ",,,,,"],
+    "one row": FINE[:1], "no row": [], "nothing that fits": ["x,x,x,x,x,x"] * 50,
     "numbers alone": ["1,1,1,1,1,1"] * 50,
-}
+}  # fmt: skip
 
 
 def said_of(tmp_path, capsys, lines, document, *more):
     """Exit code, output, ledger and header of one run, but for what its noisy answers say of noise."""
     output, ledger = tmp_path / "o.csv", tmp_path / "l.json"
     more = [
-        "--domain",
-        domain_file(tmp_path, document),
-        "--ledger",
-        ledger,
-        "--overwrite",
-        "--rows",
-        5,
-        *more,
-    ]
+        "--domain", domain_file(tmp_path, document), "--ledger", ledger, "--overwrite", "--rows", 5, *more,
+    ]  # fmt: skip
     code = synthesize(table_file(tmp_path, lines), output, *more)
     ledger = json.loads(ledger.read_text())
     said = [text for text in ledger.pop("said") if not text.startswith("At about ")]
@@ -268,18 +258,8 @@ def test_spellings(tmp_path, capsys):
     columns = {"größe": {"range_min": 0.0, "range_max": 5000.0}, "da": {"sdtype": "boolean"}}
     domain = ["--domain", domain_file(tmp_path, columns)]
     how = [
-        "--encoding",
-        "cp1252",
-        "--separator",
-        ";",
-        "--decimal",
-        ",",
-        "--thousands",
-        ".",
-        "--na-values",
-        "",
-        "-",
-    ]
+        "--encoding", "cp1252", "--separator", ";", "--decimal", ",", "--thousands", ".", "--na-values", "", "-",
+    ]  # fmt: skip
     true = ["--true-values", "ja", "--false-values", "nein"]
     assert run("check", data, *domain, *how, *true) == 0
     assert capsys.readouterr().out.count("none") == 1
@@ -296,12 +276,8 @@ def test_check_counts_for_the_holder_alone(tmp_path, capsys):
     out = capsys.readouterr().out
     assert out.startswith("NOT private")
     wanted = (
-        "age: 1 cells",
-        "sex: 1 cells",
-        "grade: 1 cells",
-        "count as missing: start 1, member 1",
-        "moved to its ends",
-    )
+        "age: 1 cells", "sex: 1 cells", "grade: 1 cells", "count as missing: start 1, member 1", "moved to its ends",
+    )  # fmt: skip
     assert [line for line in wanted if line not in out] == []
 
 

@@ -27,18 +27,12 @@ from tests.flat import values
 pytestmark = pytest.mark.filterwarnings("ignore:We strongly recommend saving the metadata:UserWarning")
 
 COLUMNS = {
-    "id": {"sdtype": "id", "regex_format": "P[0-9]{5}"},
-    "email": {"sdtype": "email", "pii": True},
-    "ticket": {"sdtype": "id"},
-    "city": {"sdtype": "categorical"},
-    "member": {"sdtype": "boolean"},
-    "age": {"sdtype": "numerical"},
-    "children": {"sdtype": "numerical"},
-    "income": {"sdtype": "numerical"},
-    "start": {"sdtype": "datetime"},
-    "day": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
+    "id": {"sdtype": "id", "regex_format": "P[0-9]{5}"}, "email": {"sdtype": "email", "pii": True},
+    "ticket": {"sdtype": "id"}, "city": {"sdtype": "categorical"}, "member": {"sdtype": "boolean"},
+    "age": {"sdtype": "numerical"}, "children": {"sdtype": "numerical"}, "income": {"sdtype": "numerical"},
+    "start": {"sdtype": "datetime"}, "day": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
     "grade": {"sdtype": "categorical"},
-}
+}  # fmt: skip
 
 
 def make(columns=None, **options):

@@ -25,18 +25,12 @@ from tests.flat import values
 pytestmark = pytest.mark.filterwarnings("ignore:We strongly recommend saving the metadata:UserWarning")
 
 COLUMNS = {
-    "id": {"sdtype": "id", "regex_format": "P[0-9]{5}"},
-    "email": {"sdtype": "email", "pii": True},
-    "ticket": {"sdtype": "id"},
-    "city": {"sdtype": "categorical"},
-    "member": {"sdtype": "boolean"},
-    "age": {"sdtype": "numerical"},
-    "children": {"sdtype": "numerical"},
-    "income": {"sdtype": "numerical"},
-    "start": {"sdtype": "datetime"},
-    "day": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
+    "id": {"sdtype": "id", "regex_format": "P[0-9]{5}"}, "email": {"sdtype": "email", "pii": True},
+    "ticket": {"sdtype": "id"}, "city": {"sdtype": "categorical"}, "member": {"sdtype": "boolean"},
+    "age": {"sdtype": "numerical"}, "children": {"sdtype": "numerical"}, "income": {"sdtype": "numerical"},
+    "start": {"sdtype": "datetime"}, "day": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
     "grade": {"sdtype": "categorical"},
-}
+}  # fmt: skip
 
 
 def make(columns=None, primary_key=None, **options):
@@ -335,12 +329,8 @@ def test_time_zones_and_nullable_types():
     )
     table.loc[::11, "flag"] = pd.NA
     types = {
-        "when": "datetime",
-        "flag": "boolean",
-        "text": "categorical",
-        "small": "numerical",
-        "share": "numerical",
-    }
+        "when": "datetime", "flag": "boolean", "text": "categorical", "small": "numerical", "share": "numerical",
+    }  # fmt: skip
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="No 'datetime_format'")
         synth = fit(table, {name: {"sdtype": sdtype} for name, sdtype in types.items()}, random_state=0)
@@ -360,11 +350,8 @@ def test_hard_tables(mixed_table):
         }
     )
     types = {
-        "constant": "categorical",
-        "empty": "numerical",
-        "many": "categorical",
-        "one number": "numerical",
-    }
+        "constant": "categorical", "empty": "numerical", "many": "categorical", "one number": "numerical",
+    }  # fmt: skip
     for rows in (n, 1):
         synth = fit(
             table.head(rows), {name: {"sdtype": sdtype} for name, sdtype in types.items()}, random_state=0
@@ -438,11 +425,8 @@ def test_tables_that_cannot_be_fitted_and_numbers_that_cannot_be_sampled(fitted,
 def test_sampling_before_fit():
     synth = make()
     ask = (
-        lambda: synth.sample(1),
-        lambda: synth.sample_from_conditions([]),
-        synth.privacy_ledger,
-        synth.get_structure,
-    )
+        lambda: synth.sample(1), lambda: synth.sample_from_conditions([]), synth.privacy_ledger, synth.get_structure,
+    )  # fmt: skip
     for call in ask:
         with pytest.raises(SamplingError, match="fit"):
             call()

@@ -21,13 +21,10 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 
 FALSE_ALARM = 1e-6  # of each comparison of two samples
 COLUMNS = {
-    "key": {"sdtype": "id"},
-    "sex": {"sdtype": "categorical"},
-    "age": {"sdtype": "numerical"},
-    "rate": {"sdtype": "numerical"},
-    "seen": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %H:%M"},
+    "key": {"sdtype": "id"}, "sex": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"},
+    "rate": {"sdtype": "numerical"}, "seen": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %H:%M"},
     "grade": {"sdtype": "categorical"},
-}
+}  # fmt: skip
 DOMAIN = {
     "sex": {"range_values": ["f", "m", "d"], "range_is_nullable": True},
     "age": {"range_min": 0, "range_max": 99, "decimal_places": 0},

@@ -22,12 +22,9 @@ from sdv_plausible.sdv.versions import TAKES_DICT
 from sdv_plausible.table.columns.domain import Attribute
 
 COLUMNS = {
-    "sex": {"sdtype": "categorical"},
-    "age": {"sdtype": "numerical"},
-    "member": {"sdtype": "boolean"},
-    "start": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
-    "email": {"sdtype": "email", "pii": True},
-}
+    "sex": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"}, "member": {"sdtype": "boolean"},
+    "start": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}, "email": {"sdtype": "email", "pii": True},
+}  # fmt: skip
 DECLARED = {
     "sex": {"range_values": ["f", "m"]},
     "age": {"range_min": 0, "range_max": 110},

@@ -110,12 +110,9 @@ CHANGES: list[Callable[[dict[str, Any]], None]] = [change_domain, change_rules, 
 
 def given() -> dict[str, Any]:
     return {
-        "domain": {name: dict(spec) for name, spec in DOMAIN.items()},
-        "rules": [Inequality("since", "age")],
-        "locales": ["en_US"],
-        "model": PaperNetwork(structure={"sex": ["since"]}),
-        "random_state": 3,
-    }
+        "domain": {name: dict(spec) for name, spec in DOMAIN.items()}, "rules": [Inequality("since", "age")],
+        "locales": ["en_US"], "model": PaperNetwork(structure={"sex": ["since"]}), "random_state": 3,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -61,14 +61,11 @@ def saved(synth: Synth, folder: Path) -> bytes:
 
 
 WAYS: dict[str, Callable[[Synth, Path], bytes]] = {
-    "save": saved,
-    "cloudpickle": lambda synth, _: cloudpickle.dumps(synth),
-    "attributes": lambda synth, _: b"".join(
-        cloudpickle.dumps(value) for name, value in vars(synth).items() if name not in TRANSIENT
-    ),
-    "copy": lambda synth, _: cloudpickle.dumps(vars(copy(synth))),
-    "deepcopy": lambda synth, _: cloudpickle.dumps(vars(deepcopy(synth))),
-}
+    "save": saved, "cloudpickle": lambda synth, _: cloudpickle.dumps(synth), "attributes": lambda synth,
+    _: b"".join(cloudpickle.dumps(value) for name, value in vars(synth).items() if name not in TRANSIENT),
+    "copy": lambda synth, _: cloudpickle.dumps(vars(copy(synth))), "deepcopy": lambda synth,
+    _: cloudpickle.dumps(vars(deepcopy(synth))),
+}  # fmt: skip
 
 
 def left(synth: Synth, folder: Path) -> list[str]:
