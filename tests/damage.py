@@ -20,21 +20,8 @@ JUNK: list[Any] = [
     {"decimal": "1e9999999"}, {"date": "2020-13-01"}, {"moment": "1400-01-01T00:00:00", "time_zone": None},
 ]  # fmt: skip
 PIECES = [
-    b"NaN",
-    b"-Infinity",
-    b"1e999",
-    b"{}",
-    b"[",
-    b"]",
-    b'"',
-    b"\\ud800",
-    b"\xff",
-    b"null",
-    b"\x00",
-    b",",
-    b"9" * 5000,
-    b"[",
-]
+    b"NaN", b"-Infinity", b"1e999", b"{}", b"[", b"]", b'"', b"\\ud800", b"\xff", b"null", b"\x00", b",", b"9" * 5000, b"[",
+]  # fmt: skip
 
 
 def damage_bytes(data: bytes, rng: random.Random) -> bytes:
@@ -81,9 +68,8 @@ def damage_json(data: bytes, rng: random.Random) -> bytes:
             less = number * 0.999 if abs(number) < 1e308 else number - 1  # 10**400 is no double
             holder[key] = rng.choice([-number, number + 1, number * 2, less])
         elif kind == 5 and isinstance(holder[key], str):
-            holder[key] = holder[key][: rng.randrange(len(holder[key]) + 1)] + rng.choice(
-                ["", "é", "=", "A", "\x00"]
-            )
+            kept = holder[key][: rng.randrange(len(holder[key]) + 1)]
+            holder[key] = kept + rng.choice(["", "é", "=", "A", "\x00"])
         else:
             holder[key] = copy.deepcopy(rng.choice(JUNK))
     return json.dumps(document).encode()
@@ -99,20 +85,15 @@ def damage_arrays(data: bytes, rng: random.Random) -> bytes:
         flat = array.ravel().copy()
         kind = rng.randrange(6)
         if kind < 3 and flat.size:
-            flat[rng.randrange(flat.size)] = rng.choice(
-                [-1, 0, 1, 2, 7, 1000, 2**31, 2**62, flat[0], flat[-1]]
-            )
+            numbers = [-1, 0, 1, 2, 7, 1000, 2**31, 2**62, flat[0], flat[-1]]
+            flat[rng.randrange(flat.size)] = rng.choice(numbers)
             array = flat.reshape(array.shape)
         elif kind == 3 and flat.size:
             array = array[: rng.randrange(len(array) + 1)]
         elif kind == 4:
             array = array.reshape(*array.shape[::-1])
-        else:
-            array = (
-                array.astype(rng.choice([np.float64, np.int64]))
-                if np.abs(array).max(initial=0) < 2**53
-                else array
-            )
+        elif np.abs(array).max(initial=0) < 2**53:
+            array = array.astype(rng.choice([np.float64, np.int64]))
         holder[key] = encode(array, readable=rng.random() < 0.5)
     return json.dumps(document).encode()
 

@@ -25,10 +25,8 @@ PACKAGE = Path(sdv_plausible.__file__).parent
 
 def sources() -> dict[str, str]:
     """Source of every module of the package, by its path."""
-    return {
-        path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8")
-        for path in sorted(PACKAGE.rglob("*.py"))
-    }
+    paths = sorted(PACKAGE.rglob("*.py"))
+    return {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
 
 # --- models -----------------------------------------------------------------------------------------------------------
@@ -45,13 +43,9 @@ def models(arcs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         "given arcs": PaperNetwork(structure=arcs),
         "normal": PaperNetwork(parameters="posterior", conditionals="normal"),
         "as printed": PaperNetwork(noise="paper", accounting="paper"),
-        "independent": "independent",
-        "correlated": "correlated",
-        "copula": "gaussian_copula",
-        "latent": Latent(**LATENT),
-        "uniform": "uniform",
-        "random": "random",
-    }
+        "independent": "independent", "correlated": "correlated", "copula": "gaussian_copula",
+        "latent": Latent(**LATENT), "uniform": "uniform", "random": "random",
+    }  # fmt: skip
     return {name: {"model": model} for name, model in found.items()}
 
 
@@ -70,9 +64,8 @@ def models_without_a_case(names: Collection[str] = NAMES) -> list[str]:
     found = unequal(names, [words_of(case["model"])["model"] for case in models({}).values()])
     made = list(learners({}).values())
     for kind in {type(learner) for learner in made}:
-        met = {
-            field.name: [getattr(x, field.name) for x in made if type(x) is kind] for field in fields(kind)
-        }
+        alike = [one for one in made if type(one) is kind]
+        met = {field.name: [getattr(one, field.name) for one in alike] for field in fields(kind)}
         for name, hint in get_type_hints(kind).items():
             if get_origin(hint) is not ClassVar:
                 found += [f"{kind.__name__}.{name}={v!r}" for v in closed(hint) if v not in met[name]]
@@ -117,16 +110,9 @@ def questions(modules: Mapping[str, str] | None = None) -> set[str]:
     """Names of all classes that say which page proves their sensitivity."""
     found = set()
     for source in (sources() if modules is None else modules).values():
-        for made in ast.walk(ast.parse(source)):
-            if isinstance(made, ast.ClassDef):
-                own = {
-                    name.id
-                    for node in made.body
-                    if isinstance(node, ast.Assign)
-                    for name in node.targets
-                    if isinstance(name, ast.Name)
-                }
-                found |= {made.name} if "proof" in own else set()
+        for made in (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)):
+            targets = [name for node in made.body if isinstance(node, ast.Assign) for name in node.targets]
+            found |= {made.name} if "proof" in [getattr(name, "id", "") for name in targets] else set()
     return found
 
 
@@ -171,14 +157,7 @@ NO_DOORS = {
     "models/checks.py: _fitted": "rows that whoever writes a model made up",
 }
 # Command -> its door, or why it has none.
-COMMANDS = {
-    "fit": "fit",
-    "synthesize": "synthesize",
-    "describe": "describe",
-    "declare": "declare",
-    "app": "app",
-    "families": "families",
-}
+COMMANDS = {name: name for name in ("fit", "synthesize", "describe", "declare", "app", "families")}
 NO_COMMANDS = {
     "demo": "a simulated table", "plan": "no row is looked at", "completion": "words of options",
     "check": "for the holder's eyes", "inspect": "for the holder's eyes", "audit": "for the holder's eyes",
@@ -215,27 +194,13 @@ def doors(modules: Mapping[str, str] | None = None) -> dict[str, tuple[str, int]
 def synthesizers(more: Mapping[str, str] | None = None) -> set[str]:
     """Classes that are fitted and sampled: the public ones, and those of which no other class is a special case."""
     public = {name: getattr(sdv_plausible, name) for name in sdv_plausible.__all__}
-    found = {
-        name
-        for name, one in public.items()
-        if isinstance(one, type)
-        and callable(getattr(one, "fit", None))
-        and callable(getattr(one, "sample", None))
-    }
+    classes = {name: one for name, one in public.items() if isinstance(one, type)}
+    found = {name for name, one in classes.items() if hasattr(one, "fit") and hasattr(one, "sample")}
     made, general = set(), set()
     for source in {**sources(), **(more or {})}.values():
-        for node in ast.walk(ast.parse(source)):
-            bases = (
-                {base.id for base in node.bases if isinstance(base, ast.Name)}
-                if isinstance(node, ast.ClassDef)
-                else set()
-            )
-            if (
-                isinstance(node, ast.ClassDef)
-                and node.name.endswith("Synthesizer")
-                and "Protocol" not in bases
-            ):
-                made.add(node.name)
+        for node in (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)):
+            bases = {base.id for base in node.bases if isinstance(base, ast.Name)}
+            made |= {node.name} if node.name.endswith("Synthesizer") and "Protocol" not in bases else set()
             general |= bases
     return found | (made - general)
 
@@ -250,11 +215,8 @@ def parameters_without_a_case(function: Any, cases: Iterable[Mapping[str, Any]])
     for name, parameter in inspect.signature(function).parameters.items():
         met = [value for given_name, value in given if given_name == name]
         values = [value for value in closed(hints.get(name)) if value != parameter.default]
-        lacking |= {
-            f"{name}={value!r}"
-            for value in values
-            if not any(getattr(x, "name", x) == value for x in met if type(x) is str or hasattr(x, "name"))
-        }
+        words = [getattr(x, "name", x) for x in met if type(x) is str or hasattr(x, "name")]
+        lacking |= {f"{name}={value!r}" for value in values if value not in words}
         if not values and all(value is parameter.default for value in met):
             lacking.add(name)
     return lacking

@@ -97,4 +97,7 @@ TEXTS: dict[str, str] = {
     "Markdown": "](javascript:alert(1)) ![x](http://nowhere) | ` ** <b>",
 }
 """Texts that attack what a text may reach: a path, a page, a terminal, a pattern, a format, an import, a shell."""
+TOGETHER = ("a script", "an attribute", "the end of an element", "a shell", "SQL", "JSON", "Markdown")
+"""Those that may stand anywhere in a text, and hold what names of files may not: what takes one of them takes all."""
 TEXTS["all of them"] = "".join(text for name, text in TEXTS.items() if name != "a long one")
+TEXTS["marks of every kind"] = "".join(TEXTS[name] for name in TOGETHER)

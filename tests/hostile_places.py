@@ -10,10 +10,9 @@ import contextlib
 import io
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 from urllib.parse import quote
 
@@ -42,8 +41,7 @@ Step = str | int
 MARKS = {"column": "column_mark", "value": "value_mark", "person": "whose_mark", "special": "special_mark"}
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(NamedTuple):
     """What was shown or written: `kind` says what reads it."""
 
     kind: str  # "terminal", "page", "json", "yaml", "markdown"
@@ -66,26 +64,18 @@ def release_text() -> str:
     frame = pd.DataFrame(
         {
             "whose_mark": [f"p{i // 2}" for i in range(rows)],
-            "column_mark": rng.choice(["value_mark", "other"], rows),
-            "size": rng.integers(0, 50, rows),
-            "day": [f"2020-01-0{1 + i % 9}" for i in range(rows)],
-            "mail": ["a@b.c"] * rows,
+            "column_mark": rng.choice(["value_mark", "other"], rows), "size": rng.integers(0, 50, rows),
+            "day": [f"2020-01-0{1 + i % 9}" for i in range(rows)], "mail": ["a@b.c"] * rows,
         }
-    )
+    )  # fmt: skip
     types = {
-        "whose_mark": {"sdtype": "id"},
-        "column_mark": {"sdtype": "categorical"},
-        "size": {"sdtype": "numerical"},
-        "day": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
-        "mail": {"sdtype": "email", "pii": True},
-    }
+        "whose_mark": {"sdtype": "id"}, "column_mark": {"sdtype": "categorical"}, "size": {"sdtype": "numerical"},
+        "day": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}, "mail": {"sdtype": "email", "pii": True},
+    }  # fmt: skip
     synth = PlausibleDeniabilitySynthesizer(
-        metadata_from_columns(types),
-        domain=DECLARED,
-        undeclared="private",
-        person=Person("whose_mark", rows=2),
+        metadata_from_columns(types), domain=DECLARED, undeclared="private", person=Person("whose_mark", rows=2),
         rules=[Implies({"column_mark": "other"}, {"size": {"max": 40}})],
-    )
+    )  # fmt: skip
     synth.fit(frame)
     return synth.release().to_bytes().decode()
 
@@ -107,14 +97,11 @@ def texts_of(document: Document, at: tuple[Step, ...] = ()) -> Iterator[tuple[St
     """Where the texts of a document are."""
     if isinstance(document, str):
         yield at
-    for key, inner in (
-        document.items()
-        if isinstance(document, dict)
-        else enumerate(document)
-        if isinstance(document, list)
-        else ()
-    ):
-        yield from texts_of(inner, (*at, key))
+    keys = (
+        document if isinstance(document, dict) else range(len(document)) if isinstance(document, list) else ()
+    )
+    for key in keys:
+        yield from texts_of(document[key], (*at, key))
 
 
 def with_text(document: Document, at: tuple[Step, ...], text: str) -> Document:
@@ -124,6 +111,14 @@ def with_text(document: Document, at: tuple[Step, ...], text: str) -> Document:
     copy = dict(document) if isinstance(document, dict) else list(document)
     copy[at[0]] = with_text(document[at[0]], at[1:], text)
     return copy
+
+
+def each(document: Document, text: str, path: Path, every: int = 1) -> Iterator[Document]:
+    """The document with the text in the place of each of its texts (or of every so manieth), and in a file."""
+    for at in [*texts_of(document)][::every]:
+        other = with_text(document, at, text)
+        path.write_text(json.dumps(other))
+        yield other
 
 
 # --- what is done with them -------------------------------------------------------------------------------
@@ -161,37 +156,27 @@ def of_release(release: Release) -> list[Shown]:
 
     card, ledger = release.card(), release.ledger
     return [
-        *(Shown("terminal", str(one)) for one in (release, ledger, release.domain)),
-        Shown("page", ledger.to_html()),
-        Shown("page", release.domain._repr_html_()),
-        Shown("page", card.to_html()),
-        Shown("markdown", card.to_markdown()),
-        Shown("markdown", conformance_page(LedgerRecord.of(ledger.to_dict()))),
-        Shown("json", card.to_json()),
-        Shown("yaml", to_registry(ledger, domain=release.domain)),
+        *(Shown("terminal", str(one)) for one in (release, ledger, release.domain)), Shown("page", ledger.to_html()),
+        Shown("page", release.domain._repr_html_()), Shown("page", card.to_html()),
+        Shown("markdown", card.to_markdown()), Shown("markdown", conformance_page(LedgerRecord.of(ledger.to_dict()))),
+        Shown("json", card.to_json()), Shown("yaml", to_registry(ledger, domain=release.domain)),
         *(Shown("json", to_standard(release, name)) for name in STANDARDS),
-    ]
+    ]  # fmt: skip
 
 
 def of_release_file(content: str, folder: Path) -> Steps:
     """All that the command line makes of a release file."""
-    file, made = (
+    file, (csv, html, yaml, md) = (
         folder / "x.release",
-        {ending: folder / f"made.{ending}" for ending in ("csv", "html", "yaml", "md")},
+        [folder / f"made.{end}" for end in ("csv", "html", "yaml", "md")],
     )
     file.write_text(content, encoding="utf-8")
     return [
-        [ran("verify", file)],
-        [ran("verify", file, "--json")],
-        [ran("types", file)],
-        [ran("sample", file, "-o", made["csv"], "-n", 3, "--overwrite")],
-        [ran("card", file, "-o", made["html"]), *written(made["html"])],
-        [ran("card", file, "-o", made["html"], "--json"), *written(made["html"])],
-        [
-            ran("registry", file, "-o", made["yaml"], "--conformance", made["md"]),
-            *written(made["yaml"], made["md"]),
-        ],
-    ]
+        [ran("verify", file)], [ran("verify", file, "--json")], [ran("types", file)],
+        [ran("sample", file, "-o", csv, "-n", 3, "--overwrite")], [ran("card", file, "-o", html), *written(html)],
+        [ran("card", file, "-o", html, "--json"), *written(html)],
+        [ran("registry", file, "-o", yaml, "--conformance", md), *written(yaml, md)],
+    ]  # fmt: skip
 
 
 def loaded_or_told(read: Callable[[], Any], use: Callable[[Any], list[Shown]]) -> list[Shown]:
@@ -203,20 +188,23 @@ def loaded_or_told(read: Callable[[], Any], use: Callable[[Any], list[Shown]]) -
     return use(found)
 
 
+def of_release_text(content: str, folder: Path) -> Steps:
+    """The same, and what is made of it without a command."""
+    made = loaded_or_told(lambda: Release.from_bytes(content.encode()), of_release)
+    return [made, *of_release_file(content, folder)]
+
+
 def release_names(text: str, folder: Path) -> Steps:
     """Columns, values and texts among numbers, everywhere in a release file."""
     content = release_text()
     for number, mark in enumerate((MARKS["column"], MARKS["value"], MARKS["special"])):
         content = marked(content, f"{text}{number}", mark)
-    made = loaded_or_told(lambda: Release.from_bytes(content.encode()), of_release)
-    return [made, *of_release_file(content, folder)]
+    return of_release_text(content, folder)
 
 
 def release_person(text: str, folder: Path) -> Steps:
     """The person's column, which the first sentences name."""
-    content = marked(release_text(), text, MARKS["person"])
-    made = loaded_or_told(lambda: Release.from_bytes(content.encode()), of_release)
-    return [made, *of_release_file(content, folder)]
+    return of_release_text(marked(release_text(), text, MARKS["person"]), folder)
 
 
 def release_texts(text: str, folder: Path) -> Steps:
@@ -228,9 +216,8 @@ def release_texts(text: str, folder: Path) -> Steps:
             continue
         seen.add(kind)
         other = with_text(document, at, text)
-        refused = loaded_or_told(
-            lambda other=other: Release.from_bytes(json.dumps(other).encode()), lambda _: []
-        )
+        content = json.dumps(other).encode()
+        refused = loaded_or_told(lambda content=content: Release.from_bytes(content), lambda _: [])
         document = document if refused else other
         shown.append(refused)
     return [*shown, *of_release_file(json.dumps(document), folder)]
@@ -260,11 +247,8 @@ def family(text: str, folder: Path) -> Steps:
         shown.append([ran("sample", file, "-o", folder / f"new{number}", "-n", 2)])
         shown.append([ran("verify", file)])
         shown.append([ran("card", file, "-o", folder / "c.html"), *written(folder / "c.html")])
-        made = loaded_or_told(
-            lambda: FamilyRelease.load(file),
-            lambda found: [Shown("terminal", str(found)), Shown("page", found.card().to_html())],
-        )
-        shown.append(made)
+        use = lambda found: [Shown("terminal", str(found)), Shown("page", found.card().to_html())]  # noqa: E731
+        shown.append(loaded_or_told(lambda: FamilyRelease.load(file), use))
     return shown
 
 
@@ -273,18 +257,16 @@ def family_metadata(text: str, folder: Path) -> Steps:
     shown = Steps()
     for name, table in families_like(20).items():
         table.to_csv(folder / f"{name}.csv", index=False)
-    declared = json.dumps(families_like_domain())
+    metadata, quoted = json.dumps(families_like_metadata()), json.dumps(text)
+    tables = folder / "households.csv", folder / "persons.csv"
+    told = ("check", *tables, "--metadata", folder / "m.json", "--domain", folder / "d.json")
+    (folder / "d.json").write_text(json.dumps(families_like_domain()))
     for mark in ("persons", "region", '"household_id"', '"categorical"'):
-        content = json.dumps(families_like_metadata())
-        (folder / "m.json").write_text(
-            content.replace(mark, json.dumps(text) if mark[0] == '"' else json.dumps(text)[1:-1])
-        )
-        (folder / "d.json").write_text(declared)
-        told = ("check", folder / "households.csv", folder / "persons.csv", "--metadata", folder / "m.json")
-        shown.append([ran(*told, "--domain", folder / "d.json")])
-    (folder / "m.json").write_text(json.dumps(families_like_metadata()))
+        (folder / "m.json").write_text(metadata.replace(mark, quoted if mark[0] == '"' else quoted[1:-1]))
+        shown.append([ran(*told)])
+    (folder / "m.json").write_text(metadata)
     (folder / "d.json").write_text(json.dumps({"persons": text}))
-    return [*shown, [ran(*told, "--domain", folder / "d.json")]]
+    return [*shown, [ran(*told)]]
 
 
 def domain_file(text: str, folder: Path) -> Steps:
@@ -308,23 +290,18 @@ def domain_file(text: str, folder: Path) -> Steps:
 
 def metadata_file(text: str, folder: Path) -> Steps:
     """Metadata of one table: each of its texts by itself."""
-    columns = {
-        "name": {"sdtype": "categorical"},
-        "day": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
-        "id": {"sdtype": "id", "regex_format": "P[0-9]{4}"},
-    }
-    document = {
-        "METADATA_SPEC_VERSION": "V1",
-        "tables": {"people": {"columns": columns, "primary_key": "id"}},
-        "relationships": [],
-    }
-    file, shown = folder / "m.json", Steps()
-    others = [
-        json.loads(json.dumps(document).replace(mark, json.dumps(text)[1:-1])) for mark in ("people", "name")
-    ]
-    for one in (*(with_text(document, at, text) for at in texts_of(document)), *others):
-        file.write_text(json.dumps(one))
-        shown.append([ran("plan", "--metadata", file, "--epsilon", "1")])
+    day, number = (
+        {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+        {"sdtype": "id", "regex_format": "P[0-9]{4}"},
+    )
+    people = {"columns": {"name": {"sdtype": "categorical"}, "day": day, "id": number}, "primary_key": "id"}
+    document = {"METADATA_SPEC_VERSION": "V1", "tables": {"people": people}, "relationships": []}
+    file = folder / "m.json"
+    told = ("plan", "--metadata", file, "--epsilon", "1")
+    shown = [[ran(*told)] for _ in each(document, text, file)]
+    for mark in ("people", "name"):
+        file.write_text(json.dumps(document).replace(mark, json.dumps(text)[1:-1]))
+        shown.append([ran(*told)])
     return shown
 
 
@@ -338,11 +315,8 @@ def rules_file(text: str, folder: Path) -> Steps:
     declared = {name: {"sdtype": "categorical", "range_values": ["x", "y"]} for name in "ab"}
     declared |= {name: {"sdtype": "numerical", "range_min": 0, "range_max": 9} for name in "pquv"}
     (folder / "d.json").write_text(json.dumps(declared))
-    shown = []
-    for one in (with_text(rules, at, text) for at in texts_of(rules)):
-        (folder / "r.json").write_text(json.dumps(one))
-        shown.append([ran("plan", "--domain", folder / "d.json", "--rules", folder / "r.json")])
-    return shown
+    told = ("plan", "--domain", folder / "d.json", "--rules", folder / "r.json")
+    return [[ran(*told)] for _ in each(rules, text, folder / "r.json")]
 
 
 def budget_file(text: str, folder: Path) -> Steps:
@@ -352,15 +326,10 @@ def budget_file(text: str, folder: Path) -> Steps:
     document = json.loads(path.read_text())
     document["neighbours"] = {"rows": 1, "replace": False, "person": "patient"}
     document["fits"] = [{"when": "2020-01-01", "what": "a fit", "cost": {"epsilon": 0.5, "delta": 1e-9}}]
-    shown = []
-    for one in (with_text(document, at, text) for at in texts_of(document)):
-        path.write_text(json.dumps(one))
-        shown.append(
-            loaded_or_told(
-                lambda: str(Budget(2.0, 1e-6, path=path)), lambda found: [Shown("terminal", found)]
-            )
-        )
-    return shown
+    read = lambda: str(Budget(2.0, 1e-6, path=path))  # noqa: E731
+    return [
+        loaded_or_told(read, lambda found: [Shown("terminal", found)]) for _ in each(document, text, path)
+    ]
 
 
 CODE_BOOKS: dict[str, str] = {
@@ -388,9 +357,8 @@ def code_books(text: str, folder: Path) -> Steps:
         quoted = json.dumps(text)[1:-1] if name.endswith((".json", ".yaml")) else text
         (folder / name).write_text(form.replace("TEXT", quoted), encoding="utf-8", newline="")
         (folder / "d.json").unlink(missing_ok=True)
-        shown.append(
-            [ran("declare", folder / "t.csv", "-o", folder / "d.json", "--from-codebook", folder / name)]
-        )
+        told = ("declare", folder / "t.csv", "-o", folder / "d.json", "--from-codebook", folder / name)
+        shown.append([ran(*told)])
     return shown
 
 
@@ -410,15 +378,10 @@ def statements(text: str, folder: Path) -> Steps:
     if not key.exists():
         new_key(key)
     file.write_text(release_text())
-    document = {
-        "payloadType": "application/vnd.in-toto+json",
-        "payload": "e30=",
-        "signatures": [{"keyid": "k", "sig": "eA=="}],
-    }
-    shown = []
-    for one in (json.dumps(with_text(document, at, text)) for at in texts_of(document)):
-        statement.write_text(one)
-        shown.append(loaded_or_told(lambda: check_attestation(statement, file, f"{key}.pub"), lambda _: []))
+    signatures = [{"keyid": "k", "sig": "eA=="}]
+    document = {"payloadType": "application/vnd.in-toto+json", "payload": "e30=", "signatures": signatures}
+    read = lambda: check_attestation(statement, file, f"{key}.pub")  # noqa: E731
+    shown = [loaded_or_told(read, lambda _: []) for _ in each(document, text, statement)]
     statement.write_text(text, encoding="utf-8")
     shown.append([ran("verify", file, "--key", f"{key}.pub")])
     (folder / "other.pub").write_text(f"-----BEGIN PUBLIC KEY-----\n{text}\n", encoding="utf-8")
@@ -430,11 +393,8 @@ def table_file(text: str, folder: Path) -> Steps:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({text: rng.choice([text, "other"], 60), "size": rng.integers(0, 9, 60)})
     frame.to_csv(folder / "t.csv", index=False)
-    (folder / "d.json").write_text(
-        json.dumps(
-            {text: {"sdtype": "categorical", "range_values": ["other"]}, "size": {"sdtype": "numerical"}}
-        )
-    )
+    category = {"sdtype": "categorical", "range_values": ["other"]}
+    (folder / "d.json").write_text(json.dumps({text: category, "size": {"sdtype": "numerical"}}))
     table = folder / "t.csv"
     page = folder / "page.html"
     with patch.object(Training, "predict", lambda self: np.full(len(self.test.trees), self.labels[0])):
@@ -451,34 +411,22 @@ def table_file(text: str, folder: Path) -> Steps:
 def audit_file(text: str, folder: Path) -> Steps:
     """An audit's result on a card."""
     stage = {
-        "name": "s",
-        "threat": "t",
-        "verdict": "nothing found",
-        "confidence": 0.9,
-        "words": "w",
-        "figures": {},
-    }
+        "name": "s", "threat": "t", "verdict": "nothing found", "confidence": 0.9, "words": "w", "figures": {},
+    }  # fmt: skip
     document = {"may_be_published": True, "verdict": "nothing found", "synthesizer": "s", "claimed_epsilon": 1.0, "delta": 1e-9,
                 "public": True, "stages": [stage]}  # fmt: skip
     (folder / "x.release").write_text(release_text())
-    shown = []
-    for one in (with_text(document, at, text) for at in texts_of(document)):
-        (folder / "a.json").write_text(json.dumps(one))
-        told = ran("card", folder / "x.release", "-o", folder / "c.html", "--audit", folder / "a.json")
-        shown.append([told, *written(folder / "c.html")])
-    return shown
+    page = folder / "c.html"
+    told = ("card", folder / "x.release", "-o", page, "--audit", folder / "a.json")
+    return [[ran(*told), *written(page)] for _ in each(document, text, folder / "a.json")]
 
 
 def ledger_file(text: str, folder: Path) -> Steps:
     """A ledger's JSON text, of which papers are made."""
     document = Release.from_bytes(release_text().encode()).ledger.to_dict()
-    shown = []
-    for at in [*texts_of(document)][::3]:
-        (folder / "l.json").write_text(json.dumps(with_text(document, at, text)))
-        papers = folder / "e.yaml", folder / "E.md"
-        told = ran("registry", folder / "l.json", "-o", papers[0], "--conformance", papers[1])
-        shown.append([told, *written(*papers)])
-    return shown
+    papers = folder / "e.yaml", folder / "E.md"
+    told = ("registry", folder / "l.json", "-o", papers[0], "--conformance", papers[1])
+    return [[ran(*told), *written(*papers)] for _ in each(document, text, folder / "l.json", 3)]
 
 
 def app_pages(text: str, folder: Path) -> Steps:
@@ -491,16 +439,14 @@ def app_pages(text: str, folder: Path) -> Steps:
     with private_sessions(new_token) as sessions:
         browser = Place(sessions).browser()
         domain = json.dumps({text: {"sdtype": "categorical", "range_values": [text], "source": text}})
-        answers = [
-            browser.open("t.csv", f"{quoted},b\n{quoted},2\n".encode(), domain=("d.json", domain.encode()))
-        ]
+        content, sent = f"{quoted},b\n{quoted},2\n".encode(), ("d.json", domain.encode())
+        answers = [browser.open("t.csv", content, domain=sent)]
         answers += [browser.get(page) for page in ("", "columns/", "rules", "budget")]
         answers.append(browser.post("rules", person=text, rules=text))
         answers.append(browser.post("budget", epsilon=text))
         answers.append(browser.get(f"files/{quote(text, safe='')}"))
-    return [
-        [Shown("form", answer.text)] for answer in answers if "html" in answer.headers.get("content-type", "")
-    ]
+    pages = [answer for answer in answers if "html" in answer.headers.get("content-type", "")]
+    return [[Shown("form", page.text)] for page in pages]
 
 
 def uploaded_names(text: str, folder: Path) -> Steps:
@@ -525,23 +471,11 @@ def pictures(text: str, folder: Path) -> Steps:
 
 
 PLACES: dict[str, Place] = {
-    "names in a release file": release_names,
-    "the person in a release file": release_person,
-    "other texts of a release file": release_texts,
-    "a release file of related tables": family,
-    "metadata and declarations of related tables": family_metadata,
-    "a domain file": domain_file,
-    "metadata": metadata_file,
-    "rules": rules_file,
-    "a budget file": budget_file,
-    "code books": code_books,
-    "counts of others": counts_files,
-    "statements and keys": statements,
-    "a table": table_file,
-    "an audit": audit_file,
-    "a ledger": ledger_file,
-    "the app": app_pages,
-    "names of files that are sent": uploaded_names,
-    "pictures": pictures,
-}
-"""Every place, by what the text is in."""
+    "names in a release file": release_names, "the person in a release file": release_person,
+    "other texts of a release file": release_texts, "a release file of related tables": family,
+    "metadata and declarations of related tables": family_metadata, "a domain file": domain_file,
+    "metadata": metadata_file, "rules": rules_file, "a budget file": budget_file, "code books": code_books,
+    "counts of others": counts_files, "statements and keys": statements, "a table": table_file,
+    "an audit": audit_file, "a ledger": ledger_file, "the app": app_pages,
+    "names of files that are sent": uploaded_names, "pictures": pictures,
+}  # fmt: skip

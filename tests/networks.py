@@ -30,22 +30,19 @@ def table(
     if zeros and cardinality > 1:
         p[np.arange(configurations), rng.integers(0, cardinality, configurations)] = 0
     p /= p.sum(axis=1, keepdims=True)
-    return ConditionalTable(
-        child=child, parents=tuple(parents), buckets=tuple(np.array(b) for b in buckets), probabilities=p
-    )
+    parts = {"parents": tuple(parents), "buckets": tuple(np.array(b) for b in buckets)}
+    return ConditionalTable(child=child, **parts, probabilities=p)
 
 
 def network() -> BayesianNetwork:
     """Order 2, 0, 1, 3; the last column has two parents, one of them in buckets; two tables have impossible cells."""
     rng = np.random.default_rng(3)
-    return BayesianNetwork(
-        [
-            table(2, (), (), 2, rng),
-            table(0, (2,), ([0, 1],), 2, rng),
-            table(1, (0,), ([0, 1],), 3, rng, zeros=True),
-            table(3, (1, 0), ([1, 0, 1], [0, 1]), 4, rng, zeros=True),
-        ]
+    first = (
+        table(2, (), (), 2, rng),
+        table(0, (2,), ([0, 1],), 2, rng),
+        table(1, (0,), ([0, 1],), 3, rng, zeros=True),
     )
+    return BayesianNetwork([*first, table(3, (1, 0), ([1, 0, 1], [0, 1]), 4, rng, zeros=True)])
 
 
 def p_value(codes: np.ndarray, probabilities: Sequence[Fraction]) -> float:
@@ -85,10 +82,8 @@ def network_likelihood(
 ) -> tuple[np.ndarray, list[list[Fraction]]]:
     """``Pr[(omega, y) = M(d)]`` for all records d and y of a small universe, from a network's tables."""
     records = np.array(list(itertools.product(*(range(c) for c in network.cardinalities))), dtype=np.int32)
-    cells = [
-        [Fraction(float(p)) for p in t.probabilities[t.given.of(records), records[:, t.child]]]
-        for t in network.tables
-    ]
+    found = [t.probabilities[t.given.of(records), records[:, t.child]] for t in network.tables]
+    cells = [[Fraction(float(p)) for p in row] for row in found]
     ordered = records[:, network.order]
     likelihood: list[list[Fraction]] = [[] for _ in records]
     for omega, weight in omegas:

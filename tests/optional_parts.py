@@ -75,9 +75,7 @@ PARTS = {
     ),
     "app": Part(
         (
-            "web",
-            "integration/test_accessibility.py",
-            "integration/test_app_in_browser.py",
+            "web", "integration/test_accessibility.py", "integration/test_app_in_browser.py",
             "integration/test_review_in_browser.py",
         ),
         (
@@ -101,18 +99,12 @@ PARTS = {
     ),
     "codebooks": Part(
         ("declaring",),
-        (
-            "declaring/test_readers.py::test_by_ending_or_by_name",
-            "declaring/test_table_schema.py::test_every_field",
-        ),
+        ("declaring/test_readers.py::test_by_ending_or_by_name", "declaring/test_table_schema.py::test_every_field"),
     ),
     "clusters": Part(
         (
-            "sources/test_clusters.py",
-            "sources/test_dask_parquet.py",
-            "sources/test_spark.py",
-            "sources/test_spark_lost.py",
-            "sources/test_spark_tables.py",
+            "sources/test_clusters.py", "sources/test_dask_parquet.py", "sources/test_spark.py",
+            "sources/test_spark_lost.py", "sources/test_spark_tables.py",
         ),
         (
             "sources/test_clusters.py::test_partitions_are_added",
@@ -128,11 +120,7 @@ PARTS = {
     ),
     "models": Part(
         (
-            "models/datasynthesizer",
-            "models/gaussian_copula",
-            "models/latent",
-            "models/paper",
-            "sdv/test_copula.py",
+            "models/datasynthesizer", "models/gaussian_copula", "models/latent", "models/paper", "sdv/test_copula.py",
             "sdv/test_latent_points.py",
         ),
         (
@@ -149,7 +137,7 @@ PARTS = {
             "benchmarks/test_paper_page.py::test_every_table_of_the_page_is_what_is_stored",
         ),
     ),
-}
+}  # fmt: skip
 
 
 @cache
@@ -194,11 +182,8 @@ def canaries() -> set[str]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--part",
-        choices=["core", *PARTS, ALL],
-        default=ALL,
-        help="the tests of the core or of one part alone",
-    )
+        "--part", choices=["core", *PARTS, ALL], default=ALL, help="the tests of the core or of one part alone",
+    )  # fmt: skip
 
 
 def _below_tests(path: Path) -> str | None:

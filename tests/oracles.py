@@ -73,9 +73,8 @@ def plausible_seeds(
 
 def prefix_size(seeds: Iterable[Row], y: Row, length: int) -> int:
     """Seeds that agree with y on the first ``length`` columns."""
-    return sum(
-        all(int(a) == int(b) for a, b in zip(seed[:length], y[:length], strict=True)) for seed in seeds
-    )
+    wanted = [int(code) for code in y[:length]]
+    return sum([int(code) for code in seed[:length]] == wanted for seed in seeds)
 
 
 def shared_length(y: Row, seed: Row) -> int:
@@ -87,11 +86,7 @@ def shared_length(y: Row, seed: Row) -> int:
 
 
 def conditional_counts(
-    codes: Iterable[Row],
-    child: int,
-    cardinality: int,
-    parents: Sequence[int],
-    buckets: Sequence[Sequence[int]],
+    codes: Iterable[Row], child: int, cardinality: int, parents: Row, buckets: Any
 ) -> list[list[int]]:
     """Rows per (combination of the parents' buckets, child value), first parent most significant."""
     sizes = [max(b) + 1 for b in buckets]
@@ -133,15 +128,10 @@ def greedy_parents(correlation: np.ndarray, sizes: Sequence[int], max_cost: int)
         for child, parent in itertools.permutations(range(m), 2):
             trial = [list(p) for p in parents]
             trial[child].append(parent)
-            if (
-                parent in parents[child]
-                or not is_acyclic(trial)
-                or math.prod(sizes[p] for p in trial[child]) > max_cost
-            ):
-                continue
-            gains[child, parent] = cfs_merit(correlation, child, trial[child]) - cfs_merit(
-                correlation, child, parents[child]
-            )
+            is_dear = math.prod(sizes[p] for p in trial[child]) > max_cost
+            if parent not in parents[child] and is_acyclic(trial) and not is_dear:
+                before = cfs_merit(correlation, child, parents[child])
+                gains[child, parent] = cfs_merit(correlation, child, trial[child]) - before
         best = max(gains, key=lambda arc: gains[arc], default=None)
         if best is None or gains[best] <= 1e-12:
             return [set(p) for p in parents]

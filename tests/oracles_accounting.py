@@ -31,6 +31,9 @@ OVERLAPPING = [
 ]
 
 
+Law = Mapping[Hashable, Fraction]
+
+
 def rows(one_attempt: Sequence[Fraction], num_rows: int) -> np.ndarray:
     """Distribution of `num_rows` released rows over all sequences of candidates."""
     row = np.array([float(p / sum(one_attempt)) for p in one_attempt])
@@ -40,9 +43,7 @@ def rows(one_attempt: Sequence[Fraction], num_rows: int) -> np.ndarray:
     return joint
 
 
-def hockey_stick(
-    p: Mapping[Hashable, Fraction], q: Mapping[Hashable, Fraction], factor: Fraction
-) -> Fraction:
+def hockey_stick(p: Law, q: Law, factor: Fraction) -> Fraction:
     """Smallest delta with ``P(S) <= factor Q(S) + delta`` for every event S; factor stands for e^epsilon."""
     return sum((max(Fraction(0), m - factor * q.get(y, Fraction(0))) for y, m in p.items()), Fraction(0))
 
@@ -173,10 +174,8 @@ Atoms = list[tuple[float, float]]  # outcomes of a mechanism: probability under 
 
 def compose_atoms(mechanisms: Sequence[Atoms]) -> Atoms:
     """Joint outcomes of mechanisms used one after the other."""
-    return [
-        (math.prod(p for p, _ in outcome), math.prod(q for _, q in outcome))
-        for outcome in itertools.product(*mechanisms)
-    ]
+    outcomes = itertools.product(*mechanisms)
+    return [(math.prod(p for p, _ in one), math.prod(q for _, q in one)) for one in outcomes]
 
 
 def atoms_delta(atoms: Atoms, epsilon: float) -> float:

@@ -13,20 +13,13 @@ from sdv_plausible.sdv.metadata import metadata_from_columns
 from tests.flat import values
 
 COLUMNS = {
-    "key": {"sdtype": "id", "regex_format": "P[0-9]{5}"},
-    "ticket": {"sdtype": "id"},
-    "email": {"sdtype": "email", "pii": True},
-    "phone": {"sdtype": "phone_number", "pii": True},
-    "city": {"sdtype": "categorical"},
-    "grade": {"sdtype": "categorical"},
-    "band": {"sdtype": "categorical"},
-    "member": {"sdtype": "boolean"},
-    "age": {"sdtype": "numerical"},
-    "share": {"sdtype": "numerical"},
-    "start": {"sdtype": "datetime"},
-    "zoned": {"sdtype": "datetime"},
+    "key": {"sdtype": "id", "regex_format": "P[0-9]{5}"}, "ticket": {"sdtype": "id"},
+    "email": {"sdtype": "email", "pii": True}, "phone": {"sdtype": "phone_number", "pii": True},
+    "city": {"sdtype": "categorical"}, "grade": {"sdtype": "categorical"}, "band": {"sdtype": "categorical"},
+    "member": {"sdtype": "boolean"}, "age": {"sdtype": "numerical"}, "share": {"sdtype": "numerical"},
+    "start": {"sdtype": "datetime"}, "zoned": {"sdtype": "datetime"},
     "day": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
-}
+}  # fmt: skip
 DECLARED: dict[str, Any] = {  # every column of the table has missing values
     "city": {"range_values": ["Bern", "Zürich", "Chur"], "range_is_nullable": True},
     "grade": {"range_values": [1, 2, 3.5], "range_is_nullable": True},
@@ -40,32 +33,16 @@ DECLARED: dict[str, Any] = {  # every column of the table has missing values
 }
 CASES: dict[str, dict[str, Any]] = {
     "declared": {"domain": DECLARED},
-    "mixed": {
-        "domain": {**DECLARED, "age": {"range_min": 0, "range_max": 300, "special_values": ["?", "n/a"]}}
-    },
+    "mixed": {"domain": {**DECLARED, "age": {"range_min": 0, "range_max": 300, "special_values": ["?", "n/a"]}}},
     "private": {"undeclared": "private", "epsilon": 4.0},
     "partly private": {"domain": {"city": DECLARED["city"], "age": DECLARED["age"]}, "undeclared": "private"},
     "paper's learner": {"domain": DECLARED, "structure": "cfs", "epsilon": 4.0},
     "paper": {"domain": DECLARED, "model": "paper"},
     "independent, split": {"domain": DECLARED, "model": "independent", "split": (0.3, 0.3, 0.4)},
     "uniform": {"domain": DECLARED, "model": "uniform"},
-    "seeds": {
-        "domain": DECLARED,
-        "omega": 7,
-        "k": 3,
-        "epsilon0": 2.0,
-        "delta": 1e-4,
-        "structure": {"age": ["city"]},
-    },
-    "seeds, range": {
-        "domain": DECLARED,
-        "omega": (6, 8),
-        "k": 2,
-        "epsilon0": 2.0,
-        "delta": 1e-4,
-        "structure": {},
-    },
-}
+    "seeds": {"domain": DECLARED, "omega": 7, "k": 3, "epsilon0": 2.0, "delta": 1e-4, "structure": {"age": ["city"]}},
+    "seeds, range": {"domain": DECLARED, "omega": (6, 8), "k": 2, "epsilon0": 2.0, "delta": 1e-4, "structure": {}},
+}  # fmt: skip
 
 
 def table(n: int = 800, seed: int = 3) -> pd.DataFrame:

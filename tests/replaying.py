@@ -54,14 +54,11 @@ def leaves(thing: Any, path: str = "", seen: dict[int, Any] | None = None) -> It
     if isinstance(thing, np.ndarray) and thing.dtype != object:
         yield path, f"{thing.dtype} {thing.shape} {thing.tobytes().hex()}"
         return
-    if isinstance(thing, (pd.DataFrame, pd.Series, pd.Index, np.dtype, pd.Timestamp, type)) or callable(
-        thing
-    ):
-        text = (
-            thing.to_dict()
-            if isinstance(thing, (pd.DataFrame, pd.Series))
-            else getattr(thing, "__qualname__", thing)
-        )
+    if isinstance(thing, (pd.DataFrame, pd.Series)):
+        yield path, f"{type(thing).__name__} {thing.to_dict()!r}"
+        return
+    if isinstance(thing, (pd.Index, np.dtype, pd.Timestamp, type)) or callable(thing):
+        text = getattr(thing, "__qualname__", thing)
         yield path, f"{type(thing).__name__} {text!r}"
         return
     if id(thing) in seen:
@@ -72,11 +69,8 @@ def leaves(thing: Any, path: str = "", seen: dict[int, Any] | None = None) -> It
     elif isinstance(thing, (list, tuple, set, frozenset, np.ndarray)):
         items = enumerate(sorted(thing, key=repr) if isinstance(thing, (set, frozenset)) else thing)
     else:
-        slots = {
-            s: getattr(thing, s, None)
-            for s in getattr(type(thing), "__slots__", ())
-            if s not in ("_lock", "_home", "_cipher")
-        }
+        names = {*getattr(type(thing), "__slots__", ())} - {"_lock", "_home", "_cipher"}
+        slots = {name: getattr(thing, name, None) for name in sorted(names)}
         items = {**slots, **getattr(thing, "__dict__", {})}.items()
         yield path, type(thing).__name__
     for key, value in items:
@@ -92,6 +86,4 @@ def check_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
             differing = sorted(k for k in {*first, *second} if first.get(k) != second.get(k))
             assert not differing, f"the object's state depends on the rows: {differing[:5]}"
         else:
-            comparing.check_same(
-                first, second, f"{what} depend(s) on the rows other than through noisy answers"
-            )
+            comparing.check_same(first, second, f"{what} depend(s) on the rows other than by noisy answers")

@@ -7,17 +7,19 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 ROOT = Path(__file__).parents[1]
 HOST = "127.0.0.1:4711"
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 NO_BROWSER = "chromium and chromedriver are not installed: apt-get install chromium chromium-driver"
+needs_browser = pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason=NO_BROWSER)
 QUIET = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-dev-shm-usage"
@@ -27,10 +29,7 @@ COLUMNS: Mapping[str, Mapping[str, Any]] = {
     "age": {"sdtype": "numerical", "range_min": 18, "range_max": 80},
     "sex": {"sdtype": "categorical", "range_values": ["1", "2"]},
     "town": {"sdtype": "categorical", "range_values": ["Bern", "Chur"]},
-    "day": {
-        "sdtype": "datetime", "datetime_format": "%Y-%m-%d", "range_min": "2020-01-01",
-        "range_max": "2020-12-31",
-    },
+    "day": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d", "range_min": "2020-01-01", "range_max": "2020-12-31"},
 }  # fmt: skip
 """Of :func:`write_people`: ages over 80 and Basel do not fit."""
 
@@ -107,6 +106,21 @@ def fits(driver: Any, controls: str) -> None:
     )
     width = driver.execute_script("return window.innerWidth")
     assert all(height >= 40 and right <= width for _, height, right in sizes), sizes
+
+
+def find(driver: Any, selector: str) -> Any:
+    """The first element of a selector."""
+    return driver.find_element("css selector", selector)
+
+
+def load_by(driver: Any, act: Callable[[], object]) -> None:
+    """Do something that loads another page, and wait for it."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    driver.execute_script("window.isOld = true")
+    act()
+    ready = "return !window.isOld && document.readyState === 'complete'"
+    WebDriverWait(driver, 120).until(lambda d: d.execute_script(ready))
 
 
 def press_keys(driver: Any, *keys: str) -> None:

@@ -10,18 +10,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
-from sdv_plausible.rules import (
-    Allowed,
-    DateAndTime,
-    Determined,
-    Equal,
-    Forbidden,
-    Implies,
-    Inequality,
-    Multiple,
-    OneHot,
-    Sum,
-)
+from sdv_plausible import rules as r
 from sdv_plausible.rules.rule import Formats
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from tests.flat import values
@@ -30,24 +19,13 @@ DAY = "%d.%m.%Y"
 MINUTE = "%d.%m.%Y %H:%M"
 COLUMNS: dict[str, dict[str, Any]] = {
     "born": {"sdtype": "datetime", "datetime_format": DAY},
-    "start": {"sdtype": "datetime"},
-    "end": {"sdtype": "datetime"},
-    "paid": {"sdtype": "datetime"},
-    "zoned": {"sdtype": "datetime"},
-    "later": {"sdtype": "datetime"},
+    **{name: {"sdtype": "datetime"} for name in ("start", "end", "paid", "zoned", "later")},
     "age": {"sdtype": "numerical"},
-    "marital": {"sdtype": "categorical"},
-    "sex": {"sdtype": "categorical"},
-    "title": {"sdtype": "categorical"},
-    "level": {"sdtype": "numerical"},
-    "rate": {"sdtype": "numerical"},
-    "fee": {"sdtype": "numerical"},
-    "extra": {"sdtype": "numerical"},
-    "total": {"sdtype": "numerical"},
-    "copy": {"sdtype": "numerical"},
-    "red": {"sdtype": "numerical"},
-    "green": {"sdtype": "numerical"},
-    "blue": {"sdtype": "numerical"},
+    **{name: {"sdtype": "categorical"} for name in ("marital", "sex", "title")},
+    **{
+        name: {"sdtype": "numerical"}
+        for name in ["level", "rate", "fee", "extra", "total", "copy", "red", "green", "blue"]
+    },
     "member": {"sdtype": "boolean"},
     "seen": {"sdtype": "datetime", "datetime_format": MINUTE},
 }
@@ -69,21 +47,14 @@ DOMAIN: dict[str, Any] = {
     "seen": {"range_min": "01.01.2000 00:00", "range_max": "31.12.2002 23:59", "range_is_nullable": True},
 }  # fmt: skip
 RULES = [
-    Inequality("start", "end", strict=True, unit="D"),
-    Inequality("end", "paid", unit="D", most=30),
-    Inequality("zoned", "later", unit="D"),
-    Determined("level", "marital", {"single": 1, "married": 2}),
-    Determined("rate", "level", {1: 0.5, 2: 1.25}),
-    Determined("title", ["sex"], {"f": "Ms", "m": "Mr"}),
-    Multiple("fee", 0.25),
-    DateAndTime("seen", "min"),
-    Sum("total", ("fee", "extra")),
-    Equal("copy", "total"),
-    OneHot(["red", "green", "blue"]),
-    Implies({"age": {"max": 15}}, {"marital": "single"}),
-    Forbidden({"born": {"max": "31.12.1959"}, "member": True}),
-    Allowed(["sex", "marital"], [["f", "single"], ["f", "married"], ["m", "single"]]),
-]
+    r.Inequality("start", "end", strict=True, unit="D"), r.Inequality("end", "paid", unit="D", most=30),
+    r.Inequality("zoned", "later", unit="D"), r.Determined("level", "marital", {"single": 1, "married": 2}),
+    r.Determined("rate", "level", {1: 0.5, 2: 1.25}), r.Determined("title", ["sex"], {"f": "Ms", "m": "Mr"}),
+    r.Multiple("fee", 0.25), r.DateAndTime("seen", "min"), r.Sum("total", ("fee", "extra")), r.Equal("copy", "total"),
+    r.OneHot(["red", "green", "blue"]), r.Implies({"age": {"max": 15}}, {"marital": "single"}),
+    r.Forbidden({"born": {"max": "31.12.1959"}, "member": True}),
+    r.Allowed(["sex", "marital"], [["f", "single"], ["f", "married"], ["m", "single"]]),
+]  # fmt: skip
 
 
 def table(n: int = 400, seed: int = 1) -> pd.DataFrame:
@@ -114,28 +85,19 @@ def table(n: int = 400, seed: int = 1) -> pd.DataFrame:
     return frame
 
 
-def arrow(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same cells in Arrow's types."""
-    return frame.convert_dtypes(dtype_backend="pyarrow")
-
-
 def categories(frame: pd.DataFrame) -> pd.DataFrame:
     """The same cells, texts as categories."""
     texts = [name for name in frame if COLUMNS[name]["sdtype"] == "categorical"]
     return frame.astype(dict.fromkeys(texts, "category"))
 
 
-def objects(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same cells as Python objects, but for dates, which are then taken for text."""
-    return frame.astype({name: object for name in frame if frame[name].dtype.kind != "M"})
-
-
 STORAGES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "numpy": lambda frame: frame,
     "nullable": lambda frame: frame.convert_dtypes(),
-    "arrow": arrow,
+    "arrow": lambda frame: frame.convert_dtypes(dtype_backend="pyarrow"),
     "categories": categories,
-    "objects": objects,
+    # Python objects, but for dates, which would be taken for text
+    "objects": lambda frame: frame.astype({name: object for name in frame if frame[name].dtype.kind != "M"}),
 }
 
 

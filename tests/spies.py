@@ -22,15 +22,8 @@ from sdv_plausible.questions.queryable import Queryable
 
 Cells = Mapping[Any, float]
 WATCHED = (
-    "ask",
-    "ask_tables",
-    "ask_frequent",
-    "ask_laplace",
-    "ask_sampled",
-    "choose",
-    "count_rows",
-    "release_groups",
-)
+    "ask", "ask_tables", "ask_frequent", "ask_laplace", "ask_sampled", "choose", "count_rows", "release_groups",
+)  # fmt: skip
 NO_QUESTIONS = {
     "part": "other rows of the same door",
     "sigma": "noise to expect, from the budget alone",
@@ -48,36 +41,16 @@ def unwatched(door: type = Queryable) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """One thing that was asked.
+    """One thing that was asked."""
 
-    Attributes
-    ----------
-    kind : str
-        Class of the question, or the way of asking.
-    parameters : tuple
-        Everything that the asker chose, written out.
-    rows : object
-        The engine that was asked.
-    exact : callable
-        Exact answer of an engine, cell by cell.
-    paid : float
-        Square of the Gaussian mu, or the epsilon, that was paid for it.
-    calls : tuple of NoiseCall
-        Noise that was drawn for it.
-    answer : object
-        What was answered.
-    apart : int
-        Numbers of it that were charged one by one.
-    """
-
-    kind: str
-    parameters: Any
-    rows: Any
-    exact: Callable[[Any], Cells]
-    paid: float
-    calls: tuple[NoiseCall, ...]
+    kind: str  # class of the question, or the way of asking
+    parameters: Any  # everything that the asker chose, written out
+    rows: Any  # the engine that was asked
+    exact: Callable[[Any], Cells]  # exact answer of an engine, cell by cell
+    paid: float  # square of the Gaussian mu, or the epsilon, that was paid for it
+    calls: tuple[NoiseCall, ...]  # noise that was drawn for it
     answer: Any
-    apart: int = 1
+    apart: int = 1  # numbers of it that were charged one by one
 
     def move(self, other: Any) -> float:
         """Distance of the exact answers of the rows and of other rows, in the norm of the noise."""
@@ -88,9 +61,8 @@ class Asked:
         a, b = self._own, self.exact(other)
         steps = [abs(a.get(cell, 0) - b.get(cell, 0)) for cell in {*a, *b}]
         names = {call.name for call in self.calls}
-        norm: Any = (
-            math.hypot if "discrete_gaussian" in names else max if "exponential_choice" in names else None
-        )
+        norm: Any = max if "exponential_choice" in names else None
+        norm = math.hypot if "discrete_gaussian" in names else norm
         return float(norm(*steps, 0) if norm else math.fsum(steps)), max(steps, default=0.0)
 
     @cached_property
@@ -130,13 +102,7 @@ def by_cell(exact: np.ndarray) -> Cells:
 
 @contextmanager
 def watched(answers: list[Any] | None = None) -> Iterator[list[Asked]]:
-    """Collect what is asked of any door while the block runs; give ``answers`` instead of those that are drawn, if there are any.
-
-    Yields
-    ------
-    list of Asked
-        In order. Each answer is given as drawn, or the one at the same place among ``answers``.
-    """
+    """Collect what is asked of any door while the block runs; each answer is as drawn, or that at its place in ``answers``."""
     seen: list[Asked] = []
     honest = {name: getattr(Queryable, name) for name in WATCHED}
 
@@ -148,29 +114,19 @@ def watched(answers: list[Any] | None = None) -> Iterator[list[Asked]]:
         check_form(answers[len(seen)], drawn)
         return copy.deepcopy(answers[len(seen)])
 
-    def note(
-        self: Queryable,
-        kind: str,
-        parameters: Any,
-        exact: Any,
-        paid: float,
-        calls: Any,
-        answer: Any,
-        apart: int = 1,
-    ) -> Any:
+    def note(self: Queryable, kind: str, parameters: Any, exact: Any, paid: float, calls: Any, answer: Any, apart: int = 1) -> Any:  # fmt: skip
         answer = replayed(answer)
-        seen.append(
-            Asked(kind=kind, parameters=plain(parameters), rows=self._rows, exact=exact, paid=paid, calls=tuple(calls), answer=copy.deepcopy(answer), apart=apart)
-        )  # fmt: skip
+        own = {
+            "kind": kind, "parameters": plain(parameters), "rows": self._rows, "exact": exact, "paid": paid,
+        }  # fmt: skip
+        seen.append(Asked(**own, calls=tuple(calls), answer=copy.deepcopy(answer), apart=apart))
         return answer
 
     def ask_tables(self: Queryable, sets: Any, shares: Any) -> Any:
         with record_calls() as calls:
             drawn = honest["ask_tables"](self, sets, shares)
-        given = []
-        together = sorted(
-            range(len(shares)), key=lambda i: list(shares).index(shares[i])
-        )  # equal shares are drawn together
+        given, places = [], range(len(shares))
+        together = sorted(places, key=lambda i: [*shares].index(shares[i]))  # equal shares are drawn together
         for i, (axes, share) in enumerate(zip(sets, shares, strict=True)):
             cost, own = self.allowance.mu**2 * share, together.index(i)
             exact = lambda rows, axes=axes: by_cell(CountTable(axes).exact(rows))  # noqa: E731
@@ -183,7 +139,8 @@ def watched(answers: list[Any] | None = None) -> Iterator[list[Asked]]:
 
         def exact(rows: Any) -> Cells:
             values, counts, public = question.occurring(rows)
-            return Counter(dict(zip(values, counts.tolist(), strict=True))) + Counter({("public", i): n for i, n in enumerate(public.tolist())})  # fmt: skip
+            told = Counter({("public", i): n for i, n in enumerate(public.tolist())})
+            return Counter(dict(zip(values, counts.tolist(), strict=True))) + told
 
         cost = self.allowance.mu**2 * share
         return note(self, type(question).__name__, (question, share, failure), exact, cost, calls, drawn)
@@ -194,11 +151,9 @@ def watched(answers: list[Any] | None = None) -> Iterator[list[Asked]]:
         def asking(self: Queryable, question: Any, *how: Any) -> Any:
             with record_calls() as calls:
                 drawn = honest[name](self, question, *how)
-            exact = lambda rows: by_cell(question.exact(rows))  # noqa: E731
-            return note(
-                self, type(question).__name__, (question, *how), exact, paid(self, how), calls, drawn,
-                numbers_apart(question),
-            )  # fmt: skip
+            exact, kind = lambda rows: by_cell(question.exact(rows)), type(question).__name__
+            cost, apart = paid(self, how), numbers_apart(question)
+            return note(self, kind, (question, *how), exact, cost, calls, drawn, apart)
 
         asking.__name__ = name
         return asking

@@ -19,38 +19,25 @@ __all__ = ["COLUMNS", "DECLARED", "DOUBTFUL", "ENGINES", "SEED", "Streamed", "he
 ENGINES = tuple(HELD)
 SAME = ("answers", "domain", "ledger", "model", "rules", "seeds")
 COLUMNS: dict[str, dict[str, Any]] = {
-    "age": {"sdtype": "numerical"},
-    "wage": {"sdtype": "numerical"},
-    "sex": {"sdtype": "categorical"},
-    "city": {"sdtype": "categorical"},
-    "born": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+    "age": {"sdtype": "numerical"}, "wage": {"sdtype": "numerical"}, "sex": {"sdtype": "categorical"},
+    "city": {"sdtype": "categorical"}, "born": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
     "key": {"sdtype": "id"},
-}
+}  # fmt: skip
 DECLARED: dict[str, dict[str, Any]] = {
     "age": {"range_min": 0, "range_max": 99, "decimal_places": 0},
-    "wage": {
-        "range_min": 0.0,
-        "range_max": 1000.0,
-        "decimal_places": 1,
-        "bins": 20,
-        "range_is_nullable": True,
-    },
+    "wage": {"range_min": 0.0, "range_max": 1000.0, "decimal_places": 1, "bins": 20, "range_is_nullable": True},
     "sex": {"range_values": ["f", "m"]},
     "city": {"range_values": ["Bern", "Basel", "Genf"], "range_is_nullable": True},
     "born": {"range_min": "1950-01-01", "range_max": "2009-12-31", "bins": 20},
-}
+}  # fmt: skip
 SEED = 5
 DOUBTFUL = {
     "two separators as often": "town;age, in years",
     "names that hold the other one": "home town, at last;age, in years;sex",
-    "neither by the rules of quotation": '"town";"age",sex',
-    "whole lines in quotation marks": '"town;age"',
-    "one name that holds a comma": '"town, age"',
-    "a quotation mark that is left open": 'town;"age',
-    "a name twice": "town;town",
-    "a name that is empty": "town;",
-    "a name of blanks": "town; ",
-}
+    "neither by the rules of quotation": '"town";"age",sex', "whole lines in quotation marks": '"town;age"',
+    "one name that holds a comma": '"town, age"', "a quotation mark that is left open": 'town;"age',
+    "a name twice": "town;town", "a name that is empty": "town;", "a name of blanks": "town; ",
+}  # fmt: skip
 """First lines of CSV files that do not tell surely what the columns are."""
 
 

@@ -27,7 +27,7 @@ VERDICT = re.compile(r"^(?P<name>.+) (?P<verdict>KEPT|BROKEN)(?: \([^)]*\))?$", 
 def verdicts() -> dict[str, bool]:
     """Each contract's name, and whether the package in the current folder keeps it."""
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        lint_imports(config_filename="pyproject.toml", no_cache=True)
+        lint_imports(config_filename="pyproject.toml", cache_dir="cache")
     found = {match["name"]: match["verdict"] == "KEPT" for match in VERDICT.finditer(printed.getvalue())}
     assert found, printed.getvalue()
     return found

@@ -18,6 +18,9 @@ PACKAGE = Path(__file__).parents[2] / "sdv_plausible"
 FOLDERS = ("path", "folder", "parent", "work", "hidden", "whole", "output", "near", "root", "place", "home")
 PATTERNS = {"compile", "match", "fullmatch", "search", "sub", "split", "findall", "finditer"}
 OPENING = {"write_text", "write_bytes", "mkdtemp", "NamedTemporaryFile", "symlink_to", "touch"}
+BY_NAME = {
+    "attrgetter", "methodcaller", "import_module", "__import__", "eval", "exec", "globals", "find_spec",
+}  # fmt: skip
 SHOWN = {"__str__", "__repr__", "_repr_html_", "_repr_mimebundle_", "__format__"}
 
 
@@ -48,93 +51,62 @@ def _kinds(node: ast.AST) -> Iterator[str]:
         return
     name, base = _last(node.func), _first(node.func)
     first = node.args[0] if node.args else None
-    makes_paths = name in ("with_name", "with_stem", "with_suffix", "joinpath") or (
-        name == "join" and ast.unparse(node.func) == "os.path.join"
-    )
+    func = ast.unparse(node.func)
+    makes_paths = name in ("with_name", "with_stem", "with_suffix", "joinpath") or func == "os.path.join"
     if makes_paths and not _is_literal(first):
         yield "file name"
     if name in OPENING or (name == "open" and _writes(node)):
         yield "file written"
     if name in ("Markup", "Environment", "from_string"):
         yield "markup"
-    if (
-        name in ("getattr", "setattr", "delattr", "attrgetter", "methodcaller")
-        and len(node.args) > (name[-4:] == "attr")
-        and not _is_literal(node.args[1 if name.endswith("attr") else 0])
-    ):
+    if name in ("getattr", "setattr", "delattr") and len(node.args) > 1 and not _is_literal(node.args[1]):
         yield "name in a text"
-    if name in ("import_module", "__import__", "eval", "exec", "globals", "find_spec") and not _is_literal(
-        first
-    ):
+    if name in BY_NAME and not _is_literal(first):
         yield "name in a text"
     if base == "re" and name in PATTERNS and not _is_literal(first):
         yield "pattern"
-    if (
-        name in ("format", "format_map")
-        and isinstance(node.func, ast.Attribute)
-        and not _is_literal(node.func.value)
-    ):
+    is_of = isinstance(node.func, ast.Attribute) and not _is_literal(node.func.value)
+    if name in ("format", "format_map") and is_of:
         yield "format"
     if name in ("strftime", "strptime") and not all(map(_is_literal, node.args)):
         yield "date format"
-    if name in ("load", "loads", "Unpickler") and base in (
+    is_loaded = name in ("load", "loads", "Unpickler") and base in (
         "pickle",
         "np",
         "yaml",
         "joblib",
         "marshal",
         "torch",
-    ):
+    )
+    if is_loaded or (base in ("ET", "etree") and name in ("parse", "fromstring", "iterparse", "XML")):
         yield "objects read"
-    if base in ("ET", "etree") and name in ("parse", "fromstring", "iterparse", "XML"):
-        yield "objects read"
-    if base in ("subprocess", "webbrowser", "socket") or ast.unparse(node.func) in (
-        "os.system",
-        "os.popen",
-        "os.startfile",
-    ):
+    if base in ("subprocess", "webbrowser", "socket") or func in ("os.system", "os.popen", "os.startfile"):
         yield "program"
-    if name == "print" or ast.unparse(node.func) in (
-        "sys.stderr.write",
-        "sys.stdout.write",
-        "traceback.print_exception",
-    ):
+    if name == "print" or func in ("sys.stderr.write", "sys.stdout.write", "traceback.print_exception"):
         yield "printed"
-    if name in ("sql", "execute", "project", "selectExpr", "query", "expr") and not all(
-        map(_is_literal, node.args)
-    ):
+    asks = name in ("sql", "execute", "project", "selectExpr", "query", "expr")
+    if asks and not all(map(_is_literal, node.args)):
         yield "SQL"
 
 
 def _writes(node: ast.Call) -> bool:
-    modes = [
-        one.value for one in [*node.args, *(k.value for k in node.keywords)] if isinstance(one, ast.Constant)
-    ]
+    given = [*node.args, *(k.value for k in node.keywords)]
+    modes = [one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     flags = any(isinstance(one, ast.Name) and "flags" in one.id for one in node.args)
-    return flags or any(
-        isinstance(mode, str) and re.fullmatch(r"[rbt]*[wax+][rbt+]*", mode) for mode in modes
-    )
+    return flags or any(re.fullmatch(r"[rbt]*[wax+][rbt+]*", mode) for mode in modes)
 
 
 def found_in(source: str) -> list[tuple[str, str]]:
     """What of a module is on the list: kind, and the expression, or the class of a method."""
-    tree = ast.parse(source)
-    owners = {
-        id(inner): outer.name
-        for outer in ast.walk(tree)
-        if isinstance(outer, ast.ClassDef)
-        for inner in outer.body
-    }
-    return [
-        (
-            kind,
-            f"{owners.get(id(node), '')}.{node.name}"
-            if isinstance(node, ast.FunctionDef)
-            else ast.unparse(node),
-        )
-        for node in ast.walk(tree)
-        for kind in _kinds(node)
-    ]
+    nodes = [*ast.walk(ast.parse(source))]
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    owners = {id(inner): outer.name for outer in classes for inner in outer.body}
+
+    def words(node: ast.AST) -> str:
+        is_method = isinstance(node, ast.FunctionDef)
+        return f"{owners.get(id(node), '')}.{node.name}" if is_method else ast.unparse(node)
+
+    return [(kind, words(node)) for node in nodes for kind in _kinds(node)]
 
 
 def found() -> dict[tuple[str, str], list[str]]:
@@ -166,11 +138,8 @@ SAFE = {
 
 def test_every_place_is_listed() -> None:
     """A new place is one more in the list, once it is safe for the reason of its kind, or has a better one."""
-    listed = {
-        (kind, module): number
-        for kind, modules in json.loads(LISTED.read_text("utf-8")).items()
-        for module, number in modules.items()
-    }
+    kinds = json.loads(LISTED.read_text("utf-8"))
+    listed = {(kind, module): number for kind, modules in kinds.items() for module, number in modules.items()}
     seen = {place: len(words) for place, words in found().items()}
     assert {kind for kind, _ in listed} == {*SAFE}
     changed = {place: found()[place] for place, number in seen.items() if listed.get(place) != number}

@@ -6,28 +6,16 @@ import json
 import re
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
-import pytest
 from pages import ROOT
 
-(
-    MODULES,
-    LINES,
-) = (  # 1,700 lines more for levels of learned cells, statements without a value set, files that are given, a count first
-    171,
-    30_000,  # 150 of them for limits that hold before a fit is paid for
-)  # of modules with code: rooms whose file holds a sentence come on top, 17 of them
+# Of modules with code: rooms whose file holds a sentence come on top, 17 of them. 1,700 lines are for levels of learned cells,
+# statements without a value set, files that are given, a count first; 150 for limits that hold before a fit is paid for.
+MODULES, LINES = 171, 30_000
 OTHERS = (
-    "web",
-    "audit",
-    "commands",
-    "release.intervals.margins",
-    "models.paper",
-    "rules.conditions",
-    "sources.source",
-)
+    "web", "audit", "commands", "release.intervals.margins", "models.paper", "rules.conditions", "sources.source",
+)  # fmt: skip
 BY_SDMETRICS = {  # the classes of its entry points, whenever SDV imports it; what computes them is not among these
     "evaluation", "evaluation.metrics", "evaluation.page", "evaluation.report",
     "evaluation.report.plausible_deniability", "evaluation.tables",
@@ -41,13 +29,11 @@ def example() -> str:
     return code.replace("100_000", "5_000").replace("10_000", "500")
 
 
-@cache
 def loaded(after: str, folder: Path) -> dict[str, Path]:
     """File of every module of the package that a program has loaded."""
     code = f"{example()}\n{after}\n{LOADED}"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder
-    )
+    run = [sys.executable, "-c", code]
+    done = subprocess.run(run, capture_output=True, text=True, check=True, cwd=folder)
     found = json.loads(done.stdout.splitlines()[-1])
     return {name.removeprefix("sdv_plausible").lstrip("."): Path(file) for name, file in found.items()}
 
@@ -61,18 +47,12 @@ def faults(found: dict[str, Path]) -> list[str]:
     return others + too_many
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("example")
+def test_a_fit_loads_what_it_uses(tmp_path: Path) -> None:
+    assert faults(loaded("", tmp_path)) == []
 
 
-def test_a_fit_loads_what_it_uses(folder: Path) -> None:
-    assert faults(loaded("", folder)) == []
-
-
-def test_planted_what_it_does_not_use_is_seen(folder: Path) -> None:
-    found = faults(
-        loaded("import sdv_plausible.audit.disclosure.exact, sdv_plausible.evaluation.game", folder)
-    )
+def test_planted_what_it_does_not_use_is_seen(tmp_path: Path) -> None:
+    more = "import sdv_plausible.audit.disclosure.exact, sdv_plausible.evaluation.game"
+    found = faults(loaded(more, tmp_path))
     assert {"audit", "audit.disclosure.exact", "evaluation.game"} <= set(found)
     assert any(one.endswith(" lines") for one in found)

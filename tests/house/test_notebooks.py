@@ -20,9 +20,8 @@ NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))
 
 def cells(path: Path, kind: str) -> list[dict[str, Any]]:
     """Return the cells of a kind."""
-    return [
-        cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == kind
-    ]
+    every = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in every if cell["cell_type"] == kind]
 
 
 def run(path: Path) -> list[Any]:
@@ -52,23 +51,18 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
     assert (tmp_path / "synthetic.csv").exists()
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_is_clean_and_its_links_resolve(path):
-    assert json.loads(path.read_text(encoding="utf-8"))["nbformat"] == 4
-    assert with_outputs(path) == []
-    text = "\n\n".join("".join(cell["source"]) for cell in cells(path, "markdown"))
-    assert broken_links(Page.parse(path.relative_to(ROOT).as_posix(), text), all_pages()) == []
-
-
-def test_there_is_a_notebook():
+def test_notebooks_are_clean_and_their_links_resolve():
     assert NOTEBOOKS
+    for path in NOTEBOOKS:
+        assert json.loads(path.read_text(encoding="utf-8"))["nbformat"] == 4
+        assert with_outputs(path) == []
+        text = "\n\n".join("".join(cell["source"]) for cell in cells(path, "markdown"))
+        assert broken_links(Page.parse(path.relative_to(ROOT).as_posix(), text), all_pages()) == []
 
 
 def _planted(folder: Path, *sources: str, outputs: list[Any] | None = None) -> Path:
-    made = [
-        {"cell_type": "code", "source": [source], "outputs": outputs or [], "execution_count": None}
-        for source in sources
-    ]
+    usual = {"cell_type": "code", "outputs": outputs or [], "execution_count": None}
+    made = [{**usual, "source": [source]} for source in sources]
     path = folder / "planted.ipynb"
     path.write_text(json.dumps({"nbformat": 4, "cells": made}))
     return path

@@ -34,9 +34,7 @@ from sdv_plausible.commands.cli import main
 
 LANGUAGES = {"python", "bash"}
 FAST = {"README.md", "docs/tutorials/from_a_raw_table.md", "docs/how_to/command_line.md"}
-PAGES = [
-    name for name in page_names() if name in ("README.md", "CONTRIBUTING.md") or name.startswith("docs/")
-]
+PAGES = [name for name in page_names() if name.startswith(("README.md", "CONTRIBUTING.md", "docs/"))]
 
 
 def run_python(example: Example) -> None:
@@ -55,31 +53,19 @@ def run_bash(example: Example) -> None:
     Of our commands alone, without anything that a shell reads in them, nothing but the process is saved: they run in this one.
     """
     lines = [shlex.split(line, comments=True) for line in example.parsed.splitlines()]
-    if not set(r"\$`|&;<>()*?[]{}~") & set(example.parsed) and all(
-        words[:1] in ([], ["sdv-plausible"]) for words in lines
-    ):
+    is_ours = all(words[:1] in ([], ["sdv-plausible"]) for words in lines)
+    if is_ours and not set(r"\$`|&;<>()*?[]{}~") & set(example.parsed):
         for words in filter(None, lines):
             assert main(words[1:]) == 0, f"{example.path}:{example.line}: {words}"
         return
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", example.parsed],
-        env={**os.environ, "PATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command, env = ["bash", "-euo", "pipefail", "-c", example.parsed], {**os.environ, "PATH": path}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{example.path}:{example.line}\n{done.stdout}\n{done.stderr}"
 
 
 def run_page(path: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[str]]:
-    """Run a page; return how many blocks ran, and why the others did not.
-
-    Raises
-    ------
-    Exception
-        Whatever the first block that fails raises.
-    """
+    """Run a page; return how many blocks ran, and why the others did not; raises what the first that fails raises."""
     parsers = (CodeBlockParser("python", run_python), CodeBlockParser("bash", run_bash), SkipParser())
     document = Document.parse(path, *parsers)
     page = ModuleType("page")  # a module, so that objects of the page's classes can be pickled
@@ -109,18 +95,16 @@ def _blocks(page: Page) -> int:
     return sum(token.type == "fence" and token.info.split(" ")[0] in LANGUAGES for token in page.tokens)
 
 
+RUNNING = [name for name in PAGES if re.search("```(python|bash)", (ROOT / name).read_text())]
+
+
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name in FAST else [pytest.mark.slow])
-        for name in PAGES
-        if re.search("```(python|bash)", (ROOT / name).read_text())
-    ],
+    "name", [pytest.param(name, marks=[] if name in FAST else [pytest.mark.slow]) for name in RUNNING]
 )
 @pytest.mark.usefixtures("empty_folder")
 @pytest.mark.filterwarnings(
     "ignore:We strongly recommend saving the metadata:UserWarning"
-)  # SDV on any detected metadata
+)  # SDV on detected metadata
 @pytest.mark.filterwarnings(
     "ignore:The \\w+ table \\w+ report is deprecated:FutureWarning"
 )  # SDGym when imported
@@ -130,44 +114,35 @@ def test_page(name, monkeypatch):
     assert ran + len(skipped) == _blocks(all_pages()[name])  # none was overlooked
 
 
+PROGRAM = "```python\n# my_program.py\nif __name__ == '__main__':\n    raise KeyError\n```\n"
+SKIPPED = '<!-- skip: next "why" -->\n\n```bash\nfalse\n```\n\n```bash\nfalse\n```\n'
 PLANTED = {
     "an error": ("```python\nx = 1 / 0\n```\n", ZeroDivisionError),
     "a name of a later block": ("```python\nprint(x)\n```\n\n```python\nx = 1\n```\n", NameError),
     "a warning": ("```python\nimport warnings\nwarnings.warn('old')\n```\n", UserWarning),
     "in a list": ("1. First\n\n   ```python\n   raise KeyError\n   ```\n", KeyError),
-    "a program": (
-        "```python\n# my_program.py\nif __name__ == '__main__':\n    raise KeyError\n```\n",
-        KeyError,
-    ),
+    "a program": (PROGRAM, KeyError),
     "a command": ("```bash\nsdv-plausible --no-such-option\ntrue\n```\n", AssertionError),
-    "after one that is skipped": (
-        '<!-- skip: next "why" -->\n\n```bash\nfalse\n```\n\n```bash\nfalse\n```\n',
-        AssertionError,
-    ),
+    "after one that is skipped": (SKIPPED, AssertionError),
+    "skipped without a reason": ("<!-- skip: next -->\n\n```bash\nfalse\n```\n", AssertionError),
 }
 
 
 @pytest.mark.parametrize("kind", PLANTED)
 def test_a_planted_block_fails(kind, empty_folder, monkeypatch):
     text, error = PLANTED[kind]
+    said = "says why" if "without a reason" in kind else None
     page = empty_folder / "planted.md"
     page.write_text(f"# Page\n\n{text}")
-    with pytest.raises(error):
+    with pytest.raises(error, match=said):
         run_page(str(page), monkeypatch)
 
 
-def test_a_block_skipped_without_a_reason_fails(empty_folder, monkeypatch):
-    page = empty_folder / "planted.md"
-    page.write_text("<!-- skip: next -->\n\n```bash\nfalse\n```\n")
-    with pytest.raises(AssertionError, match="says why"):
-        run_page(str(page), monkeypatch)
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_no_page_shows_a_claim_on_types_that_were_detected(name):
-    text = (ROOT / name).read_text(encoding="utf-8")
-    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
-        detects = "detect_from_dataframes" in block and "PlausibleDeniabilitySynthesizer(" in block
-        assert not detects or 'types="detected"' in block, (
-            f"{name}: one row decides on types, metadata_of(domain)"
-        )
+def test_no_page_shows_a_claim_on_types_that_were_detected():
+    """One row decides on types there: metadata_of(domain)."""
+    for name in PAGES:
+        for block in re.findall(
+            r"```python\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), flags=re.DOTALL
+        ):
+            detects = "detect_from_dataframes" in block and "PlausibleDeniabilitySynthesizer(" in block
+            assert not detects or 'types="detected"' in block, name

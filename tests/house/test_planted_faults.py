@@ -47,9 +47,8 @@ def test_faults_change_one_place_of_a_file_and_their_tests_are_there() -> None:
 def test_a_fault_whose_place_or_test_is_gone_is_seen() -> None:
     honest = FAULTS[0]
     gone = [replace(honest, old="no such text"), replace(honest, new="("), replace(honest, file="gone.py")]
-    gone += [
-        replace(honest, test=test) for test in ("gone.py::test_gone", f"{honest.test.split('::')[0]}::gone")
-    ]
+    tests = ("gone.py::test_gone", f"{honest.test.split('::')[0]}::gone")
+    gone += [replace(honest, test=test) for test in tests]
     assert wrong_faults([honest]) == []
     assert [len(wrong_faults([fault])) for fault in gone] == [1] * 5
 
@@ -74,17 +73,19 @@ def test_there_are_faults_of_every_kind_and_each_is_another() -> None:
     assert len({fault.name for fault in FAULTS}) == len(FAULTS)
     folders = Counter(fault.file.split("/")[0] for fault in FAULTS)
     wanted = {
-        "privacy",
-        "questions",
-        "mechanism",
-        "models",
-        "table",
-        "rules",
-        "related",
-        "release",
-        "sdv",
-        "verifying",
-        "fit",
+        *[
+            "privacy",
+            "questions",
+            "mechanism",
+            "models",
+            "table",
+            "rules",
+            "related",
+            "release",
+            "sdv",
+            "verifying",
+            "fit",
+        ]
     }
     assert wanted <= {folder for folder, number in folders.items() if number >= 3}
 
@@ -106,9 +107,8 @@ def test_a_fault_is_caught_by_its_own_test_alone(tmp_path: Path) -> None:
     same = replace(fault, name="same", new=f"{fault.old} ")
     broken = replace(fault, name="broken", new=fault.old.replace("used", "no_such_name"))
     quick = next(iter(planted_faults.COMMANDS))
-    other = replace(
-        next(fault for fault in FAULTS if fault.file.startswith("verifying/")), name="other", command=quick
-    )
+    other = next(fault for fault in FAULTS if fault.file.startswith("verifying/"))
+    other = replace(other, name="other", command=quick)
     planted_faults.write([fault, same, broken, other], tmp_path / "list.json")
     script = [sys.executable, "tests/planted_faults.py", "--list", str(tmp_path / "list.json")]
     env = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}  # set by commands

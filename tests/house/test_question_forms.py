@@ -47,10 +47,8 @@ def question(form: SimpleNamespace) -> type:
 
 def cited(text: str) -> list[str]:
     """Pages and results that are named: the last folder of a path, without links."""
-    plain = re.sub(r"\[(\w+)\]\(\w+\.md\)", r"\1.md", text)
-    return re.findall(
-        r"\w+\.md|(?:Lemma|Theorem)s? \d(?: and \d)?", plain.replace("docs/explanation/proofs/", "")
-    )
+    plain = re.sub(r"\[(\w+)\]\(\w+\.md\)", r"\1.md", text).replace("docs/explanation/proofs/", "")
+    return re.findall(r"\w+\.md|(?:Lemma|Theorem)s? \d(?: and \d)?", plain)
 
 
 def bounded(form: SimpleNamespace, unit: Any) -> tuple[float, float]:
@@ -75,17 +73,12 @@ def test_every_kind_has_a_block_and_no_other():
     assert len(re.findall("^## ", PAGE, re.MULTILINE)) == len(forms())
 
 
-@pytest.mark.parametrize("name", forms())
-def test_a_block_cites_the_proof_of_the_code(name):
-    form = forms()[name]
-    assert cited(form.proof) == cited(question(form).proof)
-
-
-@pytest.mark.parametrize("unit", guarded.UNITS)
-@pytest.mark.parametrize("name", forms())
-def test_a_block_has_the_bound_of_the_code(name, unit):
-    said, used = bounded(forms()[name], guarded.UNITS[unit])
-    assert said == pytest.approx(used, rel=1e-12)
+def test_a_block_cites_the_proof_of_the_code_and_has_its_bound():
+    for name, form in forms().items():
+        assert cited(form.proof) == cited(question(form).proof), name
+        for unit in guarded.UNITS.values():
+            said, used = bounded(form, unit)
+            assert said == pytest.approx(used, rel=1e-12), name
 
 
 @pytest.mark.parametrize(
@@ -99,6 +92,6 @@ def test_planted_bounds_are_seen(old, new):
     assert any(said != pytest.approx(used, rel=1e-12) for said, used in pairs)
 
 
-@pytest.mark.parametrize("part", ["**Preconditions.** ", "**Postcondition.** ", "**Proof.** ", "```text\n"])
-def test_a_block_without_a_part_is_none(part):
-    assert set(forms(PAGE.replace(part, ""))) == set()
+def test_a_block_without_a_part_is_none():
+    for part in ("**Preconditions.** ", "**Postcondition.** ", "**Proof.** ", "```text\n"):
+        assert set(forms(PAGE.replace(part, ""))) == set()

@@ -10,8 +10,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 PACKAGE = Path(__file__).parents[2] / "sdv_plausible"
 
 NOISE = ("privacy/noise",)
@@ -84,26 +82,19 @@ PLANTS = {
     "models/a.py": "import numpy as np\ndef f(n):\n    return np.random.normal(size=n)\n",
     "privacy/ledger.py": "import numpy\nrng = numpy.random.default_rng(1)\n",
     "privacy/noise/coins.py": "import numpy as np\nrng = np.random.default_rng(1)\n",
-    "table/a.py": "def f():\n    from numpy import random\n",
-    "table/b.py": "import numpy.random as draws\n",
+    "table/a.py": "def f():\n    from numpy import random\n", "table/b.py": "import numpy.random as draws\n",
     "release/a.py": "from numpy.random import default_rng\n",
     "evaluation/a.py": "import numpy as np\nrng = np.random.default_rng()\n",
-    "privacy/accounting/a.py": "import os\nkey = os.urandom(32)\n",
-    "audit/a.py": "from os import urandom\n",
+    "privacy/accounting/a.py": "import os\nkey = os.urandom(32)\n", "audit/a.py": "from os import urandom\n",
     "privacy/accounting/b.py": "from scipy import stats\nx = stats.norm.rvs(size=3)\n",
     "table/c.py": "def f(table):\n    return table.sample(frac=0.5)\n",
     "models/b.py": "from importlib import import_module\ncoins = import_module('ran' + 'dom')\n",
-    "models/c.py": "coins = __import__('secrets')\n",
-    "models/d.py": "exec('import secrets')\n",
-}
+    "models/c.py": "coins = __import__('secrets')\n", "models/d.py": "exec('import secrets')\n",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("module", PLANTS)
-def test_a_planted_draw_is_seen(module):
-    assert trespasses(module, PLANTS[module])
-
-
-def test_seeded_simulation_and_the_noise_room_are_free():
+def test_a_planted_draw_is_seen_and_seeded_simulation_and_the_noise_room_are_free():
+    assert [module for module, source in PLANTS.items() if not trespasses(module, source)] == []
     seeded = "import numpy as np\ndef f(seed):\n    return np.random.default_rng(seed)\n"
     assert not trespasses("datasets/census.py", seeded)
     assert not trespasses("privacy/noise/coins.py", "import os\nkey = os.urandom(32)\n")

@@ -17,10 +17,7 @@ from pages import ROOT, Page, all_pages
 
 EXPORTING = (
     "sdv_plausible",
-    "sdv_plausible.synthesizer",
-    "sdv_plausible.audit",
-    "sdv_plausible.evaluation",
-    "sdv_plausible.datasets",
+    *(f"sdv_plausible.{name}" for name in ("synthesizer", "audit", "evaluation", "datasets")),
 )
 DIRECTIVE = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
 
@@ -56,12 +53,10 @@ def differences(documented: set[str], public: set[str], words: set[str]) -> tupl
     """Public names that are not documented, and documented ones neither public nor among the words."""
     on_pages, off_pages = _things(documented), _things(public)
     missing = sorted(name for thing, name in off_pages.items() if thing not in on_pages)
-    stray = sorted(
-        name
-        for thing, name in on_pages.items()
-        if thing not in off_pages and name.rsplit(".", 1)[-1] not in words
+    known = {name for name in on_pages.values() if name.rsplit(".", 1)[-1] in words}
+    return missing, sorted(
+        name for thing, name in on_pages.items() if thing not in off_pages and name not in known
     )
-    return missing, stray
 
 
 @pytest.fixture(scope="module")
@@ -73,11 +68,8 @@ def documented() -> list[str]:
 
 @pytest.fixture(scope="module")
 def users_pages() -> list[Page]:
-    return [
-        page
-        for name, page in all_pages().items()
-        if name.startswith(("README.md", "docs/tutorials/", "docs/how_to/"))
-    ]
+    of_users = ("README.md", "docs/tutorials/", "docs/how_to/")
+    return [page for name, page in all_pages().items() if name.startswith(of_users)]
 
 
 @pytest.fixture(scope="module")
@@ -100,11 +92,7 @@ def test_a_missing_and_a_stray_name_are_caught(documented, public, words):
     assert differences({*documented} - {"sdv_plausible.plan"}, public, words) == (["sdv_plausible.plan"], [])
     stray = "sdv_plausible.fit.plan.Settings"
     assert differences({*documented, stray}, public, words) == ([], [stray])
-    page = Page.parse(
-        "docs/how_to/planted.md",
-        "`sdv_plausible.table.codec.ColumnCodec`\n\n```python\nfrom sdv_plausible.models import make_learner\n```\n",
-    )
-    assert differences({*documented}, public | named(page), words)[0] == [
-        "sdv_plausible.models.make_learner",
-        "sdv_plausible.table.codec.ColumnCodec",
-    ]
+    imports = "```python\nfrom sdv_plausible.models import make_learner\n```\n"
+    page = Page.parse("docs/how_to/planted.md", f"`sdv_plausible.table.codec.ColumnCodec`\n\n{imports}")
+    wanted = ["sdv_plausible.models.make_learner", "sdv_plausible.table.codec.ColumnCodec"]
+    assert differences({*documented}, public | named(page), words)[0] == wanted

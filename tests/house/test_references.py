@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import fnmatch
 import pkgutil
 import re
@@ -12,12 +11,7 @@ from pathlib import Path
 import pytest
 from pages import ROOT, Page, all_pages, repository_files
 
-TREES = (
-    "sdv_plausible",
-    "tests",
-    "benchmarks",
-    "docs",
-)  # a path that begins with one of these is one of the repository
+TREES = ("sdv_plausible", "tests", "benchmarks", "docs")  # with one of which paths of the repository begin
 ELSEWHERE = re.compile(r"^(?:https?:|mailto:)")
 
 
@@ -29,14 +23,10 @@ def broken_links(page: Page, pages: dict[str, Page]) -> list[str]:
             continue
         target, _, anchor = link.partition("#")
         path = (page.folder / target).resolve()
-        other = (
-            page
-            if not target
-            else pages.get(path.relative_to(ROOT).as_posix())
-            if path.is_relative_to(ROOT)
-            else None
-        )
-        found = other is not None or (path.is_relative_to(ROOT) and path.exists())
+        is_ours = path.is_relative_to(ROOT)
+        other = pages.get(path.relative_to(ROOT).as_posix()) if target and is_ours else None
+        other = other if target else page
+        found = other is not None or (is_ours and path.exists())
         if not found or (anchor and (other is None or anchor not in other.anchors)):
             wrong.append(link)
     return wrong
@@ -53,13 +43,9 @@ def files() -> list[str]:
 @pytest.fixture(scope="module")
 def tests_of() -> dict[str, set[str]]:
     """The test functions of every test file."""
-    found = {}
-    for path in (ROOT / "tests").rglob("test_*.py"):
-        nodes = ast.walk(ast.parse(path.read_text()))
-        found[path.relative_to(ROOT).as_posix()] = {
-            node.name for node in nodes if isinstance(node, ast.FunctionDef)
-        }
-    return found
+    named = re.compile(r"^ *def (\w+)\(", re.MULTILINE)
+    paths = (ROOT / "tests").rglob("test_*.py")
+    return {path.relative_to(ROOT).as_posix(): {*named.findall(path.read_text())} for path in paths}
 
 
 def missing_files(page: Page, files: list[str]) -> list[str]:
@@ -127,27 +113,20 @@ def test_names_of_the_package_resolve():
     for path in repository_files(".md", ".py"):
         skipped = (
             path.parent.name == "house" or path.name == "CHANGELOG.md"
-        )  # which has the old names of what moved
+        )  # which has old names of what moved
         names = set() if skipped else set(_dotted_names(path.read_text()))
         if missing := sorted(name for name in names if not _resolves(name)):
             wrong[path.relative_to(ROOT).as_posix()] = missing
     assert wrong == {}
 
 
-PLANTED_LINKS = [
-    "[x](no_such_page.md)",
-    "[x](../../README.md#no-such-heading)",
-    "![x](../images/no_such_picture.svg)",
-    "[x](#no-such-heading)",
-    "[x](../../../outside)",
-    "[x][ref]\n\n[ref]: gone.md",
-]
-
-
-@pytest.mark.parametrize("text", PLANTED_LINKS)
-def test_a_planted_link_is_caught(text):
-    page = Page.parse("docs/explanation/planted.md", f"# Heading\n\n{text}\n")
-    assert len(broken_links(page, all_pages())) == 1
+def test_a_planted_link_is_caught():
+    for link in (
+        "[x](no_such_page.md)", "[x](../../README.md#no-such-heading)", "![x](../images/no_such_picture.svg)",
+        "[x](#no-such-heading)", "[x](../../../outside)", "[x][ref]\n\n[ref]: gone.md",
+    ):  # fmt: skip
+        page = Page.parse("docs/explanation/planted.md", f"# Heading\n\n{link}\n")
+        assert len(broken_links(page, all_pages())) == 1, link
 
 
 def test_good_links_are_not():
@@ -156,32 +135,18 @@ def test_good_links_are_not():
     assert broken_links(Page.parse("docs/explanation/planted.md", text), all_pages()) == []
 
 
-PLANTED_FILES = [
-    "`sdv_plausible/gone.py`",
-    "`models/gone.py`",
-    "`models/gone/`",
-    "`tests/no_such_folder/`",
-    "`gone_too.py::test_x`",
-    "`python tests/gone.py`",
-]
-
-
-@pytest.mark.parametrize("text", PLANTED_FILES)
-def test_a_planted_file_is_caught(text, files):
-    assert missing_files(Page.parse("docs/planted.md", text), files)
-
-
-PLANTED_TESTS = [
-    "`test_references.py::test_gone`",
-    "`tests/house/test_references.py`, `::test_gone`",
-    "`tests/house/test_references.py`, `...::test_public_names_resolve`",
-    "`test_gone`",
-]
-
-
-@pytest.mark.parametrize("text", PLANTED_TESTS)
-def test_a_planted_test_is_caught(text, tests_of):
-    assert missing_tests(Page.parse("docs/planted.md", text), tests_of)
+def test_a_planted_file_or_test_is_caught(files, tests_of):
+    for text in (
+        "sdv_plausible/gone.py", "models/gone.py", "models/gone/", "tests/no_such_folder/", "gone_too.py::test_x", "python tests/gone.py",
+    ):  # fmt: skip
+        assert missing_files(Page.parse("docs/planted.md", f"`{text}`"), files), text
+    for text in (
+        "`test_references.py::test_gone`",
+        "`tests/house/test_references.py`, `::test_gone`",
+        "`tests/house/test_references.py`, `...::test_public_names_resolve`",
+        "`test_gone`",
+    ):
+        assert missing_tests(Page.parse("docs/planted.md", text), tests_of), text
 
 
 def test_a_planted_name_is_caught():
@@ -207,11 +172,8 @@ def on_plan(plan: str) -> set[str]:
 
 def test_every_room_is_on_the_plan():
     page = all_pages()["docs/explanation/architecture.md"]
-    tree = next(
-        token.content
-        for token in page.tokens
-        if token.type == "fence" and token.content.startswith("sdv_plausible/\n")
-    )
+    fences = (token.content for token in page.tokens if token.type == "fence")
+    tree = next(text for text in fences if text.startswith("sdv_plausible/\n"))
     plan = on_plan(tree.split("\ntests/")[0])
     package = ROOT / "sdv_plausible"
     inner = {path.parent.relative_to(package).as_posix() for path in package.glob("*/**/__init__.py")}
@@ -221,14 +183,10 @@ def test_every_room_is_on_the_plan():
 
 
 def test_the_plan_is_read():
-    lines = [
-        "a/",
-        "  b/    of d/*.py",
-        "    c/  text; e.py, f/ (so)",
-        "    g.py   text   h.py text",
-        "  i.py, j.py text",
-    ]
-    assert on_plan("\n".join(lines)) == {"b", "b/c", "b/c/e.py", "b/c/f", "b/g.py", "b/h.py", "i.py", "j.py"}
+    plan = (
+        "a/\n  b/    of d/*.py\n    c/  text; e.py, f/ (so)\n    g.py   text   h.py text\n  i.py, j.py text"
+    )
+    assert on_plan(plan) == {"b", "b/c", "b/c/e.py", "b/c/f", "b/g.py", "b/h.py", "i.py", "j.py"}
 
 
 def test_every_page_is_in_the_sites_navigation():

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from reviewing import CHROMIUM, DRIVER, NO_BROWSER, browser, program, served, write_people
+from reviewing import browser, find, load_by, needs_browser, program, served, write_people
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.datasets import census_like, census_like_metadata
@@ -21,19 +21,13 @@ from sdv_plausible.evaluation.tables import prepare
 pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
 AXE = find_spec("axe_playwright_python")  # is not imported: of it the script alone is used
 pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason=NO_BROWSER),
+    needs_browser,
     pytest.mark.skipif(AXE is None, reason="pip install axe-playwright-python"),
     pytest.mark.slow,
 ]
 ROOT = Path(__file__).parents[2]
 WIDTHS = (390, 1280)
-SITE = (
-    "index",
-    "tutorials/first_release",
-    "how_to/command_line",
-    "explanation/privacy_promise",
-    "reference/models",
-)
+SITE = ("index", "tutorials/first_release", "how_to/command_line", "explanation/privacy_promise", "reference/models")  # fmt: skip
 MAIN = ".actions button.main"
 
 
@@ -43,11 +37,8 @@ def serious(driver):
     driver.set_script_timeout(120)
     driver.execute_script(script)
     found = driver.execute_async_script("axe.run(document).then(found => arguments[0](found.violations))")
-    return {
-        one["id"]: [node["target"] for node in one["nodes"]]
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    }
+    hard = [one for one in found if one["impact"] in ("serious", "critical")]
+    return {one["id"]: [node["target"] for node in one["nodes"]] for one in hard}
 
 
 @pytest.fixture(scope="module")
@@ -80,28 +71,22 @@ def test_reports_card_and_inspector(pages, width, tmp_path):
             driver.get((pages / f"{page}.html").as_uri())
             assert serious(driver) == {}, page
         text = (pages / "card.html").read_text(encoding="utf-8")
-        (tmp_path / "bad.html").write_text(
-            text.replace("<h1", '<img src="data:,"><p style="color:#CCC">pale words</p><h1')
-        )
+        bad = '<img src="data:,"><p style="color:#CCC">pale words</p><h1'
+        (tmp_path / "bad.html").write_text(text.replace("<h1", bad))
         driver.get((tmp_path / "bad.html").as_uri())
         assert {"image-alt", "color-contrast"} <= set(serious(driver))
 
 
 def press(driver, selector):
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    driver.execute_script("window.isOld = true")
-    driver.find_element("css selector", selector).click()
-    ready = "return !window.isOld && document.readyState === 'complete'"
-    WebDriverWait(driver, 120).until(lambda d: d.execute_script(ready))
+    load_by(driver, find(driver, selector).click)
 
 
-@pytest.mark.parametrize("width", WIDTHS[1:])  # the narrow one: test_app_in_browser.py
-def test_the_app(width, tmp_path):
+def test_the_app(tmp_path):
+    """The narrow page: test_app_in_browser.py."""
     from selenium.webdriver.support.ui import WebDriverWait
 
     write_people(tmp_path / "people.csv", 2000)
-    with served(tmp_path, "app") as (address, _), browser(tmp_path, width) as driver:
+    with served(tmp_path, "app") as (address, _), browser(tmp_path, 1280) as driver:
         driver.get(address)
         assert serious(driver) == {}
         press(driver, MAIN)  # nothing was chosen
@@ -112,9 +97,8 @@ def test_the_app(width, tmp_path):
             assert serious(driver) == {}, step
         press(driver, "#begin")
         assert serious(driver) == {}
-        WebDriverWait(driver, 120).until(
-            lambda d: d.current_url.endswith("/result") and not d.find_elements("id", "step")
-        )
+        is_done = lambda d: d.current_url.endswith("/result") and not d.find_elements("id", "step")  # noqa: E731
+        WebDriverWait(driver, 120).until(is_done)
         assert serious(driver) == {}
         press(driver, ".end button")
         assert serious(driver) == {}

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from reviewing import (
-    CHROMIUM,
     COLUMNS,
-    DRIVER,
-    NO_BROWSER,
     browser,
+    find,
     fits,
+    load_by,
+    needs_browser,
     press_keys,
     served,
     tab_to,
@@ -28,7 +28,7 @@ from sdv_plausible.utils.whole_files import PREFIX
 
 pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
 pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason=NO_BROWSER),
+    needs_browser,
     pytest.mark.slow,  # each fit is a process that loads SDV
 ]
 
@@ -44,10 +44,6 @@ def folder(tmp_path):
     return tmp_path
 
 
-def find(driver, selector):
-    return driver.find_element("css selector", selector)
-
-
 def until(driver, true, seconds=120):
     from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
     from selenium.webdriver.support.ui import WebDriverWait
@@ -58,13 +54,11 @@ def until(driver, true, seconds=120):
 
 def press(driver, selector, *, by_keys=False):
     """Press a button that loads another page, and wait for it."""
-    driver.execute_script("window.isOld = true")
     if by_keys:
         tab_to(driver, selector)
-        press_keys(driver, "\ue007")  # Return
-    else:
-        find(driver, selector).click()
-    until(driver, lambda d: d.execute_script("return !window.isOld && document.readyState === 'complete'"))
+    load_by(
+        driver, lambda: press_keys(driver, "\ue007") if by_keys else find(driver, selector).click()
+    )  # Return
 
 
 def is_sound(driver):
@@ -105,13 +99,11 @@ def download(driver, folder, key, name):
     return folder / name
 
 
-@pytest.mark.parametrize("width", [390])  # the wide one: test_accessibility.py
-def test_from_an_upload_to_a_download(folder, width):
+def test_from_an_upload_to_a_download(folder):
+    """The wide page: test_accessibility.py."""
     held = folder / "held"
-    with (
-        served(folder, "app", "--debug", TMPDIR=str(held)) as (address, running),
-        browser(folder, width) as driver,
-    ):
+    told = served(folder, "app", "--debug", TMPDIR=str(held))
+    with told as (address, running), browser(folder, 390) as driver:
         driver.get(address)
         assert "token" not in driver.current_url
         is_sound(driver)
@@ -156,9 +148,8 @@ def test_from_an_upload_to_a_download(folder, width):
     assert list(held.glob(f"{PREFIX}*")) == []
 
 
-@pytest.mark.parametrize("width", [390])
-def test_with_the_keyboard_only(folder, width):
-    with served(folder, "app") as (address, running), browser(folder, width) as driver:
+def test_with_the_keyboard_only(folder):
+    with served(folder, "app") as (address, running), browser(folder, 390) as driver:
         driver.get(address)
         tab_to(driver, "#path")
         press_keys(driver, str(folder / "people.csv"))
@@ -210,9 +201,8 @@ def test_cancelled_and_without_script(folder):
         assert "total epsilon" in find(driver, "#charged").text
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM])
-def test_an_interrupted_program_leaves_nothing(folder, number):
-    held = folder / "held"
+def test_an_interrupted_program_leaves_nothing(folder):
+    held, number = folder / "held", signal.SIGTERM
     with served(folder, "app", TMPDIR=str(held)) as (address, running), browser(folder, 390) as driver:
         driver.get(address)
         to_the_budget(driver, folder)
@@ -232,11 +222,8 @@ def test_an_interrupted_program_leaves_nothing(folder, number):
 
 def children_of(process):
     """Processes that a process started, on Linux."""
-    return [
-        int(child)
-        for task in Path(f"/proc/{process}/task").iterdir()
-        for child in (task / "children").read_text().split()
-    ]
+    tasks = Path(f"/proc/{process}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
 
 
 def is_running(process):

@@ -52,18 +52,15 @@ from sdv_plausible.verifying.checking import check
 WARNING = "the privacy claim holds only if the column types of"
 DECLARED = {"score": {"sdtype": "numerical"}, "sex": {"sdtype": "categorical"}}
 CHEAP = {"model": "uniform"}
+Synth, Families = PlausibleDeniabilitySynthesizer, PlausibleDeniabilityMultiTableSynthesizer
 
 
 def table(odd: bool = False) -> pd.DataFrame:
     """Whole numbers and a category; one cell may be a text."""
     rng = np.random.default_rng(0)
-    made = pd.DataFrame(
-        {"score": rng.integers(0, 50, 2000).astype(object), "sex": rng.choice(["f", "m"], 2000)}
-    )
-    if odd:
-        made.loc[0, "score"] = "refused"
-        return made
-    return made.astype({"score": float})
+    scores, sexes = rng.integers(0, 50, 2000).astype(object), rng.choice(["f", "m"], 2000)
+    scores[0] = "refused" if odd else scores[0]
+    return pd.DataFrame({"score": scores, "sex": sexes}).astype({} if odd else {"score": float})
 
 
 def detected(odd: bool = False) -> Any:
@@ -80,20 +77,18 @@ def warned(do: Callable[[], Any]) -> tuple[Any, list[str]]:
     return made, [str(one.message) for one in said]
 
 
-def synthesizer(metadata: Any = None, **options: Any) -> PlausibleDeniabilitySynthesizer:
-    return PlausibleDeniabilitySynthesizer(
-        detected() if metadata is None else metadata, **{**CHEAP, **options}
-    )
+def synthesizer(metadata: Any = None, **options: Any) -> Synth:
+    return Synth(detected() if metadata is None else metadata, **{**CHEAP, **options})
 
 
-def fitted(metadata: Any = None, odd: bool = False, **options: Any) -> PlausibleDeniabilitySynthesizer:
+def fitted(metadata: Any = None, odd: bool = False, **options: Any) -> Synth:
     synth = synthesizer(metadata, **options)
     synth.fit(table(odd))
     return synth
 
 
 @pytest.fixture(scope="module")
-def conditional() -> PlausibleDeniabilitySynthesizer:
+def conditional() -> Synth:
     return warned(fitted)[0]
 
 
@@ -145,20 +140,13 @@ def related() -> dict[str, pd.DataFrame]:
     return {"homes": homes, "people": people}
 
 
-def families(**options: Any) -> PlausibleDeniabilityMultiTableSynthesizer:
-    link = {
-        "parent_table_name": "homes",
-        "parent_primary_key": "home",
-        "child_table_name": "people",
-        "child_foreign_key": "home",
-    }
-    columns = {"homes": {"home": {"sdtype": "id"}, "rooms": {"sdtype": "numerical"}},
-               "people": {"home": {"sdtype": "id"}, "sex": {"sdtype": "categorical"}}}  # fmt: skip
-    tables = {name: {"columns": words} for name, words in columns.items()}
-    tables["homes"]["primary_key"] = "home"
-    return PlausibleDeniabilityMultiTableSynthesizer(
-        {"tables": tables, "relationships": [link]}, max_children=2, epsilon=3.0, **options
-    )
+def families(**options: Any) -> Families:
+    keys = ("parent_table_name", "parent_primary_key", "child_table_name", "child_foreign_key")
+    link = dict(zip(keys, ("homes", "home", "people", "home"), strict=True))
+    homes = {"home": {"sdtype": "id"}, "rooms": {"sdtype": "numerical"}}
+    people = {"home": {"sdtype": "id"}, "sex": {"sdtype": "categorical"}}
+    tables = {"homes": {"columns": homes, "primary_key": "home"}, "people": {"columns": people}}
+    return Families({"tables": tables, "relationships": [link]}, max_children=2, epsilon=3.0, **options)
 
 
 def by_processed(_: Path, **types: Any) -> Any:
@@ -184,20 +172,25 @@ def by_families(_: Path, **types: Any) -> Any:
     return synth.privacy_ledger()
 
 
-def by_command(*words: str) -> Callable[..., Any]:
+def commanded(*words: object) -> Any:
+    """The ledger that a command answers; what it says of types is warned of."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("sys.stdout", out := io.StringIO())
+        patched.setattr("sys.stderr", err := io.StringIO())
+        assert main([*map(str, words), "--overwrite", "--json"]) == 0, err.getvalue()
+    for line in err.getvalue().splitlines():
+        if WARNING in line:
+            warnings.warn(FitWarning(line), stacklevel=1)
+    return json.loads(out.getvalue())["ledger"]
+
+
+def by_command(command: str, output: str, *words: str) -> Callable[..., Any]:
     def run(folder: Path, types: str | None = None) -> Any:
-        said = [] if types is None else ["--types", types]
         table().to_csv(folder / "t.csv", index=False)
         detected().save_to_json(folder / "m.json", mode="overwrite")
-        of = [str(folder / "t.csv"), "--metadata", str(folder / "m.json"), "--overwrite", "--json"]
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("sys.stdout", out := io.StringIO())
-            patched.setattr("sys.stderr", err := io.StringIO())
-            assert main([words[0], *of, "-o", str(folder / words[1]), *words[2:], *said]) == 0, err.getvalue()
-        for line in err.getvalue().splitlines():
-            if WARNING in line:
-                warnings.warn(FitWarning(line), stacklevel=1)
-        return json.loads(out.getvalue())["ledger"]
+        said = [] if types is None else ["--types", types]
+        of = [folder / "t.csv", "--metadata", folder / "m.json", "-o", folder / output]
+        return commanded(command, *of, *words, *said)
 
     return run
 
@@ -207,47 +200,17 @@ def by_families_command(folder: Path, types: str | None = None) -> Any:
         rows.to_csv(folder / f"{name}.csv", index=False)
     (folder / "families.json").write_text(json.dumps(families().get_metadata()))
     said = [] if types is None else ["--types", types]
-    words = [
-        str(folder / "homes.csv"),
-        str(folder / "people.csv"),
-        "--metadata",
-        str(folder / "families.json"),
-    ]
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("sys.stdout", out := io.StringIO())
-        patched.setattr("sys.stderr", err := io.StringIO())
-        assert (
-            main(
-                [
-                    "families",
-                    *words,
-                    "-o",
-                    str(folder / "f.release"),
-                    "--max-children",
-                    "2",
-                    "--overwrite",
-                    "--json",
-                    *said,
-                ]
-            )
-            == 0
-        )
-    if WARNING in err.getvalue():
-        warnings.warn(FitWarning(err.getvalue()), stacklevel=1)
-    return json.loads(out.getvalue())["ledger"]
+    of = [folder / "homes.csv", folder / "people.csv", "--metadata", folder / "families.json"]
+    return commanded("families", *of, "-o", folder / "f.release", "--max-children", 2, *said)
 
 
 DOORS = {
-    "synthesizer": lambda _, **types: fitted(**types).privacy_ledger(),
-    "processed rows": by_processed,
-    "synthesizer in parts": by_parts,
-    "fit_source": by_source,
-    "families": by_families,
+    "synthesizer": lambda _, **types: fitted(**types).privacy_ledger(), "processed rows": by_processed,
+    "synthesizer in parts": by_parts, "fit_source": by_source, "families": by_families,
     "fit": by_command("fit", "t.release", "--model", "uniform"),
     "synthesize": by_command("synthesize", "rows.csv", "--model", "uniform"),
-    "describe": by_command("describe", "d.json", "--mode", "random"),
-    "families (command)": by_families_command,
-}
+    "describe": by_command("describe", "d.json", "--mode", "random"), "families (command)": by_families_command,
+}  # fmt: skip
 WITHOUT_METADATA = {
     "counted": "a number of rows has no type: tests/fit/test_first_count.py",
     "voted": "of the metadata names alone count: below",
@@ -266,9 +229,8 @@ def test_every_door_states_the_condition_and_warns_once(tmp_path):
     wrong = {}
     for name, door in DOORS.items():
         for types in (None, "declared"):
-            ledger, said = warned(
-                lambda door=door, types=types: door(tmp_path, **({} if types is None else {"types": types}))
-            )
+            told = {} if types is None else {"types": types}
+            ledger, said = warned(lambda door=door, told=told: door(tmp_path, **told))
             plain = ledger if isinstance(ledger, dict) else ledger.to_dict()
             words, wanted = Words.of(plain), types is None
             stated = [CONDITION in text for text in (plain["headline"], words.lead, words.total)]
@@ -278,9 +240,8 @@ def test_every_door_states_the_condition_and_warns_once(tmp_path):
 
 
 def test_keys_and_relationships_of_related_tables_are_assumed_too():
-    synth = families(
-        domain={"homes": {"rooms": {"sdtype": "numerical"}}, "people": {"sex": {"sdtype": "categorical"}}}
-    )
+    declared = {"homes": {"rooms": {"sdtype": "numerical"}}, "people": {"sex": {"sdtype": "categorical"}}}
+    synth = families(domain=declared)
     assert synth.plan().assumed_types == ("homes.home", "people.home")
     assert families().plan().assumed_types == ("homes.home", "homes.rooms", "people.home", "people.sex")
     assert families(types="declared").plan().assumed_types == ()
@@ -317,10 +278,8 @@ def test_what_metadata_alone_says_is_assumed():
         name: {*types_of_unknown_origin(GIVEN, domain, person)} for name, (domain, person, _) in CASES.items()
     }
     assert found == {name: wanted for name, (_, _, wanted) in CASES.items()}
-    related = {
-        "columns": DECLARED,
-        "column_relationships": [{"type": "address", "column_names": ["score", "sex"]}],
-    }
+    addresses = [{"type": "address", "column_names": ["score", "sex"]}]
+    related = {"columns": DECLARED, "column_relationships": addresses}
     assert types_of_unknown_origin(related, DECLARED) == ("score", "sex")
     assert types_of_unknown_origin(None, DECLARED) == ()
 
@@ -328,11 +287,8 @@ def test_what_metadata_alone_says_is_assumed():
 def test_metadata_made_of_declarations_is_a_declaration_as_far_as_it_is_unchanged(tmp_path):
     made = metadata_of(DECLARED, "t")
     assert types_of_unknown_origin(made) == ()
-    assert (
-        types_of_unknown_origin(copy.deepcopy(made))
-        == types_of_unknown_origin(pickle.loads(pickle.dumps(made)))
-        == ()
-    )
+    assert types_of_unknown_origin(copy.deepcopy(made)) == ()
+    assert types_of_unknown_origin(pickle.loads(pickle.dumps(made))) == ()
     made.update_column(column_name="score", sdtype="categorical")
     assert types_of_unknown_origin(made) == ("score",)
     made = metadata_of(DECLARED, "t")
@@ -348,20 +304,16 @@ def test_metadata_made_of_declarations_is_a_declaration_as_far_as_it_is_unchange
 def test_a_fit_of_declared_columns_neither_warns_nor_depends_on_anything():
     for options in ({"metadata": metadata_of(DECLARED, "t")}, {"domain": DECLARED}):
         synth, said = warned(lambda options=options: fitted(**options))
-        assert (said, synth.privacy_ledger().assumed_types, synth.release().settings["types"]) == (
-            [],
-            (),
-            "declared",
-        )
+        found = said, synth.privacy_ledger().assumed_types, synth.release().settings["types"]
+        assert found == ([], (), "declared")
     synth, said = warned(lambda: fitted(domain={"score": DECLARED["score"]}))
     assert synth.privacy_ledger().assumed_types == ("sex",)
     assert "column types of sex were" in said[0]
-
-
-def test_no_warning_where_there_is_no_claim():
-    for options in ({"random_state": 1}, {"epsilon": float("inf"), "model": "independent"}):
-        _, said = warned(lambda options=options: fitted(**options))
-        assert said == []
+    for options in (
+        {"random_state": 1},
+        {"epsilon": float("inf"), "model": "independent"},
+    ):  # without a claim
+        assert warned(lambda options=options: fitted(**options))[1] == []
 
 
 # --- wherever the claim goes ------------------------------------------------------------------------------------------
@@ -376,9 +328,8 @@ def test_copies_and_plans_carry_the_condition(conditional):
         "plan after a pickle": pickle.loads(pickle.dumps(conditional)).plan().ledger,
         "clone": type(conditional)(conditional.get_metadata(), **conditional.get_parameters()).plan().ledger,
     }
-    assert {name: ledger.assumed_types for name, ledger in held.items()} == dict.fromkeys(
-        held, ("score", "sex")
-    )
+    found = {name: ledger.assumed_types for name, ledger in held.items()}
+    assert found == dict.fromkeys(held, ("score", "sex"))
     declared = synthesizer(metadata_of(DECLARED, "t"))
     clone = type(declared)(declared.get_metadata(), **declared.get_parameters())
     assert clone.plan().ledger.assumed_types == ()
@@ -390,10 +341,10 @@ def test_the_next_fit_carries_the_condition(conditional, tmp_path):
     conditional.release().save(tmp_path / "s.release")
     conditional.get_domain().save(tmp_path / "d.json")
     release = Release.load(tmp_path / "s.release")
-    again = PlausibleDeniabilitySynthesizer.from_release
+    again = Synth.from_release
     learned = {"learned": conditional.get_domain(), "learned file": tmp_path / "d.json"}
     makers: dict[str, Callable[..., Any]] = {
-        "saved": lambda **types: PlausibleDeniabilitySynthesizer.load(tmp_path / "s.pkl") if not types else synthesizer(**types),
+        "saved": lambda **types: Synth.load(tmp_path / "s.pkl") if not types else synthesizer(**types),
         "release": lambda **types: again(release, **types),
         "release of a release": lambda **types: again(again(release).release(), **types),
         **{name: lambda d=domain, **types: synthesizer(domain=d, **types) for name, domain in learned.items()},
@@ -407,15 +358,9 @@ def test_the_next_fit_carries_the_condition(conditional, tmp_path):
         synth = make()
         _, said = warned(lambda synth=synth: synth.fit(table()))
         ledger = synth.privacy_ledger()
-        vouched = make(types="declared").plan().ledger
-        found = (
-            {*ledger.assumed_types},
-            CONDITION in ledger.sentence(),
-            len(said),
-            synth.release().settings["types"],
-            vouched.assumed_types,
-        )
-        if found != ({"score", "sex"}, True, 1, None, ()):
+        vouched = make(types="declared").plan().ledger.assumed_types
+        found = {*ledger.assumed_types}, CONDITION in ledger.sentence(), len(said)
+        if (*found, synth.release().settings["types"], vouched) != ({"score", "sex"}, True, 1, None, ()):
             wrong[name] = found
     assert wrong == {}
     assert again(release).privacy_ledger().assumed_types == ("score", "sex")  # before another fit
@@ -429,10 +374,10 @@ def test_a_format_that_was_assumed_is_so_in_the_next_fit():
     words = {"day": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}}
     metadata = Metadata.load_from_dict({"tables": {"t": {"columns": words}}, "relationships": []})
     domain = {"day": {"sdtype": "datetime", "range_min": "2000-01-01", "range_max": "2001-12-31"}}
-    synth = PlausibleDeniabilitySynthesizer(metadata, domain=domain, **CHEAP)
+    synth = Synth(metadata, domain=domain, **CHEAP)
     synth.fit(days)
-    for again in (PlausibleDeniabilitySynthesizer.from_release(synth.release()),
-                  PlausibleDeniabilitySynthesizer(metadata, domain=synth.get_domain(), **CHEAP)):  # fmt: skip
+    for again in (Synth.from_release(synth.release()),
+                  Synth(metadata, domain=synth.get_domain(), **CHEAP)):  # fmt: skip
         again.fit(days)
         assert again.privacy_ledger().assumed_types == ("day",)
 
@@ -444,15 +389,10 @@ def test_related_tables_carry_the_condition_through_their_file(tmp_path):
     release = FamilyRelease.load(tmp_path / "f.release")
     assumed = ("homes.home", "people.home", "people.sex")
     assert release.ledger.assumed_types == assumed
-    assert all(
-        CONDITION in text for text in (release.ledger.sentence(), str(release), release.card().to_html())
-    )
-    again = PlausibleDeniabilityMultiTableSynthesizer.from_release(release)
-    assert again.plan().assumed_types == assumed
-    assert (
-        PlausibleDeniabilityMultiTableSynthesizer.from_release(release, types="declared").plan().assumed_types
-        == ()
-    )
+    shown = release.ledger.sentence(), str(release), release.card().to_html()
+    assert all(CONDITION in text for text in shown)
+    assert Families.from_release(release).plan().assumed_types == assumed
+    assert Families.from_release(release, types="declared").plan().assumed_types == ()
     assert {one.state for one in check((tmp_path / "f.release").read_bytes())} == {"ok"}
 
 
@@ -499,9 +439,8 @@ def test_a_budget_that_one_fit_of_unknown_types_drew_from_is_conditional(tmp_pat
 def test_a_condition_cannot_be_taken_out_of_a_file_by_halves(conditional):
     """By all it can: types that are called declared in a file are its maker's word. Control: the file as it is."""
     data = conditional.release().to_bytes()
-    assert {one.state for one in check(data) if one.about in ("words", "settings", "entries", "total")} == {
-        "ok"
-    }
+    of_ledger = ("words", "settings", "entries", "total")
+    assert {one.state for one in check(data) if one.about in of_ledger} == {"ok"}
     kept = next(entry for entry in json.loads(data)["ledger"]["entries"] if "assumes" in entry)
 
     def without(document: Any) -> None:
@@ -511,9 +450,7 @@ def test_a_condition_cannot_be_taken_out_of_a_file_by_halves(conditional):
         document["ledger"]["sentence"] = document["ledger"]["sentence"].replace(f", {CONDITION}", "")
 
     def entry(**changes: Any) -> Callable[[Any], None]:
-        return lambda document: next(e for e in document["ledger"]["entries"] if "assumes" in e).update(
-            changes
-        )
+        return lambda d: next(e for e in d["ledger"]["entries"] if "assumes" in e).update(changes)
 
     lies: dict[str, list[Callable[[Any], object]]] = {
         "no entry": [without, sentence],

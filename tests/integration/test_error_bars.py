@@ -29,14 +29,12 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 
 ALARM, MISS, ROWS = 1e-6, 0.05, 2000
 SHARES = np.array([0.55, 0.3, 0.15])
-DOMAIN = Domain(
-    (
-        Attribute(name="a", kind="categorical", values=tuple("xyz")),
-        Attribute(name="b", kind="integer", lower=tuple(range(12)), upper=tuple(range(12))),
-        Attribute(name="c", kind="categorical", values=(0, 1)),
-        Attribute(name="d", kind="categorical", values=(0, 1)),
-    )
-)
+DOMAIN = Domain((
+    Attribute(name="a", kind="categorical", values=tuple("xyz")),
+    Attribute(name="b", kind="integer", lower=tuple(range(12)), upper=tuple(range(12))),
+    Attribute(name="c", kind="categorical", values=(0, 1)),
+    Attribute(name="d", kind="categorical", values=(0, 1)),
+))  # fmt: skip
 NAMES = DOMAIN.names
 
 
@@ -71,9 +69,8 @@ def misses(fits: int, change: Callable[[Sequence[NoisyAnswer]], Any] = tuple) ->
             frame = margins(told, DOMAIN, [NAMES[j] for j in table.columns])
             exact = next(CodeArray(codes, DOMAIN.cardinalities).tables([table.axes])).ravel()
             counted["chosen" if len(table.axes) > 1 else "one-way"] += missed(frame, exact).tolist()
-        counted["population"].append(
-            bool(missed(margins(told, DOMAIN, "a"), SHARES, "proportion_")[seed % len(SHARES)])
-        )
+        population = missed(margins(told, DOMAIN, "a"), SHARES, "proportion_")
+        counted["population"].append(bool(population[seed % len(SHARES)]))
     return {name: (sum(found), len(found)) for name, found in counted.items()}
 
 

@@ -25,7 +25,7 @@ import pytest
 import yaml
 from markdown_it import MarkdownIt
 
-from tests.hostile import TEXTS
+from tests.hostile import TEXTS, TOGETHER
 from tests.hostile_places import PLACES, Shown, Steps
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -61,26 +61,18 @@ Event = tuple[str, str, bool]
 HEARD: list[Event] = []
 _LISTENING: list[bool] = []
 _STARTS = ("os.system", "os.exec", "os.posix_spawn", "subprocess.Popen", "socket.connect", "webbrowser.open")
+_TOLD = {"open", "import", "os.rename", "os.remove", "os.mkdir", "os.link", *_STARTS}
 
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
-    if not _LISTENING or event not in (
-        "open",
-        "import",
-        "os.rename",
-        "os.remove",
-        "os.mkdir",
-        "os.link",
-        *_STARTS,
-    ):
+    if not _LISTENING or event not in _TOLD:
         return
     is_opened = event == "open"
     flags = arguments[2] if is_opened and isinstance(arguments[2], int) else 0
     is_written = event.startswith("os.") or bool(is_opened and flags & (os.O_WRONLY | os.O_RDWR))
     for what in arguments[: 2 if event in ("os.rename", "os.link") else 1]:
-        HEARD.append(
-            (event, os.fsdecode(what) if isinstance(what, (str, bytes, os.PathLike)) else "", is_written)
-        )
+        is_path = isinstance(what, (str, bytes, os.PathLike))
+        HEARD.append((event, os.fsdecode(what) if is_path else "", is_written))
 
 
 sys.addaudithook(_hear)
@@ -161,13 +153,8 @@ def faults(shown: Shown, harmless: Shown | None) -> Iterator[str]:
             if token.type == "link_open" and not str(token.attrs["href"]).startswith("docs/"):
                 yield f"a foreign link in Markdown: {token.attrs}"
     elif shown.kind == "name":
-        parts = Path(shown.text).parts
-        if (
-            len(parts) != 1
-            or shown.text.startswith(".")
-            or not shown.text.isprintable()
-            or len(shown.text) > 100
-        ):
+        is_plain = len(Path(shown.text).parts) == 1 and shown.text.isprintable() and len(shown.text) <= 100
+        if not is_plain or shown.text.startswith("."):
             yield "no harmless name of a file"
     if "62615533" in shown.text:
         yield "a template was run"
@@ -176,11 +163,6 @@ def faults(shown: Shown, harmless: Shown | None) -> Iterator[str]:
 def names_of(document: Any) -> Any:
     """Names of the entries of a document, at every depth."""
     return {name: names_of(inner) for name, inner in document.items()} if isinstance(document, dict) else None
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    """Files in a folder."""
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def fed(place: str, text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Steps, list[str]]:
@@ -196,16 +178,12 @@ def fed(place: str, text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         warnings.simplefilter("always")
         shown = PLACES[place](text, work)
     wrong = [f"{event[0]}: {event[1]:.120}" for event in events if is_fault(event, work)]
-    wrong += [
-        f"a warning holds a control character: {one.message!r}"
-        for one in warned
-        if CONTROL.search(str(one.message))
-    ]
+    odd = [one.message for one in warned if CONTROL.search(str(one.message))]
+    wrong += [f"a warning holds a control character: {message!r}" for message in odd]
     if (seconds := time.process_time() - begun) > MOST_SECONDS:
         wrong.append(f"it took {seconds:.0f} seconds")
-    outside = {
-        path: content for path, content in tree(folder).items() if not path.startswith(f"{work}{os.sep}")
-    }
+    found = {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    outside = {path: content for path, content in found.items() if not path.startswith(f"{work}{os.sep}")}
     if outside != {str(folder / "victim" / "people.csv"): b"precious"}:
         wrong.append(f"files outside its folder: {[*outside]}")
     if any(path.name == "PWNED" for path in work.rglob("*")):
@@ -238,5 +216,6 @@ def test_no_text_of_a_document_does_anything(
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_no_single_text_does_anything(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts that a place takes alone, though it refuses all of them together."""
-    assert check(place, [name for name in TEXTS if name != "all of them"], tmp_path, monkeypatch) == []
+    """Texts that a place takes alone, though it refuses all of them together; those of one kind are one text."""
+    texts = [name for name in TEXTS if name not in ("all of them", *TOGETHER)]
+    assert check(place, texts, tmp_path, monkeypatch) == []

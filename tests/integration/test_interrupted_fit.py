@@ -13,24 +13,16 @@ from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.sdv.metadata import metadata_from_columns
 
 COLUMNS = {
-    "key": {"sdtype": "id"},
-    "email": {"sdtype": "email", "pii": True},
-    "city": {"sdtype": "categorical"},
-    "age": {"sdtype": "numerical"},
-}
+    "key": {"sdtype": "id"}, "email": {"sdtype": "email", "pii": True}, "city": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"},
+}  # fmt: skip
 DOMAIN = {"city": {"range_values": ["Bern", "Chur"]}, "age": {"range_min": 0, "range_max": 10**9}}
 SECRETS = ("only-here@example.org", "Only-This-City", "123454321", "K-987")
 
 
 def table() -> pd.DataFrame:
-    frame = pd.DataFrame(
-        {
-            "key": [f"K-{i}" for i in range(300)],
-            "email": [f"u{i}@example.org" for i in range(300)],
-            "city": pd.Categorical(["Bern", "Chur", "Bern"] * 100, categories=["Bern", "Chur", SECRETS[1]]),
-            "age": range(300),
-        }
-    )
+    city = pd.Categorical(["Bern", "Chur", "Bern"] * 100, categories=["Bern", "Chur", SECRETS[1]])
+    keys, emails = [f"K-{i}" for i in range(300)], [f"u{i}@example.org" for i in range(300)]
+    frame = pd.DataFrame({"key": keys, "email": emails, "city": city, "age": range(300)})
     frame.loc[7] = [SECRETS[3], SECRETS[0], SECRETS[1], int(SECRETS[2])]
     return frame
 
@@ -39,50 +31,33 @@ def make() -> PlausibleDeniabilitySynthesizer:
     return PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), domain=DOMAIN)
 
 
-def interrupt(patch: pytest.MonkeyPatch, when: str) -> None:
-    """Ctrl-C while the model is learned, before or after it looked at the rows."""
-    honest = AdaptiveNetwork.fit
+def secrets_in(synth: PlausibleDeniabilitySynthesizer) -> list[str]:
+    held = pickle.dumps(synth.__dict__).decode("latin-1")
+    number = pickle.dumps(int(SECRETS[2]))[-5:-1].decode("latin-1")
+    return [secret for secret in (*SECRETS, number) if secret in held]
 
-    def fit(*args, **options):
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupted_fit_leaves_nothing_or_the_first(when, monkeypatch):
+    """Ctrl-C while the model is learned, before or after it looked at the rows."""
+    new, old, honest = make(), make(), AdaptiveNetwork.fit
+    old.fit(table().drop(index=7))
+    release, ledger = old.release().to_bytes(), str(old.privacy_ledger())
+
+    def fit(*given, **options):
         if when == "after":
-            honest(*args, **options)
+            honest(*given, **options)
         raise KeyboardInterrupt
 
-    patch.setattr(AdaptiveNetwork, "fit", fit)
-
-
-def held(synth: PlausibleDeniabilitySynthesizer) -> str:
-    return pickle.dumps(synth.__dict__).decode("latin-1")
-
-
-def secrets_in(synth: PlausibleDeniabilitySynthesizer) -> list[str]:
-    number = pickle.dumps(int(SECRETS[2]))[-5:-1].decode("latin-1")
-    return [secret for secret in (*SECRETS, number) if secret in held(synth)]
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_an_interrupted_first_fit_leaves_nothing(when, monkeypatch):
-    synth = make()
-    interrupt(monkeypatch, when)
-    with pytest.raises(KeyboardInterrupt):
-        synth.fit(table())
-    assert secrets_in(synth) == []
-    for ask in (synth.privacy_ledger, lambda: synth.sample(1), synth.release):
+    monkeypatch.setattr(AdaptiveNetwork, "fit", fit)
+    for synth in (new, old):
+        with pytest.raises(KeyboardInterrupt):
+            synth.fit(table())
+        assert secrets_in(synth) == []
+    assert (old.release().to_bytes(), str(old.privacy_ledger())) == (release, ledger)
+    for ask in (new.privacy_ledger, lambda: new.sample(1), new.release):
         with pytest.raises((SamplingError, ValueError), match="fit"):
             ask()
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_an_interrupted_second_fit_leaves_the_first(when, monkeypatch):
-    synth = make()
-    synth.fit(table().drop(index=7))
-    release, ledger = synth.release().to_bytes(), str(synth.privacy_ledger())
-    interrupt(monkeypatch, when)
-    with pytest.raises(KeyboardInterrupt):
-        synth.fit(table())
-    assert secrets_in(synth) == []
-    assert synth.release().to_bytes() == release
-    assert str(synth.privacy_ledger()) == ledger
 
 
 def test_rows_that_stay_would_be_found(monkeypatch):

@@ -29,48 +29,33 @@ DOMAIN = {"a": {"range_values": ["x", "y"]}}
 
 
 def related(**options: Any) -> Any:
-    return PlausibleDeniabilityMultiTableSynthesizer(
-        families_like_metadata(), domain=families_like_domain(), **options
-    )
+    domain = families_like_domain()
+    return PlausibleDeniabilityMultiTableSynthesizer(families_like_metadata(), domain=domain, **options)
 
 
-def duckdb() -> Any:
-    return pytest.importorskip("duckdb").connect()
+# The parameter that the message begins with, and the call.
+CALLS: list[tuple[str, Callable[..., Any]]] = [
+    ("release", lambda: PlausibleDeniabilitySynthesizer.from_release(str(STORED))),  # type: ignore[arg-type]
+    ("release", lambda: PlausibleDeniabilityMultiTableSynthesizer.from_release(str(STORED))),  # type: ignore[arg-type]
+    ("expect_sha256", lambda: verify(STORED, expect_sha256=5)),  # type: ignore[arg-type]
+    ("expect_sha256", lambda: Release.load(STORED, expect_sha256=5)),  # type: ignore[arg-type]
+    ("expect_sha256", lambda: FamilyRelease.load(STORED, expect_sha256=5)),  # type: ignore[arg-type]
+    ("allow_unchecked", lambda: verify(STORED, allow_unchecked="no")),  # type: ignore[arg-type]
+    ("public", lambda: verify(STORED, public=5)),
+    ("noise", lambda: counts_of_tumult(FRAME, "x")),  # type: ignore[arg-type]
+    ("noise", lambda: counts_of_tumult(FRAME, ["x"])),  # type: ignore[list-item]
+    ("source", lambda: fit_source(pytest.importorskip("duckdb").connect(), None, DOMAIN)),
+    ("epsilon", lambda: related(epsilon="1")),
+    ("random_state", lambda: related(random_state=-1)),
+    ("random_state", lambda: fit_source(FRAME, None, DOMAIN, random_state=-1, allow_no_claim=True)),
+    ("random_state", lambda: Release.load(STORED).sample(1, random_state=-1)),
+]
 
 
-# What is refused: the call, and the parameter that the message begins with.
-CALLS: dict[str, tuple[Callable[[], Any], str]] = {
-    "a path in the place of a release": (
-        lambda: PlausibleDeniabilitySynthesizer.from_release(str(STORED)),  # type: ignore[arg-type]
-        "release",
-    ),
-    "one of related tables": (
-        lambda: PlausibleDeniabilityMultiTableSynthesizer.from_release(str(STORED)),  # type: ignore[arg-type]
-        "release",
-    ),
-    "a number as a digest": (lambda: verify(STORED, expect_sha256=5), "expect_sha256"),  # type: ignore[arg-type]
-    "to load": (lambda: Release.load(STORED, expect_sha256=5), "expect_sha256"),  # type: ignore[arg-type]
-    "to load related tables": (
-        lambda: FamilyRelease.load(STORED, expect_sha256=5),  # type: ignore[arg-type]
-        "expect_sha256",
-    ),
-    "a word as truth": (lambda: verify(STORED, allow_unchecked="no"), "allow_unchecked"),  # type: ignore[arg-type]
-    "a number as a published table": (lambda: verify(STORED, public=5), "public"),
-    "noise as a word": (lambda: counts_of_tumult(FRAME, "x"), "noise"),  # type: ignore[arg-type]
-    "noise as words": (lambda: counts_of_tumult(FRAME, ["x"]), "noise"),  # type: ignore[list-item]
-    "a connection": (lambda: fit_source(duckdb(), None, DOMAIN), "source"),
-    "epsilon as text": (lambda: related(epsilon="1"), "epsilon"),
-    "a seed below 0": (lambda: related(random_state=-1), "random_state"),
-    "to fit": (lambda: fit_source(FRAME, None, DOMAIN, random_state=-1, allow_no_claim=True), "random_state"),
-    "to sample": (lambda: Release.load(STORED).sample(1, random_state=-1), "random_state"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("what", CALLS)
-def test_it_is_named(what: str) -> None:
-    call, name = CALLS[what]
-    with pytest.raises(ValueError, match=rf"^{name}\b.* must "):
-        call()
+def test_it_is_named() -> None:
+    for name, call in CALLS:
+        with pytest.raises(ValueError, match=rf"^{name}\b.* must "):
+            call()
 
 
 def test_a_published_table_that_is_not_there_is_missed(tmp_path: Path) -> None:
@@ -79,25 +64,20 @@ def test_a_published_table_that_is_not_there_is_missed(tmp_path: Path) -> None:
         verify(STORED, public=tmp_path / "no.csv")
 
 
-def changed(tmp_path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    document = json.loads(STORED.read_text())
-    change(document)
-    (tmp_path / "f.release").write_text(json.dumps(document))
-    return tmp_path / "f.release"
+def test_parameters_of_a_model_are_an_object(tmp_path: Path) -> None:
+    path, document = tmp_path / "f.release", json.loads(STORED.read_text())
+    for value in (5, "x", [1], True):
+        document["settings"]["model_parameters"] = value
+        path.write_text(json.dumps(document))
+        with pytest.raises(ValueError, match="model_parameters.* must be an object or null"):
+            Release.load(path)
+        assert not verify(path).passed
 
 
-@pytest.mark.parametrize("value", [5, "x", [1], True])
-def test_parameters_of_a_model_are_an_object(value: Any, tmp_path: Path) -> None:
-    path = changed(tmp_path, lambda d: d["settings"].update(model_parameters=value))
-    with pytest.raises(ValueError, match="model_parameters.* must be an object or null"):
-        Release.load(path)
-    assert not verify(path).passed
-
-
-@pytest.mark.parametrize("shape", [[0, 2**31 - 1, 2**31 - 1], [2**31 - 1, 0, 2**30, 2], [0, 2**31 - 1, 3]])
-def test_an_array_of_no_number_has_no_endless_sides(shape: list[int]) -> None:
-    with pytest.raises(ValueError, match="an array's shape must leave it at most"):
-        decode({"dtype": "float64", "shape": shape, "data": ""})
+def test_an_array_of_no_number_has_no_endless_sides() -> None:
+    for shape in ([0, 2**31 - 1, 2**31 - 1], [2**31 - 1, 0, 2**30, 2], [0, 2**31 - 1, 3]):
+        with pytest.raises(ValueError, match="an array's shape must leave it at most"):
+            decode({"dtype": "float64", "shape": shape, "data": ""})
     assert decode({"dtype": "float64", "shape": [0, 2**31 - 1], "data": ""}).shape == (0, 2**31 - 1)
 
 

@@ -7,12 +7,12 @@ import warnings
 
 import pytest
 from reviewing import (
-    CHROMIUM,
     COLUMNS,
-    DRIVER,
-    NO_BROWSER,
     browser,
+    find,
     fits,
+    load_by,
+    needs_browser,
     press_keys,
     program,
     tab_to,
@@ -25,7 +25,7 @@ from sdv_plausible.table.declared.domain_file import read_domain_file
 from sdv_plausible.web.forms import FIELDS, field_texts
 
 pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason=NO_BROWSER)
+pytestmark = needs_browser
 
 CHOICES = ("sdtype", "range_is_nullable")
 COMPARE, SAVE = "button[formaction$=compare]", "button.main"
@@ -35,20 +35,6 @@ COMPARE, SAVE = "button[formaction$=compare]", "button.main"
 def folder(tmp_path):
     write_people(tmp_path / "people.csv")
     return tmp_path
-
-
-def find(driver, selector):
-    return driver.find_element("css selector", selector)
-
-
-def load_by(driver, act):
-    """Do something that loads another page, and wait for it."""
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    driver.execute_script("window.isOld = true")
-    act()
-    ready = "return !window.isOld && document.readyState === 'complete'"
-    WebDriverWait(driver, 60).until(lambda d: d.execute_script(ready))
 
 
 def fill_in(driver):

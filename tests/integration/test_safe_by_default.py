@@ -44,9 +44,8 @@ def test_the_defaults_make_a_claim_and_hold_no_single_persons_value() -> None:
 
 
 def test_reading_value_sets_off_the_rows_warns() -> None:
-    with pytest.warns(
-        UserWarning, match=r"value sets of \['age', 'city'\] were read from the rows.*no privacy claim"
-    ):
+    said = r"value sets of \['age', 'city'\] were read from the rows.*no privacy claim"
+    with pytest.warns(UserWarning, match=said):
         make(undeclared="infer").fit(table())
     with warnings.catch_warnings(record=True) as told:  # among them what the noise hides
         warnings.simplefilter("always")
@@ -56,8 +55,6 @@ def test_reading_value_sets_off_the_rows_warns() -> None:
 
 @pytest.mark.skipif(not sdv_compat.TAKES_DICT, reason="SDV 1 has no declared ranges in its metadata")
 def test_ranges_in_the_metadata_need_the_callers_word() -> None:
-    with pytest.raises(ValueError, match=r"domain \('metadata'\) must be \"written\", your word"):
-        make(domain="metadata")
     with pytest.raises(TypeError, match='^source: give domain="written"$'):
         make(domain="metadata", source="written")
     assert make(domain="written").plan().ledger.claims_privacy

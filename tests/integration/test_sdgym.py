@@ -68,39 +68,27 @@ def test_offline_benchmark_by_name_with_variants_and_metrics(datasets, sdgym, of
     from benchmarks import sdgym_run, sdgym_variants
 
     variants = [sdgym_variants.PlausibleNoNoise, sdgym_variants.PlausibleEpsilonEight]
-    table = sdgym_run.run(
-        datasets, [OURS, "DataIdentity"], variants, sdgym_run.our_metrics(300, num_runs=1)[:2]
-    )
-    table = table.set_index("Synthesizer")
-    assert set(table.index) == {
-        OURS,
-        "DataIdentity",
-        "UniformSynthesizer",
-        "PlausibleNoNoise",
-        "PlausibleEpsilonEight",
-    }
+    metrics = sdgym_run.our_metrics(300, num_runs=1)[:2]
+    table = sdgym_run.run(datasets, [OURS, "DataIdentity"], variants, metrics).set_index("Synthesizer")
+    others = {"DataIdentity", "UniformSynthesizer", "PlausibleNoNoise", "PlausibleEpsilonEight"}
+    assert set(table.index) == {OURS, *others}
     assert "Error" not in table, table.get("Error")
     assert table.loc["DataIdentity", SCORES].tolist() == [1.0, 1.0]
     # SDGym shows 1 - distance. Where coin and twin are independent, that pair costs a third of 0.5, and chance costs each
     # of the other two about 0.15: 0.74 in all with a standard deviation of 0.01, so a false alarm has odds of about 1e-7.
     assert table.loc["PlausibleNoNoise", SCORES[1]] > 0.8 > table.loc["UniformSynthesizer", SCORES[1]]
-    assert table["Promised_Epsilon"].to_dict() == {
-        "DataIdentity": "-",
-        "UniformSynthesizer": "-",
-        OURS: "1",  # nothing is read off the rows by default
-        "PlausibleNoNoise": "no claim",
-        "PlausibleEpsilonEight": table.loc["PlausibleEpsilonEight", "Promised_Epsilon"],
-    }
-    assert 0 < float(table.loc["PlausibleEpsilonEight", "Promised_Epsilon"]) <= 8
+    promised = table["Promised_Epsilon"].to_dict()
+    assert 0 < float(promised.pop("PlausibleEpsilonEight")) <= 8
+    none = {"DataIdentity": "-", "UniformSynthesizer": "-", "PlausibleNoNoise": "no claim"}
+    assert promised == {**none, OURS: "1"}  # nothing is read off the rows by default
 
 
 def test_metrics_by_name(datasets, sdgym, offline):
     import sdv_plausible.evaluation.metrics  # noqa: F401  makes the names known
     from benchmarks.sdgym_run import run
 
-    table = run(
-        datasets, [OURS], [], [*SCORES, ("DistinguishingGame", {"num_runs": 1, "classifiers": ("tree",)})]
-    )
+    game = ("DistinguishingGame", {"num_runs": 1, "classifiers": ("tree",)})
+    table = run(datasets, [OURS], [], [*SCORES, game])
     assert table[[*SCORES, "DistinguishingGame"]].notna().all(axis=None)
 
 
@@ -127,17 +115,14 @@ def test_variants_can_be_sent_to_another_process(sdgym, benchmarks):
 def test_no_name_of_a_variant_begins_another_one(sdgym, benchmarks):
     from benchmarks import sdgym_variants
 
-    names = [
-        v.__name__ for v in (*sdgym_variants.NOT_PRIVATE, *sdgym_variants.BUDGETS, *sdgym_variants.SEEDS)
-    ] + [OURS]
-    assert not [(a, b) for a in names for b in names if a != b and b.startswith(a)], (
-        "their saved files would be mixed up"
-    )
+    variants = (*sdgym_variants.NOT_PRIVATE, *sdgym_variants.BUDGETS, *sdgym_variants.SEEDS)
+    names = [OURS, *(variant.__name__ for variant in variants)]  # of saved files, which would be mixed up
+    assert not [(a, b) for a in names for b in names if a != b and b.startswith(a)]
 
 
 def test_missing_sdgym_says_what_to_install(monkeypatch, benchmarks):
     for name in [
-        name for name in sys.modules if name.split(".")[0] == "sdgym" or name == "benchmarks.sdgym_variants"
+        one for one in sys.modules if one.split(".")[0] == "sdgym" or one == "benchmarks.sdgym_variants"
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sdgym", None)

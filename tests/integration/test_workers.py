@@ -25,9 +25,8 @@ Drawn = tuple[list[int], list[str]]
 
 
 def fitted(**options: Any) -> PlausibleDeniabilitySynthesizer:
-    synth = PlausibleDeniabilitySynthesizer(
-        metadata_of(DOMAIN), domain=DOMAIN, **values(model="independent", **options)
-    )
+    options = values(model="independent", **options)
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), domain=DOMAIN, **options)
     synth.fit(ROWS)
     return synth
 

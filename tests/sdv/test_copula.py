@@ -24,15 +24,11 @@ from sdv_plausible.sdv.versions import from_native, to_native
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from tests.flat import values
 
-DOMAIN = Domain(
-    (
-        Attribute(
-            name="age", kind="integer", lower=(0, 20, 30, 40, 60), upper=(19, 29, 39, 59, 100), nullable=True
-        ),
-        Attribute(name="income", kind="float", lower=(0.0, 2.0, 4.0), upper=(2.0, 4.0, 20.0), decimals=3),
-        Attribute(name="kind", kind="categorical", values=("x", "y", "z")),
-    )
-)
+DOMAIN = Domain((
+    Attribute(name="age", kind="integer", lower=(0, 20, 30, 40, 60), upper=(19, 29, 39, 59, 100), nullable=True),
+    Attribute(name="income", kind="float", lower=(0.0, 2.0, 4.0), upper=(2.0, 4.0, 20.0), decimals=3),
+    Attribute(name="kind", kind="categorical", values=("x", "y", "z")),
+))  # fmt: skip
 SPECS = {"age": {"sdtype": "numerical"}, "income": {"sdtype": "numerical"}, "kind": {"sdtype": "categorical"}}
 
 
@@ -45,9 +41,8 @@ def table(n: int = 1_500) -> pd.DataFrame:
 
 
 def fit(model, rows: pd.DataFrame, **options):
-    synth = PlausibleDeniabilitySynthesizer(
-        metadata_of(DOMAIN), domain=DOMAIN, **values(model=model, **options)
-    )
+    given = values(model=model, **options)
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), domain=DOMAIN, **given)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         synth.fit(to_native("table", rows))
@@ -132,13 +127,10 @@ def test_other_columns_are_refused(fitted):
         of_fitted(fitted, fewer, Coins.from_seed(0))
 
 
-@pytest.mark.parametrize("name", ["CTGANSynthesizer", "TVAESynthesizer", "CopulaGANSynthesizer"])
-def test_models_without_likelihoods_are_refused_with_the_alternative(name):
-    with pytest.raises(ValueError, match=rf"model \({name}\).*probability.*gaussian_copula"):
-        PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), model=getattr(single_table, name))
-
-
-def test_several_tables_are_refused_with_the_reason():
+def test_models_without_likelihoods_and_of_several_tables_are_refused_with_the_alternative():
+    for name in ("CTGANSynthesizer", "TVAESynthesizer", "CopulaGANSynthesizer"):
+        with pytest.raises(ValueError, match=rf"model \({name}\).*probability.*gaussian_copula"):
+            PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), model=getattr(single_table, name))
     with pytest.raises(ValueError, match=r"several tables.*sdv_models"):
         PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), model=HMASynthesizer)
 
@@ -149,24 +141,18 @@ def test_a_child_table_of_sdvs_hierarchy_is_refused(synth):
         synth._get_parameters()
 
 
-@pytest.mark.parametrize("model", ["bayesian_network", AdaptiveNetwork(), None])
-def test_what_is_no_class_of_sdvs_has_no_arguments(model):
-    assert learner_of(model) is model
-    with pytest.raises(ValueError, match="tells no probability of a row"):
-        SDVCopula(model, default_distribution="norm")
-
-
-def test_an_instance_takes_no_arguments(fitted):
+def test_arguments_without_a_class_or_that_do_not_fit_are_refused(fitted):
+    for model in ("bayesian_network", AdaptiveNetwork(), None):
+        assert learner_of(model) is model
+        with pytest.raises(ValueError, match="tells no probability of a row"):
+            SDVCopula(model, default_distribution="norm")
     with pytest.raises(
         ValueError, match="is an instance, which has its arguments: leave out default_distrib"
     ):
         SDVCopula(fitted, default_distribution="norm")
-
-
-@pytest.mark.parametrize("given", [{"colour": 1}, {"default_distribution": "nope"}])
-def test_arguments_that_do_not_fit_are_refused(given):
-    with pytest.raises(ValueError, match="SDVCopula: the arguments"):
-        fit(SDVCopula(GaussianCopulaSynthesizer, **given), table(50))
+    for given in ({"colour": 1}, {"default_distribution": "nope"}):
+        with pytest.raises(ValueError, match="SDVCopula: the arguments"):
+            fit(SDVCopula(GaussianCopulaSynthesizer, **given), table(50))
 
 
 def test_a_fitted_instance_keeps_its_dates_whole():
@@ -186,13 +172,11 @@ def test_a_fitted_instance_keeps_its_dates_whole():
         warnings.simplefilter("ignore")  # SDV's, about the date format
         theirs.fit(to_native("table", rows))
     for model in (theirs, GaussianCopulaSynthesizer):
-        made = PlausibleDeniabilitySynthesizer(
-            metadata, model=model, domain=domain, test=DeterministicTest(k=5)
-        )
+        test = DeterministicTest(k=5)
+        made = PlausibleDeniabilitySynthesizer(metadata, model=model, domain=domain, test=test)
         made.fit(to_native("table", rows))
         assert ("when" in made.get_domain().names) == (model is theirs)
         drawn = pd.to_datetime(from_native(made.sample(200))["when"])
-        assert (
-            drawn.isin(set(rows["when"])).mean() < 0.1
-        )  # by chance about one of 500; copies would be all of them
+        # by chance about one of 500; copies would be all of them
+        assert drawn.isin(set(rows["when"])).mean() < 0.1
         assert drawn.dt.year.eq(2020).all()

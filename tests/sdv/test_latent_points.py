@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from rdt.transformers import UniformEncoder
 from sdv.errors import SamplingError
 
 from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.mechanism.drawing.omega import Omega
+from sdv_plausible.models.base import Proposals
 from sdv_plausible.models.latent.latent_learner import Latent
 from sdv_plausible.models.latent.model import LatentSeeds, terms
 from sdv_plausible.models.latent.network import VALUE_STEP
@@ -22,10 +24,8 @@ from sdv_plausible.sdv.versions import from_native, to_native
 from tests.flat import values
 
 SIZE, K = 12, 5
-DECLARED = {
-    name: {"sdtype": "categorical", "range_values": list(range(SIZE)), "range_is_nullable": False}
-    for name in "ab"
-} | {"id": {"sdtype": "id"}}
+CATEGORY = {"sdtype": "categorical", "range_values": list(range(SIZE)), "range_is_nullable": False}
+DECLARED = {"a": CATEGORY, "b": CATEGORY, "id": {"sdtype": "id"}}
 
 
 def table(n: int = 3_000) -> pd.DataFrame:
@@ -100,9 +100,14 @@ def test_rows_are_those_of_sample_and_are_charged_once():
 
 
 def test_no_rows_have_no_points():
-    rows, points = fitted().sample_with_points(0)
+    synth = fitted()
+    rows, points = synth.sample_with_points(0)
     assert len(from_native(rows)) == 0
     assert points.shape == (0, 2)
+    _, points = synth.sample_with_points(
+        50
+    )  # columns of many values keep none, and a seed's latent point all the same
+    assert not points.isna().any(axis=None)
 
 
 def undeniable(synth: PlausibleDeniabilitySynthesizer, points: np.ndarray) -> int:
@@ -115,8 +120,6 @@ def undeniable(synth: PlausibleDeniabilitySynthesizer, points: np.ndarray) -> in
 
 def features_of(model: LatentSeeds, points: np.ndarray) -> np.ndarray:
     """Log likelihood of points under every seed."""
-    from sdv_plausible.models.base import Proposals
-
     n = len(points)
     made = Proposals(
         candidates=np.zeros((n, 2), dtype=np.int32), seeds=np.zeros(n, dtype=np.int64),
@@ -145,12 +148,6 @@ def test_every_released_point_has_k_seeds(kind, caught):
     assert (undeniable(synth, points.to_numpy()) > 0) == caught
 
 
-def test_without_kept_columns_every_row_has_a_seed_by_default():
-    """Columns of many values keep none of them, and the latent point of a seed all the same."""
-    _, points = fitted().sample_with_points(50)
-    assert not points.isna().any(axis=None)
-
-
 def test_points_are_on_the_grid_without_signs_of_zero():
     """Floats say nothing beyond the number: no bits below the grid, one zero. Control: -0.0."""
     synth = fitted()
@@ -173,8 +170,6 @@ def test_rows_without_tested_points_are_refused():
 
 
 def test_transformers_of_the_user_are_refused():
-    from rdt.transformers import UniformEncoder
-
     synth = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain={"b": DECLARED["b"]}, model=Latent(steps=1), test=DeterministicTest(k=K))  # fmt: skip
     given = to_native("table", table())
     synth.auto_assign_transformers(given)

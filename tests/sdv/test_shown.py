@@ -28,12 +28,8 @@ def one_line(text):
 
 @pytest.fixture(scope="module")
 def fitted():
-    rows = {
-        "<i>town</i>": ["a", "b"] * 300,
-        "age": [41] * 600,
-        "name": ["often"] * 500 + [f"CANARY{i}" for i in range(100)],
-    }
-    table = pd.DataFrame(rows)
+    names = ["often"] * 500 + [f"CANARY{i}" for i in range(100)]
+    table = pd.DataFrame({"<i>town</i>": ["a", "b"] * 300, "age": 41, "name": names})
     synth = PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), domain=DOMAIN, epsilon=2.0)
     synth.fit(table)
     return table, synth

@@ -23,33 +23,19 @@ REPEATS = {rule: transformer(True, cardinality_rule=rule) for rule in ("match", 
 
 def test_transformers_that_learn_are_named():
     """Those that are no generators, and generators that repeat the number of values."""
-    named = {
-        "learns": LEARNS,
-        "invents": INVENTS,
-        "none": None,
-        **{str(rule): t for rule, t in REPEATS.items()},
-        3: LEARNS,
-    }
+    repeats = {str(rule): found for rule, found in REPEATS.items()}
+    named = {"learns": LEARNS, "invents": INVENTS, "none": None, **repeats, 3: LEARNS}
     assert own_transformers(named) == ["learns", "3", "match", "scale"]
-
-
-def test_a_generator_that_hands_values_on_is_named():
-    """As SDV's pseudonyms, of which every real value has one. Control: what a generator makes and keeps."""
-    hands_on, keeps = (
-        transformer(True, output_properties={None: {"sdtype": made}}) for made in ("categorical", None)
-    )
-    assert own_transformers({"hands on": hands_on, "keeps": keeps}) == ["hands on"]
+    # one that hands values on, as SDV's pseudonyms, of which every real value has one; one that keeps what it makes
+    made = [transformer(True, output_properties={None: {"sdtype": made}}) for made in ("categorical", None)]
+    assert own_transformers(dict(zip(("hands on", "keeps"), made, strict=True))) == ["hands on"]
 
 
 def test_columns_that_sdv_invents_hold_none_of_their_values():
-    table = pd.DataFrame(
-        {"name": ["Ada", "Emmy"], "number": [917, 918], "kept": [917, 918], "told": ["p", "q"]}
-    )
-    specs = {
-        "name": {"sdtype": "id"},
-        "number": {"sdtype": "id", "regex_format": "[0-9]{3}"},
-        "kept": {"sdtype": "numerical"},
-    }
+    numbers = [917, 918]
+    table = pd.DataFrame({"name": ["Ada", "Emmy"], "number": numbers, "kept": numbers, "told": ["p", "q"]})
+    number = {"sdtype": "id", "regex_format": "[0-9]{3}"}
+    specs = {"name": {"sdtype": "id"}, "number": number, "kept": {"sdtype": "numerical"}}
     transformers = {"told": INVENTS, "kept": LEARNS}
     found = hide_invented(table, specs, {"number"}, transformers)
     hidden = ["name", "number", "told"]

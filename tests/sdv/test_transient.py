@@ -6,7 +6,8 @@ import pickle
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy, deepcopy
 from pathlib import Path
 from types import FrameType
@@ -30,11 +31,8 @@ from sdv_plausible.sdv.sampling import RowCapExceededError
 pytestmark = pytest.mark.filterwarnings("ignore:You are saving a synthesizer that has not yet been fitted")
 MARKER = "ZZMARKER17"
 COLUMNS = {
-    "id": {"sdtype": "id"},
-    "person": {"sdtype": "id"},
-    "kind": {"sdtype": "categorical"},
-    "size": {"sdtype": "numerical"},
-}
+    "id": {"sdtype": "id"}, "person": {"sdtype": "id"}, "kind": {"sdtype": "categorical"}, "size": {"sdtype": "numerical"},
+}  # fmt: skip
 DOMAIN = {
     "kind": {"range_values": ["x", "y"], "range_is_nullable": True},
     "size": {"range_min": 0, "range_max": 9, "range_is_nullable": False},
@@ -43,13 +41,9 @@ Synth = PlausibleDeniabilitySynthesizer
 
 
 def table() -> pd.DataFrame:
+    ids, persons = [f"{MARKER}-{i}" for i in range(60)], [f"{MARKER}p{i // 2}" for i in range(60)]
     frame = pd.DataFrame(
-        {
-            "id": [f"{MARKER}-{i}" for i in range(60)],
-            "person": [f"{MARKER}p{i // 2}" for i in range(60)],
-            "kind": ["x", "y", "y"] * 20,
-            "size": list(range(10)) * 6,
-        }
+        {"id": ids, "person": persons, "kind": ["x", "y", "y"] * 20, "size": [*range(10)] * 6}
     )
     frame.loc[3, "kind"] = f"{MARKER}kind"
     frame.attrs = {"of": f"{MARKER}attrs"}
@@ -67,14 +61,11 @@ def saved(synth: Synth, folder: Path) -> bytes:
 
 
 WAYS: dict[str, Callable[[Synth, Path], bytes]] = {
-    "save": saved,
-    "cloudpickle": lambda synth, _: cloudpickle.dumps(synth),
-    "attributes": lambda synth, _: b"".join(
-        cloudpickle.dumps(value) for name, value in vars(synth).items() if name not in TRANSIENT
-    ),
-    "copy": lambda synth, _: cloudpickle.dumps(vars(copy(synth))),
-    "deepcopy": lambda synth, _: cloudpickle.dumps(vars(deepcopy(synth))),
-}
+    "save": saved, "cloudpickle": lambda synth, _: cloudpickle.dumps(synth), "attributes": lambda synth,
+    _: b"".join(cloudpickle.dumps(value) for name, value in vars(synth).items() if name not in TRANSIENT),
+    "copy": lambda synth, _: cloudpickle.dumps(vars(copy(synth))), "deepcopy": lambda synth,
+    _: cloudpickle.dumps(vars(deepcopy(synth))),
+}  # fmt: skip
 
 
 def left(synth: Synth, folder: Path) -> list[str]:
@@ -173,8 +164,15 @@ def test_an_interrupt_at_any_line_leaves_no_row_and_no_call(name: str, fitted: b
         synth.validate(table())  # no call is under way
 
 
-def in_thread(call: Callable[[], object]) -> tuple[threading.Thread, list[BaseException]]:
-    raised: list[BaseException] = []
+@contextmanager
+def held_up(place: Any, function: str, call: Callable[[], object]) -> Iterator[None]:
+    """A call in another thread, which waits in a function while the block runs, and then ends."""
+    honest, reached, go, raised = getattr(place, function), threading.Event(), threading.Event(), []
+
+    def slow(*given: Any, **options: Any) -> Any:
+        reached.set()
+        assert go.wait(30)
+        return honest(*given, **options)
 
     def run() -> None:
         try:
@@ -182,71 +180,51 @@ def in_thread(call: Callable[[], object]) -> tuple[threading.Thread, list[BaseEx
         except BaseException as error:
             raised.append(error)
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread, raised
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(place, function, slow)
+        thread = threading.Thread(target=run)
+        thread.start()
+        assert reached.wait(30)
+        try:
+            yield
+        finally:
+            go.set()
+            thread.join()
+    assert not raised
 
 
 @pytest.mark.parametrize("name", ["fit", "auto_assign_transformers"])
-def test_what_another_thread_saves_holds_no_row(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synth, honest = make(), base.stand_in_table
+def test_what_another_thread_saves_holds_no_row(name: str, tmp_path: Path) -> None:
+    synth = make()
     synth.fit(table())
-    reached, go = threading.Event(), threading.Event()
-
-    def slow(*given: Any) -> Any:
-        reached.set()
-        assert go.wait(30)
-        return honest(*given)
-
-    monkeypatch.setattr(base, "stand_in_table", slow)
-    thread, raised = in_thread(lambda: CALLS[name](synth))
-    assert reached.wait(30)
-    try:
+    with held_up(base, "stand_in_table", lambda: CALLS[name](synth)):
         assert left(synth, tmp_path) == []
         for call in CALLS.values():
             with pytest.raises(ValueError, match="another call that is shown rows is under way"):
                 call(synth)
-    finally:
-        go.set()
-        thread.join()
-    assert not raised
     assert left(synth, tmp_path) == []
     synth.fit(table())  # none is under way any more
 
 
-def test_a_second_fit_waits_for_the_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_second_fit_waits_for_the_first(tmp_path: Path) -> None:
     """Two at once left the rows of the one that failed in the object for good, under the claim of the other."""
-    synth, honest = make(), run.fit_release
+    synth = make()
     synth.fit(table())
-    reached, go = threading.Event(), threading.Event()
-
-    def slow(*given: Any, **options: Any) -> Any:
-        reached.set()
-        assert go.wait(30)
-        return honest(*given, **options)
-
-    monkeypatch.setattr(run, "fit_release", slow)
-    thread, raised = in_thread(lambda: synth.fit(table()))
-    assert reached.wait(30)
-    with pytest.raises(ValueError, match="wait for it to end, or make a second synthesizer"):
+    waits = pytest.raises(ValueError, match="wait for it to end, or make a second synthesizer")
+    with held_up(run, "fit_release", lambda: synth.fit(table())), waits:
         synth.fit(table())
-    go.set()
-    thread.join()
-    assert not raised
     assert len(synth.sample(3)) == 3
     assert left(synth, tmp_path) == []
 
 
 @pytest.mark.parametrize("types", ["declared", "voted"])
-@pytest.mark.parametrize("name", CALLS)
-def test_who_watches_a_fit_shows_its_object_no_rows(name: str, types: str) -> None:
+def test_who_watches_a_fit_shows_its_object_no_rows(types: str) -> None:
     """SDV's part would be fitted to them, in the place of stand-ins."""
     synth = make() if types == "declared" else make(types=types, domain={"id": {"sdtype": "id"}})
-    synth.watch = lambda _: CALLS[name](synth)
-    with pytest.raises(ValueError, match="another call that is shown rows is under way"):
-        synth.fit(table())
+    for call in CALLS.values():
+        synth.watch = lambda _, call=call: call(synth)
+        with pytest.raises(ValueError, match="another call that is shown rows is under way"):
+            synth.fit(table())
     del synth.watch
     synth.fit(table())
 
