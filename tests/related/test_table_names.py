@@ -1,7 +1,5 @@
 """A table's name becomes a file name: names that lead elsewhere are refused before anything is paid or written."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path
@@ -54,9 +52,7 @@ def renamed(text: str, new: str, old: str = OLD) -> bytes:
 
 
 @pytest.mark.parametrize("absolute", [True, False])
-def test_a_release_file_cannot_make_sample_write_elsewhere(
-    absolute: bool, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_a_release_file_cannot_make_sample_write_elsewhere(absolute, text, tmp_path, monkeypatch, capsys):
     victim, here = tmp_path / "victim" / "people.csv", tmp_path / "here"
     victim.parent.mkdir()
     here.mkdir()
@@ -71,7 +67,7 @@ def test_a_release_file_cannot_make_sample_write_elsewhere(
     assert [path.name for path in here.iterdir()] == ["f.release"]
 
 
-def test_every_bad_name_is_refused_at_load_and_by_verify(text: str, tmp_path: Path) -> None:
+def test_every_bad_name_is_refused_at_load_and_by_verify(text, tmp_path):
     file, failures = tmp_path / "f.release", []
     bad = [(renamed(text, name), repr(name)) for name in TABLE_NAMES if name]
     bad += [
@@ -96,7 +92,7 @@ def test_every_bad_name_is_refused_at_load_and_by_verify(text: str, tmp_path: Pa
         assert FamilyRelease.load(file).tree.tables == ("households", name)
 
 
-def test_a_renamed_file_is_as_good_as_the_one_that_was_written(text: str, tmp_path: Path) -> None:
+def test_a_renamed_file_is_as_good_as_the_one_that_was_written(text, tmp_path):
     """So that the names alone are what is refused above, by `verify`, too."""
     (tmp_path / "f.release").write_bytes(renamed(text, "people"))
     assert not verify(tmp_path / "f.release").refused
@@ -104,41 +100,32 @@ def test_a_renamed_file_is_as_good_as_the_one_that_was_written(text: str, tmp_pa
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["households.csv", "people.csv"]
 
 
-def test_every_bad_name_in_metadata_is_refused_before_a_fit_pays() -> None:
-    failures = []
-    for parent, child in [("homes", name) for name in TABLE_NAMES] + [(TABLE_NAMES[2], "people"), *COLLIDING]:
-        for make in (lambda m: read_tree(m, 8), PlausibleDeniabilityMultiTableSynthesizer):
-            try:
-                make(metadata(parent, child))
-            except Refused as error:
-                if error.field != "metadata" or "\n" in str(error) or len(str(error)) > 400:
-                    failures.append((parent, child, str(error)))
-            else:
-                failures.append((parent, child, "taken"))
+def test_every_bad_name_is_refused_before_a_fit_pays():
+    """In metadata, and of one table by itself."""
+    failures, columns = [], {"age": {"sdtype": "numerical"}}
+    several: tuple[Any, ...] = (lambda m: read_tree(m, 8), PlausibleDeniabilityMultiTableSynthesizer)
+    alone: tuple[Any, ...] = (
+        lambda name: PlausibleDeniabilitySynthesizer(metadata_from_columns(columns, name)),
+        lambda name: fit_source(None, columns, table_name=name),
+        lambda name: fit_answers([], columns, table_name=name),
+    )
+    pairs = [("homes", name) for name in TABLE_NAMES] + [(TABLE_NAMES[2], "people"), *COLLIDING]
+    tried = [("metadata", make, pair, metadata(*pair)) for pair in pairs for make in several]
+    tried += [("table_name", make, name, name) for name in TABLE_NAMES for make in alone]
+    for field, make, case, given in tried:
+        try:
+            make(given)
+        except Refused as error:
+            if error.field != field or "\n" in str(error) or len(str(error)) > 400:
+                failures.append((case, str(error)))
+        else:
+            failures += [(case, "taken")] if field == "metadata" else []
     assert not failures
     for name in ORDINARY_NAMES:
         assert read_tree(metadata(name, "homes"), 8)[0].root == name
 
 
-def test_every_bad_name_of_one_table_is_refused_before_a_fit_pays() -> None:
-    failures = []
-    for name in TABLE_NAMES:
-        for make in (
-            lambda n: PlausibleDeniabilitySynthesizer(
-                metadata_from_columns({"age": {"sdtype": "numerical"}}, n)
-            ),
-            lambda n: fit_source(None, {"age": {"sdtype": "numerical"}}, table_name=n),
-            lambda n: fit_answers([], {"age": {"sdtype": "numerical"}}, table_name=n),
-        ):
-            try:
-                make(name)
-            except Refused as error:
-                if error.field != "table_name":
-                    failures.append((name, str(error)))
-    assert not failures
-
-
-def test_refusals_name_table_rule_and_way_out() -> None:
+def test_refusals_name_table_rule_and_way_out():
     with pytest.raises(Refused) as told:
         check_table_name("../people", "metadata")
     assert str(told.value) == (
@@ -151,29 +138,25 @@ def test_refusals_name_table_rule_and_way_out() -> None:
         check_table_names(["people", "homes", "People"], "metadata")
 
 
-def test_tables_are_written_into_one_new_folder(text: str, tmp_path: Path) -> None:
+def test_tables_are_written_into_one_new_folder(text, tmp_path):
+    """Nor does a rename replace an empty one that was made meanwhile. Control: where there is none they are written."""
     table = FamilyRelease.from_bytes(text.encode()).sample(3)[OLD]
     with pytest.raises(ValueError, match="must not hold any of"):
         write_tables({"../victim": table}, tmp_path / "new")
     assert [*tmp_path.iterdir()] == []
+    (there := tmp_path / "there").mkdir()
+    with pytest.raises(FileExistsError):
+        write_tables({"people": table}, there)
+    assert [*tmp_path.iterdir()] == [there]
+    assert [*there.iterdir()] == []
+    write_tables({"people": table}, tmp_path / "new")
+    assert [one.name for one in (tmp_path / "new").iterdir()] == ["people.csv"]
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     with pytest.raises(UsageError, match="must be a new folder"):
         check_new_folder(argparse.Namespace(output=tmp_path / "dangling"), "output")
 
 
-def test_tables_take_no_folder_s_place_that_was_made_meanwhile(text: str, tmp_path: Path) -> None:
-    """An empty one, which a rename would replace. Control: where there is none they are written."""
-    tables = FamilyRelease.from_bytes(text.encode()).sample(3)
-    (there := tmp_path / "there").mkdir()
-    with pytest.raises(FileExistsError):
-        write_tables(tables, there)
-    assert [*tmp_path.iterdir()] == [there]
-    assert [*there.iterdir()] == []
-    write_tables({"people": tables[OLD]}, tmp_path / "new")
-    assert [one.name for one in (tmp_path / "new").iterdir()] == ["people.csv"]
-
-
-def test_rows_of_one_table_are_written_into_the_folder_that_was_named(tmp_path: Path) -> None:
+def test_rows_of_one_table_are_written_into_the_folder_that_was_named(tmp_path):
     """SDV 2 names the file by the table; SDV 1 is given the file."""
     if not TAKES_DICT:
         pytest.skip("SDV 1 is given the file")

@@ -1,7 +1,5 @@
 """The rule on names of tables is stated twice, and both statements take the same names."""
 
-from __future__ import annotations
-
 import pytest
 
 from sdv_plausible.utils.file_names import MOST_BYTES, broken_rule
@@ -15,7 +13,7 @@ LETTERS = [
 SHAPES = ("{}", "{}b", "b{}", "a{}b", "co{}", "nul{}x")
 
 
-def test_both_statements_of_the_rule_agree() -> None:
+def test_both_statements_of_the_rule_agree():
     names = [
         *TABLE_NAMES,
         *ORDINARY_NAMES,

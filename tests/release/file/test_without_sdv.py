@@ -1,11 +1,8 @@
 """A release loads and samples where neither SDV nor torch is: their imports are blocked in a program of its own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from releases import shared
@@ -40,7 +37,7 @@ def run(path: Path, digest: str, *more: str) -> subprocess.CompletedProcess[str]
 
 
 @pytest.mark.parametrize("case", ["private", "seeds, range"])
-def test_neither_sdv_nor_torch_is_needed(case: str, tmp_path: Any) -> None:
+def test_neither_sdv_nor_torch_is_needed(case, tmp_path):
     path = tmp_path / "x.release"
     done = run(path, shared(case).release().save(path))
     assert done.returncode == 0, done.stderr
@@ -50,19 +47,17 @@ def test_neither_sdv_nor_torch_is_needed(case: str, tmp_path: Any) -> None:
     assert phone
 
 
-def test_faker_is_not_needed_either(tmp_path: Any) -> None:
+def test_faker_is_not_needed_either(tmp_path):
     path = tmp_path / "x.release"
     done = run(path, shared().release().save(path), "faker", "pyarrow_hotfix")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("email-000001 P00000 phone_number-000001\n")
 
 
-def test_the_block_is_one(tmp_path: Any) -> None:
+def test_the_block_is_one():
     """The synthesizer itself does need SDV."""
-    code = (
-        PROGRAM.split("from sdv_plausible", maxsplit=1)[0].format(blocked=BLOCKED)
-        + "import sdv_plausible.synthesizer"
-    )
+    blocked = PROGRAM.split("from sdv_plausible", maxsplit=1)[0].format(blocked=BLOCKED)
+    code = f"{blocked}import sdv_plausible.synthesizer"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "is not installed here" in done.stderr
