@@ -1,7 +1,5 @@
 """The whole audit: verdicts, resuming, time, and what is refused."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

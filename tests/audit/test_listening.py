@@ -1,7 +1,5 @@
 """Who listens at the door hears every way to ask, or refuses it."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

@@ -7,8 +7,6 @@ the controls), which a normal bound misses less than once in 1e18. Long runs (sl
 where it is tight, with the same room: then neither the accountant nor the noise is far off.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable
@@ -99,9 +97,6 @@ def bound(scores, plan: Settings, false_alarm: float) -> float:
     return epsilon_lower_bound(*scores, plan.delta, false_alarm=false_alarm)
 
 
-# ---- the bound itself ---------------------------------------------------------------------------------------------------
-
-
 def test_clopper_pearson_bounds_are_the_binomial_tails() -> None:
     low, high = clopper_pearson(np.array([0, 3, 50, 100]), 100, 0.01)
     assert low[0] == 0
@@ -131,8 +126,6 @@ def test_the_bound_wants_runs_and_probabilities() -> None:
     with pytest.raises(ValueError, match="delta"):
         epsilon_lower_bound([1.0] * 30, [1.0] * 30, 1.0)
 
-
-# ---- an empty cell of a model's table -------------------------------------------------------------------------------------
 
 EMPTY_CELL = codes(100), codes(100, (1,))
 
@@ -191,9 +184,6 @@ def test_an_empty_cell_with_a_small_delta(learner, runs: int) -> None:
         assert bound(scores, plan, ALARM) >= 0.25 * told
 
 
-# ---- a prefix group of the release test -----------------------------------------------------------------------------------
-
-
 def attack_sizes(plan: Settings, smaller: int, runs: int):
     """The target joins a group of `smaller` equal records; 30 other records are another group."""
     others = [(1, 1)] * smaller
@@ -237,9 +227,6 @@ def test_a_group_that_first_appears_is_paid_for_by_delta(monkeypatch) -> None:
     assert bound(attack_sizes(plan, 0, 400), plan, ALARM) > told
 
 
-# ---- all rows of one person ------------------------------------------------------------
-
-
 def test_all_rows_of_a_person_never_leak_more_than_the_claim(monkeypatch) -> None:
     """Six equal rows of one person in an otherwise empty cell. Control: the noise that one row needs."""
     plan, learner = settings(neighbours=Neighbours(rows=6)), PaperNetwork(structure="independent")
@@ -268,9 +255,6 @@ def test_a_persons_group_that_first_appears_is_paid_for_by_delta(monkeypatch) ->
     # Released in 1 / (1 + exp(-1)) of the runs, never without the person: the bound is 4.3 of a claim of
     # 3, with standard deviation .02.
     assert bound(collect_scores(size_score(plan), present, absent, 2000), plan, ALARM) > told
-
-
-# ---- rows of the randomised test ------------------------------------------------------------------------------------------
 
 
 WIDE = Domain(

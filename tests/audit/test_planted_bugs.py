@@ -5,8 +5,6 @@ threshold without noise, seeds and persons (test_membership.py). Every honest au
 at most, for each bound; how often a bug is missed stands beside it.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -36,9 +34,6 @@ def ours(**changes) -> PlausibleDeniabilitySynthesizer:
     return PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), **settings)
 
 
-# ---- rows ------------------------------------------------------------------------------------
-
-
 class LeaksSeeds:
     """Seeds of all columns among rows of strangers: whoever looks for a person finds it or does not."""
 
@@ -63,9 +58,6 @@ def test_the_default_passes_and_leaked_seeds_are_found() -> None:
     assert leaking.distance.epsilon > 1.0
 
 
-# ---- coins -----------------------------------------------------------------------------------
-
-
 def test_public_coins_are_found(monkeypatch) -> None:
     """Planted: the same coins in every fit. Then every run tells, always: the bound is the largest there is."""
     assert not white_box_of_default(10.0, DELTA, runs=100, false_alarm=ALARM).broken
@@ -73,9 +65,6 @@ def test_public_coins_are_found(monkeypatch) -> None:
     found = white_box_of_default(10.0, DELTA, runs=100, false_alarm=ALARM)
     assert found.broken
     assert found.bounds.mu == pytest.approx(found.bounds.most_mu)
-
-
-# ---- the file --------------------------------------------------------------------------------
 
 
 def says_zebra(make, table: pd.DataFrame, path: Path) -> float:

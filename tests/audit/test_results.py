@@ -1,7 +1,5 @@
 """Results of audits: the gravest verdict counts, and only audits of public tables may be published."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The exact account of benchmarks.budget_used against closed forms and an enumeration."""
 
-from __future__ import annotations
-
 import math
 
 import oracles_accounting as oracle

@@ -1,7 +1,5 @@
 """Distances of benchmarks.links and benchmarks.utility_scores on tables small enough to count by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """NIST's scores on tables small enough to count by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

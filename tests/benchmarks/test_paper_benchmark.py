@@ -1,7 +1,5 @@
 """`python -m benchmarks.paper` on few rows: every item runs, resumes, and its page and numbers hang together."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page of the paper's results shows what is stored, and no report mixes what different code or settings made."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

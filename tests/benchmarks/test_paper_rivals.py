@@ -3,8 +3,6 @@
 False-alarm probabilities are stated at each statistical test; each has a planted bug that it catches.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

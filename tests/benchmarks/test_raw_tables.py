@@ -1,7 +1,5 @@
 """The raw-table benchmark's own computations: grid, noisy histogram, rules, wrong cells, exchange with peers, records."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measures of benchmarks.related: nothing is far from itself, and every planted fault raises the distance that is its."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The command: from a file to a page, for this package's synthesizer and for another one."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """``card``: the page on a release, with what a person says."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -83,9 +81,6 @@ def test_sources_of_other_words_are_not_cited(holder, declared, tmp_path, capsys
         "race": "Book of race",
         "hours_per_week": "Book of hours_per_week",
     }
-
-
-# --- what standards say -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("standard", STANDARDS)

@@ -1,7 +1,5 @@
 """What is written on the command line arrives as the constructor's arguments, in the values that hold it."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

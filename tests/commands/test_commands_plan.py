@@ -1,7 +1,5 @@
 """``plan``: the cost without a table."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

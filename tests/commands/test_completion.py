@@ -1,7 +1,5 @@
 """Completion: what the shells are told is what there is, and bash does it."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 

@@ -1,7 +1,5 @@
 """``sdv-plausible declare``: a template that no row has a say in, and files from public sources."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

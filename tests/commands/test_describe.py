@@ -1,7 +1,5 @@
 """``describe``: any CSV without configuration, under one total; or what was declared of it."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """The command families: related tables to a release, and tables drawn from it."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

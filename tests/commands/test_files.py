@@ -1,7 +1,5 @@
 """Files as offices have them, at every command that reads a table: which those are the commands themselves say."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

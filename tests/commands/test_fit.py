@@ -1,7 +1,5 @@
 """``fit``: a release file, refused beforehand where it could hold single people's values."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

@@ -1,7 +1,5 @@
 """``generate``: rows from a description alone, for recipients, and with uniform columns."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``inspect``: one page, for the holder alone."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

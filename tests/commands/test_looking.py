@@ -1,7 +1,5 @@
 """Commands that show rows write it down: what is declared afterwards makes no claim, what was declared before does."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from functools import partial

@@ -1,7 +1,5 @@
 """No output of any command replaces a file that is read, or another output: every option of every command."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from functools import cache

@@ -1,7 +1,5 @@
 """``report``: a page for the holder alone, or one that may be published."""
 
-from __future__ import annotations
-
 import json
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``sample``: rows from a release file, under conditions, without SDV."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

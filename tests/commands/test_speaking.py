@@ -1,7 +1,5 @@
 """What a command says, and where: nothing in a pipe but the answer, and warnings in a line each."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import json

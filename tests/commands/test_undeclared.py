@@ -1,7 +1,5 @@
 """Columns without a declared type: when the vote is held, what it costs, and what is said."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A column whose cells are written otherwise than the file is said to be comes out missing: ``check`` and ``fit`` say so."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command `verify`: a verdict per line, and what nobody can show."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Bounds from scores: below the truth of known mechanisms, and above a claim that is too small."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

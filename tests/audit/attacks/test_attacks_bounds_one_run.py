@@ -1,7 +1,5 @@
 """The one-run bound: exact for randomised response, sound with delta, and found where all is told."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

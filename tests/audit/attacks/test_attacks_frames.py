@@ -1,7 +1,5 @@
 """Tables as numbers: ranks, bins, distances with missing cells."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

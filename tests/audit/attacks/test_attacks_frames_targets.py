@@ -1,7 +1,5 @@
 """Targets: outliers are rare, crafted rows are like no other, random rows are different ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Attribute inference: what is known of the population is no leak, what is copied is."""
 
-from __future__ import annotations
-
 import pytest
 from attacked import CopyCat, people
 

@@ -1,7 +1,5 @@
 """Black box attacks: they find a synthesizer that copies, and accuse none that never looks."""
 
-from __future__ import annotations
-
 import pytest
 from attacked import CopyCat, Stranger, people
 

@@ -1,7 +1,5 @@
 """Synthesizers of every kind: of frames, of SDV's two versions, and with columns in another order."""
 
-from __future__ import annotations
-
 import pytest
 from attacked import CopyCat, people
 

@@ -1,7 +1,5 @@
 """Anonymeter behind one call: a clear message where it is missing; run where an environment has it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

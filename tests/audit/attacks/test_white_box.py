@@ -4,8 +4,6 @@ False alarm 1e-6 per bound. How often a planted fault is missed is said beside i
 counts.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

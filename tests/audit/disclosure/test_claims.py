@@ -1,7 +1,5 @@
 """Claims held against exact curves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

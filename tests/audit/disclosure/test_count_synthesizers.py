@@ -1,7 +1,5 @@
 """Matrices from formulas: figures 1 and 3 of [AV], and the same laws computed in another way."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

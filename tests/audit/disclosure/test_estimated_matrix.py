@@ -1,7 +1,5 @@
 """Matrices by running a synthesizer: the intervals hold the truth, and a planted leak is proved."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ Every divergence here is an exact fraction (``sdv_plausible.audit.disclosure.exa
 directions of adding and removing a row. The planted bugs at the end are mechanisms that look alike and break the claim.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction
@@ -86,9 +84,6 @@ def excess(claim, more, less) -> float:
     )
 
 
-# ---- one attempt, events among rows -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("likelihood", "gamma"), [(GROUPS, Fraction(2)), (OVERLAPPING, Fraction(2)), (OVERLAPPING, Fraction(5))]
 )
@@ -138,9 +133,6 @@ def test_conditional_release_covers_one_released_row() -> None:
             remove, add = (Fraction(math.exp(x.epsilon) * (1 + SLACK)) for x in (claim.remove, claim.add))
             assert float(hockey_stick(more, less, remove)) <= claim.remove.delta * (1 + SLACK)
             assert float(hockey_stick(less, more, add)) <= claim.add.delta + SLACK
-
-
-# ---- N released rows of the assembled mechanism -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("num_rows", fast_and_nightly([1, 2], [3]))
@@ -223,8 +215,6 @@ def test_rows_of_any_model_stay_within_the_claim() -> None:
     assert understated
 
 
-# ---- the real code has that distribution ------------------------------------------------------------------------------
-
 SEEDS = np.array([0] * 4 + [1] * 2 + [3] + [4] * 3)  # record numbers
 SHARE = Fraction(1, 4)
 
@@ -303,9 +293,6 @@ def test_the_real_release_test_draws_from_the_exact_distribution() -> None:
         prefix_p_value(test, test.margin + 1)
 
 
-# ---- the release-level test -------------------------------------------------------------------------------------------
-
-
 def release_test_excess(
     k: int, margin: int, claim_delta: float, enters_at: int | None = None
 ) -> tuple[float, float]:
@@ -328,9 +315,6 @@ def test_the_release_test_loses_exactly_what_is_claimed(k: int, delta: float) ->
     assert worst == pytest.approx(loss.delta, rel=1e-9)
     assert loss.delta <= delta
     assert release_test_excess(k, test.margin - 1, delta)[0] > delta  # planted bug: a margin one too small
-
-
-# ---- planted bugs -----------------------------------------------------------------------------------------------------
 
 
 def test_a_sharp_threshold_breaks_the_claim() -> None:

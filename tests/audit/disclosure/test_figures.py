@@ -1,7 +1,5 @@
 """What the audit's figures show."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from sdv_plausible.audit.disclosure.count_synthesizers import laplace, multinomial_dirichlet

@@ -1,7 +1,5 @@
 """Noisy learners: exact curves within what is charged, and faults of the noise that the audit catches."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -109,9 +107,6 @@ def test_a_forgotten_square_root_is_caught(monkeypatch):
     assert not found.holds
     one, other = found.worst_pairs[0]
     assert sum(one) == sum(other)
-
-
-# --- what is heard ------------------------------------------------------------------------------------------
 
 
 PRINTED = PaperNetwork(noise="paper", structure="independent")

@@ -1,7 +1,5 @@
 """Mechanism 1 and the release-level test on whole universes, against what is charged, with planted faults."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Transition matrices against the figures that [AV] prints, against plain fractions, and against Bayes' rule."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
