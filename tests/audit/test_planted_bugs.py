@@ -75,13 +75,11 @@ def says_zebra(make, table: pd.DataFrame, path: Path) -> float:
     return float(b"zebra" in path.read_bytes())
 
 
-def attack_file(make, folder: Path, runs: int):
-    absent = people(60)[list(COLUMNS)]
+def attack_file(make, folder: Path):
+    absent, runs = rows(60), 24
     present = pd.concat([absent, absent.iloc[:1].assign(job="zebra")], ignore_index=True)
-    scores = [
-        [says_zebra(make, table, folder / "a.release") for _ in range(runs)] for table in (present, absent)
-    ]
-    return attack_bounds(np.array(scores[0]), np.array(scores[1]), DELTA, false_alarm=FILE_ALARM)
+    scores = [np.array([says_zebra(make, table, folder / "a.release") for _ in range(runs)]) for table in (present, absent)]  # fmt: skip
+    return attack_bounds(*scores, DELTA, false_alarm=FILE_ALARM)
 
 
 def from_rows(table: pd.DataFrame) -> PlausibleDeniabilitySynthesizer:
@@ -99,14 +97,12 @@ def inferred(_: pd.DataFrame) -> PlausibleDeniabilitySynthesizer:
 @pytest.mark.parametrize("planted", fast_and_nightly([from_rows], [inferred]))
 def test_metadata_and_domains_from_the_rows_are_found_in_the_file(planted, tmp_path) -> None:
     """Every run tells: 24 on each side prove epsilon .64, of a claim of .5, always."""
-    found = attack_file(planted, tmp_path, 24)
+    found = attack_file(planted, tmp_path)
     assert found.epsilon > 0.5
     assert found.epsilon == pytest.approx(found.most_epsilon)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "honest", fast_and_nightly([lambda table: ours(domain=None)], [lambda table: ours()])
-)
+@pytest.mark.parametrize("honest", fast_and_nightly([lambda _: ours(domain=None)], [lambda _: ours()]))
 def test_files_of_declared_and_private_domains_tell_nothing(honest, tmp_path) -> None:
-    assert attack_file(honest, tmp_path, 24).epsilon == 0.0
+    assert attack_file(honest, tmp_path).epsilon == 0.0
