@@ -5,8 +5,6 @@ threshold without noise, seeds and persons (test_membership.py). Every honest au
 at most, for each bound; how often a bug is missed stands beside it.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -36,9 +34,6 @@ def ours(**changes) -> PlausibleDeniabilitySynthesizer:
     return PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), **settings)
 
 
-# ---- rows ------------------------------------------------------------------------------------
-
-
 class LeaksSeeds:
     """Seeds of all columns among rows of strangers: whoever looks for a person finds it or does not."""
 
@@ -63,9 +58,6 @@ def test_the_default_passes_and_leaked_seeds_are_found() -> None:
     assert leaking.distance.epsilon > 1.0
 
 
-# ---- coins -----------------------------------------------------------------------------------
-
-
 def test_public_coins_are_found(monkeypatch) -> None:
     """Planted: the same coins in every fit. Then every run tells, always: the bound is the largest there is."""
     assert not white_box_of_default(10.0, DELTA, runs=100, false_alarm=ALARM).broken
@@ -73,9 +65,6 @@ def test_public_coins_are_found(monkeypatch) -> None:
     found = white_box_of_default(10.0, DELTA, runs=100, false_alarm=ALARM)
     assert found.broken
     assert found.bounds.mu == pytest.approx(found.bounds.most_mu)
-
-
-# ---- the file --------------------------------------------------------------------------------
 
 
 def says_zebra(make, table: pd.DataFrame, path: Path) -> float:
@@ -86,13 +75,11 @@ def says_zebra(make, table: pd.DataFrame, path: Path) -> float:
     return float(b"zebra" in path.read_bytes())
 
 
-def attack_file(make, folder: Path, runs: int):
-    absent = people(60)[list(COLUMNS)]
+def attack_file(make, folder: Path):
+    absent, runs = rows(60), 24
     present = pd.concat([absent, absent.iloc[:1].assign(job="zebra")], ignore_index=True)
-    scores = [
-        [says_zebra(make, table, folder / "a.release") for _ in range(runs)] for table in (present, absent)
-    ]
-    return attack_bounds(np.array(scores[0]), np.array(scores[1]), DELTA, false_alarm=FILE_ALARM)
+    scores = [np.array([says_zebra(make, table, folder / "a.release") for _ in range(runs)]) for table in (present, absent)]  # fmt: skip
+    return attack_bounds(*scores, DELTA, false_alarm=FILE_ALARM)
 
 
 def from_rows(table: pd.DataFrame) -> PlausibleDeniabilitySynthesizer:
@@ -110,14 +97,12 @@ def inferred(_: pd.DataFrame) -> PlausibleDeniabilitySynthesizer:
 @pytest.mark.parametrize("planted", fast_and_nightly([from_rows], [inferred]))
 def test_metadata_and_domains_from_the_rows_are_found_in_the_file(planted, tmp_path) -> None:
     """Every run tells: 24 on each side prove epsilon .64, of a claim of .5, always."""
-    found = attack_file(planted, tmp_path, 24)
+    found = attack_file(planted, tmp_path)
     assert found.epsilon > 0.5
     assert found.epsilon == pytest.approx(found.most_epsilon)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "honest", fast_and_nightly([lambda table: ours(domain=None)], [lambda table: ours()])
-)
+@pytest.mark.parametrize("honest", fast_and_nightly([lambda _: ours(domain=None)], [lambda _: ours()]))
 def test_files_of_declared_and_private_domains_tell_nothing(honest, tmp_path) -> None:
-    assert attack_file(honest, tmp_path, 24).epsilon == 0.0
+    assert attack_file(honest, tmp_path).epsilon == 0.0

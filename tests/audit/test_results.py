@@ -1,7 +1,5 @@
 """Results of audits: the gravest verdict counts, and only audits of public tables may be published."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -10,12 +8,8 @@ from sdv_plausible.audit import AuditResult, StageResult
 
 
 def result(*verdicts: str, public: bool = False) -> AuditResult:
-    stages = tuple(
-        StageResult(
-            name=v, threat=f"threat <{v}>", verdict=v, confidence=0.95, words="words", figures={}, seconds=1.0
-        )
-        for v in verdicts
-    )
+    same = {"confidence": 0.95, "words": "words", "figures": {}, "seconds": 1.0}
+    stages = tuple(StageResult(name=v, threat=f"threat <{v}>", verdict=v, **same) for v in verdicts)
     return AuditResult(synthesizer="S", claimed_epsilon=1.0, delta=1e-9, public=public, stages=stages)
 
 

@@ -1,7 +1,5 @@
 """The exact account of benchmarks.budget_used against closed forms and an enumeration."""
 
-from __future__ import annotations
-
 import math
 
 import oracles_accounting as oracle
@@ -15,22 +13,13 @@ from sdv_plausible.privacy.noise.mechanisms import NoiseCall
 
 
 def call(sensitivity: float, scale: float) -> NoiseCall:
-    return NoiseCall(
-        name="discrete_gaussian",
-        sensitivity=sensitivity,
-        budget=0.0,
-        scale=scale,
-        shape=(3,),
-        source="opendp",
-    )
+    drawn = {"name": "discrete_gaussian", "budget": 0.0, "shape": (3,), "source": "opendp"}
+    return NoiseCall(sensitivity=sensitivity, scale=scale, **drawn)
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """Closed form of Balle and Wang (2018), Theorem 8."""
-
-    def excess(e: float) -> float:
-        return ndtr(mu / 2 - e / mu) - math.exp(e) * ndtr(-mu / 2 - e / mu) - delta
-
+    excess = lambda e: ndtr(mu / 2 - e / mu) - math.exp(e) * ndtr(-mu / 2 - e / mu) - delta  # noqa: E731
     return float(brentq(excess, 0.0, 5.0))
 
 

@@ -1,7 +1,5 @@
 """Distances of benchmarks.links and benchmarks.utility_scores on tables small enough to count by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -61,21 +59,16 @@ def test_the_report_has_every_budget_beside_the_real_rows():
         for epsilon, pairs in ((None, 0.1), (1.0, 0.3), (math.inf, 0.2))
         for split in (0, 2)
     ]
-    assert "| t | 2 | 0.1100 | 0.3100 ± 0.1271 (2.82) | 0.2100 ± 0.1271 (1.91) | 2.0, 2.0 |" in links.report(
-        lines
-    )
+    shown = "| t | 2 | 0.1100 | 0.3100 ± 0.1271 (2.82) | 0.2100 ± 0.1271 (1.91) | 2.0, 2.0 |"
+    assert shown in links.report(lines)
 
 
-def test_an_exclusive_or_is_seen_by_triples_alone():
-    bits = np.random.default_rng(0).integers(0, 2, (4000, 2))
-    real = np.column_stack([bits, bits.sum(1) % 2])
-    opposite = np.column_stack([bits, 1 - bits.sum(1) % 2])
+def test_an_exclusive_or_is_seen_by_triples_alone_and_many_cells_have_the_distance_that_few_would_have():
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, (4000, 2))
+    real, opposite = (np.column_stack([bits, (bits.sum(1) + more) % 2]) for more in (0, 1))
     assert max(distances(real, opposite, [2, 2, 2])) < 0.05
     assert triples(real, opposite, [2, 2, 2]) == 1
-
-
-def test_many_cells_have_the_distance_that_few_would_have():
-    rng = np.random.default_rng(0)
     first, second = rng.integers(0, 3, (2, 500, 3))
     few, many = ([size] * 3 for size in (3, 2000))
     assert distances(first, second, few) == pytest.approx(distances(first, second, many))

@@ -1,7 +1,5 @@
 """The coverage of forecasts that docs/explanation/choosing.md states, from what was measured."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

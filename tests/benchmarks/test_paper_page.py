@@ -1,8 +1,7 @@
 """The page of the paper's results shows what is stored, and no report mixes what different code or settings made."""
 
-from __future__ import annotations
-
 import copy
+import itertools
 import json
 import re
 from dataclasses import asdict, replace
@@ -17,59 +16,60 @@ from benchmarks.paper.settings import SIZES
 from benchmarks.paper.store import MixedVersionsError, Store, Version, code_digest
 
 QUICK = SIZES["quick"]
+TEXT, STORES = page.PAGE.read_text(encoding="utf-8"), page.stored()
 
 
 def test_every_table_of_the_page_is_what_is_stored():
-    text = page.PAGE.read_text(encoding="utf-8")
-    assert {*page.blocks(text)} == {*page.TABLES}
-    assert page.differing(text, page.stored()) == {}
-    assert page.renewed(text, page.stored()) == text
+    assert {*page.blocks(TEXT)} == {*page.TABLES}
+    assert page.differing(TEXT, STORES) == {}
 
 
-@pytest.mark.parametrize("name", page.TABLES)
-def test_a_planted_digit_or_line_is_seen(name):
-    text, stores = page.PAGE.read_text(encoding="utf-8"), page.stored()
-    block = page.blocks(text)[name]
-    digit = [*re.finditer(r"[\w.]", block)][-1]
-    changed = block[: digit.start()] + ("7" if digit[0] != "7" else "8") + block[digit.end() :]
-    assert [*page.differing(text.replace(block, changed), stores)] == [name]
-    assert page.renewed(text.replace(block, changed), stores) == text
-    less = "\n".join(block.splitlines()[:-1])
-    assert [*page.differing(text.replace(block, less), stores)] == [name]
-    unmarked = text.replace(f"<!-- {name}: begin -->", "")
-    assert name in page.differing(unmarked, stores)
-    with pytest.raises(ValueError, match=name):
-        page.renewed(unmarked, stores)
+def test_a_planted_digit_or_line_is_seen(monkeypatch):
+    texts = {name: made(STORES) for name, made in page.TABLES.items()}
+    monkeypatch.setattr(page, "TABLES", {name: lambda _, name=name: texts[name] for name in texts})
+    for name in page.TABLES:
+        block = page.blocks(TEXT)[name]
+        digit = [*re.finditer(r"[\w.]", block)][-1]
+        changed = block[: digit.start()] + ("7" if digit[0] != "7" else "8") + block[digit.end() :]
+        assert [*page.differing(TEXT.replace(block, changed), STORES)] == [name]
+        assert page.renewed(TEXT.replace(block, changed), STORES) == TEXT
+        less = "\n".join(block.splitlines()[:-1])
+        assert [*page.differing(TEXT.replace(block, less), STORES)] == [name]
+        unmarked = TEXT.replace(f"<!-- {name}: begin -->", "")
+        assert name in page.differing(unmarked, STORES)
+        with pytest.raises(ValueError, match=name):
+            page.renewed(unmarked, STORES)
 
 
 def test_no_sentence_has_a_figure_of_its_own_and_every_claim_holds():
-    text, stores = page.PAGE.read_text(encoding="utf-8"), page.stored()
-    assert page.loose_figures(text) == []
-    assert page.outlived(text, stores) == []
-
-
-@pytest.mark.parametrize(
-    "figure",
-    ["70.9", "15 of 16", "7 in the median", "0.33", "12 %", "61.2", "7.5", "within 3 points", "100 draws"],
-)
-def test_a_planted_figure_is_seen(figure):
-    text = page.PAGE.read_text(encoding="utf-8")
-    for place in ("**In short.** ", "- *Reals*, ", "| section 5 | "):
-        planted = text.replace(place, f"{place}it is {figure} here, ")
-        assert planted != text
-        assert page.loose_figures(planted) == re.findall(r"[\d.]+", figure)
+    assert page.loose_figures(TEXT) == []
+    assert page.outlived(TEXT, STORES) == []
+    for figure in (
+        "70.9",
+        "15 of 16",
+        "7 in the median",
+        "0.33",
+        "12 %",
+        "61.2",
+        "7.5",
+        "within 3 points",
+        "100 draws",
+    ):
+        for place in ("**In short.** ", "- *Reals*, ", "| section 5 | "):
+            planted = TEXT.replace(place, f"{place}it is {figure} here, ")
+            assert planted != TEXT
+            assert page.loose_figures(planted) == re.findall(r"[\d.]+", figure)
 
 
 def test_a_claim_without_its_sentence_or_the_reverse_is_seen():
-    text, stores = page.PAGE.read_text(encoding="utf-8"), page.stored()
     for name in claims.SENTENCES:
         mark = f"<!-- holds: {name} -->"
-        assert text.count(mark) == 1
-        assert page.outlived(text.replace(mark, ""), stores) == [name]
-    assert page.outlived(f"{text}<!-- holds: another -->", stores) == ["another"]
+        assert TEXT.count(mark) == 1
+        assert page.outlived(TEXT.replace(mark, ""), STORES) == [name]
+    assert page.outlived(f"{TEXT}<!-- holds: another -->", STORES) == ["another"]
 
 
-def changed(stores, row, factor):
+def changed(row, factor):
     """The stores with every number of a row, and the spread of its repeats, another one."""
 
     def scaled(value):
@@ -77,59 +77,43 @@ def changed(stores, row, factor):
             return [scaled(v) for v in value]
         return value * factor if isinstance(value, float) else value
 
-    def planted(kept):
-        other = copy.copy(kept)
+    others = [copy.copy(kept) for kept in STORES]
+    for other in others:
         other.lines = [
-            {k: scaled(v) for k, v in line.items()} if line["row"] == row else line for line in kept.lines
+            {k: scaled(v) for k, v in one.items()} if one["row"] == row else one for one in other.lines
         ]
-        return other
-
-    return tuple(planted(kept) for kept in stores)
+    return tuple(others)
 
 
-FACTORS = (0.5, 0.9, 1.1, 2.0, 1e4)
+def test_what_no_longer_holds_is_seen():
+    """Sentences of the page, and claims of the paper: each is judged by the results."""
+    rows = dict.fromkeys(line["row"] for kept in STORES for line in kept.lines)
+    judges = {
+        name: claims.SENTENCES[name] for name in claims.SENTENCES if name != "the order is a hypothesis"
+    }
+    judges |= {claim.text: lambda stores, claim=claim: claim.judge(stores[1])[0] for claim in claims.CLAIMS}
+    for row, factor in itertools.product(rows, (0.5, 0.9, 1.1, 2.0, 1e4)):
+        others = changed(row, factor)
+        judges = {name: judge for name, judge in judges.items() if judge(others) == judge(STORES)}
+    assert [*judges] == []
 
 
-def flips(judge):
-    stores = page.stored()
-    rows = dict.fromkeys(line["row"] for kept in stores for line in kept.lines)
-    return any(judge(changed(stores, row, factor)) != judge(stores) for row in rows for factor in FACTORS)
+def test_the_order_is_judged_by_its_arcs():
+    told = {"fitted": 15, "random": [6, 7, 13], "of": 16, "best arc": 5}
+    for planted in ({}, {"fitted": 14}, {"random": [7, 9, 9]}, {"random": [6, 7, 15]}):
+        acs = SimpleNamespace(of=lambda item, row, line=told | planted: [line])
+        assert claims.SENTENCES["the order is a hypothesis"]((acs, acs)) is (planted == {})
 
 
-@pytest.mark.parametrize("name", sorted({*claims.SENTENCES} - {"the order is a hypothesis"}))
-def test_a_sentence_that_no_longer_holds_is_seen(name):
-    assert flips(claims.SENTENCES[name])
-
-
-@pytest.mark.parametrize("claim", claims.CLAIMS, ids=lambda claim: claim.text)
-def test_a_claim_of_the_paper_is_judged_by_the_results(claim):
-    assert flips(lambda stores: claim.judge(stores[1])[0])
-
-
-@pytest.mark.parametrize(
-    ("planted", "holds"),
-    [({}, True), ({"fitted": 14}, False), ({"random": [7, 9, 9]}, False), ({"random": [6, 7, 15]}, False)],
-)
-def test_the_order_is_judged_by_its_arcs(planted, holds):
-    line = {"fitted": 15, "random": [6, 7, 13], "of": 16, "best arc": 5} | planted
-    acs = SimpleNamespace(of=lambda item, row: [line])
-    assert claims.SENTENCES["the order is a hypothesis"]((acs, acs)) is holds
-
-
-@pytest.mark.parametrize("kept", page.stored(), ids=["acs", "simulated"])
-def test_nothing_is_left_out_of_a_version(kept):
+def test_the_stored_pages_are_made_of_what_is_stored_and_nothing_is_left_out_of_a_version():
     """Results of before versions were kept lack items; those of a version have all, so that no claim holds for want of them."""
-    if {*kept.versions()} != {store.UNKNOWN}:
-        assert {line["item"] for line in kept.lines} == {*measures(quick=False), "table4 printed"}
-        assert len(kept.commits()) == 1
-
-
-@pytest.mark.parametrize("data", ["acs", "simulated"])
-def test_the_stored_page_is_made_of_what_is_stored(data):
-    kept = Store(page.HERE / f"results_{data}.jsonl")
-    shown = (page.HERE / f"results_{data}.md").read_text(encoding="utf-8")
-    assert report.render(kept, data, SIZES[data]) == shown
-    assert len(kept.versions()) == 1
+    for data, kept in zip(("acs", "simulated"), STORES, strict=True):
+        if {*kept.versions()} != {store.UNKNOWN}:
+            assert {line["item"] for line in kept.lines} == {*measures(quick=False), "table4 printed"}
+            assert len(kept.commits()) == 1
+        assert kept.lines == Store(page.HERE / f"results_{data}.jsonl").lines
+        assert report.render(kept, data, SIZES[data]) == (page.HERE / f"results_{data}.md").read_text("utf-8")
+        assert len(kept.versions()) == 1
 
 
 def test_every_result_knows_what_made_it(tmp_path: Path):
@@ -162,9 +146,8 @@ def test_two_versions_are_refused(tmp_path: Path, what: str):
         report.render(Store(path), "simulated", QUICK)
     with pytest.raises(SystemExit, match="mixes"):
         main(["report", "--data", "simulated", "--quick", "--output", str(tmp_path)])
-    path.write_text(
-        json.dumps(lines[1]) + "\n"
-    )  # another one than this checkout's: nothing is measured beside it
+    # Another one than this checkout's: nothing is measured beside it.
+    path.write_text(json.dumps(lines[1]) + "\n")
     with pytest.raises(SystemExit, match="now"):
         main(["figure3", "--data", "simulated", "--quick", "--output", str(tmp_path)])
     assert len(path.read_text().splitlines()) == 1

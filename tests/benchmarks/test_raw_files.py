@@ -1,7 +1,5 @@
 """The code books of the raw files can be read, and the distance knows dates of a declared format."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

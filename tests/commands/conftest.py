@@ -1,7 +1,5 @@
 """A table of the holder, its declarations, and a release of it, for the commands."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command: from a file to a page, for this package's synthesizer and for another one."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -15,78 +13,52 @@ QUICK = ["--canaries", "30", "--shadow-runs", "0", "--white-box-runs", "40"]
 
 
 @pytest.fixture
-def table(tmp_path):
-    path = tmp_path / "people.csv"
-    people(200)[["age", "job"]].to_csv(path, index=False)
+def told(tmp_path):
+    """The command on a table of its own; what it writes is in tmp_path / "audit"."""
+    people(200)[["age", "job"]].to_csv(tmp_path / "people.csv", index=False)
     domain = {
         "age": {"sdtype": "numerical", "range_min": 0, "range_max": 120},
         "job": {"sdtype": "categorical", "range_values": list("abcdefgh")},
     }
     (tmp_path / "domain.json").write_text(json.dumps(domain))
-    return path
+    table, declared, out = (str(tmp_path / name) for name in ("people.csv", "domain.json", "audit"))
+    return ["audit", table, "-o", out, "--domain", declared]
 
 
-def test_our_own_is_audited(table, tmp_path, capsys) -> None:
+def test_our_own_is_audited_and_stages_of_an_earlier_audit_are_taken_up_when_asked_alone(
+    told, tmp_path, capsys
+) -> None:
     out = tmp_path / "audit"
-    told = main(["audit", str(table), "--domain", str(tmp_path / "domain.json"), "-o", str(out), *QUICK])
-    assert told == 0, capsys.readouterr().err
+    assert main([*told, *QUICK]) == 0, capsys.readouterr().err
     found = json.loads((out / "audit.json").read_text())
-    assert found["claimed_epsilon"] == 1.0
-    assert found["may_be_published"] is False
+    assert (found["claimed_epsilon"], found["may_be_published"]) == (1.0, False)
     assert found["stages"][0]["name"] == "white box"
     assert "Do not publish" in (out / "audit.html").read_text()
     assert (out / "stages" / "stage_canaries.json").is_file()
     assert "holder" in capsys.readouterr().out
+    assert main([*told, *QUICK]) == 2
+    assert "stages of an earlier audit" in capsys.readouterr().err
+    assert main([*told, *QUICK, "--resume"]) == 0, capsys.readouterr().err
 
 
-def test_an_error_of_others_quotes_no_cell(table, tmp_path, monkeypatch, capsys) -> None:
+def test_an_error_of_others_quotes_no_cell(told, monkeypatch, capsys) -> None:
     monkeypatch.setattr("sdv_plausible.audit.auditing.run", lambda *_, **__: float("secret-text"))
-    words = ["audit", str(table), "--domain", str(tmp_path / "domain.json"), "-o", str(tmp_path / "a")]
-    check_unquoted(words, "secret-text", capsys)
+    check_unquoted(told, "secret-text", capsys)
 
 
-def test_another_one_is_audited(table, tmp_path, capsys) -> None:
-    out = tmp_path / "audit"
+def test_another_one_is_audited(told, tmp_path, capsys) -> None:
     other = ["--synthesizer", "sdv.single_table:GaussianCopulaSynthesizer", "--public"]
-    assert main(["audit", str(table), *other, "-o", str(out), *QUICK]) == 0, capsys.readouterr().err
-    found = json.loads((out / "audit.json").read_text())
-    assert found["claimed_epsilon"] is None
-    assert found["may_be_published"] is True
+    assert main([*told[:4], *other, *QUICK]) == 0, capsys.readouterr().err
+    found = json.loads((tmp_path / "audit" / "audit.json").read_text())
+    assert (found["claimed_epsilon"], found["may_be_published"]) == (None, True)
     assert {stage["name"]: stage["verdict"] for stage in found["stages"]}["canaries"] != "not computed"
 
 
-def test_stages_of_an_earlier_audit_are_taken_up_when_asked_alone(table, tmp_path, capsys) -> None:
-    words = [
-        "audit",
-        str(table),
-        "--domain",
-        str(tmp_path / "domain.json"),
-        "-o",
-        str(tmp_path / "audit"),
-        *QUICK,
-    ]
-    assert main(words) == 0, capsys.readouterr().err
-    assert main(words) == 2
-    assert "stages of an earlier audit" in capsys.readouterr().err
-    assert main([*words, "--resume"]) == 0, capsys.readouterr().err
-
-
-def test_an_endless_claim_is_refused(table, tmp_path, capsys) -> None:
+def test_an_endless_claim_is_refused(told, tmp_path, capsys) -> None:
     """Its file would not be read again: no JSON has such a number."""
-    out = tmp_path / "audit"
-    words = [
-        "audit",
-        str(table),
-        "--domain",
-        str(tmp_path / "domain.json"),
-        "-o",
-        str(out),
-        "--epsilon",
-        "inf",
-    ]
-    assert main(words) == 2
+    assert main([*told, "--epsilon", "inf"]) == 2
     assert "--epsilon (inf) claims nothing" in capsys.readouterr().err
-    assert not out.exists()
+    assert not (tmp_path / "audit").exists()
 
 
 def test_names_that_lead_nowhere_are_refused() -> None:

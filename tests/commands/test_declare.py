@@ -1,7 +1,5 @@
 """``sdv-plausible declare``: a template that no row has a say in, and files from public sources."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -14,14 +12,18 @@ from sdv_plausible.commands.cli import main
 from sdv_plausible.table.declared.domain_file import read_domain_file
 from sdv_plausible.table.declared.looks import record_look
 
-ROWS = ["1,f,x", "2,m,y"]
+AGES = {"sdtype": "numerical", "range_min": 0, "range_max": 120}
+
+
+def written(folder, *, rows=("1,f,x", "2,m,y"), head="age,sex,id"):
+    """A table in a folder of its own."""
+    (folder / "people.csv").write_text("\n".join([head, *rows]))
+    return folder / "people.csv"
 
 
 @pytest.fixture
 def table(tmp_path):
-    path = tmp_path / "people.csv"
-    path.write_text("\n".join(["age,sex,id", *ROWS]))
-    return path
+    return written(tmp_path)
 
 
 def declared(table, capsys, *more):
@@ -35,7 +37,7 @@ def declared(table, capsys, *more):
 def test_no_row_has_a_say(table, capsys):
     first = declared(table, capsys)
     for rows in ([], ["9,,", "8,f,x"], ["x,y,z"] * 50, ["damaged"]):
-        table.write_text("\n".join(["age,sex,id", *rows]))
+        written(table.parent, rows=rows)
         assert declared(table, capsys) == first
     assert first[0] == {name: {"sdtype": None} for name in ("age", "sex", "id")}
     assert "To be filled in" in first[1]
@@ -80,41 +82,32 @@ def test_public_sources(table, tmp_path, capsys):
     assert more["age"] == {"sdtype": "id"}
 
 
-def test_the_table_itself_is_not_published(table, tmp_path, capsys):
-    for option in ("--from-public", "--from-codebook"):
-        arguments = ["declare", str(table), "-o", str(tmp_path / "d.json"), option, str(table)]
-        assert main(arguments) == 2
-        assert "is the table itself" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
+def test_one_clear_line(table, monkeypatch, capsys):
+    monkeypatch.chdir(table.parent)
+    (table.parent / "book.docx").write_text("")
+    before, draft = sorted(table.parent.iterdir()), ["people.csv", "-o", "d.json"]
+    for arguments, words in (
         (["gone.csv", "-o", "d.json"], "there is no file"),
         (["people.csv", "-o", "d.txt"], "must end in .json"),
         (["people.csv", "-o", "people.csv"], "the same file"),
-        (["people.csv", "-o", "d.json", "--from-codebook", "gone.csv"], "there is no file"),
-        (["people.csv", "-o", "d.json", "--from-codebook", "book.docx"], "nothing reads"),
-    ],
-)
-def test_one_clear_line(table, monkeypatch, capsys, arguments, words):
-    monkeypatch.chdir(table.parent)
-    (table.parent / "book.docx").write_text("")
-    before = sorted(table.parent.iterdir())
-    assert main(["declare", *arguments]) == 2
-    assert words in capsys.readouterr().err
-    assert sorted(table.parent.iterdir()) == before
+        ([*draft, "--from-codebook", "gone.csv"], "there is no file"),
+        ([*draft, "--from-codebook", "book.docx"], "nothing reads"),
+        ([*draft, "--from-public", "people.csv"], "is the table itself"),  # which is not published
+        ([*draft, "--from-codebook", "people.csv"], "is the table itself"),
+    ):
+        assert main(["declare", *arguments]) == 2
+        assert words in capsys.readouterr().err
+        assert sorted(table.parent.iterdir()) == before
 
 
 def test_a_file_that_is_replaced_leaves_its_looks(table, tmp_path, capsys):
     """Else the record is gone with one option, and the words that were tried out look new."""
     output, start = table.with_name("domain.json"), tmp_path / "start.json"
-    words = {"sdtype": "numerical", "range_min": 0, "range_max": 120}
-    start.write_text(json.dumps({"age": words, "sex": {"range_values": ["f", "m"]}, "id": {"sdtype": "id"}}))
+    start.write_text(json.dumps({"age": AGES, "sex": {"range_values": ["f", "m"]}, "id": {"sdtype": "id"}}))
     declared(table, capsys, "--domain", start)
     assert main(["check", str(table), "--domain", str(output)]) == 0
     looked = json.loads(output.read_text())["looked"]
-    start.write_text(json.dumps({"age": {**words, "range_max": 2}, "sex": {"range_values": ["f", "m"]}}))
+    start.write_text(json.dumps({"age": {**AGES, "range_max": 2}, "sex": {"range_values": ["f", "m"]}}))
     said = declared(table, capsys, "--domain", start)[1]
     assert "Kept from the file that it replaces: age, sex were looked at" in said
     assert json.loads(output.read_text())["looked"] == looked
@@ -122,23 +115,29 @@ def test_a_file_that_is_replaced_leaves_its_looks(table, tmp_path, capsys):
     # Of other columns nothing is kept; what cannot be read may hold a record.
     other = tmp_path / "other.csv"
     other.write_text("income\n1\n")
-    assert main(["declare", str(other), "-o", str(output), "--overwrite"]) == 0
+    again = ["declare", str(other), "-o", str(output), "--overwrite"]
+    assert main(again) == 0
     assert "Kept from" not in capsys.readouterr().out
     assert "looked" not in json.loads(output.read_text())
     output.write_text("[]")
-    assert main(["declare", str(other), "-o", str(output), "--overwrite"]) == 2
+    assert main(again) == 2
     assert "may hold a record of looks" in capsys.readouterr().err
     assert output.read_text() == "[]"
 
 
-def test_a_look_while_a_domain_is_learned_is_kept(tmp_path, monkeypatch, capsys):
-    """It is read again when the file is replaced, under the lock of whoever writes looks down."""
-    path, output, start = (tmp_path / name for name in ("people.csv", "domain.json", "start.json"))
-    path.write_text("\n".join(["age,sex,id", *["1,f,x", "2,m,y"] * 300]))
-    words = {"sdtype": "numerical", "range_min": 0, "range_max": 120}
-    columns = {"age": words, "sex": {"sdtype": "categorical"}, "id": {"sdtype": "id"}}
+@pytest.fixture
+def learned(tmp_path):
+    """A table of which sex is learned: the table, the domain file to write, and what is told."""
+    table, start = written(tmp_path, rows=["1,f,x", "2,m,y"] * 300), tmp_path / "start.json"
+    columns = {"age": AGES, "sex": {"sdtype": "categorical"}, "id": {"sdtype": "id"}}
     start.write_text(json.dumps(columns))
-    output.write_text(json.dumps({**columns, "age": {**words, "range_max": 99}}))
+    return table, tmp_path / "domain.json", ["--domain", str(start), "--private", "0.5"], columns
+
+
+def test_a_look_while_a_domain_is_learned_is_kept(learned, monkeypatch, capsys):
+    """It is read again when the file is replaced, under the lock of whoever writes looks down."""
+    table, output, told, columns = learned
+    output.write_text(json.dumps({**columns, "age": {**AGES, "range_max": 99}}))
     honest = declare._learned
 
     def meanwhile(*given):
@@ -147,40 +146,34 @@ def test_a_look_while_a_domain_is_learned_is_kept(tmp_path, monkeypatch, capsys)
         return found
 
     monkeypatch.setattr(declare, "_learned", meanwhile)
-    said = declared(path, capsys, "--domain", start, "--private", "0.5")[1]
+    said = declared(table, capsys, *told)[1]
     file = read_domain_file(output)
     assert "Kept from the file that it replaces: age, sex were looked at" in said
     assert set(file.looked) == {"age", "sex"}
-    assert file.looked_rules == ("0" * 64,)
-    assert file.private == ("sex",)
+    assert (file.looked_rules, file.private) == (("0" * 64,), ("sex",))
     assert file.edited == ("age",)  # what was paid for repeats nothing of a look
 
 
-def test_a_damaged_record_is_not_replaced(table, capsys):
+def test_a_damaged_record_is_not_replaced_and_the_rules_that_were_compared_stay_on_it(table, capsys):
     output = table.with_name("domain.json")
     declared(table, capsys)
+    replace(read_domain_file(output), looked_rules=()).save(output)
+    declared(table, capsys)
+    assert read_domain_file(output).looked_rules == ()
     document = json.loads(output.read_text())
     output.write_text(json.dumps({**document, "looked": {"age": "gone"}}))
     assert main(["declare", str(table), "-o", str(output), "--overwrite"]) == 2
     assert "put back the file as it was" in capsys.readouterr().err
 
 
-def test_the_rules_that_were_compared_stay_on_record(table, capsys):
-    output = table.with_name("domain.json")
-    declared(table, capsys)
-    replace(read_domain_file(output), looked_rules=()).save(output)
-    declared(table, capsys)
-    assert read_domain_file(output).looked_rules == ()
-
-
-def test_a_domain_file_that_came_meanwhile_stays_and_what_was_learned_is_kept(tmp_path, monkeypatch, capsys):
+def test_a_domain_file_that_came_meanwhile_stays_and_what_was_learned_is_kept(
+    learned, tmp_path, monkeypatch, capsys
+):
     """Of two at once both were paid for, and one was gone. Control: --overwrite, above."""
-    path, output, start = (tmp_path / name for name in ("people.csv", "domain.json", "start.json"))
-    path.write_text("\n".join(["sex,id", *["f,x", "m,y"] * 300]))
-    start.write_text(json.dumps({"sex": {"sdtype": "categorical"}, "id": {"sdtype": "id"}}))
+    table, output, told, _ = learned
     honest = declare._learned
     monkeypatch.setattr(declare, "_learned", lambda *given: output.write_text("{}") and honest(*given))
-    assert main(["declare", str(path), "-o", str(output), "--domain", str(start), "--private", "0.5"]) == 2
+    assert main(["declare", str(table), "-o", str(output), *told]) == 2
     said = capsys.readouterr().err
     assert f"{output} was made meanwhile" in said
     assert output.read_text() == "{}"
@@ -189,11 +182,9 @@ def test_a_domain_file_that_came_meanwhile_stays_and_what_was_learned_is_kept(tm
     assert read_domain_file(kept).private == ("sex",)
 
 
-def test_an_error_of_others_while_a_domain_is_learned_is_not_shown(tmp_path, monkeypatch, capsys):
+def test_an_error_of_others_while_a_domain_is_learned_is_not_shown(learned, monkeypatch, capsys):
     """Their texts may quote cells. Control: before a row is read it is."""
-    path, output, start = (tmp_path / name for name in ("people.csv", "domain.json", "start.json"))
-    path.write_text("\n".join(["sex,id", *["f,x", "m,y"] * 300]))
-    start.write_text(json.dumps({"sex": {"sdtype": "categorical"}, "id": {"sdtype": "id"}}))
+    table, output, told, _ = learned
 
     def broken(*_, **__):
         raise KeyError("SECRET")
@@ -201,6 +192,5 @@ def test_an_error_of_others_while_a_domain_is_learned_is_not_shown(tmp_path, mon
     for name, is_shown in (("learned_file", False), ("column_types", True)):
         with monkeypatch.context() as patch:
             patch.setattr(declare, name, broken)
-            words = ["--domain", str(start), "--private", "0.5"]
-            assert main(["declare", str(path), "-o", str(output), *words]) == 2
+            assert main(["declare", str(table), "-o", str(output), *told]) == 2
         assert ("SECRET" in capsys.readouterr().err) == is_shown

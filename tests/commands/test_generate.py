@@ -1,7 +1,5 @@
 """``generate``: rows from a description alone, for recipients, and with uniform columns."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -70,49 +68,55 @@ def test_uniform_columns(description, tmp_path):
     assert ((shares - 1 / len(shares)).abs() < 5 * 0.5 / 9000**0.5).all()
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [(["--recipient", "Ann"], "go together"), (["--uniform", "shoe"], "uniform"), (["-n", "-3"], "num_rows")],
-)
-def test_mistakes(description, tmp_path, capsys, more, said):
-    assert main(["generate", str(description), "-o", str(tmp_path / "o.csv"), *more]) == 2
-    assert said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("text", ["hello", "", "00" * 31])
-def test_a_file_that_is_no_secret(text, description, tmp_path, capsys):
-    (tmp_path / "s").write_text(text, encoding="ascii")
-    more = ["--recipient", "Ann", "--secret", str(tmp_path / "s")]
-    assert main(["generate", str(description), "-o", str(tmp_path / "o.csv"), *more]) == 2
-    assert f"{tmp_path / 's'} holds no secret" in capsys.readouterr().err
+def test_mistakes(description, tmp_path, capsys):
+    ann, secret = ["--recipient", "Ann"], tmp_path / "s"
+    for content, more, said in (
+        ("", ann, "go together"),
+        ("", ["--uniform", "shoe"], "uniform"),
+        ("", ["-n", "-3"], "num_rows"),
+        *(
+            (text, [*ann, "--secret", str(secret)], f"{secret} holds no secret")
+            for text in ("hello", "", "00" * 31)
+        ),
+    ):
+        secret.write_text(content, encoding="ascii")
+        assert main(["generate", str(description), "-o", str(tmp_path / "o.csv"), *more]) == 2
+        assert said in capsys.readouterr().err
 
 
 def test_a_secret_is_written_whole_or_not_at_all(description, tmp_path, monkeypatch):
     """An empty file was left by a full disk, and every later call refused it."""
-    more = ["--recipient", "Ann", "--secret", str(tmp_path / "s")]
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
+    secret = tmp_path / "s"
+    told = [
+        "generate",
+        str(description),
+        "-o",
+        str(tmp_path / "o.csv"),
+        "--recipient",
+        "Ann",
+        "--secret",
+        str(secret),
+    ]
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", full)
-        assert main(["generate", str(description), "-o", str(tmp_path / "o.csv"), *more]) != 0
-    assert not (tmp_path / "s").exists()
-    assert main(["generate", str(description), "-o", str(tmp_path / "o.csv"), *more]) == 0
+        assert main(told) != 0
+    assert not secret.exists()
+    assert main(told) == 0
 
 
-def test_rows_do_not_replace_the_secret(description, tmp_path, capsys):
-    secret = tmp_path / "s.csv"
-    more = ["--overwrite", "--recipient", "Ann", "--secret", str(secret)]
+def test_rows_replace_neither_the_secret_nor_the_description(description, tmp_path, capsys):
+    secret, other = tmp_path / "s.csv", tmp_path / "d.csv"
     secret.write_text("00" * 32, encoding="ascii")
-    assert main(["generate", str(description), "-o", str(secret), *more]) == 2
-    assert "and secret (" in capsys.readouterr().err
-    assert secret.read_text(encoding="ascii") == "00" * 32
-
-
-def test_rows_do_not_replace_the_description(description, tmp_path, capsys):
-    other = tmp_path / "d.csv"
     other.write_bytes(description.read_bytes())
-    assert main(["generate", str(other), "-o", str(other), "--overwrite"]) == 2
-    assert "choose another name" in capsys.readouterr().err
-    assert other.read_bytes() == description.read_bytes()
+    for output, more, said in (
+        (secret, ["--recipient", "Ann", "--secret", str(secret)], "and secret ("),
+        (other, [], "choose another name"),
+    ):
+        before = output.read_bytes()
+        assert main(["generate", str(other), "-o", str(output), "--overwrite", *more]) == 2
+        assert said in capsys.readouterr().err
+        assert output.read_bytes() == before

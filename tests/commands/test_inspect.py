@@ -1,7 +1,5 @@
 """``inspect``: one page, for the holder alone."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -30,34 +28,37 @@ def test_a_page_is_written_and_says_whom_it_is_for(tmp_path, capsys):
     assert main(["inspect", files[0], str(tmp_path / "none.csv"), "-o", str(page)]) == 2
 
 
-def test_an_error_of_others_quotes_no_cell(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def declared(tmp_path):
+    """A file of one column that is declared: its first words follow."""
+
+    def made(sdtype, cells):
+        domain = {"schema": "sdv-plausible-declarations/1", "columns": {"a": {"sdtype": sdtype}}}
+        (tmp_path / "d.json").write_text(json.dumps(domain))
+        pd.DataFrame({"a": cells}).to_csv(tmp_path / "t.csv", index=False)
+        table, page, words = (str(tmp_path / name) for name in ("t.csv", "page.html", "d.json"))
+        return ["inspect", table, table, "-o", page, "--domain", words]
+
+    return made
+
+
+def test_an_error_of_others_quotes_no_cell(declared, monkeypatch, capsys):
     """Control: with --debug the holder sees it."""
-    domain = {"schema": "sdv-plausible-declarations/1", "columns": {"a": {"sdtype": "categorical"}}}
-    (tmp_path / "d.json").write_text(json.dumps(domain))
-    pd.DataFrame({"a": ["secret-text"] * 60}).to_csv(tmp_path / "t.csv", index=False)
     monkeypatch.setattr(inspect, "prepare", lambda real, *_: float(real["a"][0]))
-    table, page = str(tmp_path / "t.csv"), str(tmp_path / "page.html")
-    words = ["inspect", table, table, "-o", page, "--domain", str(tmp_path / "d.json")]
-    check_unquoted(words, "secret-text", capsys)
+    check_unquoted(declared("categorical", ["secret-text"] * 60), "secret-text", capsys)
 
 
-def test_all_columns_may_be_declared(tmp_path):
-    domain = {"schema": "sdv-plausible-declarations/1", "columns": {"a": {"sdtype": "numerical"}}}
-    (tmp_path / "d.json").write_text(json.dumps(domain))
-    pd.DataFrame({"a": range(60)}).to_csv(tmp_path / "t.csv", index=False)
-    table, page = str(tmp_path / "t.csv"), str(tmp_path / "page.html")
-    assert main(["inspect", table, table, "-o", page, "--domain", str(tmp_path / "d.json")]) == 0
+def test_all_columns_may_be_declared(declared):
+    assert main(declared("numerical", range(60))) == 0
 
 
 def test_parquet_and_other_separators(tmp_path):
     frame = pd.DataFrame({"a": [1.5, 2.5] * 30, "b": ["x", "y"] * 30})
-    before, after, page = tmp_path / "t.parquet", tmp_path / "t.csv", tmp_path / "page.html"
+    before, after, page = (tmp_path / name for name in ("t.parquet", "t.csv", "page.html"))
     frame.to_parquet(before)
     frame.to_csv(after, index=False, sep=";", decimal=",")
-    assert main(["inspect", str(before), str(before), "-o", str(page)]) == 0
-    spelled = ["--separator", ";", "--decimal", ","]
-    words = ["inspect", str(after), str(after), "-o", str(page), "--overwrite", *spelled]
-    assert main([*words, "--alike"]) == 0
+    for path, *more in ((before,), (after, "--overwrite", "--separator", ";", "--decimal", ",", "--alike")):
+        assert main(["inspect", str(path), str(path), "-o", str(page), *more]) == 0
     assert "2.5" in page.read_text(encoding="utf-8")
 
 

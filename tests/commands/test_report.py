@@ -1,7 +1,5 @@
 """``report``: a page for the holder alone, or one that may be published."""
 
-from __future__ import annotations
-
 import json
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,44 +42,38 @@ def test_an_error_of_others_quotes_no_cell(files, tmp_path, monkeypatch, capsys)
     check_unquoted(["report", *files, "-o", str(tmp_path / "p.html")], "secret-text", capsys)
 
 
-LIES = {
-    "a smaller total in words": lambda plain: plain | {"headline": "Total epsilon 0.001 at delta 1e-09"},
-    "entries that cost nothing": lambda plain: (
-        plain
-        | {"headline": "Total epsilon 0", "entries": [{"name": "x", "epsilon": 0, "provenance": "declared"}]}
-    ),
-}
-
-
-@pytest.mark.parametrize("lie", LIES)
-def test_a_ledger_that_contradicts_itself_is_on_no_page(files, holder, tmp_path, capsys, lie):
-    """Control: the ledger as it was written. Nor one that says a thing twice."""
+def test_a_ledger_that_contradicts_itself_is_on_no_page(files, holder, tmp_path, capsys):
+    """A smaller total in words, entries that cost nothing, a thing said twice. Control: the ledger as it was written."""
     ledger, page = tmp_path / "ledger.json", tmp_path / "p.html"
     plain = Release.load(holder / "people.release").ledger.to_dict()
+    free = {"headline": "Total epsilon 0", "entries": [{"name": "x", "epsilon": 0, "provenance": "declared"}]}
     words = ["report", *files, "--ledger", str(ledger), "--publishable", "-o", str(page)]
-    ledger.write_text(json.dumps(LIES[lie](plain)))
-    assert main(words) == 2
-    assert "ledger" in capsys.readouterr().err
-    ledger.write_text(json.dumps(plain)[:-1] + ', "epsilon": 0.1}')
-    assert main(words) == 2
-    assert "is no ledger" in capsys.readouterr().err
-    assert not page.exists()
+    for lie, said in (
+        (json.dumps(plain | {"headline": "Total epsilon 0.001 at delta 1e-09"}), "ledger"),
+        (json.dumps(plain | free), "ledger"),
+        (json.dumps(plain)[:-1] + ', "epsilon": 0.1}', "is no ledger"),
+    ):
+        ledger.write_text(lie)
+        assert main(words) == 2
+        assert said in capsys.readouterr().err
+        assert not page.exists()
     ledger.write_text(json.dumps(plain))
     assert main(words) == 0
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
+def test_mistakes(files, tmp_path, capsys):
+    page = tmp_path / "p.html"
+    for more, words in (
         (["--release", "x", "--ledger", "y"], "there is no file x"),
-        (["--ledger", "REAL"], "is no ledger"),
+        (["--ledger", files[0]], "is no ledger"),
         (["--holdout", "none.csv"], "there is no file none.csv"),
-    ],
-)
-def test_mistakes(files, tmp_path, capsys, more, words):
-    given = [files[0] if word == "REAL" else word for word in more]
-    assert main(["report", *files, "-o", str(tmp_path / "p.html"), *given]) == 2
-    assert words in capsys.readouterr().err
+        (["--publishable", "--holdout", files[0]], "--allow-no-claim"),
+    ):
+        assert main(["report", *files, "-o", str(page), *more]) == 2
+        assert words in capsys.readouterr().err
+    assert main(["report", files[0], files[0], *files[2:], "--publishable", "-o", str(page)]) == 2
+    assert "is the real table" in capsys.readouterr().err  # no real rows are published as synthetic ones
+    assert not page.exists()
 
 
 @pytest.mark.usefixtures("few_scores")
@@ -92,9 +84,14 @@ def test_a_page_that_nothing_protects_is_published_by_word_alone(files, holder, 
     if ledger != "none":
         path = tmp_path / "ledger.json"
         no_claim = Release.load(holder / "people.release").ledger
-        no_claim.charge(
-            LedgerEntry(name="coins", mechanism="seeded", losses=(InfiniteLoss(),), scope="all", note="x")
-        )
+        seeded = {
+            "name": "coins",
+            "mechanism": "seeded",
+            "losses": (InfiniteLoss(),),
+            "scope": "all",
+            "note": "x",
+        }
+        no_claim.charge(LedgerEntry(**seeded))
         path.write_text(no_claim.to_json())
         given = ["--ledger", str(path)]
     capsys.readouterr()
@@ -113,25 +110,20 @@ def test_a_page_that_nothing_protects_is_published_by_word_alone(files, holder, 
 
 
 @pytest.mark.parametrize("option", ["--ledger", "--rules", "--metadata", "--domain"])
-@pytest.mark.parametrize(
-    "content", [["ALICE"], [{"name": "ALICE", "rule": "ALICE"}], {"name": ["ALICE"]}, "ALICE"]
-)
-def test_a_table_that_is_named_by_mistake_is_not_quoted(
-    files, tmp_path, capsys, monkeypatch, option, content
-):
+def test_a_table_that_is_named_by_mistake_is_not_quoted(files, tmp_path, capsys, monkeypatch, option):
     """Nor is anything compared before it is refused."""
     monkeypatch.delattr(evaluation.PlausibleDeniabilityReport, "generate")
-    path = tmp_path / "table.json"
-    path.write_text(json.dumps(content))
-    command = ["report", *files[:2]] if option in ("--ledger", "--rules") else ["check", files[0]]
-    given = ["-o", str(tmp_path / "p.html")] if command[0] == "report" else []
-    more = files[2:] if option in ("--ledger", "--rules") else []
-    assert main([*command, *more, *given, option, str(path)]) == 2
-    said = capsys.readouterr()
-    assert "ALICE" not in said.err + said.out
-    assert option.strip("-") in said.err or "column" in said.err
-    assert said.err.count("\n") == 1
-    assert "Error" not in said.err
+    path, told = tmp_path / "table.json", ["check", files[0]]
+    if option in ("--ledger", "--rules"):
+        told = ["report", *files, "-o", str(tmp_path / "p.html")]
+    for content in (["ALICE"], [{"name": "ALICE", "rule": "ALICE"}], {"name": ["ALICE"]}, "ALICE"):
+        path.write_text(json.dumps(content))
+        assert main([*told, option, str(path)]) == 2
+        said = capsys.readouterr()
+        assert "ALICE" not in said.err + said.out
+        assert option.strip("-") in said.err or "column" in said.err
+        assert said.err.count("\n") == 1
+        assert "Error" not in said.err
 
 
 @pytest.mark.usefixtures("few_scores")
@@ -150,13 +142,6 @@ def test_no_real_cell_decides_how_a_published_page_looks(files, holder, tmp_path
     assert pages[0] == pages[1]
 
 
-def test_real_rows_are_not_published_as_synthetic_ones(files, tmp_path, capsys):
-    page = tmp_path / "p.html"
-    assert main(["report", files[0], files[0], *files[2:], "--publishable", "-o", str(page)]) == 2
-    assert "is the real table" in capsys.readouterr().err
-    assert not page.exists()
-
-
 def test_a_release_after_a_vote_that_splits_a_moment_has_its_page(tmp_path, capsys):
     """Its ledger makes a claim, and its network is of columns that the table has not."""
     table, release, rows, page = (tmp_path / name for name in ("t.csv", "t.release", "s.csv", "p.html"))
@@ -171,8 +156,8 @@ def test_a_release_after_a_vote_that_splits_a_moment_has_its_page(tmp_path, caps
 
 
 @pytest.mark.usefixtures("few_scores")
-def test_every_step_that_is_announced_begins(files, tmp_path, monkeypatch, capsys):
-    """One too many is a StopIteration; one too few shows the wrong words on a terminal."""
+def test_every_step_that_is_announced_begins(files, holder, tmp_path, monkeypatch, capsys):
+    """One too many is a StopIteration; one too few shows the wrong words. The way to the guarantee is told where it lacks."""
     announced, begun = [], []
 
     @contextmanager
@@ -180,16 +165,13 @@ def test_every_step_that_is_announced_begins(files, tmp_path, monkeypatch, capsy
         announced.extend(names)
         yield lambda: begun.append(announced[len(begun)])
 
-    monkeypatch.setattr(commands_report, "steps", steps)
-    assert main(["report", *files, "-o", str(tmp_path / "p.html")]) == 0
-    assert begun == announced
+    words = ["report", *files, "-o", str(tmp_path / "p.html"), "--overwrite"]
+    with monkeypatch.context() as patch:
+        patch.setattr(commands_report, "steps", steps)
+        assert main(words) == 0
+    assert begun == announced != []
     assert "--release" in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("few_scores")
-def test_where_the_guarantee_is_named_no_way_to_it_is(files, holder, tmp_path, capsys):
-    release = ["--release", str(holder / "people.release")]
-    assert main(["report", *files, *release, "-o", str(tmp_path / "p.html")]) == 0
+    assert main([*words, "--release", str(holder / "people.release")]) == 0
     assert "--release" not in capsys.readouterr().out
 
 

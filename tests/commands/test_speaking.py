@@ -1,7 +1,5 @@
 """What a command says, and where: nothing in a pipe but the answer, and warnings in a line each."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import json
@@ -35,22 +33,16 @@ def test_an_answer_for_people_or_programs(capsys):
 
 
 def test_warnings_of_ours_in_one_line_each_and_of_nobody_else(capsys):
+    """They name options and not arguments: whoever types a command has no ``domain=`` to fill in."""
+    said = 'declare them (domain={"a": {"sdtype": "id"}}), or what they hold (domain=...)'
+    told = 'declare them (--domain FILE with {"a": {"sdtype": "id"}}), or what they hold (--domain FILE)'
     with warnings_in_lines():
-        for _ in range(2):
-            warnings.warn_explicit("two\n  lines", UserWarning, OURS, 1)
+        for text in ("two\n  lines", "two\n  lines", said):
+            warnings.warn_explicit(text, UserWarning, OURS, 1)
         warnings.warn_explicit("SECRET 34", UserWarning, "/elsewhere/pandas/core.py", 1)
     captured = capsys.readouterr()
-    assert captured.err == "sdv-plausible: warning: two lines\n"
+    assert captured.err == f"sdv-plausible: warning: two lines\nsdv-plausible: warning: {told}\n"
     assert captured.out == ""
-
-
-def test_warnings_name_options_and_not_arguments(capsys):
-    """Whoever types a command has no ``domain=`` to fill in."""
-    with warnings_in_lines():
-        said = 'declare them (domain={"a": {"sdtype": "id"}}), or what they hold (domain=...)'
-        warnings.warn_explicit(said, UserWarning, OURS, 1)
-    told = 'declare them (--domain FILE with {"a": {"sdtype": "id"}}), or what they hold (--domain FILE)'
-    assert capsys.readouterr().err == f"sdv-plausible: warning: {told}\n"
 
 
 def bars() -> None:
@@ -70,9 +62,8 @@ def test_progress_on_a_terminal_and_none_in_a_pipe(monkeypatch):
     assert pipe.getvalue() == ""
     monkeypatch.setattr(sys, "stderr", terminal)
     bars()
-    assert "fitting (step 2 of 2)" in terminal.getvalue()
-    assert "pass 1, 300 rows" in terminal.getvalue()
-    assert "rows" in terminal.getvalue()
+    for words in ("fitting (step 2 of 2)", "pass 1, 300 rows", "rows"):
+        assert words in terminal.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -165,23 +156,24 @@ ANSWERS = {  # what each command is told, in the folder of the fixture holder, a
 }
 
 
-@pytest.mark.usefixtures("few_scores")
+@pytest.fixture
+def _served(monkeypatch):
+    address = "http://127.0.0.1/"
+    monkeypatch.setattr("sdv_plausible.web.serving.server.serve", lambda _, tell, token: tell(address))
+
+
+@pytest.mark.usefixtures("few_scores", "_served")
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_every_command_answers_programs_in_one_object(name, holder, tmp_path, monkeypatch, capsys):
     words, key = ANSWERS[name]
     shutil.copytree(holder, tmp_path / "here")
     monkeypatch.chdir(tmp_path / "here")
-    monkeypatch.setattr(
-        "sdv_plausible.web.serving.server.serve", lambda _, tell, token: tell("http://127.0.0.1/")
-    )
     assert cli.main([name, *words.format(new=tmp_path).split(), "--json"]) == 0
     assert key in json.loads(capsys.readouterr().out)
 
 
-def test_a_review_in_a_browser_answers_them_too(holder, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(
-        "sdv_plausible.web.serving.server.serve", lambda _, tell, token: tell("http://127.0.0.1/")
-    )
+@pytest.mark.usefixtures("_served")
+def test_a_review_in_a_browser_answers_them_too(holder, tmp_path, capsys):
     told = ["declare", str(holder / "people.csv"), "-o", str(tmp_path / "d.json"), "--web"]
     assert cli.main([*told, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["address"] == "http://127.0.0.1/"

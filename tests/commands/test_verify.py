@@ -1,9 +1,6 @@
 """The command `verify`: a verdict per line, and what nobody can show."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,23 +29,16 @@ HONEST = attestation._statement
 def people(n: int, seed: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     day = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 360, n), unit="D")
-    return pd.DataFrame(
-        {
-            "ward": rng.choice(["A", "B", "C"], n),
-            "day": day.strftime("%d.%m.%Y"),
-            "days": rng.integers(0, 30, n),
-        }
-    )
+    wards, days = rng.choice(["A", "B", "C"], n), rng.integers(0, 30, n)
+    return pd.DataFrame({"ward": wards, "day": day.strftime("%d.%m.%Y"), "days": days})
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def files(tmp_path_factory):
     """A release that a published table was used for, that table, and another one."""
-    folder = tmp_path_factory.mktemp("verify")
-    published = people(60, 1)
-    synth = PlausibleDeniabilitySynthesizer(
-        metadata_of(DOMAIN), domain=DOMAIN, epsilon=4.0, public=PublicTable(published, "an office")
-    )
+    folder, published = tmp_path_factory.mktemp("verify"), people(60, 1)
+    public = PublicTable(published, "an office")
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), domain=DOMAIN, epsilon=4.0, public=public)
     synth.fit(people(500, 0))
     synth.release().save(folder / "x.release")
     published.to_csv(folder / "published.csv", index=False)
@@ -56,13 +46,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def verdicts(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+def verdicts(capsys) -> dict[str, str]:
     found = json.loads(capsys.readouterr().out)
     assert found["cannot_show"] == list(CANNOT_SHOW)
     return {verdict["about"]: verdict["state"] for verdict in found["verdicts"]}
 
 
-def test_a_published_table_is_compared(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_published_table_is_compared(files, capsys):
     """As a file, read as the release says its columns are. Controls: none, and another one."""
     release = str(files / "x.release")
     assert main(["verify", release, "--public", str(files / "published.csv"), "--json"]) == 0
@@ -74,32 +64,24 @@ def test_a_published_table_is_compared(files: Path, capsys: pytest.CaptureFixtur
     assert without["published table"] == without["model from its answers"] == "not checkable"
     assert main(["verify", release, "--public", str(files / "other.csv"), "--separator", ";", "--json"]) == 1
     other = verdicts(capsys)
-    assert other["published table"] == "refused"
-    assert other["model from its answers"] == "refused"
+    assert other["published table"] == other["model from its answers"] == "refused"
 
 
-def test_words_are_a_line_per_verdict_and_what_is_open(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_words_are_a_line_per_verdict_and_what_is_open(files, tmp_path, capsys):
     assert main(["verify", str(files / "x.release"), "--expect-sha256", "0" * 64]) == 1
-    lines = capsys.readouterr().out.splitlines()
+    lines, open_ = capsys.readouterr().out.splitlines(), len(CANNOT_SHOW)
     assert lines[1].startswith("digest: refused: sha256 is ")
-    assert lines[-len(CANNOT_SHOW) :] == list(CANNOT_SHOW)
-    assert lines[-len(CANNOT_SHOW) - 2] == "result: refused: 1 claim is contradicted by the rest of the file"
+    assert lines[-open_:] == list(CANNOT_SHOW)
+    assert lines[-open_ - 2] == "result: refused: 1 claim is contradicted by the rest of the file"
     assert (
         "answers: ok: each of the 2 entries that pay for noisy answers has its answers in the file" in lines
     )
-    assert all(": " in line for line in lines[: -len(CANNOT_SHOW) - 1])
-
-
-def test_a_file_that_is_not_there_is_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert all(": " in line for line in lines[: -open_ - 1])
     assert main(["verify", str(tmp_path / "no.release")]) == 2
     assert "there is no file" in capsys.readouterr().err
 
 
-def test_a_signed_statement_is_of_this_file_by_this_key(
-    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signed_statement_is_of_this_file_by_this_key(files, tmp_path, capsys, monkeypatch):
     """Controls: another key, none that is there, another file's statement, another total."""
     first, other = tmp_path / "first.pem", tmp_path / "other.pem"
     for key in (first, other):
@@ -107,7 +89,7 @@ def test_a_signed_statement_is_of_this_file_by_this_key(
     release, path = Release.load(files / "x.release"), tmp_path / "x.release"
     release.save(path)
 
-    def state(*more: str, key: Path = first) -> str:
+    def state(*more, key=first):
         main(["verify", str(path), "--key", f"{key}.pub", *more, "--json"])
         return verdicts(capsys)["statement"]
 
@@ -136,7 +118,7 @@ def lying(release: Release, draw: Any, readable: bool) -> Any:
     return told
 
 
-def test_a_statement_needs_a_key(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_statement_needs_a_key(files, capsys):
     release = str(files / "x.release")
     assert main(["verify", release, "--statement", release]) == 2
     assert "--key" in capsys.readouterr().err
@@ -144,7 +126,7 @@ def test_a_statement_needs_a_key(files: Path, capsys: pytest.CaptureFixture[str]
         verify(release, statement=release)
 
 
-def test_what_cannot_be_checked_is_not_passed_unless_allowed(files: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_checked_is_not_passed_unless_allowed(files):
     """Of the published table that nobody gave. Controls: with it, and by the parameter's word."""
     release, published = files / "x.release", files / "published.csv"
     assert verify(release, public=published).passed
@@ -158,7 +140,7 @@ def test_what_cannot_be_checked_is_not_passed_unless_allowed(files: Path, tmp_pa
     assert not verify(release, allow_unchecked=True, expect_sha256="0" * 64).passed
 
 
-def test_no_name_of_a_file_makes_a_line(files: Path, tmp_path: Path) -> None:
+def test_no_name_of_a_file_makes_a_line(files, tmp_path):
     """Nor colours on a terminal, nor words that look like a verdict."""
     document = json.loads((files / "x.release").read_bytes())
     name = "model\nmodel from its answers: ok: certified \x1b[32m"

@@ -4,8 +4,6 @@ Bounds on accuracies over a test mix of N independent rows are Hoeffding's, ``sq
 trained classifier, each test is false with probability at most ALARM = 1e-6 over its seed.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Classifiers trained on real and on synthetic rows: by hand, and tested on the rows they should be."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

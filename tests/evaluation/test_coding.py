@@ -1,7 +1,5 @@
 """Codes of evaluation: every kind of column, and no difference that the data do not have."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Total variation distance and dependence: by hand, by their laws, and with bounded memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """The names of the room resolve; how they are loaded into SDMetrics is in tests/integration/test_imports.py."""
 
-from __future__ import annotations
-
 import pytest
 
 from sdv_plausible import evaluation

@@ -1,7 +1,5 @@
 """Features of classifiers: finite, and knowing missing, unseen and rare values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Rows to train on and to test on: none is in two parts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The game of telling real rows from synthetic ones: fair where they have one source, and won where they have not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

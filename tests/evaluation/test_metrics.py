@@ -1,7 +1,5 @@
 """The metrics of [PD] section 6: hand-computed tables, identical tables, noise, agreement with SDMetrics."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Networks in layers: parents above children, edges beside nodes, one layout for every drawing."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 

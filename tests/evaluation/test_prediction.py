@@ -1,7 +1,5 @@
 """Predicting a value from the others: by hand, and the most likely value exactly."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Tables to compare: which columns, of which kinds, in every form that a user may hand over."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

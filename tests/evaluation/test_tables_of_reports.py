@@ -1,7 +1,5 @@
 """What a report is given: one frame or several, with or without a name."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """What cannot be read, or lies where no real value does, is not taken for equal."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Words to texts and back; refusals stand beside the field that they are about."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Bounds from scores: below the truth of known mechanisms, and above a claim that is too small."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -10,20 +8,19 @@ from scipy import stats
 
 from sdv_plausible.audit.attacks.bounds import attack_bounds, mu_lower_bound, provable
 
-RNG = np.random.default_rng(7)
 
-
-def gaussian_scores(mu: float, runs: int, rng=RNG) -> tuple[np.ndarray, np.ndarray]:
+def gaussian_scores(mu: float, runs: int, rng) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(mu, 1, runs), rng.normal(0, 1, runs)
 
 
-@pytest.mark.parametrize("mu", [0.5, 1.5, 3.0])
-def test_mu_of_a_gaussian_is_found_and_not_exceeded(mu: float) -> None:
-    """Each bound is above the truth with probability 1e-4 at most."""
-    found = mu_lower_bound(*gaussian_scores(mu, 40_000), false_alarm=1e-4)
-    assert 0.85 * mu < found <= mu
-    # Control: half of the noise contradicts the claim.
-    assert mu_lower_bound(*gaussian_scores(2 * mu, 40_000), false_alarm=1e-4) > mu
+def test_mu_of_a_gaussian_is_found_and_not_exceeded() -> None:
+    """Each bound is above the truth with probability 1e-4 at most. Control: half of the noise contradicts the claim."""
+    rng = np.random.default_rng(7)
+    for mu in (0.5, 1.5, 3.0):
+        one, half = (mu_lower_bound(*gaussian_scores(m, 40_000, rng), false_alarm=1e-4) for m in (mu, 2 * mu))
+        assert 0.85 * mu < one <= mu < half
+    found = attack_bounds(*gaussian_scores(0.0, 2000, rng), 1e-9, false_alarm=1e-4)
+    assert found.epsilon == found.mu == 0  # a coin proves nothing
 
 
 def test_false_alarms_are_as_rare_as_stated() -> None:
@@ -41,12 +38,6 @@ def test_no_run_proves_more_than_the_one_where_everything_is_told() -> None:
     assert found.epsilon == pytest.approx(math.log(1500 / math.log(2 / 0.05)), abs=0.01)
     assert "at most epsilon" in str(found)
     assert found.to_dict()["runs"] == 2000
-
-
-def test_a_coin_proves_nothing() -> None:
-    found = attack_bounds(*gaussian_scores(0.0, 2000), 1e-9, false_alarm=1e-4)
-    assert found.epsilon == 0
-    assert found.mu == 0
 
 
 def test_what_is_provable_is_proved_as_often_as_stated() -> None:
@@ -68,9 +59,10 @@ def test_a_small_delta_leaves_no_power_for_epsilon_but_for_mu() -> None:
 
 
 def test_bounds_want_runs_and_probabilities() -> None:
-    with pytest.raises(ValueError, match="at least 20 runs"):
-        mu_lower_bound(np.ones(10), np.ones(30))
-    with pytest.raises(ValueError, match="false_alarm"):
-        mu_lower_bound(np.ones(30), np.ones(30), false_alarm=0)
-    with pytest.raises(ValueError, match="runs"):
-        provable(1.0, 5, 0.0)
+    for words, wrong in (
+        ("at least 20 runs", lambda: mu_lower_bound(np.ones(10), np.ones(30))),
+        ("false_alarm", lambda: mu_lower_bound(np.ones(30), np.ones(30), false_alarm=0)),
+        ("runs", lambda: provable(1.0, 5, 0.0)),
+    ):
+        with pytest.raises(ValueError, match=words):
+            wrong()

@@ -1,13 +1,13 @@
-"""Black box attacks: they find a synthesizer that copies, and accuse none that never looks."""
-
-from __future__ import annotations
+"""Black box attacks: they find a synthesizer that copies, of frames or dicts, and accuse none that never looks."""
 
 import pytest
 from attacked import CopyCat, Stranger, people
+from sdv.single_table import GaussianCopulaSynthesizer
 
-from sdv_plausible.audit.attacks.black_box import canary_game, shadow_attack
+from sdv_plausible.audit.attacks.black_box import canary_game, shadow_attack, synthetic_rows
 from sdv_plausible.audit.attacks.frames import KINDS, crafted
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.sdv.metadata import metadata_from_columns
 
 TABLE = people(1500)
 
@@ -34,13 +34,48 @@ def test_shadow_models_find_a_copy_and_accuse_no_stranger() -> None:
     assert honest.mu == honest.epsilon == 0.0
 
 
-def test_too_little_time_gives_no_bound() -> None:
+def test_wrong_arguments_are_named_and_too_little_time_gives_no_bound() -> None:
     table = people(100)
     assert shadow_attack(table, table.iloc[:1], CopyCat, runs=50, seconds=0.0) is None
-
-
-def test_wrong_arguments_are_named() -> None:
     with pytest.raises(ValueError, match="quarter of the rows"):
-        canary_game(people(100), CopyCat, canaries=30)
+        canary_game(table, CopyCat, canaries=30)
     with pytest.raises(ValueError, match="one row"):
         shadow_attack(TABLE, TABLE.iloc[:2], CopyCat)
+
+
+ROWS = people(60)
+
+
+class InvalidDataTypeError(Exception):
+    """As SDV 2 raises it."""
+
+
+class OfDicts(CopyCat):
+    """As SDV 2: frames in dicts, with columns in another order."""
+
+    def fit(self, data):
+        if not isinstance(data, dict):
+            raise InvalidDataTypeError
+        super().fit(data["table"])
+
+    def sample(self, num_rows):
+        return {"table": super().sample(num_rows)[list(ROWS.columns)[::-1]]}
+
+
+class Broken(CopyCat):
+    def fit(self, data):
+        raise RuntimeError("broken")
+
+
+def test_synthesizers_of_every_kind() -> None:
+    columns = {"age": {"sdtype": "numerical"}, "job": {"sdtype": "categorical"}}
+    for factory, rows in (
+        (CopyCat, ROWS),
+        (OfDicts, ROWS),
+        (lambda: GaussianCopulaSynthesizer(metadata_from_columns(columns)), ROWS[[*columns]]),
+    ):
+        made = synthetic_rows(factory, rows, 20)
+        assert len(made) == 20
+        assert list(made.columns) == list(rows.columns)
+    with pytest.raises(RuntimeError, match="broken"):  # other errors are not swallowed
+        synthetic_rows(Broken, ROWS, 5)

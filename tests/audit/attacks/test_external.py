@@ -1,7 +1,5 @@
 """Anonymeter behind one call: a clear message where it is missing; run where an environment has it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -63,11 +61,9 @@ def test_copies_can_be_singled_out_and_linked() -> None:
     rows, others = people(600, seed=1), people(600, seed=2)
     copies = CopyCat()
     copies.fit(rows)
-    copied = {
-        r.threat: r for r in anonymeter_risks(rows, others, copies.sample(600), python=PYTHON, attacks=200)
-    }
-    strange = {
-        r.threat: r for r in anonymeter_risks(rows, others, people(600, seed=3), python=PYTHON, attacks=200)
-    }
+    copied, strange = (
+        {r.threat: r for r in anonymeter_risks(rows, others, made, python=PYTHON, attacks=200)}
+        for made in (copies.sample(600), people(600, seed=3))
+    )
     assert copied["linkability"].risk > strange["linkability"].risk
     assert copied["singling out"].members > strange["singling out"].members

@@ -4,8 +4,6 @@ False alarm 1e-6 per bound. How often a planted fault is missed is said beside i
 counts.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -27,7 +25,8 @@ from sdv_plausible.table.columns.domain import Attribute, Domain
 
 ALARM = 1e-6
 TEN = ModelBudget(epsilon=10.0, delta=1e-9)  # mu 1.48
-DOMAIN = Domain(tuple(Attribute(name=n, kind="categorical", values=(0, 1)) for n in "xy"))
+XYZ = [Attribute(name=n, kind="categorical", values=(0, 1)) for n in "xyz"]
+DOMAIN, THREE = Domain(tuple(XYZ[:2])), Domain(tuple(XYZ))
 HONEST = noise.discrete_gaussian
 
 
@@ -78,9 +77,6 @@ def test_a_forgotten_square_root_is_found(monkeypatch) -> None:
     assert found.broken
 
 
-THREE = Domain(tuple(Attribute(name=n, kind="categorical", values=(0, 1)) for n in "xyz"))
-
-
 def three_columns() -> tuple[np.ndarray, np.ndarray]:
     rows = np.repeat(np.arange(100) % 2, 3).reshape(-1, 3).astype(np.int32)
     return rows, np.concatenate([rows, [[1, 0, 1]]]).astype(np.int32)
@@ -114,12 +110,12 @@ class CountsRows(Learner):
     epsilon: float = 0.0
 
     def plan(self, domain, budget):
-        loss = (
+        claimed = (
             DiscreteLaplaceLoss(epsilon=self.epsilon)
             if self.epsilon
             else GaussianLoss(sensitivity_over_sigma=0.5)
         )
-        return [LedgerEntry(name="model", mechanism="test", losses=(loss,), scope="the model")]
+        return [LedgerEntry(name="model", mechanism="test", losses=(claimed,), scope="the model")]
 
     def fit(self, rows, domain, budget, coins):
         if self.epsilon:

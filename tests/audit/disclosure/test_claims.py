@@ -1,7 +1,5 @@
 """Claims held against exact curves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -15,11 +13,15 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 EPSILONS = np.linspace(0, 3, 7)
 
 
+def ledger_of(*entries, delta=1e-6):
+    ledger = PrivacyLedger(delta=delta)
+    ledger.charge(*(LedgerEntry(mechanism="x", scope="x", **entry) for entry in entries))
+    return ledger
+
+
 def test_a_ledger_and_its_losses_claim_the_same():
     loss = GaussianLoss(sensitivity_over_sigma=1.0)
-    ledger = PrivacyLedger(delta=1e-6)
-    ledger.charge(LedgerEntry(name="counts", mechanism="test", losses=(loss,), scope="test"))
-    matrix = discrete_gaussian(8, 1.0)
+    ledger, matrix = ledger_of({"name": "counts", "losses": (loss,)}), discrete_gaussian(8, 1.0)
     one, other = compare(matrix, ledger, EPSILONS), compare(matrix, [loss], EPSILONS)
     np.testing.assert_array_equal(one.claimed, other.claimed)
     assert one.holds
@@ -39,23 +41,16 @@ def test_a_claim_too_low_is_seen_and_drawn():
     right = compare(laplace(5, 2.0), [PureDP(epsilon=2.0)], EPSILONS)
     assert right.holds
     assert len(plot_curves(right).data) == 2
-
-
-@pytest.mark.parametrize("epsilons", [[-1.0], [], [np.inf], [[1.0]]])
-def test_bad_epsilons_are_named(epsilons):
-    with pytest.raises(ValueError, match="must be finite numbers"):
-        compare(laplace(5, 2.0), [PureDP(epsilon=2.0)], epsilons)
+    for epsilons in ([-1.0], [], [np.inf], [[1.0]]):
+        with pytest.raises(ValueError, match="must be finite numbers"):
+            compare(laplace(5, 2.0), [PureDP(epsilon=2.0)], epsilons)
 
 
 def test_a_claim_is_of_what_the_total_counts_and_not_of_what_an_envelope_stands_for():
     """Counted twice, a mechanism would have more room than its ledger states."""
-    noise = (GaussianLoss(sensitivity_over_sigma=0.3),)
-    stands = LedgerEntry(
-        name="learning", mechanism="x", losses=noise, scope="x", parts=("domain", "parameters"), envelope=True
-    )
-    inside = LedgerEntry(name="domain", mechanism="x", losses=noise, scope="x", parts=("domain",))
-    ledger, at = PrivacyLedger(delta=1e-6), np.array([0.1, 0.5, 1.0])
-    ledger.charge(stands, inside)
-    assert np.array_equal(claimed_deltas(ledger, at), claimed_deltas(noise, at))
-    ledger.charge(LedgerEntry(name="seen", mechanism="x", losses=(InfiniteLoss(),), scope="x"))
+    noise, at = (GaussianLoss(sensitivity_over_sigma=0.3),), np.array([0.1, 0.5, 1.0])
+    stands = {"name": "learning", "losses": noise, "parts": ("domain", "parameters"), "envelope": True}
+    inside = {"name": "domain", "losses": noise, "parts": ("domain",)}
+    assert np.array_equal(claimed_deltas(ledger_of(stands, inside), at), claimed_deltas(noise, at))
+    ledger = ledger_of(stands, inside, {"name": "seen", "losses": (InfiniteLoss(),)})
     assert (claimed_deltas(ledger, at) == 1).all()

@@ -1,7 +1,5 @@
 """Small tables and their neighbours, against the definitions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,11 +4,11 @@ Every divergence here is an exact fraction (``sdv_plausible.audit.disclosure.exa
 directions of adding and removing a row. The planted bugs at the end are mechanisms that look alike and break the claim.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
+from collections import Counter
 from fractions import Fraction
+from functools import partial
 
 import miss_rates
 import numpy as np
@@ -57,12 +57,8 @@ OVERLAPPING = [
 def network() -> BayesianNetwork:
     """Two columns with dyadic tables, so that fractions and doubles are the same numbers."""
     first = ConditionalTable(child=1, parents=(), buckets=(), probabilities=np.array([[0.75, 0.25]]))
-    second = ConditionalTable(
-        child=0,
-        parents=(1,),
-        buckets=(np.arange(2),),
-        probabilities=np.array([[0.5, 0.25, 0.25], [0.125, 0.125, 0.75]]),
-    )
+    given_it = np.array([[0.5, 0.25, 0.25], [0.125, 0.125, 0.75]])
+    second = ConditionalTable(child=0, parents=(1,), buckets=(np.arange(2),), probabilities=given_it)
     return BayesianNetwork([first, second])
 
 
@@ -74,73 +70,59 @@ def neighbours(kinds: int, sizes: range):
                 yield n, table, (*table, extra)
 
 
+def released(tables, likelihood, test, gamma=GAMMA, num_rows: int = 1):
+    """What is released of each of two tables, and the lower of their pass rates."""
+    attempts = [exact.attempt(t, likelihood, test, gamma) for t in tables]
+    floor = float(min(map(sum, attempts)))
+    return *(exact.rows_given_release(w, num_rows) if floor else {} for w in attempts), floor
+
+
 def excess(claim, more, less) -> float:
     """Largest amount by which the exact divergence exceeds a claimed profile (removing, adding)."""
-    remove, add = claim
-    return max(
-        max(
-            float(hockey_stick(more, less, f)) - r * (1 + SLACK),
-            float(hockey_stick(less, more, f)) - a * (1 + SLACK),
-        )
-        for f, r, a in zip(FACTORS, remove, add, strict=True)
+    removed = (
+        float(hockey_stick(more, less, f)) - r * (1 + SLACK) for f, r in zip(FACTORS, claim[0], strict=True)
     )
-
-
-# ---- one attempt, events among rows -----------------------------------------------------------------------------------
+    added = (
+        float(hockey_stick(less, more, f)) - a * (1 + SLACK) for f, a in zip(FACTORS, claim[1], strict=True)
+    )
+    return max(*removed, *added)
 
 
 @pytest.mark.parametrize(
-    ("likelihood", "gamma"), [(GROUPS, Fraction(2)), (OVERLAPPING, Fraction(2)), (OVERLAPPING, Fraction(5))]
+    ("likelihood", "gamma"), [(GROUPS, GAMMA), (OVERLAPPING, GAMMA), (OVERLAPPING, Fraction(5))]
 )
 def test_theorem_1_covers_every_pair(likelihood, gamma) -> None:
+    """One attempt, events among rows."""
     k, checked = 3, 0
-    for n, table, larger in neighbours(len(likelihood), range(1, 6)):
-        less, more = (
-            dict(enumerate(exact.attempt(t, likelihood, exact.randomized_pass(k, A), gamma)))
-            for t in (table, larger)
-        )
-        for t in (1, 2):
-            for claim in (
-                theorem1(k, float(gamma), EPSILON0, t),
-                theorem1(k, float(gamma), EPSILON0, t, n_lower=n),
-            ):
-                factor = Fraction(math.exp(claim.epsilon) * (1 + SLACK))
-                assert float(
-                    max(hockey_stick(more, less, factor), hockey_stick(less, more, factor))
-                ) <= claim.delta * (1 + SLACK)
-                checked += 1
+    for n, *tables in neighbours(len(likelihood), range(1, 6)):
+        attempts = (exact.attempt(t, likelihood, exact.randomized_pass(k, A), gamma) for t in tables)
+        less, more = (dict(enumerate(one)) for one in attempts)
+        for t, floor in itertools.product((1, 2), ({}, {"n_lower": n})):
+            claim = theorem1(k, float(gamma), EPSILON0, t, **floor)
+            factor = Fraction(math.exp(claim.epsilon) * (1 + SLACK))
+            divergence = max(hockey_stick(more, less, factor), hockey_stick(less, more, factor))
+            assert float(divergence) <= claim.delta * (1 + SLACK)
+            checked += 1
     assert checked > 100
 
 
 def test_at_gamma_1_only_equal_likelihoods_are_plausible() -> None:
     """The test allows gamma 1: its enumeration must end, and join nothing else."""
-    likelihood = [
-        [Fraction(1, 2), Fraction(1, 2)],
-        [Fraction(1, 2), Fraction(1, 2)],
-        [Fraction(1, 3), Fraction(2, 3)],
-    ]
-    table = (0, 1, 1, 2)
+    half, third = [Fraction(1, 2)] * 2, [Fraction(1, 3), Fraction(2, 3)]
+    likelihood, table = [half, half, third], (0, 1, 1, 2)
     assert exact.plausible_seeds(0, 0, table, likelihood, Fraction(1)) == 3
     assert exact.plausible_seeds(0, 2, table, likelihood, Fraction(1)) == 1
     assert sum(exact.attempt(table, likelihood, exact.deterministic_pass(2), Fraction(1))) == Fraction(3, 4)
 
 
 def test_conditional_release_covers_one_released_row() -> None:
-    k = 3
-    for n, table, larger in neighbours(len(OVERLAPPING), range(1, 6)):
-        attempts = [
-            exact.attempt(t, OVERLAPPING, exact.randomized_pass(k, A), GAMMA) for t in (table, larger)
-        ]
-        less, more = (exact.rows_given_release(w, 1) for w in attempts)
-        floor = float(min(map(sum, attempts)))
+    for n, *tables in neighbours(len(OVERLAPPING), range(1, 6)):
+        less, more, floor = released(tables, OVERLAPPING, exact.randomized_pass(3, A))
         for t in (1, 2):
-            claim = conditional_release(k, float(GAMMA), EPSILON0, t, pass_rate_floor=floor, n_lower=n)
+            claim = conditional_release(3, float(GAMMA), EPSILON0, t, pass_rate_floor=floor, n_lower=n)
             remove, add = (Fraction(math.exp(x.epsilon) * (1 + SLACK)) for x in (claim.remove, claim.add))
             assert float(hockey_stick(more, less, remove)) <= claim.remove.delta * (1 + SLACK)
             assert float(hockey_stick(less, more, add)) <= claim.add.delta + SLACK
-
-
-# ---- N released rows of the assembled mechanism -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("num_rows", fast_and_nightly([1, 2], [3]))
@@ -148,13 +130,10 @@ def test_rows_of_a_fixed_omega_stay_within_the_claim(num_rows: int) -> None:
     """A network that keeps its first column: two prefix groups. The claim must also be reached somewhere, to 80 %."""
     best = 0.0
     _, likelihood = network_likelihood(network(), [(1, Fraction(1))])
-    for n, table, larger in neighbours(2, range(1, 7)):  # records 0 and 1 differ in the column that is kept
-        attempts = [exact.attempt(t, likelihood, exact.randomized_pass(3, A), GAMMA) for t in (table, larger)]
-        less, more = (exact.rows_given_release(w, num_rows) for w in attempts)
-        floor = float(min(map(sum, attempts)))
-        claim = FixedOmegaRows(
-            num_rows=num_rows, k=3, epsilon0=EPSILON0, pass_rate_floor=floor, n_lower=n
-        ).profile(EPSILONS)
+    for n, *tables in neighbours(2, range(1, 7)):  # records 0 and 1 differ in the column that is kept
+        less, more, floor = released(tables, likelihood, exact.randomized_pass(3, A), num_rows=num_rows)
+        rows = FixedOmegaRows(num_rows=num_rows, k=3, epsilon0=EPSILON0, pass_rate_floor=floor, n_lower=n)
+        claim = rows.profile(EPSILONS)
         assert excess(claim, more, less) <= 0
         spent = zip(FACTORS, claim[0], strict=True)
         best = max(best, *(float(hockey_stick(more, less, f)) / r for f, r in spent if r > 1e-6))
@@ -174,13 +153,10 @@ def test_the_entry_of_the_ledger_covers_the_mixture_with_seed_free_proposals(
         seed_free_share=float(share),
     )  # fmt: skip
     _, likelihood = network_likelihood(network(), [(1, 1 - share), (2, share)])
-    for n, table, larger in neighbours(2, sizes):
+    for n, *tables in neighbours(2, sizes):
         (loss,) = rebound(settings.test, least_rows=n).charge(1.0)[-1].losses
-        attempts = [exact.attempt(t, likelihood, exact.randomized_pass(2, A), GAMMA) for t in (table, larger)]
-        assert float(min(map(sum, attempts))) >= floor_by_construction(float(share), 2, EPSILON0, n) * (
-            1 - SLACK
-        )
-        less, more = (exact.rows_given_release(w, num_rows) for w in attempts)
+        less, more, floor = released(tables, likelihood, exact.randomized_pass(2, A), num_rows=num_rows)
+        assert floor >= floor_by_construction(float(share), 2, EPSILON0, n) * (1 - SLACK)
         total = Composer(SortedLosses.of([loss])).distribution(0.0)
         composed = np.array([total.delta(float(epsilon)) for epsilon in EPSILONS])
         assert excess((composed, composed), more, less) <= 0
@@ -190,45 +166,22 @@ def test_the_entry_of_the_ledger_covers_the_mixture_with_seed_free_proposals(
 
 def test_rows_of_any_model_stay_within_the_claim() -> None:
     """Overlapping likelihoods, where gamma matters; the same claim with gamma = 1 would be wrong."""
-    understated = 0
-    for n, table, larger in neighbours(len(OVERLAPPING), range(2, 6)):
-        attempts = [
-            exact.attempt(t, OVERLAPPING, exact.randomized_pass(3, A), Fraction(5)) for t in (table, larger)
-        ]
-        less, more = (exact.rows_given_release(w, 2) for w in attempts)
-        floor = float(min(map(sum, attempts)))
+    for n, *tables in neighbours(len(OVERLAPPING), range(2, 6)):
+        less, more, floor = released(tables, OVERLAPPING, exact.randomized_pass(3, A), Fraction(5), 2)
         common = {"num_rows": 2, "k": 3, "epsilon0": EPSILON0, "t": 1, "pass_rate_floor": floor, "n_lower": n}
         assert excess(ReleasedRows(gamma=5.0, **common).profile(EPSILONS), more, less) <= 0
     # One record of another kind is 50 times likelier to make candidate 0: with known equal likelihoods (gamma = 1) the
     # new row could at most double a partition, here it is worth 50.
     unequal = [[Fraction(1, 50), Fraction(49, 50)], [Fraction(1), Fraction(0)]]
-    for n, table, larger in [(6, (0,) * 6, (0,) * 6 + (1,))]:
-        attempts = [
-            exact.attempt(t, unequal, exact.randomized_pass(1, A), Fraction(100)) for t in (table, larger)
-        ]
-        less, more = (exact.rows_given_release(w, 1) for w in attempts)
-        floor = float(min(map(sum, attempts)))
-        common = {"num_rows": 1, "k": 1, "epsilon0": EPSILON0, "t": 1, "pass_rate_floor": floor, "n_lower": n}
-        assert excess(ReleasedRows(gamma=100.0, **common).profile(EPSILONS), more, less) <= 0
-        understated += (
-            excess(
-                FixedOmegaRows(num_rows=1, k=1, epsilon0=EPSILON0, pass_rate_floor=floor, n_lower=n).profile(
-                    EPSILONS
-                ),
-                more,
-                less,
-            )
-            > 0
-        )
-    assert understated
+    tables = [(0,) * 6, (0,) * 6 + (1,)]
+    less, more, floor = released(tables, unequal, exact.randomized_pass(1, A), Fraction(100))
+    common = {"num_rows": 1, "k": 1, "epsilon0": EPSILON0, "pass_rate_floor": floor, "n_lower": 6}
+    assert excess(ReleasedRows(gamma=100.0, t=1, **common).profile(EPSILONS), more, less) <= 0
+    assert excess(FixedOmegaRows(**common).profile(EPSILONS), more, less) > 0
 
-
-# ---- the real code has that distribution ------------------------------------------------------------------------------
 
 SEEDS = np.array([0] * 4 + [1] * 2 + [3] + [4] * 3)  # record numbers
 SHARE = Fraction(1, 4)
-
-
 ROWS = 40_000
 
 
@@ -273,123 +226,94 @@ def test_the_real_mechanism_draws_from_the_exact_distribution() -> None:
 
 def prefix_p_value(test: ReleaseTest, margin: int, runs: int = 2000) -> float:
     """Chi-square p-value of what the real release test shows against the exact distribution."""
-    model = network()
+    model, coins = network(), Coins.from_os_entropy()
     seeds = np.array([[0, 0]] * 6 + [[2, 1]] * 4, dtype=np.int32)
-    coins = Coins.from_os_entropy()
-    top, found = 12, {}
+    top, found = 12, Counter()
     for _ in range(runs):
         (shown,) = release_seeds(model, seeds, 1, test, coins).parts
-        key = tuple((int(p[0]), min(int(s), top)) for p, s in zip(shown.prefixes, shown.sizes, strict=True))
-        found[key] = found.get(key, 0) + 1
+        sizes = zip(shown.prefixes, shown.sizes, strict=True)
+        found[tuple((int(p[0]), min(int(s), top)) for p, s in sizes)] += 1
     expected = exact.released_groups({0: 6, 1: 4}, test.k, margin, A, top)
     assert set(found) <= set(expected)
     frequent = [y for y, p in expected.items() if runs * p >= 5]
-    counts = [found.get(y, 0) for y in frequent]
-    masses = [float(runs * expected[y]) for y in frequent]
-    return float(
-        stats.chisquare([*counts, runs - sum(counts) + 1e-9], [*masses, runs - sum(masses) + 1e-9]).pvalue
-    )
+    counts, masses = [found[y] for y in frequent], [float(runs * expected[y]) for y in frequent]
+    rest = runs - sum(counts) + 1e-9, runs - sum(masses) + 1e-9
+    return float(stats.chisquare([*counts, rest[0]], [*masses, rest[1]]).pvalue)
 
 
 def test_the_real_release_test_draws_from_the_exact_distribution() -> None:
     """False alarm: ALARM. Control: of a margin one larger, the sizes of the smaller one never come, which is seen.
 
-    It would be missed if none of 2,000 runs showed k + margin, the size that comes in at least one of six: below 1e-150.
+    It would be missed if none of 200 runs showed k + margin, the size that comes in at least one of six: below 1e-15.
     """
     test = bound(ReleaseTest, k=3, epsilon0=EPSILON0, delta=0.3)
     assert test.margin == release_test_loss(k=3, epsilon0=EPSILON0, delta=0.3).s
     assert prefix_p_value(test, test.margin) > ALARM
     with pytest.raises(AssertionError):
-        prefix_p_value(test, test.margin + 1)
-
-
-# ---- the release-level test -------------------------------------------------------------------------------------------
-
-
-def release_test_excess(
-    k: int, margin: int, claim_delta: float, enters_at: int | None = None
-) -> tuple[float, float]:
-    """Largest exact delta at epsilon0 over all pairs of three groups with up to five rows, and how much of it is allowed."""
-    worst, factor, top = 0.0, 1 / A, 7
-    for _, table, larger in neighbours(3, range(6)):
-        counts = [{g: t.count(g) for g in range(3)} for t in (table, larger)]
-        less, more = (
-            exact.released_groups(c, enters_at or k, margin - ((enters_at or k) - k), A, top) for c in counts
-        )
-        worst = max(worst, float(max(hockey_stick(more, less, factor), hockey_stick(less, more, factor))))
-    return worst, claim_delta
+        prefix_p_value(test, test.margin + 1, 200)
 
 
 @pytest.mark.parametrize(("k", "delta"), [(1, 0.3), (2, 0.3), (3, 0.2)])
 def test_the_release_test_loses_exactly_what_is_claimed(k: int, delta: float) -> None:
-    test = bound(ReleaseTest, k=k, epsilon0=EPSILON0, delta=delta)
-    loss = release_test_loss(k=k, epsilon0=EPSILON0, delta=delta)
-    worst, _ = release_test_excess(k, test.margin, delta)
-    assert worst == pytest.approx(loss.delta, rel=1e-9)
+    """At epsilon0, over all pairs of three groups with up to five rows."""
+    test, loss = (
+        made(k=k, epsilon0=EPSILON0, delta=delta) for made in (partial(bound, ReleaseTest), release_test_loss)
+    )
+
+    def worst(margin: int) -> float:
+        found, factor, top = [], 1 / A, 7
+        for _, *tables in neighbours(3, range(6)):
+            less, more = (
+                exact.released_groups({g: t.count(g) for g in range(3)}, k, margin, A, top) for t in tables
+            )
+            found += [hockey_stick(more, less, factor), hockey_stick(less, more, factor)]
+        return float(max(found))
+
+    assert worst(test.margin) == pytest.approx(loss.delta, rel=1e-9)
     assert loss.delta <= delta
-    assert release_test_excess(k, test.margin - 1, delta)[0] > delta  # planted bug: a margin one too small
-
-
-# ---- planted bugs -----------------------------------------------------------------------------------------------------
+    assert worst(test.margin - 1) > delta  # planted bug: a margin one too small
 
 
 def test_a_sharp_threshold_breaks_the_claim() -> None:
     """Noise left out: the claim of the randomised test is contradicted for events among rows, in both directions."""
-    k, seen = 3, set()
-    for n, table, larger in neighbours(2, range(3, 7)):
-        attempts = [exact.attempt(t, GROUPS, exact.deterministic_pass(k), GAMMA) for t in (table, larger)]
-        if not all(map(sum, attempts)):
+    k, seen, never = 3, set(), np.ones(len(FACTORS))
+    for n, *tables in neighbours(2, range(3, 7)):
+        less, more, floor = released(tables, GROUPS, exact.deterministic_pass(k))
+        if not floor:
             continue
-        less, more = (exact.rows_given_release(w, 1) for w in attempts)
-        rows = FixedOmegaRows(
-            num_rows=1, k=k, epsilon0=EPSILON0, pass_rate_floor=float(min(map(sum, attempts))), n_lower=n
-        )
+        rows = FixedOmegaRows(num_rows=1, k=k, epsilon0=EPSILON0, pass_rate_floor=floor, n_lower=n)
         remove, add = rows.profile(EPSILONS)
-        never = np.ones(len(FACTORS))
         seen |= {"remove"} if excess((remove, never), more, less) > 0.01 else set()
         seen |= {"add"} if excess((never, add), more, less) > 0.01 else set()
     assert seen == {"remove", "add"}
 
 
-def rows_with_one_threshold(
-    table, likelihood, k: int, a: Fraction, gamma: Fraction, num_rows: int, reach: int
-) -> dict:
+def rows_with_one_threshold(table, k: int, num_rows: int, reach: int) -> dict:
     """N rows when one noise is drawn for all candidates: a mistake.
 
-    Thresholds that nothing passes are drawn again. Noise below ``-reach`` counts as ``-reach``; choose it so
-    that everything passes there.
+    Thresholds that nothing passes are drawn again. Noise below ``-reach`` counts as ``-reach``, where everything passes.
     """
-    mixture = {}
-    whole = Fraction(0)
+    mixture, whole = Counter(), Fraction(0)
     for z in range(-reach, max(len(table) - k, 0) + 1):
-        weight = exact.discrete_laplace_tail(reach, a) if z == -reach else exact.discrete_laplace_mass(z, a)
-        released = exact.attempt(table, likelihood, exact.deterministic_pass(k + z), gamma)
-        if sum(released):
+        weight = exact.discrete_laplace_tail(reach, A) if z == -reach else exact.discrete_laplace_mass(z, A)
+        passing = exact.attempt(table, GROUPS, exact.deterministic_pass(k + z), GAMMA)
+        if sum(passing):
             whole += weight
-            for rows, p in exact.rows_given_release(released, num_rows).items():
-                mixture[rows] = mixture.get(rows, Fraction(0)) + weight * p
+            for rows, p in exact.rows_given_release(passing, num_rows).items():
+                mixture[rows] += weight * p
     return {rows: p / whole for rows, p in mixture.items()}
 
 
 def test_one_noise_for_all_candidates_breaks_the_claim() -> None:
-    k, num_rows, worst = 4, 3, {}
-    for reuse in (False, True):
-        worst[reuse] = -1.0
-        for n, table, larger in neighbours(2, range(7, 8)):
-            attempts = [exact.attempt(t, GROUPS, exact.randomized_pass(k, A), GAMMA) for t in (table, larger)]
-            if reuse:
-                less, more = (
-                    rows_with_one_threshold(t, GROUPS, k, A, GAMMA, num_rows, 8) for t in (table, larger)
-                )
-            else:
-                less, more = (exact.rows_given_release(w, num_rows) for w in attempts)
-            floor = float(min(map(sum, attempts)))
-            claim = FixedOmegaRows(
-                num_rows=num_rows, k=k, epsilon0=EPSILON0, pass_rate_floor=floor, n_lower=n
-            )
-            worst[reuse] = max(worst[reuse], excess(claim.profile(EPSILONS), more, less))
-    assert worst[False] <= 0
-    assert worst[True] > 0.1
+    k, num_rows, worst, reused = 4, 3, [], []
+    for n, *tables in neighbours(2, range(7, 8)):
+        less, more, floor = released(tables, GROUPS, exact.randomized_pass(k, A), num_rows=num_rows)
+        rows = FixedOmegaRows(num_rows=num_rows, k=k, epsilon0=EPSILON0, pass_rate_floor=floor, n_lower=n)
+        worst.append(excess(rows.profile(EPSILONS), more, less))
+        less, more = (rows_with_one_threshold(t, k, num_rows, 8) for t in tables)
+        reused.append(excess(rows.profile(EPSILONS), more, less))
+    assert max(worst) <= 0
+    assert max(reused) > 0.1
 
 
 def test_a_visible_rejection_breaks_the_claim() -> None:

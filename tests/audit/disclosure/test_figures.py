@@ -1,7 +1,5 @@
 """What the audit's figures show."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from sdv_plausible.audit.disclosure.count_synthesizers import laplace, multinomial_dirichlet
@@ -17,14 +15,11 @@ def test_every_number_of_figure_1_is_printed():
     assert map_.x[0] == "0, 5"
 
 
-def test_cells_above_epsilon_are_framed():
+def test_cells_above_epsilon_are_framed_infinite_ones_say_so_and_large_maps_print_nothing():
     figure = plot_log_ratios(multinomial_dirichlet(5, (0.5, 0.5), "plug_in"), epsilon=2.0)
     assert len(figure.layout.shapes) == 8
     assert figure.data[0].y[0] == "0, 5 | 1, 4"
     assert len(plot_log_ratios(laplace(5, 2.0), epsilon=2.0).layout.shapes) == 0
-
-
-def test_infinite_cells_say_so_and_large_maps_print_nothing():
     infinite = plot_log_ratios(multinomial_dirichlet(3, (0.0, 1.0), "plug_in"))
     assert "infinite" in {word for row in infinite.data[0].text for word in row}
     assert plot_transitions(laplace(20, 1.0)).data[0].texttemplate is None

@@ -1,7 +1,5 @@
 """The tables of docs/explanation/how_protective.md, computed by its own blocks."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Transition matrices against the figures that [AV] prints, against plain fractions, and against Bayes' rule."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -28,11 +26,10 @@ FIGURE_4 = """
 2.000000 2.000000 2.000000 1.379885 1.379885 2.000000
 2.000000 2.000000 2.000000 2.000000 1.379885 1.489880
 """
-EVEN = stats.binom.pmf(range(6), 5, 0.5)
 
 
 def printed(figure: str) -> np.ndarray:
-    return np.array([line.split() for line in figure.strip().splitlines()], dtype=float)
+    return np.array(figure.split(), dtype=float).reshape(5, 6)
 
 
 @pytest.fixture(scope="module")
@@ -48,19 +45,17 @@ def test_figures_2_and_4_to_six_digits(figure_1):
 
 
 def test_the_printed_delta_and_what_it_leaves_out(figure_1):
-    assert figure_1.probabilistic_delta(2.0, EVEN, "rarer") == pytest.approx(0.000623, abs=5e-7)  # .0006
-    assert figure_1.probabilistic_delta(2.0, EVEN) == pytest.approx(0.040516, abs=5e-7)
+    even, noisy = stats.binom.pmf(range(6), 5, 0.5), laplace(5, 2.0)
+    assert figure_1.probabilistic_delta(2.0, even, "rarer") == pytest.approx(0.000623, abs=5e-7)  # .0006
+    assert figure_1.probabilistic_delta(2.0, even) == pytest.approx(0.040516, abs=5e-7)
     assert figure_1.probabilistic_delta(2.0) == pytest.approx(0.103516, abs=5e-7)
     assert figure_1.delta(2.0) == pytest.approx(0.065922, abs=5e-7)
     assert figure_1.worst_pair(2.0)[1:] in {((4, 1), (5, 0)), ((1, 4), (0, 5))}
-    assert laplace(5, 2.0).probabilistic_delta(2.0) == 0.0  # ratios of exactly 2 do not exceed 2
-    assert laplace(5, 2.0).delta(2.0) < 1e-12
-
-
-def test_equation_1_itself_is_milder_than_figure_1():
-    matrix = multinomial_dirichlet(5, (0.5, 0.5))
-    assert matrix.epsilon == pytest.approx(math.log(11))
-    assert (np.abs(matrix.log_ratios) > 2).sum() == 2
+    assert noisy.probabilistic_delta(2.0) == 0.0  # ratios of exactly 2 do not exceed 2
+    assert noisy.delta(2.0) < 1e-12
+    milder = multinomial_dirichlet(5, (0.5, 0.5))  # equation 1 itself
+    assert milder.epsilon == pytest.approx(math.log(11))
+    assert (np.abs(milder.log_ratios) > 2).sum() == 2
 
 
 def test_rows_for_disclosure_limitation(figure_1):
@@ -109,56 +104,43 @@ def test_inferential_disclosure_for_given_prior_odds(figure_1):
 
 def test_delta_by_fractions():
     """The same numbers from exact fractions and the definition, event by event."""
-    laws = {
-        (n, 3 - n): {y: Fraction(math.comb(3, y)) * Fraction(n + 1, 5) ** y * Fraction(4 - n, 5) ** (3 - y) for y in range(4)}
-        for n in range(4)
-    }  # fmt: skip
-    matrix = TransitionMatrix.of(laws)
+    ways = {n: [math.comb(3, y) * Fraction(n + 1, 5) ** y * Fraction(4 - n, 5) ** (3 - y) for y in range(4)] for n in range(4)}  # fmt: skip
+    matrix = TransitionMatrix.of({(n, 3 - n): dict(enumerate(law)) for n, law in ways.items()})
+    pairs = [(ways[a], ways[b]) for a in ways for b in ways if abs(a - b) == 1]
     for epsilon in (0.0, 0.3, 1.0, 2.0):
         factor = Fraction(math.exp(epsilon))
         by_hand = max(
-            sum(max(Fraction(0), p[y] - factor * q[y]) for y in p)
-            for a, p in laws.items()
-            for b, q in laws.items()
-            if abs(a[0] - b[0]) == 1
+            sum(max(Fraction(0), p - factor * q) for p, q in zip(*pair, strict=True)) for pair in pairs
         )
         assert matrix.delta(epsilon) == pytest.approx(float(by_hand), rel=1e-9, abs=1e-15)
 
 
-def test_rows_added_or_removed_are_neighbours_too():
+def test_rows_added_or_removed_are_neighbours_too_and_tiny_probabilities_are_no_zeros():
     laws = {n: {sum(n): 1.0} for size in (1, 2) for n in tables_of_counts(size, 2)}
     matrix = TransitionMatrix.of(laws, "add_remove")
     near = {(matrix.tables[i], matrix.tables[j]) for i, j in matrix.pairs}
     assert near == {((0, 1), (1, 1)), ((0, 1), (0, 2)), ((1, 0), (2, 0)), ((1, 0), (1, 1))}
     assert matrix.epsilon == math.inf
-
-
-def test_tiny_probabilities_are_no_zeros():
     tiny = Fraction(1, 10**400)
-    matrix = TransitionMatrix.of(
-        {(0, 1): {"a": tiny, "b": 1 - tiny}, (1, 0): {"a": 2 * tiny, "b": 1 - 2 * tiny}}
-    )
+    matrix = TransitionMatrix.of({(i, 1 - i): {"a": p, "b": 1 - p} for i, p in enumerate((tiny, 2 * tiny))})
     assert matrix.epsilon == pytest.approx(math.log(2))
     assert log(tiny) == pytest.approx(-400 * math.log(10))
 
 
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        (lambda m: TransitionMatrix.of({(0, 1): {1: 0.5}}), "must add up to 1"),
-        (lambda m: TransitionMatrix.of({(0, 1): {1: 1.0}}).epsilon, "must hold neighbours"),
-        (lambda m: TransitionMatrix.of({(0, 1): {1: 1.0}}, "far"), 'must be "add_remove"'),
-        (lambda m: m.delta(-1.0), "epsilon"),
-        (lambda m: m.probabilistic_delta(2.0, [1.0]), "one for each table"),
-        (lambda m: m.probabilistic_delta(2.0, cells="likelier"), 'must be "both" or "rarer"'),
-        (lambda m: m.inferential_disclosure(0.0), "prior_odds"),
-        (lambda m: m.inferential_disclosure(1.0, 1.0), "certainty"),
-        (lambda m: multinomial_dirichlet(100, (1.0,) * 5), "lower n"),
-    ],
-)
-def test_bad_values_are_named(figure_1, wrong, words):
-    with pytest.raises(ValueError, match=words):
-        wrong(figure_1)
+def test_bad_values_are_named(figure_1):
+    for words, wrong in (
+        ("must add up to 1", lambda: TransitionMatrix.of({(0, 1): {1: 0.5}})),
+        ("must hold neighbours", lambda: TransitionMatrix.of({(0, 1): {1: 1.0}}).epsilon),
+        ('must be "add_remove"', lambda: TransitionMatrix.of({(0, 1): {1: 1.0}}, "far")),
+        ("epsilon", lambda: figure_1.delta(-1.0)),
+        ("one for each table", lambda: figure_1.probabilistic_delta(2.0, [1.0])),
+        ('must be "both" or "rarer"', lambda: figure_1.probabilistic_delta(2.0, cells="likelier")),
+        ("prior_odds", lambda: figure_1.inferential_disclosure(0.0)),
+        ("certainty", lambda: figure_1.inferential_disclosure(1.0, 1.0)),
+        ("lower n", lambda: multinomial_dirichlet(100, (1.0,) * 5)),
+    ):
+        with pytest.raises(ValueError, match=words):
+            wrong()
 
 
 def test_the_public_names_load():

@@ -1,7 +1,5 @@
 """Pictures of the HTML page: well formed, inside their frames, safe whatever they are given."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 

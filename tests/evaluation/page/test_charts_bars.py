@@ -1,7 +1,5 @@
 """Bar charts: inside their frames, to scale, and readable where one bar holds most rows."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 

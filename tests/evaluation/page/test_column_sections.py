@@ -1,7 +1,5 @@
 """The section of single columns: by kind, worst first, and where each differs."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """Dependences and the network: differences, strongest links, and names that stay different."""
 
-from __future__ import annotations
-
 import math
 from xml.etree import ElementTree
 

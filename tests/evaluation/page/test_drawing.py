@@ -1,7 +1,5 @@
 """Numbers, ticks and labels of a drawing."""
 
-from __future__ import annotations
-
 import pytest
 
 from sdv_plausible.evaluation.page.drawing import CHARACTER, number, shorten, shorten_all, ticks

@@ -1,7 +1,5 @@
 """The guarantee of the page: the ledger's words, and what may be shown under it."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Counts with error bars on the pages of the report."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

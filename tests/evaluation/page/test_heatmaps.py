@@ -1,7 +1,5 @@
 """Heat maps: escaped, numbers where there is room, differences with their sign."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 

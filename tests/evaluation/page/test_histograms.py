@@ -1,7 +1,5 @@
 """Histograms: shares by hand, bars of their own, times of day, nothing lost and nothing invented."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

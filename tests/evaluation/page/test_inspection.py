@@ -1,7 +1,5 @@
 """The inspection page: its figures by definition, and nothing of a cell unescaped."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

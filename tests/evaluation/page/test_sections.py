@@ -1,7 +1,5 @@
 """The sections of the page: what they take from the report's details, what is missing, what failed."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """Plausible-seed statistics as the page shows them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

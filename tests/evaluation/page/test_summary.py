@@ -1,7 +1,5 @@
 """What the page keeps of tables: dependences, distances; of the release, nothing real."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Scores: shares of what real rows reach, so that nothing is a loss that real rows lose, too."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """A report of two tables."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,7 +1,5 @@
 """Settings and helpers of the report's tests."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from sentences import total

@@ -1,7 +1,5 @@
 """The report as a user of SDMetrics meets it: its forms of data, its errors, what is saved."""
 
-from __future__ import annotations
-
 import os
 import re
 import struct

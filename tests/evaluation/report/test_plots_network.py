@@ -1,7 +1,5 @@
 """The network as a figure: plotly where a script runs, a still picture where none does."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 

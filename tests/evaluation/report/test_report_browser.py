@@ -1,7 +1,5 @@
 """The page in a real browser: no error, no request, and it fits the screen."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The two pages: what is on them, and what may be published."""
 
-from __future__ import annotations
-
 import re
 from html import escape
 from html.parser import HTMLParser

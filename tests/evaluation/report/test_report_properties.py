@@ -1,7 +1,5 @@
 """The properties of the report, each by itself: scores by hand, ticks of the progress bar, errors, no rows kept."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

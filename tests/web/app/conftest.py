@@ -1,7 +1,5 @@
 """One app for each test."""
 
-from __future__ import annotations
-
 import pytest
 from apps import Place, new_token
 

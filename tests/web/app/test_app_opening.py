@@ -1,7 +1,5 @@
 """Bad files: each is refused in one clear line, and takes nothing away."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

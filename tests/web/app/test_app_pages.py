@@ -1,7 +1,5 @@
 """The pages without a browser: from an upload to a download, step by step."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """Who is let in, and to what: the token, forms of one's own page, one's own table; and planted faults."""
 
-from __future__ import annotations
-
 import pytest
 from apps import HOME, KEYS, MOST_BYTES, ORIGIN, Place
 

@@ -1,7 +1,5 @@
 """The card is filled in on the page: with what was typed, and nothing else on it changes."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """What a browser sends: names are made harmless, and neither files nor texts grow beyond their limits."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """From fields to a release: figures, choices, rules; and a plan before any row."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

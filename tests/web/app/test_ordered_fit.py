@@ -1,7 +1,5 @@
 """What a fit does in its process: every charge is told before the rows are asked; files; no cell in an error."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

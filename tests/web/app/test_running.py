@@ -1,7 +1,5 @@
 """A fit as its holder sees it: told, cancelled, dead."""
 
-from __future__ import annotations
-
 from multiprocessing import Pipe
 from pathlib import Path
 from threading import Event

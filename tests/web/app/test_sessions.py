@@ -1,7 +1,5 @@
 """Private folders, gone at the end whatever happens."""
 
-from __future__ import annotations
-
 import os
 import stat
 import tempfile

@@ -1,7 +1,5 @@
 """A review: saved whole or not at all, with its history, and a look that is written down before it is shown."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import partial

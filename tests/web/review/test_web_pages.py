@@ -1,7 +1,5 @@
 """The page without a browser: filled in, refused, saved, compared, planned."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

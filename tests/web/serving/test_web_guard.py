@@ -1,7 +1,5 @@
 """Who is let in: the token, the host, the origin, small forms; and planted guards that leave one out."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

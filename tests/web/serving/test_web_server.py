@@ -1,7 +1,5 @@
 """The server as a program: on the loopback alone, without a log, gone when it is closed."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import socket
