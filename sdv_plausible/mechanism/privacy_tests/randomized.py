@@ -120,6 +120,7 @@ class RandomizedTest(RowByRowTest):
         if self.max_check_plausible is None:  # of the two, only the law that is charged is loaded
             from sdv_plausible.privacy.accounting.one_row import rows_loss
 
+            common["seed_free_share"] = 0.0 if far else self.seed_free_share  # of rows, not of latent points
             loss, epsilon = rows_loss(**common, neighbours=self.neighbours)  # type: ignore[arg-type]
         else:
             from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss
