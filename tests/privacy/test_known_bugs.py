@@ -25,7 +25,6 @@ from sdv_plausible.questions.budget import Meter
 from sdv_plausible.questions.counts import Axis, CountTable
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv.metadata import metadata_from_columns
-from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.learned import inference
 from tests.flat import values
@@ -188,14 +187,3 @@ class Thief(Learner):
 def test_the_ledger_does_not_vouch_for_a_learner_of_the_user_that_charges_nothing() -> None:
     ledger = fitted(people(), model=Thief()).privacy_ledger()
     assert not ledger.claims_privacy
-
-
-@pytest.mark.filterwarnings("ignore:Parsing dates:UserWarning")
-def test_no_row_changes_how_others_are_read() -> None:
-    """Texts that may be day or month first: the first row decides about all others (learning.md, Lemma 1)."""
-    starts = range(0, 10**18, 10**16)
-    ends = {"lower": tuple(starts), "upper": tuple(start + 10**16 - 1 for start in starts)}
-    codec = Codec(Domain((Attribute(name="when", kind="datetime", nullable=True, **ends),)))
-    texts = ["13.02.1990", *["02.12.1990"] * 5]
-    whole = codec.encode(pd.DataFrame({"when": texts}), Coins.from_seed(0))
-    assert (whole[1:] == codec.encode(pd.DataFrame({"when": texts[1:]}), Coins.from_seed(0))).all()

@@ -13,7 +13,6 @@ import copy
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import guarded
@@ -24,7 +23,7 @@ import ruled
 from cases import each_once, fast_and_slow
 from replaying import check_same, leaves, recorded
 
-from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer
+from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.fit.expected import Expected
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.questions.queryable import Queryable
@@ -354,18 +353,6 @@ def test_what_the_row_by_row_tests_say_beside_their_rows(case: str) -> None:
     """Rows pass by noise of their own, and the object holds records: all else depends on the noisy number of seeds."""
     options = {**RANDOMISED, **ROW_BY_ROW[case]}
     replayed(metadata_from_columns(COLUMNS), first_table(), other_table(), see=told, **options)
-
-
-def test_a_budget_is_drawn_from_alike(tmp_path: Path) -> None:
-    answers, seen = list[Any](), []
-    known = {"domain": DECLARED, "model": "independent"}
-    for name, table in (("first", first_table()), ("other", other_table())):
-        with recorded(answers, again=name == "other"):
-            budget = Budget(1.5, 1e-8, tmp_path / name)
-            synth = fit(metadata_from_columns(COLUMNS), table, **known, budget=budget)
-            seen.append({"charged": budget.charged(), "release file": synth.release().to_bytes()})
-    assert seen[0]["charged"]["epsilon"] > 0.9
-    check_same(*seen)
 
 
 def test_detection_leaves_nothing_in_the_object() -> None:

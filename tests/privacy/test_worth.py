@@ -57,18 +57,18 @@ def small_table(columns: int) -> tuple[CodeArray, Domain]:
     return CodeArray(np.asfortranarray(codes), cards), Domain(tuple(attributes))
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("columns", [1, 3, 5])
 @pytest.mark.parametrize("model", [name for name in NAMES if name not in ("random", "uniform")])
-def test_every_model_is_worth_what_was_asked(model: str, columns: int, epsilon: float) -> None:
+def test_every_model_is_worth_what_was_asked(model: str, columns: int) -> None:
     """Red before: 85 to 92 % of one column at epsilon 10, 95 to 97 % of three, 56 % of `correlated` at epsilon .1."""
     rows, domain = small_table(columns)
-    ledger, budget = PrivacyLedger(delta=DELTA), ModelBudget(epsilon=epsilon, delta=DELTA)
     parts = dict.fromkeys(("learning", "structure", "parameters"), rows)
-    with record_calls() as calls:
-        learn_model(parts, domain, make_learner(model), budget, ledger, Coins.from_seed(1))
-    assert GOAL * epsilon <= ledger.total() <= epsilon
-    assert GOAL * epsilon <= worth(calls, ledger.losses) <= epsilon
+    for epsilon in EPSILONS if columns < 5 else (1.0,):
+        ledger, budget = PrivacyLedger(delta=DELTA), ModelBudget(epsilon=epsilon, delta=DELTA)
+        with record_calls() as calls:
+            learn_model(parts, domain, make_learner(model), budget, ledger, Coins.from_seed(1))
+        assert GOAL * epsilon <= ledger.total() <= epsilon
+        assert GOAL * epsilon <= worth(calls, ledger.losses) <= epsilon
 
 
 DAYS = pd.Timestamp("2015-01-01") + pd.to_timedelta(np.arange(3000), unit="D")
