@@ -62,9 +62,7 @@ def test_one_direction_alone_is_caught():
     """Planted: a mechanism that sometimes shows that a unit was there, and the profile of adding alone."""
     with_unit, without = np.array([0.5, 0.4, 0.1]), np.array([0.55, 0.45, 0.0])
 
-    def of(p, q):
-        return lambda e: float(np.maximum(p - math.exp(e) * q, 0).sum())
-
+    of = lambda p, q: lambda e: float(np.maximum(p - math.exp(e) * q, 0).sum())  # noqa: E731
     both = [of(with_unit, without), of(without, with_unit)]
     alarms = [
         list(a)

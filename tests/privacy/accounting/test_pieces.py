@@ -29,10 +29,9 @@ def allowed(*losses: GaussianLoss) -> Allowance:
 def splits(seed: int) -> list[tuple[float, int]]:
     """Shares of mu^2, and the squares of the sensitivities of their answers: a few large, or many small."""
     rng = np.random.default_rng(seed)
-    if seed < 4:
-        shares = np.array([[1.0], [0.5, 0.5], [0.9, 0.1], [0.6, 0.3, 0.1]][seed])
-    else:
-        shares = rng.dirichlet(np.full(rng.integers(2, 40), rng.choice([0.1, 0.5, 2.0])))
+    few = [1.0], [0.5, 0.5], [0.9, 0.1], [0.6, 0.3, 0.1]
+    many = rng.dirichlet(np.full(rng.integers(2, 40), rng.choice([0.1, 0.5, 2.0])))
+    shares = np.array(few[seed]) if seed < len(few) else many
     moved = rng.choice([1, 1, 1, 3, 20], len(shares))
     return [(float(w), int(s)) for w, s in zip(shares, moved, strict=True) if w > 1e-6]
 
