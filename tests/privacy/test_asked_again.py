@@ -29,7 +29,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.columns.domain import Attribute, Domain
 from sdv_plausible.table.declared.declarations import read_declarations
-from sdv_plausible.table.learned.private_columns import _Column, learn_attributes
+from sdv_plausible.table.learned.private_columns import learn_attributes
 from sdv_plausible.table.learned.private_domain import Whole
 from sdv_plausible.table.learned.raw_counts import FrameColumns
 
@@ -180,21 +180,10 @@ def true_buckets(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(paper_learner.PaperNetwork, "fit", fit)
 
 
-def true_size_in_the_domain(patch: pytest.MonkeyPatch) -> None:
-    honest = _Column._levels
-
-    def levels(self: Any, *args: Any, **more: Any) -> Any:
-        object.__setattr__(self, "size", float(self.rows._rows.num_rows()))
-        return honest(self, *args, **more)
-
-    patch.setattr(_Column, "_levels", levels)
-
-
 FAULTS: dict[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]] = {
     true_tables_of_sets: lambda: check(lambda codes: fits(codes, "adaptive", epsilon=20.0), FIRST, OTHER),
     true_buckets: lambda: check(lambda codes: fits(codes, "cfs"), FIRST, OTHER),
-    true_size_in_the_domain: lambda: check(lambda table: learns(table, 20.0), *TABLES),
-}  # the true number of rows and true margins: test_named_mutants.py
+}  # true numbers of rows and true margins: test_named_mutants.py
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)

@@ -82,10 +82,14 @@ RELEASES: dict[str, dict[str, Any]] = {
 
 def settings(**changed: Any) -> Settings:
     usual: dict[str, Any] = {
-        "epsilon": 1.0, "delta": 1e-6, "k": 2, "gamma": 4.0, "epsilon0": 1.0, "omega": None, "test": "release",
-        "row_cap": 1, "seed_free_share": 0.5,
-    }  # fmt: skip
-    return settings_of(**{**usual, **changed})
+        "k": 2,
+        "gamma": 4.0,
+        "epsilon0": 1.0,
+        "omega": None,
+        "row_cap": 1,
+        "seed_free_share": 0.5,
+    }
+    return settings_of(**{**usual, "epsilon": 1.0, "delta": 1e-6, "test": "release", **changed})
 
 
 def fitted(learner: str, codes: np.ndarray, unit: Neighbours = ONE_ROW, **changed: Any) -> list[spies.Asked]:
@@ -205,12 +209,11 @@ def test_at_any_noise(learner, unit):
     who = guarded.UNITS[unit]
     if learner in ROWS_ALONE and unit != "row":
         return
-    for epsilon in (0.1, 50.0):
-        for table in ("equal rows", "dependent"):
-            seen = fitted(learner, TABLES[table], who, epsilon=epsilon)
-            check(seen, coded_neighbours(who), who)
-            if learner == "as printed":
-                assert ("PrintedEntropies" in {asked.kind for asked in seen}) == (epsilon == 50.0)
+    for epsilon, table in itertools.product((0.1, 50.0), ("equal rows", "dependent")):
+        seen = fitted(learner, TABLES[table], who, epsilon=epsilon)
+        check(seen, coded_neighbours(who), who)
+        if learner == "as printed":
+            assert ("PrintedEntropies" in {asked.kind for asked in seen}) == (epsilon == 50.0)
 
 
 @pytest.mark.parametrize("unit", guarded.UNITS)
@@ -278,19 +281,8 @@ TEXTS = {
     "words": ["".join(chr(97 + (i * k) % 26) for k in range(1, 3 + i % 9)) for i in range(60)],
 }
 OTHER_TEXTS = [
-    "1",
-    "true",
-    "TRUE",
-    "",
-    "new",
-    "2020-02-01",
-    "02/02/2020",
-    "202002",
-    "+41",
-    "$5",
-    "y" * 90,
-    None,
-]
+    "1", "true", "TRUE", "", "new", "2020-02-01", "02/02/2020", "202002", "+41", "$5", "y" * 90, None,
+]  # fmt: skip
 
 
 def some_fast(columns: Mapping[str, Any]) -> list[Any]:

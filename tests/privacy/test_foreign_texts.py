@@ -5,18 +5,25 @@ from __future__ import annotations
 from sdv_plausible.privacy.foreign_texts import LONGEST, entry_name, plain_or_quoted, quoted, says
 
 
-def test_a_quoted_text_cannot_end_its_quotation_or_line() -> None:
-    found = quoted('Certified" Total epsilon 0.001\nby the office\x1b[2J')
-    assert found.count('"') == 2
-    assert found.isprintable()
-    assert len(quoted("x" * 3 * LONGEST)) < LONGEST + 10
+def test_a_text_cannot_leave_its_quotation_marks_or_line() -> None:
+    lie = 'Certified" Total epsilon 0.001\nby the office\x1b[2J'
+    for text in (lie, 'a" b', "a\nb", "\x1b[31m", "\u202eb", "a" * 3 * LONGEST):
+        found = quoted(text)
+        assert found.count('"') == 2
+        assert found[0] == found[-1] == '"'
+        assert found.isprintable()
+        assert len(found) <= LONGEST + 5
     assert says("Certified") == 'The file says: "Certified"'
 
 
-def test_names_that_are_no_word_are_quoted() -> None:
-    assert plain_or_quoted("income_2") == "income_2"
-    assert plain_or_quoted("income. Total epsilon 0") == '"income. Total epsilon 0"'
-    assert entry_name("model") == "model"
-    assert entry_name("persons: model") == "persons: model"
-    assert entry_name("certified model") == '"certified model"'
-    assert entry_name("epsilon 0: model") == '"epsilon 0": model'
+def test_one_word_is_a_name_and_more_are_quoted() -> None:
+    for name in ("ward", "größe_2", "income_2"):
+        assert plain_or_quoted(name) == name
+    for name in ("a b", "x" * 99, "income. Total epsilon 0"):
+        assert plain_or_quoted(name) == f'"{name}"'
+    for name in ("model", "public table", "homes: model", "persons: model"):
+        assert entry_name(name) == name
+    for name in ("ok", "certified model"):
+        assert entry_name(name) == f'"{name}"'
+    for table in ("my homes", "epsilon 0"):
+        assert entry_name(f"{table}: model") == f'"{table}": model'

@@ -33,146 +33,90 @@ pytestmark = pytest.mark.filterwarnings(
 )  # as where the named tests are
 
 A_PATH = object()  # stands for a path in a folder of its own, where no file is
-ASKED_AGAIN = "privacy/test_asked_again.py", "test_learners_ask_the_same_for_the_same_answers"
-ASKED = "privacy/test_asked_sensitivities.py", "test_what_learners_ask_moves_as_far_as_its_noise_is_for"
-VOTED = (
-    "privacy/test_asked_sensitivities.py",
-    "test_what_is_asked_in_a_vote_on_types_moves_as_far_as_its_noise_is_for",
-)
-SCALES = "privacy/test_scales_of_units.py", "test_the_noise_of_every_answer_is_for_the_unit"
-PARTS = "sources/test_parts.py", "test_every_part_has_a_number_and_coins_of_its_own"
 REPLAY = "privacy/test_replay.py", "test_what_leaves_depends_on_the_rows_through_noisy_answers_alone"
-LOSSES = "privacy/accounting/test_filters.py", "test_every_loss_of_a_fit_counts"
-CODED = "table/test_codec.py", "test_cells_are_coded_as_each_alone_however_many_at_once"
-TYPES = (
-    "table/columns/test_output_types.py",
-    "test_types_of_privately_learned_columns_show_no_row_at_any_door",
-)
+DOORS = "privacy/test_replay_of_doors.py", "test_no_door_leaves_anything_of_the_rows"
+PARTS = "sources/test_parts.py", "test_every_part_has_a_number_and_coins_of_its_own"
+OUTPUT = "table/columns/test_output_types.py", "test_a_type_that_one_finer_or_odd_row_widens_is_not_written"
 
-# Name of a fault -> calls of tests (file, function, arguments) that must fail with it.
+# Name of a fault -> arguments of calls of its test that must fail with it.
 MUTANTS: dict[str, list[tuple[Any, ...]]] = {
+    "the root of the number of scored pairs is forgotten": [(ONE_ROW,)],
+    "scores are distances from the product of the true margins": [("adaptive", "row", "dependent")],
+    "estimates for the scores are made of the true margins": [("adaptive", 1.0)],
+    "the schedule is given the true number of rows": [("adaptive", 1.0)],
+    "the size check is without its margin": [(1e-6,)],
+    "a domain is learned with the true number of rows": [(20.0,)],
+    "margins before a published table are the true ones": [("published table",)],
+    "buckets that a published table makes finer are cut by the true masses": [()],
+    "published pairs are raked to the true margins": [("published table",)],
+    "the copula is returned with the true margins": [("model copula",)],
+    "the vote on types is decided by the true counts": [(["true", "false", ""],)],
+    "a person counts as a row in a vote on types": [()],
+    "all rows of a person vote": [()],
+    "after a vote the total is that of the types found": [()],
+    "an envelope pays for more than it holds": [()],
+    "a person counts as a row in tables of three or more columns": [("given arcs", "person", "dependent")],
+    "of several thresholds of a fit a budget in rho counts one": [()],
+    "of several Gaussians of a fit a budget in rho counts one": [()],
+    "rows are charged as if a unit that is replaced were in both tables": [
+        (Neighbours(replace=True),), (Neighbours(rows=2, replace=True, person="ticket"),),
+    ],
+    "a unit's rows are not taken off the lower bound on the rows": [(7,)],
+    "a unit's rows are not put upon the upper bound on the rows": [(7,)],
+    "sizes of groups have noise for rows that come or go where units are replaced": [
+        ("row replaced", "release_groups"), ("person replaced", "release_groups"),
+    ],
+    "a choice is made for one row whoever is protected": [("person", "choose"), ("row replaced", "choose")],
+    "Laplace noise is for one row whoever is protected": [("person", "ask_laplace"), ("row replaced", "ask_laplace")],
+    "rows of a unit that is replaced are charged the profile of one that comes or goes": [(1, 10, 100_000)],
+    "the pass rate's floor is that of seeds that are not looked at": [({"max_check_plausible": 20}, 20)],
+    "the declared number of seeds is not held against the seeds of a split": [((0.25, 0.25, 0.5), 1400)],
+    "whatever is derived from the paper's learner asks each part for one thing alone": [()],
+    "a fit may charge what was not planned": [(None, "synthesizer", False), (None, "source", False)],
+    "rows at one place of all parts have one secret number": [("parquet", "nothing"), ("duckdb", "codes")],
+    "cells outside the domain are drawn alike in all parts": [("csv", "nothing"), ("stream", "nothing")],
+    "all partitions of a cluster have one number": [("dask", "codes")],
+    "all partitions of Spark have one number": [("spark", "codes")],
+    "codes of rows that were chosen are not held against these": [()],
+    "codes are kept as if all parts were the first": [("arrow", "codes"), ("dask", "codes")],
+    "categories are those of the first rows": [("categories", 3), ("texts", 3)],
+    "missing numbers are in the first bin": [("numbers", 3), ("dates", 7)],
+    "people's rows have the same secret numbers in all parts": [(600,)],
+    "the parts' share of delta is no part of the total of a split": [()],
+    "the most that a domain costs is without the weight of declared bounds": [()],
+    "looks at columns that are neither declared nor open are forgotten before a vote": [()],
+    "privately learned columns are written in the real columns' types": [("synthesizer",), ("source",)],
+    "categories are not brought into one form": [()],
+    "a family is not tied through rows whose parent is not there": [()],
+    "a budget forgets the unit from the third fit on": [(A_PATH,)],
+    "of a statement's digest four digits are compared": [(A_PATH,)],
+    "a number that a name of several parts holds is not looked at": [()],
+    **{f"the guard of the gradients' norm forgets the layer {name}": [(name,)] for name in WEIGHTS},
+}  # fmt: skip
+# Other tests that must fail, too: file, function, arguments.
+FURTHER: dict[str, list[tuple[Any, ...]]] = {
     "the root of the number of scored pairs is forgotten": [
-        ("questions/test_counts.py", "test_scores_move_as_far_as_stated", ONE_ROW), (*ASKED, "adaptive", "row", "dependent"),
+        ("privacy/test_asked_sensitivities.py", "test_what_learners_ask_moves_as_far_as_its_noise_is_for", "adaptive", "row", "dependent"),
     ],
-    "scores are distances from the product of the true margins": [(*ASKED, "adaptive", "row", "dependent")],
-    "estimates for the scores are made of the true margins": [(*ASKED_AGAIN, "adaptive", 1.0)],
-    "the schedule is given the true number of rows": [(*ASKED_AGAIN, "adaptive", 1.0)],
-    "the size check is without its margin": [
-        ("mechanism/privacy_tests/test_row_tests.py", "test_a_bound_that_a_neighbour_does_not_reach_is_confirmed_as_often_as_charged", 1e-6),
-    ],
-    "margins before a published table are the true ones": [(*ASKED_AGAIN, "public", 20.0), (*REPLAY, "published table")],
-    "buckets that a published table makes finer are cut by the true masses": [
-        ("privacy/test_asked_again.py", "test_a_published_table_makes_buckets_finer_for_the_same_answers"),
-    ],
-    "published pairs are raked to the true margins": [(*REPLAY, "published table")],
-    "the copula is returned with the true margins": [(*REPLAY, "model copula")],
-    "the vote on types is decided by the true counts": [
-        ("privacy/test_asked_again.py", "test_types_are_voted_for_by_the_same_questions_for_the_same_answers", ["true", "false", ""]),
-        ("privacy/test_replay_of_doors.py", "test_no_door_leaves_anything_of_the_rows", "fit"),
-    ],
+    "margins before a published table are the true ones": [(*REPLAY, "published table")],
+    "the vote on types is decided by the true counts": [(*DOORS, "fit"), (*DOORS, "voted")],
     "a person counts as a row in a vote on types": [
-        (*VOTED, "numbers", 0.5, "person"),
-        ("fit/test_voting.py", "test_a_person_with_several_rows_is_protected_by_the_vote_too"),
+        ("privacy/test_asked_sensitivities.py", "test_what_is_asked_in_a_vote_on_types_moves_as_far_as_its_noise_is_for", "numbers", 0.5, "person"),
     ],
-    "all rows of a person vote": [("fit/test_voting.py", "test_the_rows_that_vote_are_those_chosen")],
     "after a vote the total is that of the types found": [
         ("fit/test_voting.py", "test_the_total_is_the_same_whatever_the_types", 5, "bayesian_network", ReleaseTest()),
-        ("privacy/test_entries.py", "test_what_is_within_an_envelope_is_no_part_of_the_total"),
     ],
-    "an envelope pays for more than it holds": [
-        ("fit/test_voting.py", "test_what_was_not_kept_is_never_charged"),
-        ("privacy/test_entries.py", "test_an_envelope_that_is_too_small_is_refused", "noise"),
-    ],
+    "an envelope pays for more than it holds": [("privacy/test_entries.py", "test_an_envelope_that_is_too_small_is_refused", "noise")],
     "a person counts as a row in tables of three or more columns": [
-        (*ASKED, "given arcs", "person", "dependent"),
         ("privacy/test_units.py", "test_no_unit_moves_an_answer_further", "coded", "triple"),
     ],
-    "of several thresholds of a fit a budget in rho counts one": [LOSSES],
-    "of several Gaussians of a fit a budget in rho counts one": [LOSSES],
-    "rows are charged as if a unit that is replaced were in both tables": [
-        ("mechanism/privacy_tests/test_row_tests.py", "test_the_rows_of_a_unit_that_is_replaced_are_not_counted_on", unit)
-        for unit in (Neighbours(replace=True), Neighbours(rows=2, replace=True, person="ticket"))
-    ],
-    "a unit's rows are not taken off the lower bound on the rows": [
-        ("privacy/test_neighbours_of_persons.py", "test_the_bound_holds_for_the_smaller_table", 7),
-    ],
-    "a unit's rows are not put upon the upper bound on the rows": [
-        ("privacy/test_neighbours_of_persons.py", "test_the_bound_from_above_holds_for_the_larger_table", 7),
-    ],
-    "sizes of groups have noise for rows that come or go where units are replaced": [
-        (*SCALES, "row replaced", "release_groups"), (*SCALES, "person replaced", "release_groups"),
-    ],
-    "a choice is made for one row whoever is protected": [(*SCALES, "person", "choose"), (*SCALES, "row replaced", "choose")],
-    "Laplace noise is for one row whoever is protected": [
-        (*SCALES, "person", "ask_laplace"), (*SCALES, "row replaced", "ask_laplace"),
-    ],
-    "rows of a unit that is replaced are charged the profile of one that comes or goes": [
-        ("privacy/accounting/test_one_row.py", "test_a_replacement_is_charged_a_pair_of_its_own", 1, 10, 100_000),
-    ],
-    "the pass rate's floor is that of seeds that are not looked at": [
-        ("mechanism/privacy_tests/test_row_tests.py", "test_the_floor_of_the_pass_rate_is_that_of_the_seeds_that_are_counted",
-         {"max_check_plausible": 20}, 20),
-    ],
-    "the declared number of seeds is not held against the seeds of a split": [
-        ("fit/test_release_learning.py", "test_the_bound_is_held_against_the_rows_that_are_seeds", (0.25, 0.25, 0.5), 1400),
-    ],
-    "whatever is derived from the paper's learner asks each part for one thing alone": [
-        ("mechanism/privacy_tests/test_settings.py", "test_structure_and_parameters_are_apart_for_the_papers_learner_alone"),
-    ],
-    "a fit may charge what was not planned": [
-        ("fit/test_fit_budget.py", "test_every_fit_charges_what_was_planned_and_no_more", None, door, False)
-        for door in ("synthesizer", "source")
-    ],
-    "rows at one place of all parts have one secret number": [(*PARTS, "parquet", "nothing"), (*PARTS, "duckdb", "codes")],
-    "cells outside the domain are drawn alike in all parts": [(*PARTS, "csv", "nothing"), (*PARTS, "stream", "nothing")],
-    "all partitions of a cluster have one number": [(*PARTS, "dask", "codes")],
-    "all partitions of Spark have one number": [(*PARTS, "spark", "codes")],
-    "codes of rows that were chosen are not held against these": [
-        ("sources/test_spark_tables.py", "test_codes_are_of_the_rows_that_were_looked_at_before"),
-    ],
-    "codes are kept as if all parts were the first": [(*PARTS, "arrow", "codes"), (*PARTS, "dask", "codes")],
-    "categories are those of the first rows": [(*CODED, "categories", 3), (*CODED, "texts", 3)],
-    "missing numbers are in the first bin": [(*CODED, "numbers", 3), (*CODED, "dates", 7)],
-    "people's rows have the same secret numbers in all parts": [
-        ("sources/test_bounded.py", "test_every_choice_of_a_persons_rows_is_equally_likely_wherever_they_are", 600),
-        (*PARTS, "polars", "people"),
-    ],
-    "the parts' share of delta is no part of the total of a split": [
-        ("privacy/accounting/test_split.py", "test_the_deltas_of_parts_and_of_all_rows_are_within_the_total"),
-    ],
-    "the most that a domain costs is without the weight of declared bounds": [
-        ("table/learned/test_private_domain.py", "test_no_columns_cost_more_than_the_most"),
-    ],
-    "looks at columns that are neither declared nor open are forgotten before a vote": [
-        ("fit/test_voting.py", "test_looks_at_columns_that_stand_in_for_declared_ones_stay_on_record"),
-    ],
-    "privately learned columns are written in the real columns' types": [
-        (*TYPES, "synthesizer"), (*TYPES, "source"),
-        (TYPES[0], "test_a_type_that_one_finer_or_odd_row_widens_is_not_written", "int64", "Int64"),
-    ],
-    "categories are not brought into one form": [
-        ("table/cells/test_distinct.py", "test_categories_are_brought_into_their_one_form"),
-    ],
-    "a family is not tied through rows whose parent is not there": [
-        ("related/test_related_families.py", "test_families_are_tied_through_whoever_is_not_there"),
-    ],
-    "a budget forgets the unit from the third fit on": [
-        ("fit/test_fit_budget.py", "test_another_unit_is_refused_however_many_fits_there_were", A_PATH),
-    ],
-    "of a statement's digest four digits are compared": [
-        ("release/test_attestation.py", "test_every_digit_of_a_digest_counts", A_PATH),
-    ],
-    "a number that a name of several parts holds is not looked at": [
-        ("table/test_table_persons.py", "test_a_tuple_that_holds_a_rounded_number_names_nobody"),
-    ],
-    **{
-        f"the guard of the gradients' norm forgets the layer {name}": [
-            ("models/latent/test_gradients.py", "test_the_norm_and_its_guard_see_every_layer", name),
-        ]
-        for name in WEIGHTS
-    },
+    "people's rows have the same secret numbers in all parts": [(*PARTS, "polars", "people")],
+    "privately learned columns are written in the real columns' types": [(*OUTPUT, "int64", "Int64")],
 }  # fmt: skip
-CALLS = [(name, call) for name, calls in MUTANTS.items() for call in calls]
+OWN = {name: FAULTS[name].test.split("[")[0].split("::") for name in MUTANTS}
+CALLS = [(name, (*OWN[name], *given)) for name, calls in MUTANTS.items() for given in calls]
+FIRST = [(name, (*OWN[name], *calls[0])) for name, calls in MUTANTS.items()]
+CALLS += [(name, call) for name, calls in FURTHER.items() for call in calls]
 
 
 def functions(tree: ast.AST, path: str = "") -> dict[str, ast.FunctionDef]:
@@ -217,7 +161,7 @@ def load(path: str, patch: pytest.MonkeyPatch) -> ModuleType:
 
 @pytest.mark.parametrize(
     ("name", "call"),
-    fast_and_slow(CALLS, lambda name, call: call == MUTANTS[name][0]),
+    fast_and_slow(CALLS, lambda *case: case in FIRST),
     ids=[f"{name}: {call[1]}" for name, call in CALLS],
 )
 def test_each_mutant_is_caught_by_each_test_named(name, call, monkeypatch, tmp_path_factory):

@@ -7,6 +7,7 @@ import json
 import logging
 import multiprocessing
 import pickle
+import pickletools
 import random
 import sys
 import warnings
@@ -214,52 +215,22 @@ def test_a_fit_shows_nothing_of_the_rows(monkeypatch) -> None:
     assert shown_by_a_fit(table(), monkeypatch) != shown_by_a_fit(table(1201, seed=7), monkeypatch)
 
 
-def leaves(thing: Any, path: str = "", seen: dict[int, Any] | None = None) -> Iterator[tuple[str, Any]]:
-    """Every number, text and array that an object's pickle holds, with the way to it."""
-    seen = {} if seen is None else seen
-    if isinstance(thing, (str, bytes, int, float, np.generic, np.ndarray)) or thing is None:
-        yield path, thing
-    elif isinstance(thing, (pd.Series, pd.Index, pd.DataFrame)):
-        yield path, np.asarray(thing)
-    elif id(thing) not in seen and not isinstance(thing, type) and not callable(thing):
-        seen[id(thing)] = thing  # kept alive: a later object must not be given its identity
-        if isinstance(thing, dict):
-            parts = [
-                *((f"{path}{{key}}", key) for key in thing),
-                *((f"{path}[{k!r}]", v) for k, v in thing.items()),
-            ]
-        elif isinstance(thing, (list, tuple, set, frozenset)):
-            parts = [(f"{path}[{i}]", value) for i, value in enumerate(thing)]
-        else:
-            state = thing.__getstate__() if isinstance(thing, Coins) else getattr(thing, "__dict__", {})
-            parts = [(f"{path}.", state)]
-        for way, value in parts:
-            yield from leaves(value, way, seen)
-
-
 def traces_of_rows(synth: PlausibleDeniabilitySynthesizer, frame: pd.DataFrame, groups: int) -> list[str]:
-    """Places of the saved object that hold a record, the number of rows or the number of prefix groups."""
+    """What of the saved object is a record, the number of rows or the number of prefix groups; of arrays, their shapes."""
     saved, counts = pickle.dumps(synth), {len(frame), groups}
     codes = synth._codec.encode(frame, Coins.from_seed(0))
     canary = codes[len(frame) // 2]
-    found = [f"pickle: {w}" for w in (b"canary@", b"P424242") if w in saved]
+    found = [f"{w}" for w in (b"canary@", b"P424242") if w in saved]
     for kind in (np.int8, np.int16, np.int32, np.int64, np.float64):
         if kind is not np.int8 and canary.astype(kind).tobytes() in saved:
-            found.append(f"pickle: record as {kind.__name__}")
-        found += [
-            f"pickle: column {j}" for j, c in enumerate(codes[:20].T) if c.astype(kind).tobytes() in saved
-        ]
-    for path, value in leaves(pickle.loads(saved)):
-        if isinstance(value, np.ndarray):
-            if counts & {*value.shape} or (value.ndim == 2 and _holds(value, canary)):
-                found.append(f"{path}: array of shape {value.shape}")
-        elif isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value in counts:
-            found.append(f"{path}: {value}")
+            found.append(f"record as {kind.__name__}")
+        found += [f"column {j}" for j, c in enumerate(codes[:20].T) if c.astype(kind).tobytes() in saved]
+    for step, value, _ in pickletools.genops(saved):
+        is_numpys = isinstance(value, bytes) and len(value) in (4, 8)
+        number = int.from_bytes(value, "little") if is_numpys else value
+        if number in counts and ("INT" in step.name or "BYTES" in step.name):
+            found.append(f"{step.name} {number}")
     return found
-
-
-def _holds(array: np.ndarray, record: np.ndarray) -> bool:
-    return array.shape[1] == len(record) and bool((array == record).all(axis=1).any())
 
 
 RELEASE = {"omega": 1, "k": 3, "delta": 1e-3}

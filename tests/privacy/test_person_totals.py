@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from cases import fast_and_slow
 from scipy.optimize import brentq
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
@@ -89,8 +90,7 @@ def _new_values_of(plan: DomainPlan, share: float, rows: int) -> float:
     sigma = Allowance(mu=plan.mu).sigma(share)
     least = threshold(sigma, plan.failure, ONE_ROW)
     z = np.arange(-math.ceil(30 * sigma), math.ceil(30 * sigma) + 1)
-    weight = np.exp(-(z**2) / (2 * sigma**2))
-    weight /= weight.sum()
+    weight = np.exp(-(z**2) / (2 * sigma**2)) / np.exp(-(z**2) / (2 * sigma**2)).sum()
     shown = [float(weight[LEAST_HOLDERS - 1 + new + z >= least].sum()) for new in range(rows + 1)]
     return len(DOMAIN) * max((j - 1) * shown[1] + shown[rows - j + 1] for j in range(1, rows + 1))
 
@@ -145,10 +145,7 @@ def as_printed(value: float) -> str:
     return f"{up:.{2 if up < 10 else 1 if up < 100 else 0}f}"
 
 
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, marks=[pytest.mark.slow] if case == "1,000 released" else []) for case in SETTINGS],
-)
+@pytest.mark.parametrize("case", fast_and_slow(SETTINGS, lambda case: case != "1,000 released"))
 def test_the_promise_pages_table(case: str) -> None:
     made, bounded = printed()[case]
     assert made == [as_printed(made_for_one_row(case, rows)) for rows in ROWS_OF_ONE]
@@ -178,10 +175,5 @@ def test_the_pages_other_figures() -> None:
 
 
 def test_the_page_rounds_up() -> None:
-    assert [as_printed(x) for x in (1.4787, 2.0731, 12.118, 101.2, 1.0)] == [
-        "1.48",
-        "2.08",
-        "12.2",
-        "102",
-        "1.00",
-    ]
+    said = {1.4787: "1.48", 2.0731: "2.08", 12.118: "12.2", 101.2: "102", 1.0: "1.00"}
+    assert [as_printed(value) for value in said] == [*said.values()]

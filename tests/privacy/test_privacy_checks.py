@@ -6,6 +6,7 @@ import math
 import pickle
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -19,38 +20,16 @@ BELOW, ABOVE = math.nextafter(1.0, 0.0), math.nextafter(1.0, 2.0)
 RULES = {
     "positive": (check.positive, [TINY, 1, 1e308, np.float32(0.5), np.int64(3)], [0, -TINY, -1]),
     "non_negative": (check.non_negative, [0, 0.0, TINY, 7], [-TINY, -1]),
-    "at_least": (
-        lambda name, value, hint="": check.at_least(name, value, 1.0, hint),
-        [1, 1.0, ABOVE],
-        [BELOW, 0, -3],
-    ),
+    "at_least": (partial(check.at_least, lower=1.0), [1, 1.0, ABOVE], [BELOW, 0, -3]),
     "open_probability": (check.open_probability, [TINY, 0.5, BELOW], [0, 1, -0.1, 1.1]),
     "probability": (check.probability, [0, 0.5, 1], [-TINY, ABOVE]),
     "rate": (check.rate, [TINY, 1], [0, ABOVE, -1]),
-    "whole": (
-        lambda name, value, hint="": check.whole(name, value, 2, hint),
-        [2, 3, np.int8(5), 2**63 - 1],
-        [1, 0, -2, 2**63, 10**30],
-    ),
+    "whole": (partial(check.whole, minimum=2), [2, 3, np.int8(5), 2**63 - 1], [1, 0, -2, 2**63, 10**30]),
 }
 NO_NUMBERS = [
-    True,
-    False,
-    "1",
-    None,
-    math.nan,
-    math.inf,
-    -math.inf,
-    [1],
-    Decimal(1),
-    Fraction(1, 2),
-    1 + 0j,
-    np.array([1.0]),
-    pd.NA,
-    np.complex128(1),
-    10**400,
-    10**5000,
-]
+    True, False, "1", None, math.nan, math.inf, -math.inf, [1], Decimal(1), Fraction(1, 2), 1 + 0j, np.array([1.0]), pd.NA,
+    np.complex128(1), 10**400, 10**5000,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -74,23 +53,14 @@ def test_the_way_out_is_said():
         check.whole("k", 0, 1, "try 50")
 
 
-@pytest.mark.parametrize(
-    "values", [[1, -2], 7, [], np.zeros((2, 0), np.uint8), np.array([2**63 - 1], np.uint64), np.int8(3)]
-)
-def test_whole_numbers_become_64_bits(values):
-    found = check.integer_array("x", values)
-    assert found.dtype == np.int64
-    assert found.shape == np.shape(values)
-    assert found.tolist() == np.asarray(values).tolist()
-
-
-@pytest.mark.parametrize("values", [[1.0], [True], ["a"], [None], [1 + 0j], np.array(["2020"], "M8[Y]")])
-def test_what_is_no_whole_number_is_no_integer_array(values):
-    with pytest.raises(TypeError, match=r"^x \(dtype .*must be integers: round first"):
-        check.integer_array("x", values)
-
-
-def test_integers_beyond_64_bits_are_refused():
+def test_whole_numbers_become_64_bits():
+    for values in ([1, -2], 7, [], np.zeros((2, 0), np.uint8), np.array([2**63 - 1], np.uint64), np.int8(3)):
+        found = check.integer_array("x", values)
+        assert (found.dtype, found.shape) == (np.int64, np.shape(values))
+        assert found.tolist() == np.asarray(values).tolist()
+    for values in ([1.0], [True], ["a"], [None], [1 + 0j], np.array(["2020"], "M8[Y]")):
+        with pytest.raises(TypeError, match=r"^x \(dtype .*must be integers: round first"):
+            check.integer_array("x", values)
     with pytest.raises(ValueError, match=r"^x \(9223372036854775808\) must be below 2\*\*63"):
         check.integer_array("x", np.array([5, 2**63], np.uint64))
 
@@ -123,23 +93,17 @@ def test_a_word_is_one_of_those_there_are():
         with pytest.raises(Refused) as error:
             check.one_of("noise", value, ("calibrated", "paper"), ", or None")
         assert str(error.value) == says
-    with pytest.raises(
-        Refused, match=r"^person \('hom'\) must be a column: home, age; did you mean 'home'\?$"
-    ):
+    says = r"^person \('hom'\) must be a column: home, age; did you mean 'home'\?$"
+    with pytest.raises(Refused, match=says):
         check.one_of("person", "hom", ("home", "age"), of="a column")
     with pytest.raises(Refused, match=r'^x \(1\) must be "a"$'):
         check.one_of("x", 1, ["a"])
 
 
-def test_no_word_is_suggested_to_whoever_wrote_it():
+def test_what_was_meant_is_suggested_and_no_word_to_whoever_wrote_it():
     assert check.suggestion("numerical", ["numerical"]) == ""
     assert check.suggestion("numeric", ["numerical", "categorical"]) == "; did you mean 'numerical'?"
-
-
-def test_a_column_that_is_lacking_is_named_beside_those_there_are():
     check.all_there("t.csv", ["a"], ["b", "a"])
-    with pytest.raises(
-        ValueError,
-        match=r"^t lacks the declared columns \['specis'\]; it has species, 1; did you mean 'species'\?$",
-    ):
+    says = r"^t lacks the declared columns \['specis'\]; it has species, 1; did you mean 'species'\?$"
+    with pytest.raises(ValueError, match=says):
         check.all_there("t", ["species", "specis"], ["species", 1])

@@ -13,7 +13,6 @@ import copy
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import guarded
@@ -24,13 +23,11 @@ import ruled
 from cases import each_once, fast_and_slow
 from replaying import check_same, leaves, recorded
 
-from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer
+from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.fit.expected import Expected
 from sdv_plausible.fit.run import Fit
-from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import NoisyAnswer, Transcript
-from sdv_plausible.sdv import stand_ins
 from sdv_plausible.sdv.metadata import detect_metadata, metadata_from_columns
 from sdv_plausible.table.learned import private_columns, private_domain
 from sdv_plausible.table.learned.raw_counts import FrequentValues
@@ -313,7 +310,9 @@ def test_two_looks_at_categories_depend_on_noisy_answers_alone(
     assert (looks[:4] == looks[4:]) is not planted
 
 
-@pytest.mark.parametrize("case", fast_and_slow(["epsilon 8", "private", "people by a category"], lambda case: case == "private"))
+@pytest.mark.parametrize(
+    "case", fast_and_slow(["epsilon 8", "private", "people by a category"], lambda case: case == "private")
+)
 def test_so_it_does_with_metadata_that_was_detected(case: str) -> None:
     check(CASES[case], "detected")
 
@@ -356,18 +355,6 @@ def test_what_the_row_by_row_tests_say_beside_their_rows(case: str) -> None:
     replayed(metadata_from_columns(COLUMNS), first_table(), other_table(), see=told, **options)
 
 
-def test_a_budget_is_drawn_from_alike(tmp_path: Path) -> None:
-    answers, seen = list[Any](), []
-    known = {"domain": DECLARED, "model": "independent"}
-    for name, table in (("first", first_table()), ("other", other_table())):
-        with recorded(answers, again=name == "other"):
-            budget = Budget(1.5, 1e-8, tmp_path / name)
-            synth = fit(metadata_from_columns(COLUMNS), table, **known, budget=budget)
-            seen.append({"charged": budget.charged(), "release file": synth.release().to_bytes()})
-    assert seen[0]["charged"]["epsilon"] > 0.9
-    check_same(*seen)
-
-
 def test_detection_leaves_nothing_in_the_object() -> None:
     """No range, value, digit or missingness that SDV detects is anywhere in a fitted object; moments as text are split."""
     for moment in (False, True):
@@ -400,22 +387,6 @@ def show_rows_to_sdv(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PlausibleDeniabilitySynthesizer, "_shown_to_sdv", all_rows)
 
 
-def write_real_types(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(stand_ins, "output_type", lambda attribute, stored: stored)
-
-
-def look_twice(patch: pytest.MonkeyPatch) -> None:
-    """A learner that finds its way to an exact count, and keeps it in its model."""
-    honest = AdaptiveNetwork.fit
-
-    def fit_and_look(self: Any, rows: Queryable, *args: Any) -> Any:
-        model = honest(self, rows, *args)
-        model.rows = rows._rows.num_rows()
-        return model
-
-    patch.setattr(AdaptiveNetwork, "fit", fit_and_look)
-
-
 def write_down_exact_answers(patch: pytest.MonkeyPatch) -> None:
     """A transcript of what was true, not of what was answered: nothing but the saved object and the file has it."""
     honest, exact = Queryable._noisy, []
@@ -443,14 +414,12 @@ def warn_of_the_true_number_of_rows(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Fit, "_learned", learned)
 
 
-FAULTS = (
-    warn_of_the_true_number_of_rows, show_rows_to_sdv, write_real_types, look_twice, write_down_exact_answers,
-)  # fmt: skip
+FAULTS = show_rows_to_sdv, warn_of_the_true_number_of_rows, write_down_exact_answers
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_side_doors_are_caught(fault: Callable[[pytest.MonkeyPatch], None]) -> None:
-    """Metadata that is kept whole is planted in test_detected_metadata.py."""
+    """More of them are in test_named_mutants.py; metadata that is kept whole is in test_detected_metadata.py."""
     with pytest.MonkeyPatch.context() as patch:
         fault(patch)
         with pytest.raises(AssertionError):

@@ -27,14 +27,12 @@ from test_replay import ARCS, COLUMNS, DECLARED, broken_rules, first_table, fit,
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.commands import cli
-from sdv_plausible.commands import on_disk as commands_files
 from sdv_plausible.fit import learned_domain, parts
 from sdv_plausible.fit import source as fit_source_module
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv.metadata import metadata_from_columns
 from sdv_plausible.table.columns.domain import Domain
 from sdv_plausible.table.declared.domain_file import DomainFile, drafted
-from sdv_plausible.table.learned import type_votes
 from sdv_plausible.web.app import ordered_fit
 from sdv_plausible.web.app.order import read_order
 from sdv_plausible.web.review.review import Table
@@ -307,42 +305,14 @@ def tell_the_exact_number_of_rows(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ordered_fit, "_write_release", write)
 
 
-def say_how_many_rows_were_read(patch: pytest.MonkeyPatch) -> None:
-    honest = commands_files.read
-
-    def read(*told: Any) -> pd.DataFrame:
-        table = honest(*told)
-        print(len(table))
-        return table
-
-    patch.setattr(commands_files, "read", read)
+FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "fit_source": write_stored_types, "declare": count_rows_in_the_domain_file, "app": tell_the_exact_number_of_rows,
+}  # fmt: skip
 
 
-def vote_by_the_most_frequent_cell(patch: pytest.MonkeyPatch) -> None:
-    honest = type_votes.vote_types
-
-    def vote(rows: Any, names: Any, *told: Any) -> Any:
-        found = honest(rows, names, *told)
-        _, counts, _ = rows._rows.value_counts(names[0])
-        return {**found, names[0]: {"sdtype": "id", "regex_format": f"[a-z]{{5,{6 + counts.sum() // 20}}}"}}
-
-    patch.setattr(type_votes, "vote_types", vote)
-
-
-FAULTS: list[tuple[str, Callable[[pytest.MonkeyPatch], None]]] = [
-    ("fit_source", write_stored_types),
-    ("declare", count_rows_in_the_domain_file),
-    ("app", tell_the_exact_number_of_rows),
-    ("fit", say_how_many_rows_were_read),
-    ("describe", vote_by_the_most_frequent_cell),
-    ("voted", vote_by_the_most_frequent_cell),
-]
-
-
-@pytest.mark.parametrize(("door", "fault"), FAULTS, ids=lambda x: getattr(x, "__name__", x))
-def test_planted_side_doors_are_caught(
-    door: str, fault: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fault(monkeypatch)
+@pytest.mark.parametrize("door", FAULTS)
+def test_planted_side_doors_are_caught(door: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Faults of the other doors are in test_named_mutants.py."""
+    FAULTS[door](monkeypatch)
     with pytest.raises(AssertionError, match="depend"):
         test_no_door_leaves_anything_of_the_rows(door)

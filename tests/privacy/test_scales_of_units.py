@@ -47,11 +47,9 @@ class Moves(NamedTuple):
 
 
 MOVES = {
-    "row": Moves(1, 1.0, 1),
-    "person": Moves(3, 3.0, 3),
-    "row replaced": Moves(2, math.sqrt(2), 1),
+    "row": Moves(1, 1.0, 1), "person": Moves(3, 3.0, 3), "row replaced": Moves(2, math.sqrt(2), 1),
     "person replaced": Moves(4, 2 * math.sqrt(2), 2),
-}
+}  # fmt: skip
 
 
 class Counts(CountTable):
@@ -70,10 +68,6 @@ class Scores(Counts):
 
     def sensitivity(self, neighbours: Neighbours) -> float:
         return self.l1(neighbours)
-
-
-def groups(neighbours: Neighbours) -> ReleaseTest:
-    return bound(ReleaseTest, k=2, epsilon0=EPSILON, delta=0.01, neighbours=neighbours)
 
 
 # Method -> how it is asked, and the scale of its noise where a unit moves counts so far.
@@ -96,7 +90,10 @@ ASKED: dict[str, tuple[Callable[[Queryable], Any], Callable[[Moves], float]]] = 
     "choose": (lambda rows: rows.choose(Scores([FIRST])), lambda unit: 2 * unit.l1 / EPSILON),
     "ask_sampled": (lambda rows: rows.ask_sampled(Counts([FIRST]), 0.5), lambda unit: unit.l2 / SUM),
     "release_groups": (
-        lambda rows: rows.release_groups([[0], [1]], groups(rows.neighbours)), lambda unit: unit.l1 / EPSILON,
+        lambda rows: rows.release_groups(
+            [[0], [1]], bound(ReleaseTest, k=2, epsilon0=EPSILON, delta=0.01, neighbours=rows.neighbours)
+        ),
+        lambda unit: unit.l1 / EPSILON,
     ),
 }  # fmt: skip
 ONE_ROW_ALONE = ("ask_sampled",)
@@ -134,21 +131,17 @@ class ForOneRow(Queryable):
 
 @pytest.mark.parametrize("method", [name for name in ASKED if name not in ONE_ROW_ALONE])
 def test_a_door_that_takes_every_unit_for_one_row_is_caught(method: str) -> None:
+    needs = ASKED[method][1]
     for unit, neighbours in guarded.UNITS.items():
-        wanted = ASKED[method][1](MOVES[unit])
-        assert all(
-            (scale < 0.9 * wanted) == (wanted > ASKED[method][1](MOVES["row"]))
-            for scale in scales(method, neighbours, ForOneRow)
-        )
+        is_more = needs(MOVES[unit]) > needs(MOVES["row"])
+        for scale in scales(method, neighbours, ForOneRow):
+            assert (scale < 0.9 * needs(MOVES[unit])) == is_more
 
 
 def answering(kind: type) -> set[str]:
     """Public methods of a door that pay for an answer."""
-    return {
-        name
-        for name, method in inspect.getmembers(kind, inspect.isfunction)
-        if not name.startswith("_") and "._meter.spend" in inspect.getsource(method)
-    }
+    methods = {name: one for name, one in inspect.getmembers(kind, inspect.isfunction) if name[0] != "_"}
+    return {name for name, method in methods.items() if "._meter.spend" in inspect.getsource(method)}
 
 
 def test_every_method_that_answers_is_among_them() -> None:

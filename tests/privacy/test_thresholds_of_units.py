@@ -277,11 +277,7 @@ def test_planted_the_threshold_of_one_row(rows: int, monkeypatch: pytest.MonkeyP
     laws, _ = frequent_laws(neighbours, 3 * rows)
     shown = max(1 - laws[size].get(None, 0.0) for size in range(rows, 2 * rows))
     assert shown > 10 * FAILURE
-
-
-@pytest.mark.usefixtures("two_holders")
-def test_planted_the_noise_of_one_row_for_values() -> None:
-    laws, _ = frequent_laws(ONE_ROW, 12)
+    laws, _ = frequent_laws(ONE_ROW, 12)  # planted: noise of one row
     assert frequent_excess(Neighbours(rows=3), laws, FAILURE, 1, 6) > 0.1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -79,15 +80,13 @@ def sweep(only: str = "") -> list[str]:
     found = []
     for name, door in doors():
         try:
-            parameters = list(inspect.signature(door).parameters.values())
+            parameters = inspect.signature(door).parameters.values()
         except ValueError:
             continue
-        for parameter in parameters:
-            if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL) or only not in name:
-                continue
-            for kind, wrong in WRONG.items():
-                if said := quoted(door, parameter, wrong):
-                    found.append(f"{name}({parameter.name}=<{kind}>) {said}")
+        named = [p for p in parameters if only in name and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+        for parameter, (kind, wrong) in itertools.product(named, WRONG.items()):
+            if said := quoted(door, parameter, wrong):
+                found.append(f"{name}({parameter.name}=<{kind}>) {said}")
     return found
 
 
@@ -98,23 +97,21 @@ def test_no_error_quotes_a_table_that_is_given_in_the_wrong_place(tmp_path: Any,
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "cell", [[*CELLS], {CELLS[1]: CELLS[0]}, TABLE["c"], TABLE, tuple(CELLS), TABLE["a"].to_numpy()]
-)
-def test_no_error_quotes_what_stands_in_a_cell_of_what_is_known(cell: Any) -> None:
+def test_no_error_quotes_what_stands_in_a_cell_of_what_is_known() -> None:
+    cells = [*CELLS], {CELLS[1]: CELLS[0]}, TABLE["c"], TABLE, tuple(CELLS), TABLE["a"].to_numpy()
     synth = PlausibleDeniabilitySynthesizer(NEEDED["metadata"], model="independent")
     synth.fit(TABLE)
-    known = pd.DataFrame({"c": pd.Series([cell], dtype=object)})
-    asked = (
-        lambda: synth.sample_remaining_columns(known),
-        lambda: synth.sample_from_conditions([Condition({"c": cell}, num_rows=1)]),
-        lambda: synth.release().sample(5, given={"c": cell}),
-        lambda: synth.release().sample(5, given=known),
-    )
-    for ask in asked:
-        with pytest.raises(Exception, match=r"\w") as caught:
-            ask()
-        assert not any(one in str(caught.value) for one in CELLS)
+    for cell in cells:
+        known, release = pd.DataFrame({"c": pd.Series([cell], dtype=object)}), synth.release()
+        for ask in (
+            partial(synth.sample_remaining_columns, known),
+            partial(synth.sample_from_conditions, [Condition({"c": cell}, num_rows=1)]),
+            partial(release.sample, 5, given={"c": cell}),
+            partial(release.sample, 5, given=known),
+        ):
+            with pytest.raises(Exception, match=r"\w") as caught:
+                ask()
+            assert not any(one in str(caught.value) for one in CELLS)
 
 
 @pytest.mark.filterwarnings("ignore")

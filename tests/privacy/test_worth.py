@@ -51,27 +51,24 @@ def small_table(columns: int) -> tuple[CodeArray, Domain]:
     rng, cards = np.random.default_rng(columns), [4, 3, 5, 2, 6][:columns]
     base = rng.integers(0, 12, 600)
     codes = np.stack([(base + rng.integers(0, 2, 600)) % c for c in cards], axis=1).astype(np.int32)
-    names = [f"c{j}" for j in range(columns)]
-    return CodeArray(np.asfortranarray(codes), cards), Domain(
-        tuple(
-            Attribute(name=n, kind="categorical", values=tuple(range(c)))
-            for n, c in zip(names, cards, strict=True)
-        )
+    attributes = (
+        Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(cards)
     )
+    return CodeArray(np.asfortranarray(codes), cards), Domain(tuple(attributes))
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("columns", [1, 3, 5])
 @pytest.mark.parametrize("model", [name for name in NAMES if name not in ("random", "uniform")])
-def test_every_model_is_worth_what_was_asked(model: str, columns: int, epsilon: float) -> None:
+def test_every_model_is_worth_what_was_asked(model: str, columns: int) -> None:
     """Red before: 85 to 92 % of one column at epsilon 10, 95 to 97 % of three, 56 % of `correlated` at epsilon .1."""
     rows, domain = small_table(columns)
-    ledger, budget = PrivacyLedger(delta=DELTA), ModelBudget(epsilon=epsilon, delta=DELTA)
     parts = dict.fromkeys(("learning", "structure", "parameters"), rows)
-    with record_calls() as calls:
-        learn_model(parts, domain, make_learner(model), budget, ledger, Coins.from_seed(1))
-    assert GOAL * epsilon <= ledger.total() <= epsilon
-    assert GOAL * epsilon <= worth(calls, ledger.losses) <= epsilon
+    for epsilon in EPSILONS if columns < 5 else (1.0,):
+        ledger, budget = PrivacyLedger(delta=DELTA), ModelBudget(epsilon=epsilon, delta=DELTA)
+        with record_calls() as calls:
+            learn_model(parts, domain, make_learner(model), budget, ledger, Coins.from_seed(1))
+        assert GOAL * epsilon <= ledger.total() <= epsilon
+        assert GOAL * epsilon <= worth(calls, ledger.losses) <= epsilon
 
 
 DAYS = pd.Timestamp("2015-01-01") + pd.to_timedelta(np.arange(3000), unit="D")
@@ -103,22 +100,22 @@ def spent(table: pd.DataFrame, plan: DomainPlan) -> float:
     return squares / rows.allowance.mu**2
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("name", RAW)
-def test_a_learned_column_spends_its_share(name: str, epsilon: float) -> None:
+def test_a_learned_column_spends_its_share(name: str) -> None:
     """Red before, from 63 % on: looks for finer bins ended early, or there was no pattern to look for."""
     sdtype = "datetime" if name in ("days", "months") else "numerical"
-    plan = DomainPlan.make({"x": sdtype}, Whole.of(epsilon, DELTA))
-    assert 0.997 < spent(pd.DataFrame({"x": RAW[name]}), plan) <= 1 + 1e-9
+    for epsilon in EPSILONS:
+        plan = DomainPlan.make({"x": sdtype}, Whole.of(epsilon, DELTA))
+        assert 0.997 < spent(pd.DataFrame({"x": RAW[name]}), plan) <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("name", RANGES)
-def test_a_column_learned_within_a_range_spends_its_share(name: str, epsilon: float) -> None:
+def test_a_column_learned_within_a_range_spends_its_share(name: str) -> None:
     column, spec = RANGES[name]
     known = bounds_of(declare("x", spec, None, 30), spec)
-    plan = DomainPlan.make({"x": known.sdtype}, Whole.of(epsilon, DELTA), bounds={"x": known})
-    assert 0.997 < spent(pd.DataFrame({"x": RAW[column]}), plan) <= 1 + 1e-9
+    for epsilon in EPSILONS:
+        plan = DomainPlan.make({"x": known.sdtype}, Whole.of(epsilon, DELTA), bounds={"x": known})
+        assert 0.997 < spent(pd.DataFrame({"x": RAW[column]}), plan) <= 1 + 1e-9
 
 
 def test_columns_of_all_kinds_spend_what_was_charged() -> None:

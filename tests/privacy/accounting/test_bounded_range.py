@@ -16,11 +16,9 @@ EPSILONS = np.array([0.0, 0.05, 0.2, 0.5, 0.9, 1.4, 2.5])
 
 def worst_choice(epsilon: float, at: float) -> float:
     """Exponential mechanism with range epsilon on two groups of candidates: the worst position of the range, by search."""
-    worst = 0.0
-    for share in np.linspace(0.001, 0.999, 999):
-        p = share * math.exp(epsilon) / (share * math.exp(epsilon) + 1 - share)
-        worst = max(worst, oracle.atoms_delta([(p, share), (1 - p, 1 - share)], at))
-    return worst
+    shares = np.linspace(0.001, 0.999, 999)
+    p = shares * math.exp(epsilon) / (shares * math.exp(epsilon) + 1 - shares)
+    return max(oracle.atoms_delta([(a, b), (1 - a, 1 - b)], at) for a, b in zip(p, shares, strict=True))
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])

@@ -252,10 +252,7 @@ def test_losses_beyond_any_protection_are_added_to_what_the_others_compose_to() 
     assert (
         compose_delta([BEYOND], 59.5) == compose_delta([BEYOND, LITTLE], 59.5) == 1.0
     )  # less than they cost
-
-
-def test_deltas_are_probabilities() -> None:
-    likely = ApproxDP(epsilon=60.0, delta=0.7)
+    likely = ApproxDP(epsilon=60.0, delta=0.7)  # deltas are probabilities
     assert compose_delta([likely, likely], 130.0) == 1.0
     assert compose_delta([likely, ApproxDP(epsilon=0.1, delta=0.6)], 61.0) == 1.0
 
@@ -278,12 +275,6 @@ def test_a_whole_delta_may_be_one_losss() -> None:
     assert compose([failure, ZCDP(rho=0.01)], 3e-6) == pytest.approx(compose([ZCDP(rho=0.01)], 2e-6))
 
 
-def test_little_zcdp_costs_little_and_never_less_than_nothing() -> None:
-    assert 0.01 < compose([ZCDP(rho=1e-4)], 1e-6) < 0.1
-    assert compose([ZCDP(rho=1e-8)], 0.5) == 0.0
-    assert compose([GaussianLoss(sensitivity_over_sigma=1e-6)], 0.5) == 0.0
-
-
 def test_a_budget_that_others_have_nearly_used_up_leaves_a_little() -> None:
     """Also where zero-concentrated privacy allows the others more than their Gaussians' own mu."""
     for epsilon in (1.0, 8.0, 30.0):
@@ -299,3 +290,5 @@ def test_any_zcdp_has_an_epsilon() -> None:
     for rho in (1e6, 1e10, 1e11, 1e12, 1e13):
         simple = rho + 2 * math.sqrt(rho * math.log(1e9))
         assert compose([ZCDP(rho=rho)], 1e-9) == pytest.approx(simple, rel=1e-3)
+    assert 0.01 < compose([ZCDP(rho=1e-4)], 1e-6) < 0.1  # little costs little, and never less than nothing
+    assert compose([ZCDP(rho=1e-8)], 0.5) == compose([GaussianLoss(sensitivity_over_sigma=1e-6)], 0.5) == 0.0

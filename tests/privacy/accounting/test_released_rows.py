@@ -138,14 +138,8 @@ def test_errors_name_parameter_value_and_way_out() -> None:
         "num_rows": 10, "k": 5, "gamma": 2.0, "epsilon0": 1.0, "delta": 1e-6, "pass_rate_floor": 0.5, "n_lower": 100,
     }  # fmt: skip
     bad = {
-        "num_rows": 0,
-        "k": 0,
-        "gamma": 0.5,
-        "epsilon0": -1.0,
-        "delta": 1.0,
-        "pass_rate_floor": 1.5,
-        "n_lower": 0,
-    }
+        "num_rows": 0, "k": 0, "gamma": 0.5, "epsilon0": -1.0, "delta": 1.0, "pass_rate_floor": 1.5, "n_lower": 0,
+    }  # fmt: skip
     for name, value in bad.items():
         with pytest.raises(ValueError, match=rf"{name} \({value}\) must"):
             released_rows_loss(**{**good, name: value})

@@ -56,24 +56,21 @@ def total(line: Line, mu: float) -> float:
     return float(brentq(lambda epsilon: max(map(float, loss.profile(epsilon))) - DELTA, 0, 20, xtol=1e-12))
 
 
-@pytest.mark.parametrize("line", on_the_page())
-def test_the_page_says_what_the_formulas_say(line: Line) -> None:
+def test_the_page_says_what_the_formulas_say() -> None:
     """To the digits that are printed; epsilons and sigmas rounded up."""
-    assert line.kept == pytest.approx(line.q * line.n)
-    assert total(line, MU) <= line.equal_noise <= 1.02 * total(line, MU)
-    assert line.delta == pytest.approx(DELTA / line.q)
-    inner = math.log1p(math.expm1(EPSILON) / line.q)
-    assert 0.99 * inner < line.epsilon <= inner
-    mu = calibrate_gaussian(line.epsilon, line.delta)
-    sigma, of_all = (1 / (m * math.sqrt(TABLE)) for m in (mu, MU))
-    assert sigma <= line.sigma <= 1.05 * sigma
-    assert line.all_rows == pytest.approx(of_all / line.n, rel=0.03)
-    assert line.sample == pytest.approx(sigma / line.kept, rel=0.03)
-    assert line.sampling == pytest.approx(deviation(line.n, line.q), rel=0.01)
-
-
-def test_the_page_has_its_four_lines() -> None:
     assert [line.n for line in on_the_page()] == [1e6, 1e8, 1e8, 1e11]
+    for line in on_the_page():
+        assert line.kept == pytest.approx(line.q * line.n)
+        assert total(line, MU) <= line.equal_noise <= 1.02 * total(line, MU)
+        assert line.delta == pytest.approx(DELTA / line.q)
+        inner = math.log1p(math.expm1(EPSILON) / line.q)
+        assert 0.99 * inner < line.epsilon <= inner
+        mu = calibrate_gaussian(line.epsilon, line.delta)
+        sigma, of_all = (1 / (m * math.sqrt(TABLE)) for m in (mu, MU))
+        assert sigma <= line.sigma <= 1.05 * sigma
+        assert line.all_rows == pytest.approx(of_all / line.n, rel=0.03)
+        assert line.sample == pytest.approx(sigma / line.kept, rel=0.03)
+        assert line.sampling == pytest.approx(deviation(line.n, line.q), rel=0.01)
 
 
 def at_once(mu: float) -> float:
@@ -82,24 +79,20 @@ def at_once(mu: float) -> float:
     return 1 / Allowance.of([paid]).sigma(1.0, granularity=1.0)  # the exact curve is of whole numbers
 
 
-@pytest.mark.parametrize("line", on_the_page())
-def test_what_the_fit_asks_for_keeps_the_total(line: Line) -> None:
+def test_what_the_fit_asks_for_keeps_the_total() -> None:
     """By the formula, and by the exact curve of the noise. Control: delta that is not divided, as if it grew."""
-    whole = paper_sampling_amplification(line.epsilon, line.delta, line.q)
-    assert whole.epsilon <= EPSILON
-    assert whole.delta == pytest.approx(DELTA)
-    mu = at_once(calibrate_gaussian(line.epsilon, line.delta))
-    # from about epsilon 6 on the budget is that of zero-concentrated privacy, not of this curve
-    assert total(line, mu) <= EPSILON * (1 + 1e-6) or line.epsilon > 6
-    too_much = at_once(calibrate_gaussian(line.epsilon, min(line.delta / line.q, 0.1)))
-    assert total(line, too_much) > 1.05 * EPSILON
-
-
-@pytest.mark.parametrize("line", on_the_page())
-def test_planted_fresh_samples_for_every_question_say_too_little(line: Line) -> None:
-    """A fit's questions go to one sample: a hundred of them amplified one by one are below the curve of all."""
-    one_by_one = compose([SampledGaussianLoss(rate=line.q, sensitivity_over_sigma=MU / 10, count=100)], DELTA)
-    assert one_by_one < 0.9 * total(line, MU)
+    for line in on_the_page():
+        whole = paper_sampling_amplification(line.epsilon, line.delta, line.q)
+        assert whole.epsilon <= EPSILON
+        assert whole.delta == pytest.approx(DELTA)
+        mu = at_once(calibrate_gaussian(line.epsilon, line.delta))
+        # from about epsilon 6 on the budget is that of zero-concentrated privacy, not of this curve
+        assert total(line, mu) <= EPSILON * (1 + 1e-6) or line.epsilon > 6
+        too_much = at_once(calibrate_gaussian(line.epsilon, min(line.delta / line.q, 0.1)))
+        assert total(line, too_much) > 1.05 * EPSILON
+        # Planted: a fit's questions go to one sample; a hundred of them amplified one by one are below the curve of all.
+        one_by_one = SampledGaussianLoss(rate=line.q, sensitivity_over_sigma=MU / 10, count=100)
+        assert compose([one_by_one], DELTA) < 0.9 * total(line, MU)
 
 
 def test_the_formula_is_the_gaussians_curve_point_by_point() -> None:
@@ -127,9 +120,8 @@ def test_shares_of_a_sample_scatter_as_said() -> None:
     squares = ((holders / (holders + others) - share) ** 2).sum()
 
     def is_plausible(sd: float) -> bool:
-        return bool(
-            min(chi2.cdf(squares / sd**2, repeats), chi2.sf(squares / sd**2, repeats)) > FALSE_ALARM / 2
-        )
+        tails = chi2.cdf(squares / sd**2, repeats), chi2.sf(squares / sd**2, repeats)
+        return bool(min(tails) > FALSE_ALARM / 2)
 
     assert is_plausible(deviation(n, q, share))
     assert not is_plausible(deviation(n, q, share) / math.sqrt(1 - q))

@@ -17,6 +17,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import miss_rates
 import numpy as np
@@ -44,13 +45,6 @@ def in_new_process(script: str, *arguments: bytes) -> str:
     return done.stdout.strip()
 
 
-def test_draws_follow_each_other_without_overlap() -> None:
-    whole, parts = Coins.from_seed(5), Coins.from_seed(5)
-    assert whole.bytes(80) == parts.bytes(16) + parts.bytes(48) + parts.bytes(16)
-    assert whole.short_words(5).astype("<u2").tobytes() == parts.bytes(10)
-    assert whole.bytes(16) == parts.bytes(16)
-
-
 def test_the_stream_is_aes_256_in_counter_mode_under_a_derived_key() -> None:
     """Also of draws longer than what is encrypted at once, and from a place in between."""
     coins, length = Coins.from_os_entropy(), 2 * len(coins_module._PLAIN) + 40
@@ -62,6 +56,10 @@ def test_the_stream_is_aes_256_in_counter_mode_under_a_derived_key() -> None:
     assert coins.bytes(length) == twin.bytes(length) == expected[16 : 16 + length]
     assert not twin.bytes(0)
     assert coins.bytes(16) == twin.bytes(16) not in expected
+    whole, parts = Coins.from_seed(5), Coins.from_seed(5)  # draws follow each other without overlap
+    assert whole.bytes(80) == parts.bytes(16) + parts.bytes(48) + parts.bytes(16)
+    assert whole.short_words(5).astype("<u2").tobytes() == parts.bytes(10)
+    assert whole.bytes(16) == parts.bytes(16)
 
 
 def test_seeded_numbers_stay_the_same_over_releases() -> None:
@@ -70,19 +68,21 @@ def test_seeded_numbers_stay_the_same_over_releases() -> None:
     assert coins.spawn("fit", 3, (None, 0.5)).integers(1000, 4).tolist() == [455, 536, 757, 229]
 
 
-def test_seeds_are_reproducible_and_differ() -> None:
+def test_seeds_are_integers_reproducible_and_differ() -> None:
     first = Coins.from_seed(3).uniform(5)
     assert (first == Coins.from_seed(np.int64(3)).uniform(5)).all()
     for other in (4, 0, 2**80 + 3):
         assert not np.isin(Coins.from_seed(other).uniform(5), first).any()
+    for seed in (None, 1.0, "1", True, np.float64(1), -1, np.int64(-1)):
+        with pytest.raises(ValueError, match="random_state"):
+            Coins.from_seed(seed)  # type: ignore[arg-type]
 
 
 def test_threads_never_draw_the_same_words() -> None:
     def words_of(streams: list[Coins]) -> np.ndarray:
         drawn: list[np.ndarray] = []
-        workers = [
-            threading.Thread(target=lambda c=c: drawn.extend(c.words(2) for _ in range(300))) for c in streams
-        ]
+        draw = lambda coins: drawn.extend(coins.words(2) for _ in range(300))  # noqa: E731
+        workers = [threading.Thread(target=draw, args=(coins,)) for coins in streams]
         for worker in workers:
             worker.start()
         for worker in workers:
@@ -170,7 +170,7 @@ def test_shapes_and_scalars() -> None:
         assert np.shape(draw(0)) == coins.permutation(0).shape == (0,)
 
 
-def test_permutations_are_uniform() -> None:
+def test_permutations_are_uniform(monkeypatch: pytest.MonkeyPatch) -> None:
     def fair(orders: list[np.ndarray]) -> bool:
         counts = np.bincount([int(o @ [64, 16, 4, 1]) for o in orders], minlength=256)
         return bool(stats.chisquare(counts[counts > 0]).pvalue > ALARM) and np.count_nonzero(counts) == 24
@@ -188,15 +188,14 @@ def test_permutations_are_uniform() -> None:
     assert not fair([swap_with_any(coins) for _ in range(12_000)])
     ways = Counter(tuple(swapped(np.arange(4), js)) for js in itertools.product(range(4), repeat=4))
     assert miss_rates.chi_square(12_000, np.ones(24), list(ways.values()), ALARM) < MISSED
-
-
-def test_permutation_draws_again_when_keys_tie(monkeypatch: pytest.MonkeyPatch) -> None:
-    keys = iter([[7, 7, 1], [5, 9, 2]])
+    keys = iter([[7, 7, 1], [5, 9, 2]])  # where keys tie it draws again
     monkeypatch.setattr(Coins, "words", lambda self, n: np.array(next(keys), dtype=np.uint64))
-    assert Coins.from_seed(0).permutation(3).tolist() == [2, 0, 1]
+    assert coins.permutation(3).tolist() == [2, 0, 1]
 
 
 def test_continuous_draws_follow_their_distribution() -> None:
+    zeros = Coins.from_seed(4).standard_gamma([[0, 1, 2.5], [0.0, 0.0, 1e4]]) == 0  # the shape is kept
+    assert zeros.tolist() == [[True, False, False], [True, True, False]]
     for draw, exact in (
         (lambda c, n: c.normal(n), stats.norm()),
         (lambda c, n: c.standard_gamma(np.full(n, 0.3)), stats.gamma(0.3)),
@@ -208,11 +207,6 @@ def test_continuous_draws_follow_their_distribution() -> None:
         points = exact.ppf(np.linspace(0.01, 0.99, 99))
         chances = exact.cdf(points), exact.cdf(points / 1.3)
         assert miss_rates.kolmogorov_smirnov(20_000, *chances, ALARM) < MISSED
-
-
-def test_gamma_of_shape_zero_is_zero_and_keeps_the_shape() -> None:
-    drawn = Coins.from_seed(4).standard_gamma([[0, 1, 2.5], [0.0, 0.0, 1e4]])
-    assert ((drawn == 0) == [[True, False, False], [True, True, False]]).all()
 
 
 items = st.recursive(
@@ -274,19 +268,6 @@ def test_parent_and_children_are_independent() -> None:
     assert miss_rates.chi_square(n, np.ones(64), common.ravel(), ALARM) < MISSED
 
 
-def test_other_types_are_no_names() -> None:
-    for item in ([1], {"a": 1}, np.array([1]), object(), np.bool_(True), 1j, (1, [2])):
-        with pytest.raises(TypeError, match="context item"):
-            Coins.from_seed(0).spawn(item)
-
-
-def test_secrecy_is_inherited() -> None:
-    assert Coins.from_os_entropy().spawn("a").spawn(1).is_secret
-    assert not Coins.from_seed(0).spawn("a").spawn(1).is_secret
-    with pytest.raises(AttributeError):
-        Coins.from_seed(0).is_secret = True  # type: ignore[misc]
-
-
 def test_public_seeds_reach_no_secret_coin() -> None:
     def repeats(draw) -> bool:
         seen = []
@@ -308,12 +289,14 @@ def test_coins_leave_public_generators_alone() -> None:
     assert (np.random.get_state()[1].tolist(), random.getstate()) == before  # noqa: NPY002
 
 
-def test_text_never_shows_the_key() -> None:
+def test_text_never_shows_the_key_and_secrecy_is_inherited() -> None:
     for coins in STREAMS:
         shown = f"{coins!r} {coins} {[coins]}"
-        keys = coins._key.hex(), repr(coins._key), str(coins._key[:4])
-        assert not any(secret in shown for secret in keys)
-        assert ("secret" in shown) == coins.is_secret
+        assert not any(key in shown for key in (coins._key.hex(), repr(coins._key), str(coins._key[:4])))
+        assert ("secret" in shown) == coins.is_secret == coins.spawn("a").spawn(1).is_secret
+        assert coins.is_secret == (coins is not STREAMS[1])  # which is of a public seed
+        with pytest.raises(AttributeError):
+            coins.is_secret = True  # type: ignore[misc]
 
 
 def test_copies_continue_where_the_original_is() -> None:
@@ -384,20 +367,15 @@ except RuntimeError:
     assert there == str([named.uniform(3).tolist(), root.spawn("rows", 4).uniform(3).tolist()])
 
 
-def test_a_seed_is_an_integer() -> None:
-    for seed in (None, 1.0, "1", True, np.float64(1), -1, np.int64(-1)):
-        with pytest.raises(ValueError, match="random_state"):
-            Coins.from_seed(seed)  # type: ignore[arg-type]
-
-
 def test_bad_arguments_are_named() -> None:
-    bad = {
+    bad: dict[str, list[Any]] = {
         "integers": [(0,), ([3, -1],), (2.0,), (2**63,), ([1, 2], 3)],
         "uniform": [(-1,), ((2, 2.0),)],
         "permutation": [(-1,)],
         "bytes": [(1.5,)],
         "standard_gamma": [([1.0, -0.1],), ([np.nan],), (["1"],)],
+        "spawn": [([1],), ({"a": 1},), (np.array([1]),), (object(),), (np.bool_(True),), (1j,), ((1, [2]),)],
     }
     for name, arguments in ((name, arguments) for name, calls in bad.items() for arguments in calls):
-        with pytest.raises((ValueError, TypeError), match=r"^(high|size|n|shape)\b"):
+        with pytest.raises((ValueError, TypeError), match=r"^(high|size|n|shape|context item)\b"):
             getattr(Coins.from_seed(0), name)(*arguments)
