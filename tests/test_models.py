@@ -78,7 +78,7 @@ def test_a_learner_of_ones_own_has_no_words():
 
 
 def test_words_of_earlier_files_are_read():
-    """There a split and a structure could stand beside any model, and play no part, and the paper's network had no name."""
+    """A split and a structure could stand beside any model, and play no part; the paper's network had no name."""
     words = {
         "model": "bayesian_network",
         "structure": None,

@@ -62,9 +62,8 @@ def test_of_ordered_columns_the_noise_of_neighbours_averages_out():
     ends = {"lower": tuple(range(cardinality)), "upper": tuple(range(cardinality)), "provenance": "declared"}
     ordered = Attribute(name="x", kind="integer", **ends)
     assert shown_distance(ordered, sigma, rows) == pytest.approx(simulated, rel=0.15)
-    assert shown_distance(domain_of([cardinality])["c0"], sigma, rows) == noise_distance(
-        cardinality, sigma, rows
-    )
+    unordered = domain_of([cardinality])["c0"]
+    assert shown_distance(unordered, sigma, rows) == noise_distance(cardinality, sigma, rows)
     assert noise_distance(cardinality, sigma, rows) > 1.5 * simulated
 
 
@@ -121,9 +120,8 @@ def test_links_above_the_forecast_are_learned_and_those_below_are_not():
 
 def test_more_rows_and_more_budget_are_better():
     for learner in LEARNERS:
-        found = [
-            [forecast((2, 30, 7, 100), e, n, learner) for e in (0.1, 1.0, 5.0)] for n in (500, 5000, 500_000)
-        ]
+        cards, sizes = (2, 30, 7, 100), (500, 5000, 500_000)
+        found = [[forecast(cards, e, n, learner) for e in (0.1, 1.0, 5.0)] for n in sizes]
         means = np.array([[f.mean for f in row] for row in found])
         assert (np.diff(means, axis=0) < 0).all()
         assert (np.diff(means, axis=1) < 0).all()

@@ -19,9 +19,8 @@ CODES = (5, 4, 3)  # numbers of codes of columns 0, 1, 2; column 3 is the child
 
 
 BUCKET = np.array([0, 1, 1, 2, 3, 3, 3, 0, 2])  # of each code of the child
-EVERYTHING = np.array(
-    list(itertools.product(*(range(k) for k in (*CODES, 9))))
-)  # records of parents and child
+# Every record of the parents and the child.
+EVERYTHING = np.array(list(itertools.product(*(range(k) for k in (*CODES, 9)))))
 
 
 def made(seed=0, *, factors=4):
@@ -84,9 +83,8 @@ def test_what_is_drawn_is_what_is_told():
         record = np.tile([*parents, 0], (size, 1))
         drawn = np.bincount(conditional.draw(record, Grid()), minlength=9) / size
         each = np.column_stack([np.tile(parents, (9, 1)), np.arange(9)])
-        own, others = (
-            np.abs(drawn - np.exp(law.log_probability(each))).max() for law in (conditional, made(1))
-        )
+        told = [np.exp(law.log_probability(each)) for law in (conditional, made(1))]
+        own, others = (np.abs(drawn - law).max() for law in told)
         assert own <= 2 / size < others
         assert drawn[3] == drawn[8] == 0  # their bucket has no weight
 
@@ -231,9 +229,7 @@ def test_each_run_of_neighbours_has_a_number_in_each_interval():
         u = spread_uniforms(alike, Coins.from_seed(2))
         assert u.shape == (n,)
         assert ((u >= 0) & (u < 1)).all()
-    for first in range(
-        0, 340, 80
-    ):  # 16 neighbours and more: groups of three, so off by one group at the ends
+    for first in range(0, 340, 80):  # groups of three, so off by one group at the ends
         run = u[np.isin(alike, np.arange(first, first + 80))]
         assert np.ptp(np.bincount((run * 8).astype(int), minlength=8)) <= 6
 

@@ -31,9 +31,8 @@ def test_rows_are_tosses_of_one_coin():
         share = [float(d.reshape(4, -1)[first].sum()) for d in (more, less)]
         if c == 0 or share[1] > 1 - 1e-12:
             continue
-        assert share[0] == pytest.approx(
-            oracle.fixed_omega_coin(c, share[1], 3, EPSILON0, "discrete_laplace"), rel=1e-9
-        )
+        coin = oracle.fixed_omega_coin(c, share[1], 3, EPSILON0, "discrete_laplace")
+        assert share[0] == pytest.approx(coin, rel=1e-9)
         exact_deltas = oracle.hockey_sticks(more, less)
         for epsilon, delta in zip(oracle.EPSILONS, exact_deltas, strict=True):
             assert oracle.binomial_delta(3, share[0], share[1], epsilon) == pytest.approx(delta, abs=1e-12)
@@ -62,7 +61,7 @@ MUTANTS = {
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_mutants_of_the_mechanism_break_the_claim(mutant):
-    """Planted bugs: a sharp threshold, noise half as wide, one row more than charged (which shows as that row alone)."""
+    """Planted bugs: a sharp threshold, noise half as wide, one row more than charged (that row alone shows it)."""
     test, num_rows = MUTANTS[mutant]
     worst = -1.0
     for n, _, _, more, less, floor in oracle.released_pairs(PREFIXES, GAMMA, test, num_rows, (4, 5)):
@@ -90,12 +89,9 @@ def test_loss_is_not_monotone_in_the_pass_rate():
     """With many rows the worst share is inside the admissible range: taking its end alone would understate."""
     k, epsilon0, n, rows, delta = 5, 1.0, 40, 300, 1e-3
     top = min(1 - 1e-9, 4 * oracle.pass_probability(4, k, epsilon0, "discrete_laplace") / (n * 0.02))
-    *inside, at_end = (
-        oracle.binomial_epsilon(
-            rows, oracle.fixed_omega_coin(4, a, k, epsilon0, "discrete_laplace"), a, delta
-        )
-        for a in np.linspace(top / 20, top, 20)
-    )
+    shares = np.linspace(top / 20, top, 20)
+    coins = [(oracle.fixed_omega_coin(4, a, k, epsilon0, "discrete_laplace"), a) for a in shares]
+    *inside, at_end = (oracle.binomial_epsilon(rows, *coin, delta) for coin in coins)
     assert max(inside) > 1.05 * at_end
     rows_loss = FixedOmegaRows(num_rows=rows, k=k, epsilon0=epsilon0, pass_rate_floor=0.02, n_lower=n)
     assert rows_loss.worst_pairs(1 / 400).epsilon(rows, delta).max() >= max(inside)

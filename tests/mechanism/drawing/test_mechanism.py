@@ -48,9 +48,8 @@ def test_exactly_the_first_candidates_with_k_plausible_seeds_leave_in_order(omeg
     """By definition: k' counted with exact fractions over all seeds, for every candidate that was proposed."""
     for k in (1, 10, 40):
         model, made = watched()
-        rows = mechanism(DeterministicTest(k=k, gamma=4.0), omega, model).release(
-            60, Coins.from_seed(4), 10**5
-        )
+        made_of = mechanism(DeterministicTest(k=k, gamma=4.0), omega, model)
+        rows = made_of.release(60, Coins.from_seed(4), 10**5)
         wanted, others = [], 0
         for proposals in made:
             for y, omega_i in zip(proposals.candidates, proposals.omega, strict=True):
@@ -65,10 +64,8 @@ def test_exactly_the_first_candidates_with_k_plausible_seeds_leave_in_order(omeg
         assert rows.shape == (60, 4)
         assert (others > 0) == (k > 1)  # control: without the test other rows would leave
     made.clear()
-    assert mechanism(DeterministicTest(k=5, gamma=4.0), 1, model).release(0, Coins.from_seed(0)).shape == (
-        0,
-        4,
-    )
+    none = mechanism(DeterministicTest(k=5, gamma=4.0), 1, model).release(0, Coins.from_seed(0))
+    assert none.shape == (0, 4)
     assert not made  # no rows need no proposal
 
 

@@ -26,10 +26,8 @@ def exact_law(net, known=()):
     for y in UNIVERSE:
         given_prefix = oracles.likelihood(net.tables, y, y, 2) * prefix.get((y[2], y[0]), Fraction(0))
         law.append((given_prefix + oracles.likelihood(net.tables, y, y, 4)) / 2)
-    law = [
-        p if all(y[c] == v for c, v in dict(known).items()) else Fraction(0)
-        for y, p in zip(UNIVERSE, law, strict=True)
-    ]
+    fits = [all(y[c] == v for c, v in dict(known).items()) for y in UNIVERSE]
+    law = [p if fit else Fraction(0) for p, fit in zip(law, fits, strict=True)]
     return [p / sum(law) for p in law]
 
 
@@ -54,9 +52,8 @@ def test_known_values_give_the_exact_conditional():
         assert len(rows) == 400
         assert p_value(rows, exact_law(net, known)) > FALSE_ALARM
     known, coins = {3: 2}, Coins.from_seed(8)
-    drawn = [
-        net.complete_given(part.start(5000, net, coins), part.kept, known, coins) for part in (SOME, ALONE)
-    ]
+    starts = [(part.start(5000, net, coins), part.kept) for part in (SOME, ALONE)]
+    drawn = [net.complete_given(*start, known, coins) for start in starts]
     unweighted = np.concatenate([codes for codes, _ in drawn])
     assert p_value(unweighted, exact_law(net, known)) < FALSE_ALARM
 

@@ -96,9 +96,7 @@ def test_the_rows_are_charged_at_the_declared_number_of_seeds():
 def test_what_is_out_of_reach_is_refused_before_anything_is_looked_at():
     """Also where a unit is replaced that leaves a row at least: no error of a formula for no rows."""
     far = bound(RandomizedTest, k=400, gamma=4.0, epsilon0=0.1, delta=1e-12, least_rows=2)
-    alone = bound(
-        RandomizedTest, k=1, gamma=1.0, epsilon0=1.0, least_rows=1, neighbours=Neighbours(replace=True)
-    )
+    alone = bound(RandomizedTest, k=1, gamma=1.0, least_rows=1, neighbours=Neighbours(replace=True))
     for test, said in (
         (far, r"k \(400\) and epsilon0 \(0.1\) are out of reach for least_rows \(2\)"),
         (alone, r"out of reach for least_rows \(1\)"),
@@ -125,15 +123,12 @@ def test_looking_at_some_seeds_is_charged_with_where_counting_stops():
     """Where the user says nothing, so far beyond k that a candidate surely passes: fails with less than exp(-50)."""
     common = {"k": 20, "gamma": 4.0, "epsilon0": 0.5}
     test = bound(RandomizedTest, delta=1e-4, row_cap=20, least_rows=100, max_check_plausible=150, **common)
-    stops = {
-        stop: rebound(test, max_plausible=stop).charge(4.0)[1].losses for stop in (None, 60, 119, 120, 121)
-    }
+    ends = (None, 60, 119, 120, 121)
+    stops = {stop: rebound(test, max_plausible=stop).charge(4.0)[1].losses for stop in ends}
     assert stops[None] == stops[120] != stops[119]
-    (loss,), floor = stops[60], floor_by_construction(0.5, 20, 0.5, 60)
-    counted = {"n_lower": 100, "max_checked": 150, "max_plausible": 60}
-    assert (
-        loss == checked_rows_loss(num_rows=20, delta=0.99e-4, pass_rate_floor=floor, **counted, **common)[0]
-    )
+    common |= {"pass_rate_floor": floor_by_construction(0.5, 20, 0.5, 60), "num_rows": 20, "delta": 0.99e-4}
+    wanted, _ = checked_rows_loss(n_lower=100, max_checked=150, max_plausible=60, **common)
+    assert stops[60] == (wanted,)
 
 
 @pytest.mark.parametrize(
@@ -183,15 +178,9 @@ def test_the_rows_of_a_unit_that_is_replaced_are_not_counted_on(neighbours):
     (loss,) = test.charge(1.0)[1].losses
     unit = neighbours.rows
     others = 900 - unit if neighbours.replace else 900
-    k, epsilon0, delta = neighbours.rows_of(50), 1.0 / unit, (1 - randomized.SIZE_DELTA_SHARE) * 1e-6
-    common = {
-        "num_rows": 100,
-        "k": k,
-        "gamma": 1.0,
-        "epsilon0": epsilon0,
-        "neighbours": neighbours,
-        "delta": delta,
-    }
+    k, epsilon0 = neighbours.rows_of(50), 1.0 / unit
+    common = {"num_rows": 100, "k": k, "gamma": 1.0, "epsilon0": epsilon0, "neighbours": neighbours}
+    common["delta"] = (1 - randomized.SIZE_DELTA_SHARE) * 1e-6
     floors = {n: floor_by_construction(0.4, k, epsilon0, n) for n in (others, 900, 900 - 2 * unit)}
     charged = {n: rows_loss(**common, n_lower=n, pass_rate_floor=floor)[0] for n, floor in floors.items()}
     assert loss == charged[others]
@@ -241,9 +230,7 @@ def test_a_bound_that_a_neighbour_without_a_unit_does_not_reach_is_not_confirmed
 def test_a_bound_that_a_neighbour_does_not_reach_is_confirmed_as_often_as_charged(delta):
     test = bound(RandomizedTest, k=50, gamma=4.0, epsilon0=1.0, delta=delta, least_rows=900)
     assert confirms_safely(test)
-    assert (
-        chance_of_confirming(test, 900) > test._size_delta / 1.2
-    )  # the margin is not larger than it must be
+    assert chance_of_confirming(test, 900) > test._size_delta / 1.2  # the margin is no larger than it must be
     assert chance_of_confirming(test, 1400) > 0.99
 
 
@@ -272,16 +259,11 @@ def test_the_check_asks_the_seeds_once_within_its_entry():
         TEST.confirm(seeds(1400))
     assert [(call.name, call.budget) for call in calls] == [("discrete_laplace", SIZE_EPSILON)]
     margin = randomized.size_lower_bound_margin(SIZE_EPSILON, TEST._size_delta)
-    with pytest.raises(
-        ValueError, match=r"least_rows \(900\) is not confirmed.*declare a lower number"
-    ) as refused:
+    said = r"least_rows \(900\) is not confirmed.*declare a lower number"
+    with pytest.raises(ValueError, match=said) as refused:
         TEST.confirm(seeds(9))
-    assert set(re.findall(r"\d+", str(refused.value))) == {
-        "900",
-        str(margin),
-        "0",
-        "1",
-    }  # no count of the seeds
+    found = set(re.findall(r"\d+", str(refused.value)))
+    assert found == {"900", str(margin), "0", "1"}  # no count of the seeds
     DeterministicTest(k=3, gamma=4.0).confirm(seeds(9))  # nothing is declared, nothing is asked
 
 

@@ -64,9 +64,8 @@ def test_good_parameters():
 
 def test_delta_is_shared_out_once():
     """Half goes to the seeds where they are used and their test has a delta; else all of it to the model."""
-    for privacy_test, omega in itertools.product(
-        ("release", "randomized", "deterministic"), (None, "all", 1, (1, 3))
-    ):
+    names, omegas = ("release", "randomized", "deterministic"), (None, "all", 1, (1, 3))
+    for privacy_test, omega in itertools.product(names, omegas):
         settings = made(test=privacy_test, omega=omega)
         uses = privacy_test != "release" or omega in (1, (1, 3))
         assert settings.test.uses_seeds == uses

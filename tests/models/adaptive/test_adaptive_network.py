@@ -11,6 +11,7 @@ from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.schedule import Schedule
 from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.checks import domain_of
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -24,10 +25,7 @@ CARDS = (3, 2, 4, 12)
 
 
 ENDS = tuple(range(12))
-NOMINAL = [
-    Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS[:3])
-]
-DOMAIN = Domain((*NOMINAL, Attribute(name="number", kind="integer", lower=ENDS, upper=ENDS)))
+DOMAIN = Domain((*domain_of(CARDS[:3]), Attribute(name="number", kind="integer", lower=ENDS, upper=ENDS)))
 
 
 def table(n, seed=0):
@@ -52,9 +50,8 @@ def test_the_noise_calls_add_up_to_the_charge():
     for n in (1, 30, 2000):
         ledger, calls = fit(table(n))
         mu = calibrate_gaussian(1.0, 1e-6)
-        assert (
-            0.995 < spent(calls) / mu**2 <= 1 + 1e-9
-        )  # what no pair was worth goes to others, or to columns
+        # What no pair was worth goes to others, or to columns.
+        assert 0.995 < spent(calls) / mu**2 <= 1 + 1e-9
         assert ledger.total() <= 1.0
         assert all(call.name == "discrete_gaussian" for call in calls)
 
@@ -83,9 +80,8 @@ def test_score_sensitivity_by_brute_force():
     """Adding a row changes each score by at most 1. Control: a score against the product of the true margins."""
     codes = table(25, seed=3)
     rows = door(codes, CARDS, 5.0, Coins.from_seed(1))
-    made = Measurements(
-        rows, DOMAIN, Schedule.make(1e6, Allowance(mu=5.0), 4)
-    )  # as for a large table: small floor
+    schedule = Schedule.make(1e6, Allowance(mu=5.0), 4)  # as for a large table: small floor
+    made = Measurements(rows, DOMAIN, schedule)
     pairs = list(itertools.combinations(range(4), 2))
     axes = [made._axes_of(e) for e in pairs]
     question = Distances(axes, [np.rint(t) for t in made._estimates(np.array(pairs))[0]])

@@ -60,9 +60,8 @@ def distance(first, second):
     found = []
     for i, j in itertools.combinations(range(len(CARDS)), 2):
         cells = CARDS[i] * CARDS[j]
-        one, two = (
-            np.bincount(t[:, i] * CARDS[j] + t[:, j], minlength=cells) / len(t) for t in (first, second)
-        )
+        numbers = (t[:, i] * CARDS[j] + t[:, j] for t in (first, second))
+        one, two = (np.bincount(cell, minlength=cells) / len(cell) for cell in numbers)
         found.append(0.5 * np.abs(one - two).sum())
     return float(np.mean(found))
 

@@ -372,10 +372,8 @@ def test_what_one_value_tells_of_another_is_kept(monkeypatch):
     assert found < 0.02
     noisy, prior, rows, columns = told
     assert off(rake(noisy, rows, columns), table) > 4 * found
-    assert (
-        off(rake(prior + denoising.shrink_singular_values(noisy - prior, SIGMA), rows, columns), table)
-        > 4 * found
-    )
+    shrunk = denoising.shrink_singular_values(noisy - prior, SIGMA)
+    assert off(rake(prior + shrunk, rows, columns), table) > 4 * found
     monkeypatch.setattr(denoising, "EMPTY", -1.0)
     assert off(cleaned(told), table) > 1.5 * found
     monkeypatch.setattr(denoising, "SHARES", np.zeros(1))
@@ -508,10 +506,8 @@ def test_a_tilted_prior_must_be_borne_out():
     bent = 75.0 * (1 + 0.9 * np.outer(x**2 - (x**2).mean(), x**2 - (x**2).mean()) / 0.2)
     for truth in (table, bent):
         told, allowed = with_noise(truth, 2, 60.0), np.ones(truth.shape, dtype=bool)
-        plain, found = (
-            denoise_pair(*told, 60.0, allowed),
-            denoise_ordered_pair(*told, 60.0, allowed, (u, u)),
-        )
+        plain = denoise_pair(*told, 60.0, allowed)
+        found = denoise_ordered_pair(*told, 60.0, allowed, (u, u))
         np.testing.assert_array_equal(found.counts, plain.counts)
     assert denoise_ordered_pair(*told, 0.0, allowed, (u, u)).counts is told[0]
 

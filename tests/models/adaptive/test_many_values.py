@@ -98,12 +98,8 @@ def same_buckets(*, grouped):
     cards, mu, answers = (VALUES, STATES), 0.5, []
     made = Schedule.make(ROWS, Allowance(mu=mu), 2)
     other = np.zeros((ROWS, 2), dtype=np.int32)  # all in one value
-    here, there = (
-        Measurements(
-            Replayed(door(rows, cards, mu, Coins.from_seed(4)), answers), domain(grouped=grouped), made
-        ).buckets
-        for rows in (table(), other)
-    )
+    doors = (Replayed(door(rows, cards, mu, Coins.from_seed(4)), answers) for rows in (table(), other))
+    here, there = (Measurements(rows, domain(grouped=grouped), made).buckets for rows in doors)
     return all((a == b).all() for a, b in zip(here, there, strict=True))
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sdv_plausible.models.adaptive import denoising, measurements
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.schedule import Schedule
+from sdv_plausible.models.checks import domain_of
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.queryable import Queryable
@@ -22,11 +23,8 @@ PAIRS = list(itertools.combinations(range(4), 2))
 
 
 def domain(cards=CARDS):
-    named = [
-        Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(cards[:-1])
-    ]
     ends = tuple(range(cards[-1]))
-    return Domain((*named, Attribute(name="number", kind="integer", lower=ends, upper=ends)))
+    return Domain((*domain_of(cards[:-1]), Attribute(name="number", kind="integer", lower=ends, upper=ends)))
 
 
 def table(n, seed=0):
@@ -82,9 +80,7 @@ def test_estimates_are_distributions_whatever_the_noise():
         for (i, j), pair in found.pairs.items():
             assert pair.shape == (len(found.coarse[i]), len(found.coarse[j]))
             assert (pair >= 0).all()
-            np.testing.assert_allclose(
-                pair.sum(axis=0), found.coarse[j], atol=1e-2
-            )  # so many rounds of raking
+            np.testing.assert_allclose(pair.sum(axis=0), found.coarse[j], atol=1e-2)  # so many rounds
 
 
 def test_the_total_is_the_mean_of_all_tables_by_their_noise():

@@ -35,12 +35,12 @@ def codes():
 
 def learned(learner, rows, domain, *, epsilon, seed):
     """A network and the answers that it was made of."""
-    budget, transcript, ledger = (
-        ModelBudget(epsilon=epsilon, delta=1e-9),
+    budget, ledger = ModelBudget(epsilon=epsilon, delta=1e-9), PrivacyLedger(delta=1e-9)
+    codes, plan, transcript = (
+        CodeArray(rows, domain.cardinalities),
+        learner.plan(domain, budget),
         Transcript(),
-        PrivacyLedger(delta=1e-9),
     )
-    codes, plan = CodeArray(rows, domain.cardinalities), learner.plan(domain, budget)
     door = Queryable(codes, ledger, plan, Coins.from_seed(seed), transcript=transcript)
     network = learner.fit(door, domain, budget, Coins.from_seed(seed + 1))
     return network, tuple(a for a in transcript.answers if a.asked.tables)
@@ -61,9 +61,7 @@ def distance(first, second, columns):
     tables = []
     for model in (first, second):
         start = np.zeros((100_000, len(DOMAIN)), dtype=np.int32, order="F")
-        rows = model.complete(
-            start, np.zeros(len(start), dtype=np.int64), Coins.from_seed(9), systematic=True
-        )
+        rows = model.complete(start, np.zeros(len(start), dtype=int), Coins.from_seed(9), systematic=True)
         cells = np.ravel_multi_index([rows[:, j] for j in columns], sizes)
         tables.append(np.bincount(cells, minlength=int(np.prod(sizes))) / len(start))
     return float(np.abs(tables[0] - tables[1]).sum() / 2)

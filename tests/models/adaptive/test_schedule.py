@@ -90,9 +90,7 @@ def test_pair_noise_is_about_what_rank_one_denoising_leaves():
         signal, found = 40 * link / np.sqrt(np.mean(link**2)), []
         for _ in range(60):
             noise = rng.normal(size=(a, b))
-            noise -= (
-                noise.mean(0) + noise.mean(1, keepdims=True) - noise.mean()
-            )  # margins are known from elsewhere
+            noise -= noise.mean(0) + noise.mean(1, keepdims=True) - noise.mean()  # margins are known
             found.append(np.abs(shrink_singular_values(signal + noise, 1.0) - signal).sum())
         stated = float(schedule.pair_noise(np.array(a), np.array(b)))
         assert np.mean(found) / 1.6 < stated < 1.6 * np.mean(found)
