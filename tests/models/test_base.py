@@ -97,9 +97,7 @@ KERNEL = RNG.dirichlet(np.full(STATES, 0.3), STATES)  # Pr[candidate | seed], of
 class Kernel(SeedModel):
     """One column; a candidate is drawn from a row of a matrix. It keeps no prefix."""
 
-    @property
-    def num_attributes(self):
-        return 1
+    num_attributes = 1
 
     def propose(self, rows, omega, coins):
         u = coins.uniform(len(rows))
@@ -148,16 +146,8 @@ def test_proposals_are_taken_together():
 class Shortest(PrefixModel):
     """The shared network with nothing but the two methods that a prefix model must have."""
 
-    def __init__(self):
-        self.inner = network()
-
-    @property
-    def order(self):
-        return self.inner.order
-
-    @property
-    def cardinalities(self):
-        return self.inner.cardinalities
+    inner = network()
+    order, cardinalities = inner.order, inner.cardinalities
 
     def complete(self, codes, kept, coins, *, systematic=False):
         return self.inner.complete(codes, kept, coins)

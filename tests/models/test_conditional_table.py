@@ -83,10 +83,7 @@ def test_cells_of_probability_zero_are_never_drawn(seed, u, guided):
 
 
 def test_every_single_record_has_the_law_of_the_table():
-    """Systematic draws depend on one another; each by itself must not be any different. Two records are watched.
-
-    Control: draws spread over the interval without the random rank give the first record the first values only.
-    """
+    """Systematic draws depend on one another; each by itself is as any. Control: spread without the random rank."""
     p = np.array([[0.1, 0.0, 0.6, 0.3]])
     made = ConditionalTable(child=0, parents=(), buckets=(), probabilities=p)
     codes, expected = np.zeros((7, 1), dtype=int), 3000 * p[0, [0, 2, 3]]

@@ -209,10 +209,7 @@ def test_pairs_are_forecast_by_how_many_values_they_have():
 
 
 def test_where_no_pair_can_be_measured_every_link_is_lost():
-    """A bucket that holds enough of 344 rows holds more than half of them. Control: 100 times the rows.
-
-    That a fit measures none then, tests/fit/test_expected.py sees.
-    """
+    """Control: 100 times the rows. That a fit measures none then, tests/fit/test_expected.py sees."""
     few, many = (forecast((3, 3, 2, 31, 11, 66, 41), 1.0, n) for n in (344, 34_400))
     assert few.link == 1.0
     assert "mostly noise" in few.warnings()[0]

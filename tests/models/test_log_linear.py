@@ -235,10 +235,7 @@ def test_each_run_of_neighbours_has_a_number_in_each_interval():
 
 
 def test_each_number_alone_is_uniform_and_two_columns_do_not_follow_one_another():
-    """400 runs of 64 records with keys of their own. False alarm: 1e-6 each, by the normal tails at 5 deviations.
-
-    Control: the same number in both columns has correlation 1.
-    """
+    """400 runs with keys of their own, within 5 deviations: false alarm 1e-6 each. Control: the same number twice."""
     alike = np.arange(64)
     first = np.stack([spread_uniforms(alike, Coins.from_seed(i)) for i in range(400)])
     second = np.stack([spread_uniforms(alike, Coins.from_seed(1000 + i)) for i in range(400)])

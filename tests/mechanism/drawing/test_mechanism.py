@@ -139,10 +139,7 @@ def test_too_few_releases_nothing_and_tells_nothing():
 
 
 def test_every_batch_has_thresholds_of_its_own(monkeypatch):
-    """64 discrete Laplace numbers of scale 10 repeat with a chance below 1e-80.
-
-    Control: a test that draws from a stream of a fixed name meets the same thresholds in every batch.
-    """
+    """64 numbers of scale 10 repeat with a chance below 1e-80. Control: a stream of a fixed name repeats them."""
     honest, drawn = randomized.noise.discrete_laplace, []
 
     def watched(values, **given):

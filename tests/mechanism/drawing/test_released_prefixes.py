@@ -41,11 +41,7 @@ def test_released_seeds_have_the_exact_law():
 
 
 def test_known_values_give_the_exact_conditional():
-    """Likelihood weighting and resampling, for known columns inside the prefix, beyond it, and both.
-
-    A pool of 20,000 is resampled to 400 rows, so that the pool's own scatter hardly matters.
-    Control: the rows without their weights are caught for a known last column.
-    """
+    """Known columns inside the prefix and beyond it; 400 of a pool of 20,000. Control: rows without their weights."""
     net = network()
     for known in ({3: 2}, {0: 1}, {2: 1, 1: 2}, {0: 1, 3: 2}, {0: 1, 1: 2, 2: 1, 3: 0}):
         rows = RELEASED.sample_given(400, known, net, Coins.from_seed(8))
@@ -59,10 +55,7 @@ def test_known_values_give_the_exact_conditional():
 
 
 def test_known_values_of_each_row_give_the_exact_conditional():
-    """Rejection sampling, rows of two combinations mixed: each combination's rows have its conditional law.
-
-    Control: with all tries accepted, that is, without their weights, a known first column is caught.
-    """
+    """Rejection sampling, rows of two combinations mixed: each has its conditional law. Control: all tries accepted."""
     net, which = network(), np.arange(4000) % 2
     first = [{0: 1}, {0: 0}]
     for known in ([{3: 2}, {3: 1}], [{2: 1, 1: 2}, {2: 0, 1: 0}], [{0: 1, 3: 2}, {0: 0, 3: 3}], first):

@@ -34,10 +34,7 @@ from tests.flat import bound, rebound
 
 
 def test_the_randomised_test_passes_with_the_probability_of_its_noise():
-    """At k' = k the chance is Pr[z >= 0] = 1/(1+a), two below it a^2/(1+a); 20,000 draws, false alarm 1e-6 in all.
-
-    Control: a threshold that is not drawn afresh gives all or nothing.
-    """
+    """Pr[z >= 0] = 1/(1+a) at k, a^2/(1+a) two below; 20,000 draws, false alarm 1e-6. Control: one threshold."""
     test, a = RandomizedTest(k=20, gamma=4.0, epsilon0=0.7), np.exp(-0.7)
     for size, p in ((20, 1 / (1 + a)), (18, a**2 / (1 + a)), (23, 1 - a**4 / (1 + a))):
         passed = int(test.passes(np.full(20_000, size), Coins.from_seed(size)).sum())
@@ -58,10 +55,7 @@ def test_the_threshold_has_the_noise_that_is_charged():
 @pytest.mark.parametrize("law", ["discrete_laplace", "laplace"])
 @pytest.mark.parametrize("neighbours", guarded.UNITS.values(), ids=guarded.UNITS)
 def test_the_threshold_is_that_of_all_rows_of_a_unit(neighbours, law):
-    """The noise has the scale of a unit's rows, and its centre is the least count that is surely of k units.
-
-    With almost no noise (a scale of rows / 1000) who passes is sure; real noise decides at the centre itself.
-    """
+    """Its centre is the least count that is surely of k units; with almost no noise who passes is sure but there."""
     test = bound(RandomizedTest, k=20, gamma=4.0, epsilon0=1000.0, neighbours=neighbours, threshold_noise=law)
     centre = 19 * neighbours.rows + 1
     counts = {20 - 2: False, centre - 1: False, centre + 1: True}
@@ -140,10 +134,7 @@ def test_looking_at_some_seeds_is_charged_with_where_counting_stops():
     ids=str,
 )  # fmt: skip
 def test_the_floor_of_the_pass_rate_is_that_of_the_seeds_that_are_counted(limits, counted):
-    """A proposal that uses no seed passes as often as so many seeds reach the threshold: Pr[z >= k - counted].
-
-    Planted: a limit that is forgotten gives a floor that the pass rate does not reach.
-    """
+    """Pr[z >= k - counted] of a proposal without a seed. Planted: a limit that is forgotten."""
     usual = {"k": 20, "gamma": 1.0, "epsilon0": 0.5, "delta": 0.1, "row_cap": 1, "least_rows": 400}
     test = bound(RandomizedTest, **{**usual, **limits})
     (loss,) = test.charge(1.0)[1].losses
@@ -170,10 +161,7 @@ def test_usual_parameters_are_the_synthesizers():
 
 @pytest.mark.parametrize("neighbours", guarded.UNITS.values(), ids=guarded.UNITS)
 def test_the_rows_of_a_unit_that_is_replaced_are_not_counted_on(neighbours):
-    """The tables of a replacement have all other rows in common: so many less than the declared number.
-
-    A unit that leaves is no row of the smaller table, which has the declared number all the same.
-    """
+    """The tables of a replacement have all other rows in common; a unit that leaves is no row of the smaller table."""
     test = rebound(TEST, neighbours)
     (loss,) = test.charge(1.0)[1].losses
     unit = neighbours.rows
@@ -212,11 +200,7 @@ def chance_of_confirming(test, num_seeds):
 
 
 def confirms_safely(test):
-    """Whether a bound that the smaller of two neighbours does not reach stands with no more than the charged chance.
-
-    With ``least_rows`` seeds the neighbour with one less does not reach it, and with c - 1 more that without a
-    person of c rows; whoever is replaced leaves a row at least.
-    """
+    """Whether a bound that the smaller neighbour, without a unit's rows, does not reach stands as seldom as charged."""
     most = test.least_rows + test.neighbours.rows - 1 - test.neighbours.replace
     return all(chance_of_confirming(test, most - less) <= test._size_delta for less in (0, 1, 50))
 
@@ -235,14 +219,13 @@ def test_a_bound_that_a_neighbour_does_not_reach_is_confirmed_as_often_as_charge
 
 
 def test_the_size_check_without_its_margin_is_caught(monkeypatch):
-    """Mutant: the noisy number itself is compared; a bound that is one too high then stands about every other time."""
-    monkeypatch.setattr(randomized, "size_lower_bound_margin", lambda epsilon, failure, neighbours: 0)
-    assert not confirms_safely(TEST)
-    assert chance_of_confirming(TEST, TEST.least_rows) > 0.5
-    monkeypatch.undo()
+    """Mutants: the noisy number itself is compared, so that a bound too high stands every other time; one too small."""
     honest = randomized.size_lower_bound_margin
     monkeypatch.setattr(randomized, "size_lower_bound_margin", lambda *given: honest(*given) - 1)
-    assert not confirms_safely(TEST)  # one too small is caught as well
+    assert not confirms_safely(TEST)
+    monkeypatch.setattr(randomized, "size_lower_bound_margin", lambda *given: 0)
+    assert not confirms_safely(TEST)
+    assert chance_of_confirming(TEST, TEST.least_rows) > 0.5
 
 
 def seeds(number):

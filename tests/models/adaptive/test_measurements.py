@@ -158,10 +158,7 @@ def test_each_margin_is_the_inverse_variance_mean_over_all_tables_it_is_in():
 
 
 def test_cells_that_noise_explains_keep_a_trace(monkeypatch):
-    """A copy of a column: beside the diagonal TRACE of independence is left. Planted: exact zeros.
-
-    So that tables that contradict one another can be fitted.
-    """
+    """A copy of a column: beside the diagonal TRACE of independence is left. Planted: exact zeros."""
     one = np.repeat(np.arange(12), 1000)
     codes = np.stack([one, one, 0 * one], axis=1)
 

@@ -60,10 +60,7 @@ def independent(n):
 
 
 def test_what_no_pair_shows_is_learned(monkeypatch):
-    """Seeded. Nine tenths of the rows agree with the parity; so do the model's, but for 2 %.
-
-    Control: pairs alone leave a coin flip.
-    """
+    """Seeded: nine tenths agree with the parity, and so do the model's, but for 2 %. Control: pairs alone."""
     for bits, epsilon in itertools.product((2, 3), (1.0, 10.0, math.inf)):
         codes = parity(20_000, bits)
         assert agreement(fitted(codes, epsilon), bits) == pytest.approx(agreement(codes, bits), abs=0.02)
@@ -87,10 +84,7 @@ def worst_moves(codes):
 
 
 def test_scores_of_sets_move_as_far_as_their_noise_is_for(monkeypatch):
-    """By brute force over every row that may come: 10 sets of three and 5 of four move by the root of 15, no more.
-
-    Planted: noise for a single score.
-    """
+    """By every row that may come: 10 sets of three, 5 of four move by the root of 15. Planted: a single score."""
     found = worst_moves(parity(3000))
     assert found[-1][0] == 15
     assert all(worst <= stated * (1 + 1e-12) for _, worst, stated in found)

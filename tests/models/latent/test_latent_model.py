@@ -68,11 +68,7 @@ def test_records_are_decoded_from_the_point():
 
 
 def follows(tested):
-    """Standard deviations from what the records would have, of how they go with the points they came with.
-
-    Each record is compared with the decoder's probabilities at its point; differences are weighted by how far
-    these are from their mean over points, so that records of another point add up to a fall.
-    """
+    """Deviations of records from the decoder at their points, weighted by how far it is from its mean."""
     n = 20_000
     made = tested.propose(np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), Coins.from_seed(9))
     assert made.latents is not None
