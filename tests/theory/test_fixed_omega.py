@@ -3,15 +3,11 @@
 import math
 from fractions import Fraction
 
-import numpy as np
 import oracles_accounting as oracle
 import pytest
 from oracles_accounting import PREFIXES, TOLERANCE
 
 from sdv_plausible.audit.disclosure import exact
-from sdv_plausible.privacy.accounting.bernoulli_pairs import BernoulliPairs
-from sdv_plausible.privacy.accounting.composition import compose
-from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.accounting.released_rows import released_rows_loss
 from theory.fixed_omega import FixedOmegaRows, fixed_omega_loss
 
@@ -85,18 +81,6 @@ def test_loss_is_the_worst_over_all_sizes_and_rates():
         assert oracle.fixed_omega_epsilon(*case, sizes=range(k % 4 + 1, 2 * k, 4)) < brute * (1 - 1e-3)
 
 
-def test_loss_is_not_monotone_in_the_pass_rate():
-    """With many rows the worst share is inside the admissible range: taking its end alone would understate."""
-    k, epsilon0, n, rows, delta = 5, 1.0, 40, 300, 1e-3
-    top = min(1 - 1e-9, 4 * oracle.pass_probability(4, k, epsilon0, "discrete_laplace") / (n * 0.02))
-    shares = np.linspace(top / 20, top, 20)
-    coins = [(oracle.fixed_omega_coin(4, a, k, epsilon0, "discrete_laplace"), a) for a in shares]
-    *inside, at_end = (oracle.binomial_epsilon(rows, *coin, delta) for coin in coins)
-    assert max(inside) > 1.05 * at_end
-    rows_loss = FixedOmegaRows(num_rows=rows, k=k, epsilon0=epsilon0, pass_rate_floor=0.02, n_lower=n)
-    assert rows_loss.worst_pairs(1 / 400).epsilon(rows, delta).max() >= max(inside)
-
-
 def test_empty_group_is_charged():
     rows = FixedOmegaRows(num_rows=1000, k=3, epsilon0=0.5, pass_rate_floor=0.5, n_lower=100)
     alone = 1 - (1 - oracle.pass_probability(1, 3, 0.5, "discrete_laplace") / (101 * 0.5)) ** 1000
@@ -122,16 +106,3 @@ def test_design_table_is_reproduced_and_releases_charge_a_little_more():
         if k == 50:
             released = released_rows_loss(gamma=1.0, pass_rate_floor=0.5, **rows).epsilon
             assert found <= released <= 1.02 * found
-
-
-def test_rows_compose_like_any_other_loss():
-    common = {"num_rows": 500, "k": 30, "epsilon0": 0.6, "pass_rate_floor": 0.4, "n_lower": 20_000}
-    rows = FixedOmegaRows(**common)
-    alone = fixed_omega_loss(delta=1e-6, **common)
-    assert alone * 0.99 <= compose([rows], 1e-6) <= alone * 1.03
-    more = compose([rows, GaussianLoss(sensitivity_over_sigma=0.2)], 1e-6)
-    assert alone < more < alone + compose([GaussianLoss(sensitivity_over_sigma=0.2)], 1e-6)
-    # Planted: one neighbour pair's group size in place of the largest over all of them.
-    pair = rows.worst_pairs(1 / 50)
-    fixed = BernoulliPairs(log_high=pair.log_high[:3], log_low=pair.log_low[:3])
-    assert float(fixed.profile(500, np.array([1.0]))[0][0]) < float(rows.profile(1.0)[0]) / 2

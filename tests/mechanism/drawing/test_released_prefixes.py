@@ -147,7 +147,11 @@ def test_rows_of_many_are_drawn_independently(monkeypatch):
 
 
 def test_parts_of_which_nothing_was_released_are_left_out():
+    """Where nothing is left it is one clear error."""
     empty = ReleasedPrefixes(kept=1, prefixes=np.empty((0, 1), dtype=int), sizes=np.empty(0, dtype=int))
     assert ReleasedSeeds(parts=(empty, SOME, ALONE)).usable() == (SOME, ALONE)
-    with pytest.raises(TooFewReleasedError, match="share 1 attributes"):
-        ReleasedSeeds(parts=(empty,)).sample(3, network(), Coins.from_seed(0))
+    nothing, net, said = ReleasedSeeds(parts=(empty,)), network(), r"share 1 attributes.*lower k"
+    with pytest.raises(TooFewReleasedError, match=said):
+        nothing.sample(3, net, Coins.from_seed(0))
+    with pytest.raises(TooFewReleasedError, match=said):
+        nothing.sample_given(3, {0: 1}, net, Coins.from_seed(0))

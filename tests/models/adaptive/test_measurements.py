@@ -83,15 +83,6 @@ def test_estimates_are_distributions_whatever_the_noise():
             np.testing.assert_allclose(pair.sum(axis=0), found.coarse[j], atol=1e-2)  # so many rounds
 
 
-def test_the_total_is_the_mean_of_all_tables_by_their_noise():
-    """Each one-way table sums to the number of rows with variance cells * sigma^2; smaller variances weigh more."""
-    made, _ = measured(200, 0.5)
-    precise = [1 / (c * s**2) for c, s in zip(CARDS, made._sigmas, strict=True)]
-    mean = sum(w * t.sum() for w, t in zip(precise, made._counts, strict=True)) / sum(precise)
-    assert made.total == pytest.approx(mean)
-    assert len(set(made._sigmas)) > 1
-
-
 def test_pairs_that_depend_are_chosen_and_no_pair_twice(monkeypatch):
     """Seeded. Control: among independent columns hardly any is chosen at this noise."""
     asked = []
@@ -138,6 +129,10 @@ def test_what_is_spent_is_the_schedules():
 def test_each_margin_is_the_inverse_variance_mean_over_all_tables_it_is_in():
     """By least squares: a bucket's count is seen in its own table (codes added up) and as a line of every pair."""
     made, rounds = measured(3000, 0.6, seed=3)
+    precise = [1 / (c * s**2) for c, s in zip(CARDS, made._sigmas, strict=True)]
+    mean = sum(w * t.sum() for w, t in zip(precise, made._counts, strict=True)) / sum(precise)
+    assert made.total == pytest.approx(mean)
+    assert len(set(made._sigmas)) > 1
     made.measure_pairs(rounds[0])
     cleaned = {}
     made._clean = lambda j, counts: cleaned.setdefault(j, counts) / made.total  # what goes into cleaning

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from doors import learn
 
-from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer, Release, metadata_of
+from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.checks import check_learner, domain_of
 from sdv_plausible.models.latent import latent_learner as learning
@@ -150,16 +150,6 @@ def synthesizer(columns=DECLARED, **options):
     made = PlausibleDeniabilitySynthesizer(metadata_of(columns), **options)
     made.fit(to_native("table", TABLE))
     return made
-
-
-def test_a_release_file_holds_the_model(tmp_path):
-    synth = synthesizer()
-    synth.release().save(tmp_path / "release.json")
-    loaded = Release.load(tmp_path / "release.json")
-    ours, theirs = (model.to_arrays() for model in (synth._sampler.model, loaded.model))
-    assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
-    assert len(loaded.sample(20)) == 20
-    assert loaded.ledger.total() == synth.privacy_ledger().total() <= 1
 
 
 def test_the_row_tests_look_at_the_point_and_say_so():
