@@ -125,7 +125,7 @@ def test_plausible_seeds_of_any_model_by_definition(monkeypatch):
             assert model.count_plausible(proposals, gamma).tolist() == wanted
 
 
-def test_look_up_in_groups_agrees_with_looking_at_all_records():
+def test_look_up_in_groups_agrees_with_looking_at_all_records_also_of_some_proposals():
     net, coins = network(), Coins.from_seed(1)
     for look in (lambda: net.seeds, lambda: net.groups, lambda: Kernel().seeds):
         with pytest.raises(RuntimeError, match="attach_seeds comes before"):
@@ -133,9 +133,6 @@ def test_look_up_in_groups_agrees_with_looking_at_all_records():
     net.attach_seeds(SeedRecords(net.sample(200, coins)))
     proposals = net.propose(coins.integers(200, 300), coins.integers(5, 300), coins)
     assert (net.count_plausible(proposals, 4.0) == SeedModel.count_plausible(net, proposals, 4.0)).all()
-
-
-def test_proposals_are_taken_together():
     candidates = np.arange(6).reshape(3, 2)
     proposals = Proposals(candidates=candidates, seeds=np.array([5, 6, 7]), omega=np.array([0, 1, 2]))
     taken = proposals.take(np.array([2, 0]))

@@ -17,7 +17,7 @@ def of_column_0(p):
     return ConditionalTable(child=1, parents=(0,), buckets=(np.arange(len(p)),), probabilities=p)
 
 
-def test_guided_search_equals_binary_search():
+def test_guided_search_equals_binary_search_and_many_records_of_too_many_codes_it(monkeypatch):
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.full(40, 0.1), 500)
     table = of_column_0(p)
@@ -25,6 +25,12 @@ def test_guided_search_equals_binary_search():
     u = Coins.from_seed(3).uniform(len(codes))
     by_hand = np.searchsorted(table._flat, codes[:, 0] + u, side="right") - codes[:, 0] * 40
     assert (table.draw(codes, Coins.from_seed(3)) == by_hand).all()
+    monkeypatch.setattr(conditional_table, "MOST_CODES", 3)
+    p = np.random.default_rng(0).dirichlet(np.ones(4), 6)
+    made = of_column_0(p)
+    codes = np.column_stack([np.arange(600) % 6, np.zeros(600, dtype=int)])
+    one_by_one = made.draw(codes, Coins.from_seed(3))
+    assert (made.draw_many(codes, Coins.from_seed(3)) == one_by_one).all()
 
 
 def test_many_records_have_the_law_of_the_table():
@@ -46,15 +52,6 @@ def test_many_records_have_the_law_of_the_table():
     for row in range(6):
         assert p_of(row, p[row]) > FALSE_ALARM
         assert p_of(row, p[row - 1]) < FALSE_ALARM
-
-
-def test_many_records_of_too_many_codes_are_drawn_one_by_one(monkeypatch):
-    monkeypatch.setattr(conditional_table, "MOST_CODES", 3)
-    p = np.random.default_rng(0).dirichlet(np.ones(4), 6)
-    made = of_column_0(p)
-    codes = np.column_stack([np.arange(600) % 6, np.zeros(600, dtype=int)])
-    one_by_one = made.draw(codes, Coins.from_seed(3))
-    assert (made.draw_many(codes, Coins.from_seed(3)) == one_by_one).all()
 
 
 @settings(max_examples=200, deadline=None)

@@ -131,15 +131,12 @@ def test_more_rows_and_more_budget_are_better():
         assert forecast((3, 4), math.inf, 100, learner) is None
 
 
-def test_rows_needed_is_the_first_good_size():
+def test_rows_needed_is_the_first_good_size_and_one_column_has_no_links():
     cards = (2, 30, 7, 100)
     needed = rows_needed(lambda rows: forecast(cards, 1.0, rows))
     assert forecast(cards, 1.0, needed).is_good
     assert not forecast(cards, 1.0, needed // 2).is_good
     assert rows_needed(lambda rows: None) is None
-
-
-def test_one_column_has_no_links():
     found = forecast((5,), 1.0, 1000)
     assert found.link is None
     assert "links" not in str(found)

@@ -89,12 +89,16 @@ def test_what_is_drawn_is_what_is_told():
         assert drawn[3] == drawn[8] == 0  # their bucket has no weight
 
 
-def test_no_code_is_likelier_than_its_bound():
+def test_a_record_has_one_probability_whoever_stands_beside_it_and_none_above_its_bound(monkeypatch):
     """Whatever the parents are. Control: half the bound is not one."""
     conditional = made()
     logs = conditional.log_probability(EVERYTHING).reshape(-1, 9).max(axis=0)
     assert (logs <= conditional.most_likely + 1e-12).all()
     assert not (logs <= conditional.most_likely - np.log(2)).all()
+    alone = np.concatenate([conditional.log_probability(r[None]) for r in EVERYTHING[:200]])
+    assert (conditional.log_probability(EVERYTHING)[:200] == alone).all()
+    monkeypatch.setattr(log_linear, "CELLS_AT_ONCE", 40)
+    assert (conditional.log_probability(EVERYTHING)[:200] == alone).all()
 
 
 def test_a_known_child_gives_its_parents_by_their_exact_law(monkeypatch):
@@ -184,14 +188,6 @@ def test_planted_bugs_of_many_draws_are_caught(bug, monkeypatch):
         tables, _, *others = conditional._many
         conditional.__dict__["_many"] = (tables, log_linear.AliasTable(table.astype(float)), *others)
     assert p_of_many(conditional, made()) < ALARM
-
-
-def test_a_record_has_one_probability_whoever_stands_beside_it(monkeypatch):
-    conditional, records = made(), EVERYTHING
-    alone = np.concatenate([conditional.log_probability(r[None]) for r in records[:200]])
-    assert (conditional.log_probability(records)[:200] == alone).all()
-    monkeypatch.setattr(log_linear, "CELLS_AT_ONCE", 40)
-    assert (conditional.log_probability(records)[:200] == alone).all()
 
 
 def test_factors_and_conditionals_that_are_none_are_refused():

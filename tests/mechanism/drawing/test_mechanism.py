@@ -89,7 +89,7 @@ def test_the_seed_free_share_is_the_share_of_proposals_that_resample_all():
         assert set(omega.tolist()) <= {1, 4}
 
 
-def test_attempts_are_never_stored():
+def test_attempts_are_never_stored_and_leave_no_trace_in_later_releases():
     """Only look-up tables that follow from seeds and model (``DERIVED``) may appear. Control: a model that counts."""
     test = DeterministicTest(k=30, gamma=4.0)
     for made, changed in (
@@ -108,9 +108,6 @@ def test_attempts_are_never_stored():
         before = state(made)
         made.release(50, Coins.from_seed(0), 10**6)
         assert (state(made) != before) == changed
-
-
-def test_earlier_releases_leave_no_trace_in_later_ones():
     fresh, used = (mechanism(DeterministicTest(k=30, gamma=4.0), (1, 3)) for _ in range(2))
     used.release(500, Coins.from_seed(9), 10**6)
     with pytest.raises(TooFewReleasedError):

@@ -54,8 +54,8 @@ def test_bad_parameters_are_named_with_their_value():
 
 def test_good_parameters():
     for changed in (
-        {"epsilon": math.inf}, {"k": np.int64(1)}, {"gamma": 1}, {"seed_free_share": 1}, {"row_cap": 1}, {"omega": "all"},
-        {"omega": (1, 2)}, {"split": [0.1, 0.2, 0.7]}, {"split": (1 / 3, 1 / 3, 1 / 3)}, {"split": (0.1, 0.1, 0.1)},
+        {"epsilon": math.inf}, {"k": np.int64(1)}, {"gamma": 1}, {"seed_free_share": 1}, {"row_cap": 1},
+        {"omega": "all"}, {"omega": (1, 2)}, {"split": [0.1, 0.2, 0.7]}, {"split": (1 / 3, 1 / 3, 1 / 3)}, {"split": (0.1, 0.1, 0.1)},
     ):  # fmt: skip
         made(**changed)
     assert made(omega=2).test.omega == Omega(2, 2)
@@ -76,6 +76,7 @@ def test_delta_is_shared_out_once():
 
 
 def test_the_test_has_the_parameters_of_the_settings():
+    """Bound anew: else a test of one fit would be charged with another one's delta, or protect others."""
     kept, usual = made(omega=1, test="release"), {"k": 30, "epsilon0": 0.7}
     assert kept.test == bound(ReleaseTest, delta=kept.seed_delta, **usual)
     assert made(test="release").test == bound(ReleaseTest, delta=1e-6, uses_seeds=False, **usual)
@@ -83,10 +84,6 @@ def test_the_test_has_the_parameters_of_the_settings():
     assert found == bound(DeterministicTest, k=30, gamma=4.0, row_cap=500, delta=1e-6)
     found, limits = made(test="randomized"), {"row_cap": 500, "seed_free_share": 0.4, "least_rows": 2000}
     assert found.test == bound(RandomizedTest, gamma=4.0, delta=found.seed_delta, **limits, **usual)
-
-
-def test_settings_bind_the_test_anew():
-    """Else a test of one fit would be charged with another one's delta, or protect others."""
     other = replace(made(omega=1), delta=1e-3, neighbours=Neighbours(rows=3))
     assert (other.test.delta, other.test.neighbours) == (other.seed_delta, Neighbours(rows=3))
     assert RandomizedTest(k=30) == RandomizedTest(k=30).bound(1e-9, ONE_ROW)

@@ -136,13 +136,6 @@ def test_the_last_fit_is_told_that_it_is(codes, epsilon, fits, monkeypatch):
     assert told == [False] * (fits - 1) + [True]
 
 
-def test_a_table_has_a_cell_at_least():
-    assert AdaptiveNetwork() == AdaptiveNetwork(max_cost=300_000)
-    assert AdaptiveNetwork(max_cost=1).max_cost == 1
-    with pytest.raises(ValueError, match=r"max_cost \(0\) must be a whole number of at least 1"):
-        AdaptiveNetwork(max_cost=0)
-
-
 def test_pairs_of_the_workload_are_measured_whatever_they_score():
     """In one round and in two; of columns that are independent. Control: without it they are not."""
     for workload, times in (([["c2", "c0"]], 10), ([["c2", "c0"]], 350), ([], 10)):
@@ -152,13 +145,7 @@ def test_pairs_of_the_workload_are_measured_whatever_they_score():
         assert ledger.total() <= 1.0
 
 
-def test_bad_workloads():
-    for workload in ("ab", [["a"]], [["a", "a"]], ["ab", "cd"], [["a", 1]], 3, None, [[]], {"a": "b"}):
-        with pytest.raises(ValueError, match=r"^workload \(.*lists of at least two columns.*such as"):
-            AdaptiveNetwork(workload=workload)
-
-
-def test_a_workload_has_one_form():
+def test_options_have_one_form_and_others_are_named():
     """However it was written; columns that a domain lacks are named."""
     learner = AdaptiveNetwork(workload=[["c2", "c0", "c2"], ("number", "c0")])
     assert learner == AdaptiveNetwork(workload=(("c2", "c0"), ["number", "c0"]))
@@ -166,3 +153,10 @@ def test_a_workload_has_one_form():
     learner.check_domain(DOMAIN)
     with pytest.raises(ValueError, match=r"^workload names \['age', 'sex'\], which are not modelled columns"):
         AdaptiveNetwork(workload=[["sex", "age", "c0"]]).check_domain(DOMAIN)
+    for workload in ("ab", [["a"]], [["a", "a"]], ["ab", "cd"], [["a", 1]], 3, None, [[]], {"a": "b"}):
+        with pytest.raises(ValueError, match=r"^workload \(.*lists of at least two columns.*such as"):
+            AdaptiveNetwork(workload=workload)
+    assert AdaptiveNetwork() == AdaptiveNetwork(max_cost=300_000)
+    assert AdaptiveNetwork(max_cost=1).max_cost == 1
+    with pytest.raises(ValueError, match=r"max_cost \(0\) must be a whole number of at least 1"):
+        AdaptiveNetwork(max_cost=0)

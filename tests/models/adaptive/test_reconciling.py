@@ -33,9 +33,13 @@ def tables(*answers):
     return {tuple(axis.column for axis in a.asked.tables[0]): a for a in found}
 
 
-def test_answers_of_one_fit_stay_as_they_are():
+def test_answers_of_one_fit_stay_as_they_are_and_those_of_two_are_averaged():
     own = [answer(*columns, stated=False) for columns in ((0,), (1,), (2,), (0, 1), (0, 1, 2))]
     assert reconciled(own, DOMAIN) == own  # the very objects
+    own = [answer(*columns, stated=False) for columns in ((0,), (1,), (2,), (0, 1))]
+    found = tables(*own, *(replace(one, values=one.values + 2) for one in own))
+    assert [*found] == [(0,), (1,), (2,), (0, 1)]
+    np.testing.assert_allclose(found[2,].values, CELLS.sum((0, 1)) + 1)
 
 
 def test_tables_of_the_same_columns_are_averaged_by_inverse_variance():
@@ -47,13 +51,6 @@ def test_tables_of_the_same_columns_are_averaged_by_inverse_variance():
     np.testing.assert_allclose(found.values, CELLS.sum(2) + 6 * first / (first + second))
     assert not np.allclose(found.values, CELLS.sum(2) + 3)
     assert found.scale == pytest.approx(1 / math.sqrt(first + second))
-
-
-def test_answers_of_two_fits_are_averaged():
-    own = [answer(*columns, stated=False) for columns in ((0,), (1,), (2,), (0, 1))]
-    found = tables(*own, *(replace(one, values=one.values + 2) for one in own))
-    assert [*found] == [(0,), (1,), (2,), (0, 1)]
-    np.testing.assert_allclose(found[2,].values, CELLS.sum((0, 1)) + 1)
 
 
 def test_columns_without_counts_get_those_that_a_table_adds_up_to():

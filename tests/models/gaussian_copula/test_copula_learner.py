@@ -81,16 +81,13 @@ def test_the_whole_budget_is_for_as_many_tables_as_are_asked():
         assert 0.99 <= ledger.total() <= 1
 
 
-def test_too_few_rows_give_a_valid_model():
-    for n in (0, 1, 3):
-        assert len(fit(rows(n), ModelBudget(epsilon=0.01, delta=1e-6)).sample(50, Coins.from_seed(0))) == 50
-
-
-def test_options_are_checked():
+def test_options_are_checked_and_too_few_rows_give_a_valid_model():
     with pytest.raises(ValueError, match="max_buckets"):
         GaussianCopula(max_buckets=1)
     assert GaussianCopula() == GaussianCopula(max_buckets=10)
     assert GaussianCopula(max_buckets=2).max_buckets == 2
+    for n in (0, 1, 3):
+        assert len(fit(rows(n), ModelBudget(epsilon=0.01, delta=1e-6)).sample(50, Coins.from_seed(0))) == 50
 
 
 def test_scores_know_the_noise_of_a_cell_in_shares_of_the_rows(monkeypatch):

@@ -48,12 +48,9 @@ def test_the_search_bounds_the_number_of_parents():
 DOMAIN = Domain(tuple(Attribute(name=n, kind="ordinal", values=(0, 1)) for n in ("a", "b", "c")))
 
 
-def test_given_structures():
+def test_given_structures_are_read_and_bad_ones_named():
     assert check_structure({"c": ["a", "b", "a"], "b": ("a",)}, DOMAIN) == ((), (0,), (0, 1))
     assert check_structure({}, DOMAIN) == ((), (), ())
-
-
-def test_bad_structures():
     for structure, rule in (
         ({"z": ["a"]}, r"structure names \['z'\]"),
         ({"a": ["z"]}, r"structure names \['z'\]"),
