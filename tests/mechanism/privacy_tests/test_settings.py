@@ -55,7 +55,8 @@ def test_bad_parameters_are_named_with_their_value():
 def test_good_parameters():
     for changed in (
         {"epsilon": math.inf}, {"k": np.int64(1)}, {"gamma": 1}, {"seed_free_share": 1}, {"row_cap": 1},
-        {"omega": "all"}, {"omega": (1, 2)}, {"split": [0.1, 0.2, 0.7]}, {"split": (1 / 3, 1 / 3, 1 / 3)}, {"split": (0.1, 0.1, 0.1)},
+        {"omega": "all"}, {"omega": (1, 2)}, {"split": [0.1, 0.2, 0.7]}, {"split": (1 / 3, 1 / 3, 1 / 3)},
+        {"split": (0.1, 0.1, 0.1)},
     ):  # fmt: skip
         made(**changed)
     assert made(omega=2).test.omega == Omega(2, 2)
