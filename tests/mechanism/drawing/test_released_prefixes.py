@@ -69,16 +69,13 @@ def test_known_values_of_each_row_give_the_exact_conditional():
     assert p_value(codes[which == 0], exact_law(net, first[0])) < FALSE_ALARM
 
 
-def test_rows_that_cannot_be_are_not_found():
+def test_rows_that_cannot_be_are_not_found_and_no_weight_is_above_its_bound():
     net = network()
     y = next(y for y in UNIVERSE if oracles.likelihood(net.tables, y, y, 4) == 0)
     each = {c: np.array([v, UNIVERSE[0][c]]) for c, v in enumerate(y)}
     assert not RELEASED.sample_each(each, net, Coins.from_seed(0))[1][0]
     assert RELEASED.sample_given(5, dict(enumerate(y)), net, Coins.from_seed(0)).shape == (0, 4)
-
-
-def test_no_weight_is_above_its_bound():
-    net, codes = network(), np.array(UNIVERSE, dtype=np.int32)
+    codes = np.array(UNIVERSE, dtype=np.int32)
     known = {1: codes[:, 1], 3: codes[:, 3]}
     for kept in (0, 2, 4):
         _, weight = net.complete_given(codes.copy(), kept, known, Coins.from_seed(0))

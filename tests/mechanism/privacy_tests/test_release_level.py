@@ -96,14 +96,11 @@ def test_what_is_kept_are_prefixes_and_noisy_sizes_only():
             assert part.sizes.tolist() != sizes or not sizes
 
 
-def test_the_seeds_order_and_further_copies_do_not_show():
+def test_the_seeds_order_does_not_show_and_every_seed_serves_one_part_of_a_range():
+    """Parts are disjoint: with tiny noise the released sizes of all parts add up to the seeds at most."""
     shuffled = SEEDS[np.random.default_rng(0).permutation(len(SEEDS))]
     draws = [release_seeds(network(), s, 1, TEST, Coins.from_seed(1)) for s in (SEEDS, shuffled)]
     assert pickle.dumps(draws[0]) == pickle.dumps(draws[1])
-
-
-def test_every_seed_serves_one_part_of_a_range():
-    """Parts are disjoint: with tiny noise the released sizes of all parts add up to the seeds at most."""
     exact = bound(ReleaseTest, k=1, epsilon0=50.0, delta=0.5)
     released = release_seeds(network(), SEEDS, (1, 4), exact, Coins.from_seed(0))
     totals = [int(part.sizes.sum()) for part in released.parts if part.kept]

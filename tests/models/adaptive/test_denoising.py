@@ -383,22 +383,18 @@ def test_noise_of_many_faint_cells_goes(monkeypatch):
             assert off(cleaned(told), table) > most
 
 
-def test_what_margins_know_is_not_guessed_again(monkeypatch):
+def test_a_strong_link_keeps_its_strength_and_what_margins_know_is_not_guessed_again(monkeypatch):
     """Two by two: one number is open, half the noise is left; mean of 200 draws. Planted: cells as they come."""
+    table = np.full((16, 16), 40.0) + np.diag(np.full(16, 2000.0))
+    told = with_noise(table, sigma=1.0)
+    assert off(cleaned(told, 1.0), table) < 0.005
+    assert denoise_pair(*told, 0.0, np.ones((16, 16), dtype=bool)).counts is told[0]
     table = np.array([[500.0, 300.0], [200.0, 1000.0]])
     draws = [with_noise(table, seed) for seed in range(200)]
     least = np.mean([off(cleaned(told), table) for told in draws])
     assert least == pytest.approx(0.8 * 4 * SIGMA / 2 / 2 / table.sum(), rel=0.15)
     monkeypatch.setattr(denoising, "nearest_with_margins", lambda noisy, *_: noisy)
     assert np.mean([off(cleaned(told), table) for told in draws]) > 1.08 * least
-
-
-def test_a_strong_link_keeps_its_strength():
-    """Where cells stand far out of the noise they are as they were seen, and exact answers stay exact."""
-    table = np.full((16, 16), 40.0) + np.diag(np.full(16, 2000.0))
-    told = with_noise(table, sigma=1.0)
-    assert off(cleaned(told, 1.0), table) < 0.005
-    assert denoise_pair(*told, 0.0, np.ones((16, 16), dtype=bool)).counts is told[0]
 
 
 def test_empty_cells_keep_a_trace_and_others_do_not_become_empty(monkeypatch):

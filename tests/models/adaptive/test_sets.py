@@ -131,7 +131,7 @@ def estimates(codes):
     return Estimates(margins=single, coarse=single, buckets=own, pairs={}, levels=own)
 
 
-def test_without_noise_the_tables_are_the_rows():
+def test_without_noise_the_tables_are_the_rows_and_a_measured_pair_stays():
     codes = parity(5000)
     found = tables(codes, math.inf, independent(50_000))
     found.measure([(0, 1, 4)], ROUND)
@@ -140,10 +140,6 @@ def test_without_noise_the_tables_are_the_rows():
     np.add.at(counts, tuple(codes[:, [0, 1, 4]].T), 1 / len(codes))
     np.testing.assert_allclose(made.sets[0, 1, 4], counts, atol=1e-6)
     assert not made.pairs
-
-
-def test_a_measured_pair_stays_as_it_was_measured():
-    codes = parity(5000)
     found, known = tables(codes, 0.5, independent(50_000)), estimates(codes)
     found.measure([(0, 1, 4)], ROUND)
     pair = np.outer(known.coarse[0], known.coarse[4])

@@ -39,13 +39,10 @@ def p_value(level_told, level_drawn):
     return float(chisquare(observed, wanted).pvalue)
 
 
-def test_points_are_drawn_as_told():
+def test_points_are_drawn_as_told_from_a_gaussian_on_the_grid():
     """Seeded coins: no false alarm. Planted: the spread of another level than the test counts with."""
     assert min(p_value(level, level) for level in (0, 7, LEVELS)) > 1e-6
     assert p_value(LEVELS // 2 + 1, LEVELS // 2) < 1e-9
-
-
-def test_the_law_is_a_gaussian_on_the_grid():
     for level in (0, LEVELS):
         values, masses = law(FLOOR, level)
         sigma = 1 / math.sqrt(precisions(FLOOR)[level])
