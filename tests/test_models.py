@@ -65,7 +65,7 @@ def test_a_model_in_words_is_that_model_again_but_for_a_learner_of_ones_own():
 
 
 def test_words_of_earlier_files_are_read():
-    """There a split and a structure could stand beside any model, and play no part, and the paper's network had no name."""
+    """A split and a structure could stand beside any model, and play no part; the paper's network had no name."""
     words = {
         "model": "bayesian_network", "structure": None, "model_parameters": None, "split": [0.2, 0.3, 0.5],
     }  # fmt: skip

@@ -155,10 +155,8 @@ def test_many_records_go_through_the_network_as_few_do(kept, bug, monkeypatch):
     given = np.where(bug == "kept are drawn too", 0, lengths)
     codes = net.complete(seeds.copy(), given, Coins.from_seed(2))
     assert codes.dtype == seeds.dtype
-    stays = all(
-        (codes[lengths > position, child] == seeds[lengths > position, child]).all()
-        for position, child in enumerate(net.order)
-    )
+    kept_at = [(lengths > position, child) for position, child in enumerate(net.order)]
+    stays = all((codes[kept, child] == seeds[kept, child]).all() for kept, child in kept_at)
     law = [Fraction(float(p)) for p in np.exp(net.log_suffix(np.array(UNIVERSE))[:, 0])]
     is_right = stays and p_value(codes, law) > FALSE_ALARM
     assert is_right == (bug is None or (bug == "kept are drawn too" and kept == 0))

@@ -48,12 +48,10 @@ def test_our_learners_pass(learner):
 class Scanned(SeedModel):
     """The same model with the two methods that every model has: counts come from the scan."""
 
-    def __init__(self):
-        self.inner = NETWORK
+    num_attributes = 2
 
-    @property
-    def num_attributes(self):
-        return 2
+    def __init__(self):
+        self.inner = BayesianNetwork([FIRST, SECOND])
 
     def attach_seeds(self, seeds):
         super().attach_seeds(seeds)

@@ -62,9 +62,8 @@ def test_of_ordered_columns_the_noise_of_neighbours_averages_out():
     ends = {"lower": tuple(range(cardinality)), "upper": tuple(range(cardinality)), "provenance": "declared"}
     ordered = Attribute(name="x", kind="integer", **ends)
     assert shown_distance(ordered, sigma, rows) == pytest.approx(simulated, rel=0.15)
-    assert shown_distance(domain_of([cardinality])["c0"], sigma, rows) == noise_distance(
-        cardinality, sigma, rows
-    )
+    unordered = domain_of([cardinality])["c0"]
+    assert shown_distance(unordered, sigma, rows) == noise_distance(cardinality, sigma, rows)
     assert noise_distance(cardinality, sigma, rows) > 1.5 * simulated
 
 
@@ -121,9 +120,8 @@ def test_links_above_the_forecast_are_learned_and_those_below_are_not():
 
 def test_more_rows_and_more_budget_are_better():
     for learner in LEARNERS:
-        found = [
-            [forecast((2, 30, 7, 100), e, n, learner) for e in (0.1, 1.0, 5.0)] for n in (500, 5000, 500_000)
-        ]
+        cards, sizes = (2, 30, 7, 100), (500, 5000, 500_000)
+        found = [[forecast(cards, e, n, learner) for e in (0.1, 1.0, 5.0)] for n in sizes]
         means = np.array([[f.mean for f in row] for row in found])
         assert (np.diff(means, axis=0) < 0).all()
         assert (np.diff(means, axis=1) < 0).all()
@@ -133,15 +131,12 @@ def test_more_rows_and_more_budget_are_better():
         assert forecast((3, 4), math.inf, 100, learner) is None
 
 
-def test_rows_needed_is_the_first_good_size():
+def test_rows_needed_is_the_first_good_size_and_one_column_has_no_links():
     cards = (2, 30, 7, 100)
     needed = rows_needed(lambda rows: forecast(cards, 1.0, rows))
     assert forecast(cards, 1.0, needed).is_good
     assert not forecast(cards, 1.0, needed // 2).is_good
     assert rows_needed(lambda rows: None) is None
-
-
-def test_one_column_has_no_links():
     found = forecast((5,), 1.0, 1000)
     assert found.link is None
     assert "links" not in str(found)
@@ -211,10 +206,7 @@ def test_pairs_are_forecast_by_how_many_values_they_have():
 
 
 def test_where_no_pair_can_be_measured_every_link_is_lost():
-    """A bucket that holds enough of 344 rows holds more than half of them. Control: 100 times the rows.
-
-    That a fit measures none then, tests/fit/test_expected.py sees.
-    """
+    """Control: 100 times the rows. That a fit measures none then, tests/fit/test_expected.py sees."""
     few, many = (forecast((3, 3, 2, 31, 11, 66, 41), 1.0, n) for n in (344, 34_400))
     assert few.link == 1.0
     assert "mostly noise" in few.warnings()[0]

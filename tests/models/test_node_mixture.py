@@ -56,10 +56,7 @@ def test_no_weight_is_above_its_bound():
 
 
 def test_known_values_of_each_row_give_the_conditional():
-    """Of 4,000 rows .82 are alike (a node's side is right nine times in ten, twice), within 5 deviations.
-
-    False alarm 6e-7. Control: columns drawn without the node are caught.
-    """
+    """Of 4,000 rows .82 are alike, within 5 deviations: false alarm 6e-7. Control: columns drawn without the node."""
     known = {1: np.arange(4000) % 2}
     for model, is_right in ((Halves(), True), (Careless(), False)):
         codes, found = ReleasedSeeds.none().sample_each(known, model, Coins.from_seed(1))

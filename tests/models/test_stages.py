@@ -17,12 +17,15 @@ BUDGET = ModelBudget(epsilon=1.0, delta=1e-6)
 
 
 def test_the_releases_of_all_stages_take_the_whole_budget_once():
+    """A table of ids alone asks nothing of the model."""
     for m in (1, 2, 7):
         plan = CopulaPlan.make(domain_of((3,) * m), BUDGET)
         assert sum(sum(plan.each(stage)) for stage in plan.shares) == pytest.approx(1.0)
         losses = [loss for entry in plan.counted() for loss in entry.losses]
         squares = sum(x.count * x.sensitivity_over_sigma**2 for x in losses if isinstance(x, GaussianLoss))
         assert squares == pytest.approx(plan.mu**2)
+    for name in ("independent", "correlated", "gaussian_copula"):
+        assert make_learner(name).plan(Domain(()), BUDGET) == []
 
 
 def test_a_failure_adds_to_delta_and_is_no_claim_by_itself():
@@ -30,8 +33,3 @@ def test_a_failure_adds_to_delta_and_is_no_claim_by_itself():
     noisy, exact = (counts_entry("size", "rows", WHOLE_MODEL, mu, 1, 1e-9) for mu in (0.5, math.inf))
     assert noisy.losses == (*gaussian_noise(0.5), ApproxDP(epsilon=0.0, delta=1e-9))
     assert (exact.losses, exact.status) == ((InfiniteLoss(),), "no claim")
-
-
-def test_a_table_of_ids_alone_asks_nothing_of_the_model():
-    for name in ("independent", "correlated", "gaussian_copula"):
-        assert make_learner(name).plan(Domain(()), BUDGET) == []

@@ -29,10 +29,7 @@ class FixedOmegaRows(RowByRow):
         return float(self.worst_pairs(FINE).epsilon(self.num_rows, delta).max())
 
     def profile(self, epsilon):
-        """Delta at every epsilon >= 0, for removing and for adding: the largest over all group sizes.
-
-        One pair of neighbours fixes one group; the pointwise maximum may be composed with anything else.
-        """
+        """Delta at every epsilon >= 0, for removing and adding: the largest over all group sizes; it composes."""
         remove, add = self.worst_pairs(COARSE).profile(self.num_rows, np.asarray(epsilon, dtype=np.float64))
         empty = self._empty_group_delta()
         return np.maximum(remove, empty), np.maximum(add, empty)
@@ -59,10 +56,7 @@ class FixedOmegaRows(RowByRow):
 
 
 def fixed_omega_loss(*, delta, **rows):
-    """Total epsilon at `delta` of :class:`FixedOmegaRows`; infinity where the empty group alone exceeds delta.
-
-    The cost of *making* the floor of the pass rate true comes on top (:mod:`theory.pass_rate_test`).
-    """
+    """Total epsilon at `delta`; what makes the floor true comes on top (:mod:`theory.pass_rate_test`)."""
     return FixedOmegaRows(**rows).epsilon(delta)
 
 

@@ -25,11 +25,7 @@ _FAILURE_SHARES = (1e-3, 0.1, 0.5)  # shares of delta kept for failing being lik
 
 @dataclass(frozen=True, kw_only=True)
 class PassRateTest(Loss):
-    """The one bit "N acceptances within T attempts" as a loss (Theorem 1), to be composed with the rows at floor q.
-
-    It is the cost of one call to ``sample``, whether it succeeded or raised. ``step``: most that the pass rate
-    differs between neighbours.
-    """
+    """The bit of one call as a loss (Theorem 1); ``step``: most that the pass rate differs between neighbours."""
 
     num_rows: int
     attempts: int
@@ -64,10 +60,7 @@ class PassRateTest(Loss):
         return both_directions(np.maximum(self.beta, bit))
 
     def slabs(self, allowed):
-        """Pass rates from the floor to 1 in slabs: lower end, chance of success and its log ratio at most.
-
-        Only slabs in which success is likelier than `allowed`: the others stay within it whatever the rows lose.
-        """
+        """Pass rates in slabs where success is likelier than `allowed`: lower end, its chance and log ratio at most."""
         targets = np.concatenate([np.geomspace(min(allowed, 0.4), 0.5, 16), _LIKELY])
         cuts = betaincinv(self.num_rows, self.attempts - self.num_rows + 1, targets) - self.step
         low = np.concatenate([[self.pass_rate_floor], cuts[cuts > self.pass_rate_floor]])
@@ -102,10 +95,7 @@ def _cell_maximum(likelier, log_ratio, beyond, epsilon):
 
 
 def pass_rate_step(k, epsilon0, n_lower, *, noise="discrete_laplace"):
-    """Most that the pass rate of one attempt with a known omega differs between neighbours (Lemma 1).
-
-    ``max_c [pt(c+1) + c (pt(c+1) - pt(c))] / (n_lower + 1)``.
-    """
+    """``max_c [pt(c+1) + c (pt(c+1) - pt(c))] / (n_lower + 1)`` between neighbours (Lemma 1)."""
     return largest_mass_increase(k, epsilon0, 1.0, noise) / (n_lower + 1)
 
 
@@ -119,11 +109,7 @@ def plan_attempts(num_rows, pass_rate_floor, step, beta):
 
 
 def row_by_row_loss(*, num_rows, k, epsilon0, delta, pass_rate_floor, n_lower, noise="discrete_laplace"):
-    """Total epsilon of one call that releases N rows with one fixed omega, the floor's cost included; its attempts.
-
-    The pass rate is cut into slabs: where the rows would be worst, near the floor, they are hardly ever
-    released (Theorem 2, at beta = delta).
-    """
+    """Total epsilon of one call, one fixed omega, the floor's cost included (Theorem 2), and its attempts."""
 
     def rows(floor, allowed):
         return fixed_omega_loss(

@@ -32,7 +32,7 @@ def test_claim_covers_every_pair(likelihood):
 
 
 def test_theorem1_must_not_be_composed_over_released_rows():
-    """One row each: the table {x} against {x, z}. Theorem 1's delta is tiny, the released row gives z away half the time."""
+    """One row each: {x} against {x, z}. Theorem 1's delta is tiny, the released row gives z away half the time."""
     test = exact.randomized_pass(6, A)
     attempts = [exact.attempt(t, PREFIXES, test, Fraction(2)) for t in ((0, 1), (0,))]
     more, less = (exact.rows_given_release(w, 1) for w in attempts)

@@ -25,7 +25,7 @@ def success(attempts, rate):
 
 
 def call(sizes, group, attempts):
-    """Outcome of one call: None for the error, else how many rows come from the group that changes (all that can differ)."""
+    """Outcome of one call: None for the error, else how many rows come from the group that changes."""
     n = sum(sizes)
     mass = [c / n * PASSES[c] for c in sizes]
     rate = math.fsum(mass)
@@ -93,9 +93,8 @@ def test_bit_composed_with_rows_covers_the_call():
 
 def test_pass_rate_step_bounds_the_change_between_neighbours():
     step = pass_rate_step(K, EPSILON0, N_LOWER)
-    rates = [
-        [sum(c / sum(s) * PASSES[c] for c in s) for s in (sizes, more)] for sizes, _, more in neighbours()
-    ]
+    rate = lambda sizes: sum(c / sum(sizes) * PASSES[c] for c in sizes)  # noqa: E731
+    rates = [(rate(sizes), rate(more)) for sizes, _, more in neighbours()]
     largest = max(abs(one - other) for one, other in rates)
     assert 0.3 * step < largest <= step
 
@@ -113,9 +112,8 @@ def test_bit_profile_bounds_every_pass_rate():
     assert np.all(claimed <= exact * 1.05 + 1e-3)
     assert np.all(np.diff(claimed) <= 0)
     # The slabs: within each, neither success nor its log ratio exceeds what is listed.
-    for (low, top, ratio), above in zip(
-        bit.slabs(1e-4), [*[q for q, _, _ in bit.slabs(1e-4)][1:], 0.99], strict=True
-    ):
+    slabs = bit.slabs(1e-4)
+    for (low, top, ratio), above in zip(slabs, [*[q for q, _, _ in slabs[1:]], 0.99], strict=True):
         for rate in np.linspace(low, above, 5):
             one, two = (float(x) for x in bit._success([rate, min(1.0, rate + 0.01)]))
             assert two <= top * (1 + 1e-9)

@@ -48,9 +48,8 @@ def test_exactly_the_first_candidates_with_k_plausible_seeds_leave_in_order(omeg
     """By definition: k' counted with exact fractions over all seeds, for every candidate that was proposed."""
     for k in (1, 10, 40):
         model, made = watched()
-        rows = mechanism(DeterministicTest(k=k, gamma=4.0), omega, model).release(
-            60, Coins.from_seed(4), 10**5
-        )
+        made_of = mechanism(DeterministicTest(k=k, gamma=4.0), omega, model)
+        rows = made_of.release(60, Coins.from_seed(4), 10**5)
         wanted, others = [], 0
         for proposals in made:
             for y, omega_i in zip(proposals.candidates, proposals.omega, strict=True):
@@ -65,10 +64,8 @@ def test_exactly_the_first_candidates_with_k_plausible_seeds_leave_in_order(omeg
         assert rows.shape == (60, 4)
         assert (others > 0) == (k > 1)  # control: without the test other rows would leave
     made.clear()
-    assert mechanism(DeterministicTest(k=5, gamma=4.0), 1, model).release(0, Coins.from_seed(0)).shape == (
-        0,
-        4,
-    )
+    none = mechanism(DeterministicTest(k=5, gamma=4.0), 1, model).release(0, Coins.from_seed(0))
+    assert none.shape == (0, 4)
     assert not made  # no rows need no proposal
 
 
@@ -92,7 +89,7 @@ def test_the_seed_free_share_is_the_share_of_proposals_that_resample_all():
         assert set(omega.tolist()) <= {1, 4}
 
 
-def test_attempts_are_never_stored():
+def test_attempts_are_never_stored_and_leave_no_trace_in_later_releases():
     """Only look-up tables that follow from seeds and model (``DERIVED``) may appear. Control: a model that counts."""
     test = DeterministicTest(k=30, gamma=4.0)
     for made, changed in (
@@ -111,9 +108,6 @@ def test_attempts_are_never_stored():
         before = state(made)
         made.release(50, Coins.from_seed(0), 10**6)
         assert (state(made) != before) == changed
-
-
-def test_earlier_releases_leave_no_trace_in_later_ones():
     fresh, used = (mechanism(DeterministicTest(k=30, gamma=4.0), (1, 3)) for _ in range(2))
     used.release(500, Coins.from_seed(9), 10**6)
     with pytest.raises(TooFewReleasedError):
@@ -142,10 +136,7 @@ def test_too_few_releases_nothing_and_tells_nothing():
 
 
 def test_every_batch_has_thresholds_of_its_own(monkeypatch):
-    """64 discrete Laplace numbers of scale 10 repeat with a chance below 1e-80.
-
-    Control: a test that draws from a stream of a fixed name meets the same thresholds in every batch.
-    """
+    """64 numbers of scale 10 repeat with a chance below 1e-80. Control: a stream of a fixed name repeats them."""
     honest, drawn = randomized.noise.discrete_laplace, []
 
     def watched(values, **given):

@@ -67,18 +67,14 @@ def test_synthesizer_gives_the_same_file(monkeypatch):
     """Byte by byte; the cap counts rows once, and what is saved has no workers."""
     monkeypatch.setattr(mechanism, "PART_ROWS", 40)
     rng = np.random.default_rng(0)
-    table = pd.DataFrame(
-        {name: rng.integers(0, most, 400) for name, most in zip("abc", (3, 4, 2), strict=True)}
-    )
+    table = pd.DataFrame({name: rng.integers(0, most, 400) for name, most in (("a", 3), ("b", 4), ("c", 2))})
     domain = {name: {"range_min": 0, "range_max": int(table[name].max())} for name in table}
-    metadata = Metadata.load_from_dict(
-        {"tables": {"t": {"columns": {n: {"sdtype": "numerical"} for n in table}}}}
-    )
+    columns = {name: {"sdtype": "numerical"} for name in table}
+    metadata = Metadata.load_from_dict({"tables": {"t": {"columns": columns}}})
     files, test = [], DeterministicTest(k=5, row_cap=300, omega=2)
+    options = {"domain": domain, "epsilon": 5.0, "random_state": 4, "test": test}
     for number in (1, 2):
-        synth = PlausibleDeniabilitySynthesizer(
-            metadata, domain=domain, epsilon=5.0, random_state=4, test=test
-        )
+        synth = PlausibleDeniabilitySynthesizer(metadata, **options)
         synth.fit(table)
         out = StringIO()
         synth.sample(200, processes=number).to_csv(out, index=False)

@@ -26,10 +26,8 @@ def exact_law(net, known=()):
     for y in UNIVERSE:
         given_prefix = oracles.likelihood(net.tables, y, y, 2) * prefix.get((y[2], y[0]), Fraction(0))
         law.append((given_prefix + oracles.likelihood(net.tables, y, y, 4)) / 2)
-    law = [
-        p if all(y[c] == v for c, v in dict(known).items()) else Fraction(0)
-        for y, p in zip(UNIVERSE, law, strict=True)
-    ]
+    fits = [all(y[c] == v for c, v in dict(known).items()) for y in UNIVERSE]
+    law = [p if fit else Fraction(0) for p, fit in zip(law, fits, strict=True)]
     return [p / sum(law) for p in law]
 
 
@@ -43,29 +41,21 @@ def test_released_seeds_have_the_exact_law():
 
 
 def test_known_values_give_the_exact_conditional():
-    """Likelihood weighting and resampling, for known columns inside the prefix, beyond it, and both.
-
-    A pool of 20,000 is resampled to 400 rows, so that the pool's own scatter hardly matters.
-    Control: the rows without their weights are caught for a known last column.
-    """
+    """Known columns inside the prefix and beyond it; 400 of a pool of 20,000. Control: rows without their weights."""
     net = network()
     for known in ({3: 2}, {0: 1}, {2: 1, 1: 2}, {0: 1, 3: 2}, {0: 1, 1: 2, 2: 1, 3: 0}):
         rows = RELEASED.sample_given(400, known, net, Coins.from_seed(8))
         assert len(rows) == 400
         assert p_value(rows, exact_law(net, known)) > FALSE_ALARM
     known, coins = {3: 2}, Coins.from_seed(8)
-    drawn = [
-        net.complete_given(part.start(5000, net, coins), part.kept, known, coins) for part in (SOME, ALONE)
-    ]
+    starts = [(part.start(5000, net, coins), part.kept) for part in (SOME, ALONE)]
+    drawn = [net.complete_given(*start, known, coins) for start in starts]
     unweighted = np.concatenate([codes for codes, _ in drawn])
     assert p_value(unweighted, exact_law(net, known)) < FALSE_ALARM
 
 
 def test_known_values_of_each_row_give_the_exact_conditional():
-    """Rejection sampling, rows of two combinations mixed: each combination's rows have its conditional law.
-
-    Control: with all tries accepted, that is, without their weights, a known first column is caught.
-    """
+    """Rejection sampling, rows of two combinations mixed: each has its conditional law. Control: all tries accepted."""
     net, which = network(), np.arange(4000) % 2
     first = [{0: 1}, {0: 0}]
     for known in ([{3: 2}, {3: 1}], [{2: 1, 1: 2}, {2: 0, 1: 0}], [{0: 1, 3: 2}, {0: 0, 3: 3}], first):
@@ -79,16 +69,13 @@ def test_known_values_of_each_row_give_the_exact_conditional():
     assert p_value(codes[which == 0], exact_law(net, first[0])) < FALSE_ALARM
 
 
-def test_rows_that_cannot_be_are_not_found():
+def test_rows_that_cannot_be_are_not_found_and_no_weight_is_above_its_bound():
     net = network()
     y = next(y for y in UNIVERSE if oracles.likelihood(net.tables, y, y, 4) == 0)
     each = {c: np.array([v, UNIVERSE[0][c]]) for c, v in enumerate(y)}
     assert not RELEASED.sample_each(each, net, Coins.from_seed(0))[1][0]
     assert RELEASED.sample_given(5, dict(enumerate(y)), net, Coins.from_seed(0)).shape == (0, 4)
-
-
-def test_no_weight_is_above_its_bound():
-    net, codes = network(), np.array(UNIVERSE, dtype=np.int32)
+    codes = np.array(UNIVERSE, dtype=np.int32)
     known = {1: codes[:, 1], 3: codes[:, 3]}
     for kept in (0, 2, 4):
         _, weight = net.complete_given(codes.copy(), kept, known, Coins.from_seed(0))
@@ -157,7 +144,11 @@ def test_rows_of_many_are_drawn_independently(monkeypatch):
 
 
 def test_parts_of_which_nothing_was_released_are_left_out():
+    """Where nothing is left it is one clear error."""
     empty = ReleasedPrefixes(kept=1, prefixes=np.empty((0, 1), dtype=int), sizes=np.empty(0, dtype=int))
     assert ReleasedSeeds(parts=(empty, SOME, ALONE)).usable() == (SOME, ALONE)
-    with pytest.raises(TooFewReleasedError, match="share 1 attributes"):
-        ReleasedSeeds(parts=(empty,)).sample(3, network(), Coins.from_seed(0))
+    nothing, net, said = ReleasedSeeds(parts=(empty,)), network(), r"share 1 attributes.*lower k"
+    with pytest.raises(TooFewReleasedError, match=said):
+        nothing.sample(3, net, Coins.from_seed(0))
+    with pytest.raises(TooFewReleasedError, match=said):
+        nothing.sample_given(3, {0: 1}, net, Coins.from_seed(0))

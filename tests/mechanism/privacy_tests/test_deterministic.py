@@ -17,11 +17,15 @@ from tests.flat import bound
 COMMON = {"k": 30, "gamma": 4.0, "epsilon0": 1.0, "delta": 1e-6, "row_cap": 100, "least_rows": 10_000}
 
 
-def test_limits_below_k_are_refused():
+def test_limits_below_k_are_refused_and_counting_stops():
     for name in ("max_plausible", "max_check_plausible"):
         for test, options in ((DeterministicTest, {"k": 5, "gamma": 1.0}), (RandomizedTest, COMMON)):
             with pytest.raises(ValueError, match=name):
                 bound(test, **options, **{name: options["k"] - 1})
+    assert DeterministicTest(k=5, gamma=1, max_check_plausible=50).stop == 5
+    assert DeterministicTest(k=5, gamma=1).stop is None
+    assert bound(RandomizedTest, **COMMON, max_plausible=39).stop == 39
+    assert bound(RandomizedTest, **COMMON, max_check_plausible=100).stop == 80
 
 
 def test_passes_from_k_on_at_a_gamma_of_at_least_one_and_ends_the_claim():
@@ -32,20 +36,6 @@ def test_passes_from_k_on_at_a_gamma_of_at_least_one_and_ends_the_claim():
         DeterministicTest(k=5, gamma=0.9)
 
 
-def test_counting_stops():
-    assert DeterministicTest(k=5, gamma=1, max_check_plausible=50).stop == 5
-    assert DeterministicTest(k=5, gamma=1).stop is None
-    assert bound(RandomizedTest, **COMMON, max_plausible=39).stop == 39
-    assert bound(RandomizedTest, **COMMON, max_check_plausible=100).stop == 80
-
-
-def test_hidden_omega_needs_a_network():
-    test = DeterministicTest(k=5, gamma=2, hidden_omega=True)
-    with pytest.raises(ValueError, match="Bayesian network"):
-        test.check_model(PrefixModel)
-    DeterministicTest(k=5, gamma=2).check_model(PrefixModel)
-
-
 def test_checked_seeds_are_never_charged_as_full_counts():
     entry = bound(RandomizedTest, **COMMON, max_check_plausible=1000).charge(1.0)[1]
     assert isinstance(entry.losses[0], CheckedRows)
@@ -53,10 +43,14 @@ def test_checked_seeds_are_never_charged_as_full_counts():
     assert not isinstance(bound(RandomizedTest, **COMMON).charge(1.0)[1].losses[0], CheckedRows)
 
 
-def test_hidden_omega_is_charged_at_its_gamma():
+def test_hidden_omega_is_charged_at_its_gamma_and_needs_a_network():
     hidden = bound(RandomizedTest, **COMMON, hidden_omega=True).charge(1.0)[1].epsilon(1e-5)
     known, at_gamma = (bound(RandomizedTest, **COMMON).charge(gamma)[1].epsilon(1e-5) for gamma in (1.0, 4.0))
     assert hidden == at_gamma > known
+    test = DeterministicTest(k=5, gamma=2, hidden_omega=True)
+    with pytest.raises(ValueError, match="Bayesian network"):
+        test.check_model(PrefixModel)
+    DeterministicTest(k=5, gamma=2).check_model(PrefixModel)
 
 
 def test_laplace_threshold_passes_as_often_as_it_says():

@@ -35,24 +35,26 @@ def test_by_default_the_row_by_row_tests_keep_as_many_attributes_as_make_few_gro
     assert TESTS["release"].default_omega(cardinalities).is_all
 
 
-def test_what_each_test_covers():
+def test_what_each_test_covers_and_which_models_it_takes():
     assert TESTS["release"].covers == "any number of rows, the release file and the saved synthesizer"
     some = "the first 70 rows released from this fit; not the saved synthesizer"
     assert TESTS["randomized"].covers.startswith(some)
     assert TESTS["deterministic"].covers is None
     assert [test.row_limit for test in TESTS.values()] == [None, 70, 70]
     assert [test.has_delta for test in TESTS.values()] == [True, True, False]
+    for test in TESTS.values():
+        test.check_model(PrefixModel)
+    TESTS["randomized"].check_model(SeedModel)
 
 
 def test_seeds_play_no_part_only_where_the_release_test_resamples_all():
-    for omega, by_release in (
-        (None, False),
-        (Omega(None, None), False),
-        (Omega(1, 1), True),
-        (Omega(0, 3), True),
-    ):
+    for omega in (None, Omega(None, None), Omega(1, 1), Omega(0, 3)):
         uses = {name: replace(test, omega=omega).uses_seeds for name, test in TESTS.items()}
-        assert uses == {"release": by_release, "randomized": True, "deterministic": True}
+        assert uses == {
+            "release": omega is not None and not omega.is_all,
+            "randomized": True,
+            "deterministic": True,
+        }
 
 
 def test_warnings_are_about_public_numbers():
@@ -61,12 +63,6 @@ def test_warnings_are_about_public_numbers():
         assert any("row_cap (70)" in text for text in found) == (name != "release")
         assert any(text.startswith("k (20) is above the number of rows (19)") for text in found)
         assert test.warnings(70, 100) == test.warnings(None, None) == []
-
-
-def test_the_release_test_alone_needs_models_with_prefix_groups():
-    for test in TESTS.values():
-        test.check_model(PrefixModel)
-    TESTS["randomized"].check_model(SeedModel)
 
 
 def test_parameters_are_named_where_they_are_out_of_range():

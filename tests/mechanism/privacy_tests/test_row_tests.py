@@ -34,10 +34,7 @@ from tests.flat import bound, rebound
 
 
 def test_the_randomised_test_passes_with_the_probability_of_its_noise():
-    """At k' = k the chance is Pr[z >= 0] = 1/(1+a), two below it a^2/(1+a); 20,000 draws, false alarm 1e-6 in all.
-
-    Control: a threshold that is not drawn afresh gives all or nothing.
-    """
+    """Pr[z >= 0] = 1/(1+a) at k, a^2/(1+a) two below; 20,000 draws, false alarm 1e-6. Control: one threshold."""
     test, a = RandomizedTest(k=20, gamma=4.0, epsilon0=0.7), np.exp(-0.7)
     for size, p in ((20, 1 / (1 + a)), (18, a**2 / (1 + a)), (23, 1 - a**4 / (1 + a))):
         passed = int(test.passes(np.full(20_000, size), Coins.from_seed(size)).sum())
@@ -58,10 +55,7 @@ def test_the_threshold_has_the_noise_that_is_charged():
 @pytest.mark.parametrize("law", ["discrete_laplace", "laplace"])
 @pytest.mark.parametrize("neighbours", guarded.UNITS.values(), ids=guarded.UNITS)
 def test_the_threshold_is_that_of_all_rows_of_a_unit(neighbours, law):
-    """The noise has the scale of a unit's rows, and its centre is the least count that is surely of k units.
-
-    With almost no noise (a scale of rows / 1000) who passes is sure; real noise decides at the centre itself.
-    """
+    """Its centre is the least count that is surely of k units; with almost no noise who passes is sure but there."""
     test = bound(RandomizedTest, k=20, gamma=4.0, epsilon0=1000.0, neighbours=neighbours, threshold_noise=law)
     centre = 19 * neighbours.rows + 1
     counts = {20 - 2: False, centre - 1: False, centre + 1: True}
@@ -96,9 +90,7 @@ def test_the_rows_are_charged_at_the_declared_number_of_seeds():
 def test_what_is_out_of_reach_is_refused_before_anything_is_looked_at():
     """Also where a unit is replaced that leaves a row at least: no error of a formula for no rows."""
     far = bound(RandomizedTest, k=400, gamma=4.0, epsilon0=0.1, delta=1e-12, least_rows=2)
-    alone = bound(
-        RandomizedTest, k=1, gamma=1.0, epsilon0=1.0, least_rows=1, neighbours=Neighbours(replace=True)
-    )
+    alone = bound(RandomizedTest, k=1, gamma=1.0, least_rows=1, neighbours=Neighbours(replace=True))
     for test, said in (
         (far, r"k \(400\) and epsilon0 \(0.1\) are out of reach for least_rows \(2\)"),
         (alone, r"out of reach for least_rows \(1\)"),
@@ -125,15 +117,12 @@ def test_looking_at_some_seeds_is_charged_with_where_counting_stops():
     """Where the user says nothing, so far beyond k that a candidate surely passes: fails with less than exp(-50)."""
     common = {"k": 20, "gamma": 4.0, "epsilon0": 0.5}
     test = bound(RandomizedTest, delta=1e-4, row_cap=20, least_rows=100, max_check_plausible=150, **common)
-    stops = {
-        stop: rebound(test, max_plausible=stop).charge(4.0)[1].losses for stop in (None, 60, 119, 120, 121)
-    }
+    ends = (None, 60, 119, 120, 121)
+    stops = {stop: rebound(test, max_plausible=stop).charge(4.0)[1].losses for stop in ends}
     assert stops[None] == stops[120] != stops[119]
-    (loss,), floor = stops[60], floor_by_construction(0.5, 20, 0.5, 60)
-    counted = {"n_lower": 100, "max_checked": 150, "max_plausible": 60}
-    assert (
-        loss == checked_rows_loss(num_rows=20, delta=0.99e-4, pass_rate_floor=floor, **counted, **common)[0]
-    )
+    common |= {"pass_rate_floor": floor_by_construction(0.5, 20, 0.5, 60), "num_rows": 20, "delta": 0.99e-4}
+    wanted, _ = checked_rows_loss(n_lower=100, max_checked=150, max_plausible=60, **common)
+    assert stops[60] == (wanted,)
 
 
 @pytest.mark.parametrize(
@@ -145,10 +134,7 @@ def test_looking_at_some_seeds_is_charged_with_where_counting_stops():
     ids=str,
 )  # fmt: skip
 def test_the_floor_of_the_pass_rate_is_that_of_the_seeds_that_are_counted(limits, counted):
-    """A proposal that uses no seed passes as often as so many seeds reach the threshold: Pr[z >= k - counted].
-
-    Planted: a limit that is forgotten gives a floor that the pass rate does not reach.
-    """
+    """Pr[z >= k - counted] of a proposal without a seed. Planted: a limit that is forgotten."""
     usual = {"k": 20, "gamma": 1.0, "epsilon0": 0.5, "delta": 0.1, "row_cap": 1, "least_rows": 400}
     test = bound(RandomizedTest, **{**usual, **limits})
     (loss,) = test.charge(1.0)[1].losses
@@ -175,24 +161,14 @@ def test_usual_parameters_are_the_synthesizers():
 
 @pytest.mark.parametrize("neighbours", guarded.UNITS.values(), ids=guarded.UNITS)
 def test_the_rows_of_a_unit_that_is_replaced_are_not_counted_on(neighbours):
-    """The tables of a replacement have all other rows in common: so many less than the declared number.
-
-    A unit that leaves is no row of the smaller table, which has the declared number all the same.
-    """
+    """The tables of a replacement have all other rows in common; a unit that leaves is no row of the smaller table."""
     test = rebound(TEST, neighbours)
     (loss,) = test.charge(1.0)[1].losses
     unit = neighbours.rows
     others = 900 - unit if neighbours.replace else 900
-    k, epsilon0, delta = neighbours.rows_of(50), 1.0 / unit, (1 - randomized.SIZE_DELTA_SHARE) * 1e-6
-    common = {
-        "num_rows": 100,
-        "k": k,
-        "gamma": 1.0,
-        "epsilon0": epsilon0,
-        "neighbours": neighbours,
-        "delta": delta,
-        "seed_free_share": 0.4,
-    }
+    k, epsilon0 = neighbours.rows_of(50), 1.0 / unit
+    common = {"num_rows": 100, "k": k, "gamma": 1.0, "epsilon0": epsilon0, "neighbours": neighbours}
+    common |= {"delta": (1 - randomized.SIZE_DELTA_SHARE) * 1e-6, "seed_free_share": 0.4}
     floors = {n: floor_by_construction(0.4, k, epsilon0, n) for n in (others, 900, 900 - 2 * unit)}
     charged = {n: rows_loss(**common, n_lower=n, pass_rate_floor=floor)[0] for n, floor in floors.items()}
     assert loss == charged[others]
@@ -224,11 +200,7 @@ def chance_of_confirming(test, num_seeds):
 
 
 def confirms_safely(test):
-    """Whether a bound that the smaller of two neighbours does not reach stands with no more than the charged chance.
-
-    With ``least_rows`` seeds the neighbour with one less does not reach it, and with c - 1 more that without a
-    person of c rows; whoever is replaced leaves a row at least.
-    """
+    """Whether a bound that the smaller neighbour, without a unit's rows, does not reach stands as seldom as charged."""
     most = test.least_rows + test.neighbours.rows - 1 - test.neighbours.replace
     return all(chance_of_confirming(test, most - less) <= test._size_delta for less in (0, 1, 50))
 
@@ -242,21 +214,18 @@ def test_a_bound_that_a_neighbour_without_a_unit_does_not_reach_is_not_confirmed
 def test_a_bound_that_a_neighbour_does_not_reach_is_confirmed_as_often_as_charged(delta):
     test = bound(RandomizedTest, k=50, gamma=4.0, epsilon0=1.0, delta=delta, least_rows=900)
     assert confirms_safely(test)
-    assert (
-        chance_of_confirming(test, 900) > test._size_delta / 1.2
-    )  # the margin is not larger than it must be
+    assert chance_of_confirming(test, 900) > test._size_delta / 1.2  # the margin is no larger than it must be
     assert chance_of_confirming(test, 1400) > 0.99
 
 
 def test_the_size_check_without_its_margin_is_caught(monkeypatch):
-    """Mutant: the noisy number itself is compared; a bound that is one too high then stands about every other time."""
-    monkeypatch.setattr(randomized, "size_lower_bound_margin", lambda epsilon, failure, neighbours: 0)
-    assert not confirms_safely(TEST)
-    assert chance_of_confirming(TEST, TEST.least_rows) > 0.5
-    monkeypatch.undo()
+    """Mutants: the noisy number itself is compared, so that a bound too high stands every other time; one too small."""
     honest = randomized.size_lower_bound_margin
     monkeypatch.setattr(randomized, "size_lower_bound_margin", lambda *given: honest(*given) - 1)
-    assert not confirms_safely(TEST)  # one too small is caught as well
+    assert not confirms_safely(TEST)
+    monkeypatch.setattr(randomized, "size_lower_bound_margin", lambda *given: 0)
+    assert not confirms_safely(TEST)
+    assert chance_of_confirming(TEST, TEST.least_rows) > 0.5
 
 
 def seeds(number):
@@ -273,16 +242,11 @@ def test_the_check_asks_the_seeds_once_within_its_entry():
         TEST.confirm(seeds(1400))
     assert [(call.name, call.budget) for call in calls] == [("discrete_laplace", SIZE_EPSILON)]
     margin = randomized.size_lower_bound_margin(SIZE_EPSILON, TEST._size_delta)
-    with pytest.raises(
-        ValueError, match=r"least_rows \(900\) is not confirmed.*declare a lower number"
-    ) as refused:
+    said = r"least_rows \(900\) is not confirmed.*declare a lower number"
+    with pytest.raises(ValueError, match=said) as refused:
         TEST.confirm(seeds(9))
-    assert set(re.findall(r"\d+", str(refused.value))) == {
-        "900",
-        str(margin),
-        "0",
-        "1",
-    }  # no count of the seeds
+    found = set(re.findall(r"\d+", str(refused.value)))
+    assert found == {"900", str(margin), "0", "1"}  # no count of the seeds
     DeterministicTest(k=3, gamma=4.0).confirm(seeds(9))  # nothing is declared, nothing is asked
 
 

@@ -54,8 +54,9 @@ def test_bad_parameters_are_named_with_their_value():
 
 def test_good_parameters():
     for changed in (
-        {"epsilon": math.inf}, {"k": np.int64(1)}, {"gamma": 1}, {"seed_free_share": 1}, {"split": [0.1, 0.2, 0.7]},
-        {"split": (1 / 3, 1 / 3, 1 / 3)}, {"split": (0.1, 0.1, 0.1)}, {"omega": "all"}, {"omega": (1, 2)}, {"row_cap": 1},
+        {"epsilon": math.inf}, {"k": np.int64(1)}, {"gamma": 1}, {"seed_free_share": 1}, {"row_cap": 1},
+        {"omega": "all"}, {"omega": (1, 2)}, {"split": [0.1, 0.2, 0.7]}, {"split": (1 / 3, 1 / 3, 1 / 3)},
+        {"split": (0.1, 0.1, 0.1)},
     ):  # fmt: skip
         made(**changed)
     assert made(omega=2).test.omega == Omega(2, 2)
@@ -64,9 +65,8 @@ def test_good_parameters():
 
 def test_delta_is_shared_out_once():
     """Half goes to the seeds where they are used and their test has a delta; else all of it to the model."""
-    for privacy_test, omega in itertools.product(
-        ("release", "randomized", "deterministic"), (None, "all", 1, (1, 3))
-    ):
+    names, omegas = ("release", "randomized", "deterministic"), (None, "all", 1, (1, 3))
+    for privacy_test, omega in itertools.product(names, omegas):
         settings = made(test=privacy_test, omega=omega)
         uses = privacy_test != "release" or omega in (1, (1, 3))
         assert settings.test.uses_seeds == uses
@@ -77,6 +77,7 @@ def test_delta_is_shared_out_once():
 
 
 def test_the_test_has_the_parameters_of_the_settings():
+    """Bound anew: else a test of one fit would be charged with another one's delta, or protect others."""
     kept, usual = made(omega=1, test="release"), {"k": 30, "epsilon0": 0.7}
     assert kept.test == bound(ReleaseTest, delta=kept.seed_delta, **usual)
     assert made(test="release").test == bound(ReleaseTest, delta=1e-6, uses_seeds=False, **usual)
@@ -84,20 +85,13 @@ def test_the_test_has_the_parameters_of_the_settings():
     assert found == bound(DeterministicTest, k=30, gamma=4.0, row_cap=500, delta=1e-6)
     found, limits = made(test="randomized"), {"row_cap": 500, "seed_free_share": 0.4, "least_rows": 2000}
     assert found.test == bound(RandomizedTest, gamma=4.0, delta=found.seed_delta, **limits, **usual)
-
-
-def test_settings_bind_the_test_anew():
-    """Else a test of one fit would be charged with another one's delta, or protect others."""
     other = replace(made(omega=1), delta=1e-3, neighbours=Neighbours(rows=3))
     assert (other.test.delta, other.test.neighbours) == (other.seed_delta, Neighbours(rows=3))
     assert RandomizedTest(k=30) == RandomizedTest(k=30).bound(1e-9, ONE_ROW)
 
 
 def test_a_split_lowers_the_total_of_single_rows_alone():
-    """Rows fall into parts one by one: those of a person fall into several, and a replaced one is in two.
-
-    Control: for one row added or removed the same split does lower it.
-    """
+    """Rows of a person fall into several parts, a replaced one is in two. Control: one row added or removed."""
     split = (0.25, 0.25, 0.5)
     for neighbours in (Neighbours(rows=3, person="home"), Neighbours(replace=True)):
         assert made(split=split, neighbours=neighbours).random_split(Uniform()) is None

@@ -11,6 +11,7 @@ from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.schedule import Schedule
 from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.checks import domain_of
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -24,10 +25,7 @@ CARDS = (3, 2, 4, 12)
 
 
 ENDS = tuple(range(12))
-NOMINAL = [
-    Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS[:3])
-]
-DOMAIN = Domain((*NOMINAL, Attribute(name="number", kind="integer", lower=ENDS, upper=ENDS)))
+DOMAIN = Domain((*domain_of(CARDS[:3]), Attribute(name="number", kind="integer", lower=ENDS, upper=ENDS)))
 
 
 def table(n, seed=0):
@@ -52,9 +50,8 @@ def test_the_noise_calls_add_up_to_the_charge():
     for n in (1, 30, 2000):
         ledger, calls = fit(table(n))
         mu = calibrate_gaussian(1.0, 1e-6)
-        assert (
-            0.995 < spent(calls) / mu**2 <= 1 + 1e-9
-        )  # what no pair was worth goes to others, or to columns
+        # What no pair was worth goes to others, or to columns.
+        assert 0.995 < spent(calls) / mu**2 <= 1 + 1e-9
         assert ledger.total() <= 1.0
         assert all(call.name == "discrete_gaussian" for call in calls)
 
@@ -83,9 +80,8 @@ def test_score_sensitivity_by_brute_force():
     """Adding a row changes each score by at most 1. Control: a score against the product of the true margins."""
     codes = table(25, seed=3)
     rows = door(codes, CARDS, 5.0, Coins.from_seed(1))
-    made = Measurements(
-        rows, DOMAIN, Schedule.make(1e6, Allowance(mu=5.0), 4)
-    )  # as for a large table: small floor
+    schedule = Schedule.make(1e6, Allowance(mu=5.0), 4)  # as for a large table: small floor
+    made = Measurements(rows, DOMAIN, schedule)
     pairs = list(itertools.combinations(range(4), 2))
     axes = [made._axes_of(e) for e in pairs]
     question = Distances(axes, [np.rint(t) for t in made._estimates(np.array(pairs))[0]])
@@ -140,13 +136,6 @@ def test_the_last_fit_is_told_that_it_is(codes, epsilon, fits, monkeypatch):
     assert told == [False] * (fits - 1) + [True]
 
 
-def test_a_table_has_a_cell_at_least():
-    assert AdaptiveNetwork() == AdaptiveNetwork(max_cost=300_000)
-    assert AdaptiveNetwork(max_cost=1).max_cost == 1
-    with pytest.raises(ValueError, match=r"max_cost \(0\) must be a whole number of at least 1"):
-        AdaptiveNetwork(max_cost=0)
-
-
 def test_pairs_of_the_workload_are_measured_whatever_they_score():
     """In one round and in two; of columns that are independent. Control: without it they are not."""
     for workload, times in (([["c2", "c0"]], 10), ([["c2", "c0"]], 350), ([], 10)):
@@ -156,13 +145,7 @@ def test_pairs_of_the_workload_are_measured_whatever_they_score():
         assert ledger.total() <= 1.0
 
 
-def test_bad_workloads():
-    for workload in ("ab", [["a"]], [["a", "a"]], ["ab", "cd"], [["a", 1]], 3, None, [[]], {"a": "b"}):
-        with pytest.raises(ValueError, match=r"^workload \(.*lists of at least two columns.*such as"):
-            AdaptiveNetwork(workload=workload)
-
-
-def test_a_workload_has_one_form():
+def test_options_have_one_form_and_others_are_named():
     """However it was written; columns that a domain lacks are named."""
     learner = AdaptiveNetwork(workload=[["c2", "c0", "c2"], ("number", "c0")])
     assert learner == AdaptiveNetwork(workload=(("c2", "c0"), ["number", "c0"]))
@@ -170,3 +153,10 @@ def test_a_workload_has_one_form():
     learner.check_domain(DOMAIN)
     with pytest.raises(ValueError, match=r"^workload names \['age', 'sex'\], which are not modelled columns"):
         AdaptiveNetwork(workload=[["sex", "age", "c0"]]).check_domain(DOMAIN)
+    for workload in ("ab", [["a"]], [["a", "a"]], ["ab", "cd"], [["a", 1]], 3, None, [[]], {"a": "b"}):
+        with pytest.raises(ValueError, match=r"^workload \(.*lists of at least two columns.*such as"):
+            AdaptiveNetwork(workload=workload)
+    assert AdaptiveNetwork() == AdaptiveNetwork(max_cost=300_000)
+    assert AdaptiveNetwork(max_cost=1).max_cost == 1
+    with pytest.raises(ValueError, match=r"max_cost \(0\) must be a whole number of at least 1"):
+        AdaptiveNetwork(max_cost=0)

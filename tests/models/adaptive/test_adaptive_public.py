@@ -60,9 +60,8 @@ def distance(first, second):
     found = []
     for i, j in itertools.combinations(range(len(CARDS)), 2):
         cells = CARDS[i] * CARDS[j]
-        one, two = (
-            np.bincount(t[:, i] * CARDS[j] + t[:, j], minlength=cells) / len(t) for t in (first, second)
-        )
+        numbers = (t[:, i] * CARDS[j] + t[:, j] for t in (first, second))
+        one, two = (np.bincount(cell, minlength=cells) / len(cell) for cell in numbers)
         found.append(0.5 * np.abs(one - two).sum())
     return float(np.mean(found))
 
@@ -75,25 +74,8 @@ def mean_distance(public):
     return float(np.mean([distance(fitted(ROWS, public, seed)[0], TRUTH) for seed in range(0, 15, 3)]))
 
 
-@pytest.fixture(scope="module")
-def alone():
-    return mean_distance(None)
-
-
-def test_a_table_of_the_same_population_is_better_than_either_alone(alone):
-    public = codes(300, 2)
-    both = mean_distance(public)
-    assert both < 0.9 * alone
-    assert both < distance(public, TRUTH)
-
-
-@pytest.mark.parametrize("spoil", [permuted, renamed])
-def test_a_table_from_elsewhere_does_no_harm(alone, spoil):
-    assert mean_distance(spoil(codes(300, 2), 3)) < 1.1 * alone
-
-
-def test_planted_weights_that_ignore_the_noisy_answers_are_caught(alone, monkeypatch):
-    """Margins and dependence believed whatever was answered: far worse than without."""
+def test_a_table_of_the_same_population_helps_and_one_from_elsewhere_does_no_harm(monkeypatch):
+    """Planted: margins and dependence are believed whatever was answered: far worse than without."""
 
     def believed(self, j, noisy, sigma, total):
         known = np.bincount(self.codes[:, j], minlength=len(noisy))
@@ -104,9 +86,15 @@ def test_planted_weights_that_ignore_the_noisy_answers_are_caught(alone, monkeyp
         def of(cls, found):
             return Trust(others=1.0, measured=dict.fromkeys(found, 1.0))
 
+    public, alone = codes(300, 2), mean_distance(None)
+    both = mean_distance(public)
+    assert both < 0.9 * alone
+    assert both < distance(public, TRUTH)
+    for spoil in (permuted, renamed):
+        assert mean_distance(spoil(public, 3)) < 1.1 * alone
     monkeypatch.setattr(PublicCodes, "_margin", believed)
     monkeypatch.setattr(measurements, "Trust", Blind)
-    assert mean_distance(renamed(codes(300, 2), 3)) > 1.5 * alone
+    assert mean_distance(renamed(public, 3)) > 1.5 * alone
 
 
 def test_shrinkage_follows_the_fit():
@@ -174,9 +162,6 @@ def test_the_same_questions_are_charged():
         _, answers = fitted(ROWS, public, 0)
         spent = sum(len(a.asked.tables) / a.scale**2 if a.scale else 0.0 for a in answers)
         assert 0 < spent <= BUDGET.gaussian() ** 2 * 1.01
-
-
-def test_the_learner_that_is_kept_has_no_table():
     kept = AdaptiveNetwork()
     assert replace(kept, public=PublicCodes(codes=codes(5, 0))) != kept
     assert kept.public is None

@@ -30,12 +30,9 @@ def learned(epsilon=3.0, rows=3_000):
     codes = np.column_stack([own, home, np.roll(own, 1, axis=0)]).astype(np.int32)
     parents = dict(zip(("home.p", "home.n"), home.T, strict=True))
     learner = ChildNetwork(parents=parents, siblings=SIBLINGS, alone=rng.random(rows) < 0.3)
-    budget, ledger, answers = (
-        ModelBudget(epsilon=epsilon, delta=1e-9),
-        PrivacyLedger(delta=1e-9),
-        Transcript(),
-    )
-    counts, plan = CodeArray(np.asfortranarray(codes), DOMAIN.cardinalities), learner.plan(DOMAIN, budget)
+    budget, ledger = ModelBudget(epsilon=epsilon, delta=1e-9), PrivacyLedger(delta=1e-9)
+    counts, answers = CodeArray(np.asfortranarray(codes), DOMAIN.cardinalities), Transcript()
+    plan = learner.plan(DOMAIN, budget)
     asked = Queryable(counts, ledger, plan, Coins.from_seed(1), transcript=answers)
     return learner.fit(asked, DOMAIN, budget, Coins.from_seed(2)), answers.answers
 

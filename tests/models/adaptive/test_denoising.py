@@ -165,7 +165,8 @@ def test_what_stands_out_of_empty_cells_keeps_its_counts():
         assert (found[:5] == seen[:5]).all()
     lost = np.append(np.full(3, 900.0), np.random.default_rng(1).normal(0, 20, 997))
     for seen, sigma, total in (
-        (noisy(30, 30)[1], 20.0, 2e4), (noisy(300, 300)[1], 20.0, 2e4), (noisy(500, 30)[1], 0.0, 2e4), (lost, 20.0, 2500.0),
+        (noisy(30, 30)[1], 20.0, 2e4), (noisy(300, 300)[1], 20.0, 2e4), (noisy(500, 30)[1], 0.0, 2e4),
+        (lost, 20.0, 2500.0),
     ):  # fmt: skip
         assert (denoising.project_sparse(seen, sigma, total) == project_to_simplex(seen, total)).all()
 
@@ -255,10 +256,7 @@ def test_ends_do_not_depend_on_the_unit():
 
 
 def test_a_near_end_stays_and_one_code_that_stands_out_behind_an_empty_one():
-    """Two deviations of the noise: near, they bend no variance; planted far out, they do.
-
-    By the noise of an empty one their sum stands out no more. Control: neither does the code.
-    """
+    """Planted: far out two deviations bend the variance. Control: a code that does not stand out goes."""
     for place, stays in ((10, True), (100, False)):
         counts = np.array([500.0, 600, 500, 0, 20])
         found = project_ordered(counts, counts, np.array([0, 3, 6, 8, place]), 10.0, counts.sum())
@@ -278,8 +276,7 @@ def trimmed(true, seed, most=math.inf):
 
 
 def test_a_generous_range_bends_no_deviation(monkeypatch):
-    """Relative error of standard deviations, mean of 60 draws: with its own error of 0.009, 0.05 is passed by
-    chance in one of 10 million."""
+    """Relative error of deviations, mean of 60 draws: its own error is 0.009, 0.05 is one in 10 million."""
     codes, true = np.arange(80), tail(0.0)
 
     def bent():
@@ -292,10 +289,7 @@ def test_a_generous_range_bends_no_deviation(monkeypatch):
 
 
 def test_many_rows_far_out_stay():
-    """Six deviations of the noise at the very end: a mean of 40 that is cleaned below five of them, one in 10,000.
-
-    Planted: the sum of an end alone is asked, so that empty codes hide one of many rows.
-    """
+    """Six deviations of noise: a mean of 40 falls below five in one of 10,000. Planted: empty codes hide rows."""
     for most, kept in ((math.inf, True), (2.9 * SIGMA, False)):
         found = [trimmed(tail(6 * SIGMA), seed, most)[-1] for seed in range(40)]
         assert (np.mean(found) > 5 * SIGMA) == kept
@@ -379,21 +373,15 @@ def test_posterior_means_by_plain_loops(a, b, seed, sigma):
 
 
 def test_what_one_value_tells_of_another_is_kept(monkeypatch):
-    """A hundred values of which a third are fainter than noise. Seeded; ten draws lie between .007 and .011.
-
-    Controls: raw cells and singular values. Planted: no shares of what margins allow, no times but zero and one;
-    empty cells keep what their posterior means say.
-    """
+    """Ten draws lie between .007 and .011. Planted: no shares, two times alone; means of empty cells."""
     table = determined()
     told = with_noise(table)
     found = off(cleaned(told), table)
     assert found < 0.02
     noisy, prior, rows, columns = told
     assert off(rake(noisy, rows, columns), table) > 4 * found
-    assert (
-        off(rake(prior + denoising.shrink_singular_values(noisy - prior, SIGMA), rows, columns), table)
-        > 4 * found
-    )
+    shrunk = denoising.shrink_singular_values(noisy - prior, SIGMA)
+    assert off(rake(prior + shrunk, rows, columns), table) > 4 * found
     monkeypatch.setattr(denoising, "EMPTY", -1.0)
     assert off(cleaned(told), table) > 1.5 * found
     monkeypatch.setattr(denoising, "SHARES", np.zeros(1))
@@ -413,11 +401,12 @@ def test_noise_of_many_faint_cells_goes(monkeypatch):
             assert off(cleaned(told), table) > most
 
 
-def test_what_margins_know_is_not_guessed_again(monkeypatch):
-    """Two by two: margins leave one number open, so that half the noise is left. Mean of the same 200 draws.
-
-    Planted: cells as they come, which raking mends in part.
-    """
+def test_a_strong_link_keeps_its_strength_and_what_margins_know_is_not_guessed_again(monkeypatch):
+    """Two by two: one number is open, half the noise is left; mean of 200 draws. Planted: cells as they come."""
+    table = np.full((16, 16), 40.0) + np.diag(np.full(16, 2000.0))
+    told = with_noise(table, sigma=1.0)
+    assert off(cleaned(told, 1.0), table) < 0.005
+    assert denoise_pair(*told, 0.0, np.ones((16, 16), dtype=bool)).counts is told[0]
     table = np.array([[500.0, 300.0], [200.0, 1000.0]])
     draws = [with_noise(table, seed) for seed in range(200)]
     least = np.mean([off(cleaned(told), table) for told in draws])
@@ -426,19 +415,8 @@ def test_what_margins_know_is_not_guessed_again(monkeypatch):
     assert np.mean([off(cleaned(told), table) for told in draws]) > 1.08 * least
 
 
-def test_a_strong_link_keeps_its_strength():
-    """Where cells stand far out of the noise they are as they were seen, and exact answers stay exact."""
-    table = np.full((16, 16), 40.0) + np.diag(np.full(16, 2000.0))
-    told = with_noise(table, sigma=1.0)
-    assert off(cleaned(told, 1.0), table) < 0.005
-    assert denoise_pair(*told, 0.0, np.ones((16, 16), dtype=bool)).counts is told[0]
-
-
 def test_empty_cells_keep_a_trace_and_others_do_not_become_empty(monkeypatch):
-    """A copy of a column has nothing beside the diagonal; what is as rare as independence says stays.
-
-    Planted: a cell counts as empty for being faint alone.
-    """
+    """What is as rare as independence says stays. Planted: a cell counts as empty for being faint alone."""
     noisy, apart, *margins = with_noise(np.diag(np.full(16, 2000.0)))
     found = denoise_pair(noisy, apart, *margins, SIGMA, np.ones((16, 16), dtype=bool)).counts
     beside = ~np.eye(16, dtype=bool)
@@ -475,10 +453,7 @@ def test_the_nearest_table_with_margins(a, b, seed):
 
 
 def test_what_cannot_occur_teaches_nothing():
-    """Structural zeros stay zeros, and the cells that can occur are cleaned all the same.
-
-    Control: told of nothing, the zeros get rows.
-    """
+    """Structural zeros stay zeros, and other cells are cleaned. Control: told of nothing, the zeros get rows."""
     possible = np.zeros((30, 30), dtype=bool)
     possible[:15, :15] = possible[15:, 15:] = True
     table = np.where(possible, 30.0, 0.0)
@@ -526,10 +501,8 @@ def test_a_tilted_prior_must_be_borne_out():
     bent = 75.0 * (1 + 0.9 * np.outer(x**2 - (x**2).mean(), x**2 - (x**2).mean()) / 0.2)
     for truth in (table, bent):
         told, allowed = with_noise(truth, 2, 60.0), np.ones(truth.shape, dtype=bool)
-        plain, found = (
-            denoise_pair(*told, 60.0, allowed),
-            denoise_ordered_pair(*told, 60.0, allowed, (u, u)),
-        )
+        plain = denoise_pair(*told, 60.0, allowed)
+        found = denoise_ordered_pair(*told, 60.0, allowed, (u, u))
         np.testing.assert_array_equal(found.counts, plain.counts)
     assert denoise_ordered_pair(*told, 0.0, allowed, (u, u)).counts is told[0]
 

@@ -23,14 +23,14 @@ MADE = Estimates(
 )  # fmt: skip
 
 
-def test_levels_add_up_buckets():
+def test_levels_add_up_buckets_sets_lie_before_their_child_and_pairs_are_linked_if_measured():
     np.testing.assert_allclose(MADE.on_levels((0,)), on_levels(JOINT).sum((1, 2)))
     np.testing.assert_allclose(MADE.on_levels((0, 1)), on_levels(JOINT).sum(2))
-
-
-def test_sets_of_a_child_lie_within_the_columns_before_it():
     assert MADE.sets_of(1, [0, 2]) == [(0, 1, 2)]
     assert MADE.sets_of(1, [0]) == []
+    assert MADE.dependence(0, 2) == 0
+    apart = np.abs(PAIR - np.outer(SINGLE[0], SINGLE[1])).sum()
+    assert MADE.dependence(1, 0) == pytest.approx(apart)
 
 
 def test_conditionals_given_the_middle_column():
@@ -41,9 +41,3 @@ def test_conditionals_given_the_middle_column():
         for bucket, level in enumerate(LEVELS[middle]):
             np.testing.assert_allclose(found[:, bucket], whole[:, level] / whole[:, level].sum())
     np.testing.assert_allclose(MADE.given((0,), 1), PAIR / SINGLE[1])  # of a pair it is on buckets
-
-
-def test_pairs_that_were_not_measured_are_not_linked():
-    assert MADE.dependence(0, 2) == 0
-    apart = np.abs(PAIR - np.outer(SINGLE[0], SINGLE[1])).sum()
-    assert MADE.dependence(1, 0) == pytest.approx(apart)

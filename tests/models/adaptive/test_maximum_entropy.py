@@ -48,18 +48,15 @@ def farthest(estimates):
 
 
 def test_what_two_columns_share_through_a_third_is_kept(monkeypatch):
-    """Control: by size alone the chain would be torn."""
+    """Every column is placed once. Control: by size alone the chain would be torn."""
+    estimates = chain()
+    alone = Estimates(margins=estimates.margins, coarse=estimates.coarse, buckets=estimates.buckets, pairs={})
+    assert sorted(elimination_order(alone)) == sorted(elimination_order(estimates)) == [0, 1, 2, 3, 4]
     assert farthest(chain()) < 0.03
     monkeypatch.setattr(maximum_entropy, "LOSS_STEP", np.inf)
     order = elimination_order(chain())
     assert order.index(MIDDLE) > max(order.index(i) for i in (FIRST, LAST))
     assert farthest(chain()) > 0.1
-
-
-def test_every_column_is_placed_once_whatever_was_measured():
-    estimates = chain()
-    alone = Estimates(margins=estimates.margins, coarse=estimates.coarse, buckets=estimates.buckets, pairs={})
-    assert sorted(elimination_order(alone)) == sorted(elimination_order(estimates)) == [0, 1, 2, 3, 4]
 
 
 def parity(bits):
@@ -77,10 +74,7 @@ def parity(bits):
 
 
 def test_a_set_is_in_the_rows_and_what_depends_on_it_too(monkeypatch):
-    """The copy agrees with the parity itself in 0.9 * 0.9 + 0.1 * 0.1 of all rows: nothing is lost through the label.
-
-    Control: the label comes after its copy, and knows of the set or of the copy alone.
-    """
+    """The copy agrees in 0.9 * 0.9 + 0.1 * 0.1 of all rows. Control: the label comes after its copy."""
     for bits, max_cost in itertools.product((2, 3), (300_000, 2**5)):
         _, rows = fit_network(parity(bits), max_cost, 40_000, Coins.from_seed(3))
         even = rows[:, :bits].sum(1) % 2
@@ -127,43 +121,42 @@ def test_conditionals_with_sets_have_their_margins(seed, rounds):
     assert (max(apart) < 0.012) == (rounds == 12)
 
 
-@pytest.mark.parametrize("scatter", [0.002, 0.0])
-def test_tables_that_differ_by_noise_alone_are_met_together(scatter):
-    """A parent and its copy, each measured with noise: no law meets both tables. Control: cells without scatter."""
-    rng, single, own, truth = np.random.default_rng(0), np.full(20, 1 / 20), np.arange(20), link(20, 20, 0.9)
-    rows = np.repeat(own, 500)[:, None].repeat(2, axis=1)
-    noisy = [np.maximum(truth + rng.normal(0, 0.002, (20, 20)), 0) for _ in "ab"]
-    tables = [rake(table, single, single) for table in noisy]
-    known = [
-        Known(parents=(q,), levels=(own,), child=own, joint=t, strength=1.0, scatter=scatter)
-        for q, t in enumerate(tables)
-    ]
-    law = fitted(single, known, rows, 12).reshape(20, 500, 20).sum(axis=1)
-    apart = [np.abs(t - truth).sum() / 2 for t in (law, *tables)]
-    assert (apart[0] < 1.2 * max(apart[1:])) == (scatter > 0)
+TRUE = link(20, 20, 0.95)
 
 
-@pytest.mark.parametrize("strong", [maximum_entropy.STRONG, math.inf])
-def test_a_strong_table_is_met_closely_beside_a_weak_noisy_one(monkeypatch, strong):
-    """Two copies of a parent: one measured well, one under noise. Control: no table counts as strong."""
-    monkeypatch.setattr(maximum_entropy, "STRONG", strong)
-    rng = np.random.default_rng(0)
-    rows = np.repeat(np.arange(20), 500)[:, None].repeat(2, axis=1)
-    single, own, truth = np.full(20, 1 / 20), np.arange(20), link(20, 20, 0.95)
-    weak = rake(np.maximum(link(20, 20, 0.5) + rng.normal(0, 0.002, (20, 20)), 0), single, single)
-    known = [
-        Known(parents=(q,), levels=(own,), child=own, joint=t, strength=s, scatter=0.002, posterior=0.0002)
-        for q, (t, s) in enumerate([(truth, 1.8), (weak, 0.9)])
-    ]
-    law = fitted(single, known, rows, 3).reshape(20, 500, 20).sum(axis=1)
-    assert (np.abs(law - truth).sum() / 2 < 0.1) == (strong < math.inf)
+def far_from(tables, strengths, rounds, **own):
+    """A parent and its copy, each measured with a table; how far the law of parent and child is from some tables."""
+    rows, codes = np.repeat(np.arange(20), 500)[:, None].repeat(2, axis=1), np.arange(20)
+    shape = {"levels": (codes,), "child": codes, **own}
+    told = enumerate(zip(tables, strengths, strict=True))
+    known = [Known(parents=(q,), joint=t, strength=s, **shape) for q, (t, s) in told]
+    law = fitted(np.full(20, 1 / 20), known, rows, rounds).reshape(20, 500, 20).sum(axis=1)
+    return [np.abs(table - TRUE).sum() / 2 for table in (law, *tables)]
+
+
+def with_noise(table, seed=0):
+    noisy = np.maximum(table + np.random.default_rng(seed).normal(0, 0.002, (20, 20)), 0)
+    return rake(noisy, np.full(20, 1 / 20), np.full(20, 1 / 20))
+
+
+def test_tables_that_differ_by_noise_alone_are_met_together():
+    """No law meets both tables. Control: cells without scatter."""
+    tables = [with_noise(TRUE, seed) for seed in (0, 1)]
+    for scatter in (0.002, 0.0):
+        law, *own = far_from(tables, (1.0, 1.0), 12, scatter=scatter)
+        assert (law < 1.2 * max(own)) == (scatter > 0)
+
+
+def test_a_strong_table_is_met_closely_beside_a_weak_noisy_one(monkeypatch):
+    """One copy measured well, one under noise. Control: no table counts as strong."""
+    tables = [TRUE, with_noise(link(20, 20, 0.5))]
+    assert far_from(tables, (1.8, 0.9), 3, scatter=0.002, posterior=0.0002)[0] < 0.1
+    monkeypatch.setattr(maximum_entropy, "STRONG", math.inf)
+    assert far_from(tables, (1.8, 0.9), 3, scatter=0.002, posterior=0.0002)[0] > 0.1
 
 
 def districts(sets):
-    """A place lies in one of eight regions and in one of four zones; a set holds levels of region and zone.
-
-    Region and zone were not measured together: the place tells each.
-    """
+    """A place lies in one of eight regions and of four zones, and tells each; a set holds levels of region and zone."""
     single = [np.full(8, 1 / 8), np.full(16, 1 / 16), np.full(4, 1 / 4), np.full(2, 1 / 2)]
     region, zone = np.kron(np.eye(8), np.ones((1, 2))) / 16, np.kron(np.eye(4), np.ones((4, 1))) / 16
     table = np.zeros((2, 2, 2))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sdv_plausible.models.adaptive import denoising, measurements
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.schedule import Schedule
+from sdv_plausible.models.checks import domain_of
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.queryable import Queryable
@@ -22,11 +23,8 @@ PAIRS = list(itertools.combinations(range(4), 2))
 
 
 def domain(cards=CARDS):
-    named = [
-        Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(cards[:-1])
-    ]
     ends = tuple(range(cards[-1]))
-    return Domain((*named, Attribute(name="number", kind="integer", lower=ends, upper=ends)))
+    return Domain((*domain_of(cards[:-1]), Attribute(name="number", kind="integer", lower=ends, upper=ends)))
 
 
 def table(n, seed=0):
@@ -82,18 +80,7 @@ def test_estimates_are_distributions_whatever_the_noise():
         for (i, j), pair in found.pairs.items():
             assert pair.shape == (len(found.coarse[i]), len(found.coarse[j]))
             assert (pair >= 0).all()
-            np.testing.assert_allclose(
-                pair.sum(axis=0), found.coarse[j], atol=1e-2
-            )  # so many rounds of raking
-
-
-def test_the_total_is_the_mean_of_all_tables_by_their_noise():
-    """Each one-way table sums to the number of rows with variance cells * sigma^2; smaller variances weigh more."""
-    made, _ = measured(200, 0.5)
-    precise = [1 / (c * s**2) for c, s in zip(CARDS, made._sigmas, strict=True)]
-    mean = sum(w * t.sum() for w, t in zip(precise, made._counts, strict=True)) / sum(precise)
-    assert made.total == pytest.approx(mean)
-    assert len(set(made._sigmas)) > 1
+            np.testing.assert_allclose(pair.sum(axis=0), found.coarse[j], atol=1e-2)  # so many rounds
 
 
 def test_pairs_that_depend_are_chosen_and_no_pair_twice(monkeypatch):
@@ -142,6 +129,10 @@ def test_what_is_spent_is_the_schedules():
 def test_each_margin_is_the_inverse_variance_mean_over_all_tables_it_is_in():
     """By least squares: a bucket's count is seen in its own table (codes added up) and as a line of every pair."""
     made, rounds = measured(3000, 0.6, seed=3)
+    precise = [1 / (c * s**2) for c, s in zip(CARDS, made._sigmas, strict=True)]
+    mean = sum(w * t.sum() for w, t in zip(precise, made._counts, strict=True)) / sum(precise)
+    assert made.total == pytest.approx(mean)
+    assert len(set(made._sigmas)) > 1
     made.measure_pairs(rounds[0])
     cleaned = {}
     made._clean = lambda j, counts: cleaned.setdefault(j, counts) / made.total  # what goes into cleaning
@@ -162,10 +153,7 @@ def test_each_margin_is_the_inverse_variance_mean_over_all_tables_it_is_in():
 
 
 def test_cells_that_noise_explains_keep_a_trace(monkeypatch):
-    """A copy of a column: beside the diagonal TRACE of independence is left. Planted: exact zeros.
-
-    So that tables that contradict one another can be fitted.
-    """
+    """A copy of a column: beside the diagonal TRACE of independence is left. Planted: exact zeros."""
     one = np.repeat(np.arange(12), 1000)
     codes = np.stack([one, one, 0 * one], axis=1)
 

@@ -17,18 +17,14 @@ CELLS = np.arange(16).reshape(4, 2, 2) * 10 + 100
 HALVES = np.array([0, 0, 1, 1])
 
 
-def answer(
-    *columns, scale=1.0, noise="discrete gaussian", off=0.0, buckets=None, is_stated=True, kind="counts"
-):
+def answer(*columns, scale=1.0, noise="discrete gaussian", off=0.0, buckets=None, stated=True, kind="counts"):
     """Exact counts over some columns, off by as much in every cell, with the noise that is stated."""
-    axes = [Axis.of_codes(j, DOMAIN.cardinalities[j]) for j in columns]
-    values = np.transpose(
-        CELLS.sum(tuple(j for j in range(3) if j not in columns)), np.argsort(np.argsort(columns))
-    )
+    axes, others = [Axis.of_codes(j, DOMAIN.cardinalities[j]) for j in columns], {0, 1, 2} - {*columns}
+    values = np.transpose(CELLS.sum(tuple(others)), np.argsort(np.argsort(columns)))
     if buckets is not None:  # of the first column
         axes[0] = Axis(0, buckets)
         values = np.stack([values[buckets == b].sum(0) for b in np.unique(buckets)])
-    asked = Asked(kind=kind, tables=(tuple(axes),), details={SOURCE: "X"} if is_stated else {})
+    asked = Asked(kind=kind, tables=(tuple(axes),), details={SOURCE: "X"} if stated else {})
     return NoisyAnswer(asked=asked, values=values + off, noise=noise, scale=scale, paid_by=("answers",))
 
 
@@ -37,9 +33,13 @@ def tables(*answers):
     return {tuple(axis.column for axis in a.asked.tables[0]): a for a in found}
 
 
-def test_answers_of_one_fit_stay_as_they_are():
-    own = [answer(*columns, is_stated=False) for columns in ((0,), (1,), (2,), (0, 1), (0, 1, 2))]
+def test_answers_of_one_fit_stay_as_they_are_and_those_of_two_are_averaged():
+    own = [answer(*columns, stated=False) for columns in ((0,), (1,), (2,), (0, 1), (0, 1, 2))]
     assert reconciled(own, DOMAIN) == own  # the very objects
+    own = [answer(*columns, stated=False) for columns in ((0,), (1,), (2,), (0, 1))]
+    found = tables(*own, *(replace(one, values=one.values + 2) for one in own))
+    assert [*found] == [(0,), (1,), (2,), (0, 1)]
+    np.testing.assert_allclose(found[2,].values, CELLS.sum((0, 1)) + 1)
 
 
 def test_tables_of_the_same_columns_are_averaged_by_inverse_variance():
@@ -51,13 +51,6 @@ def test_tables_of_the_same_columns_are_averaged_by_inverse_variance():
     np.testing.assert_allclose(found.values, CELLS.sum(2) + 6 * first / (first + second))
     assert not np.allclose(found.values, CELLS.sum(2) + 3)
     assert found.scale == pytest.approx(1 / math.sqrt(first + second))
-
-
-def test_answers_of_two_fits_are_averaged():
-    own = [answer(*columns, is_stated=False) for columns in ((0,), (1,), (2,), (0, 1))]
-    found = tables(*own, *(replace(one, values=one.values + 2) for one in own))
-    assert [*found] == [(0,), (1,), (2,), (0, 1)]
-    np.testing.assert_allclose(found[2,].values, CELLS.sum((0, 1)) + 1)
 
 
 def test_columns_without_counts_get_those_that_a_table_adds_up_to():
@@ -76,8 +69,8 @@ def test_a_set_gives_its_pairs_where_others_made_it():
     np.testing.assert_allclose(found[0, 2].values, CELLS.sum(1))
     assert found[0, 1].scale == pytest.approx(1 / math.sqrt(1 / 1 + 1 / 2))
     assert (found[0, 1].values > CELLS.sum(2)).all()
-    own = [answer(j, is_stated=False) for j in range(3)]
-    assert (0, 1) not in tables(*own, answer(0, 1, 2, is_stated=False), answer(2))
+    own = [answer(j, stated=False) for j in range(3)]
+    assert (0, 1) not in tables(*own, answer(0, 1, 2, stated=False), answer(2))
 
 
 def test_tables_on_other_groups_meet_on_groups_that_both_know():
@@ -118,8 +111,8 @@ def test_totals_that_contradict_are_scaled_to_the_mean():
 
 
 def test_scores_stay_between_the_pairs_of_their_rounds():
-    own = [answer(j, is_stated=False) for j in range(3)]
-    score = answer(0, 1, is_stated=False, kind="distances")
-    given = [*own, score, answer(0, 1, is_stated=False), score, answer(0, 2, is_stated=False), answer(1, 2)]
+    own = [answer(j, stated=False) for j in range(3)]
+    score = answer(0, 1, stated=False, kind="distances")
+    given = [*own, score, answer(0, 1, stated=False), score, answer(0, 2, stated=False), answer(1, 2)]
     kinds = [a.asked.kind for a in reconciled(given, DOMAIN)]
     assert kinds == ["counts"] * 3 + ["distances", "counts", "distances", "counts", "counts"]

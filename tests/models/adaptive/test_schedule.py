@@ -30,6 +30,7 @@ def test_all_shares_together_are_the_whole_whatever_the_number_of_rows(rows, mu,
 
 
 def test_the_more_power_the_less_goes_into_margins_and_the_finer_the_pairs():
+    """Power is rows per unit of noise: more rows at less budget give the same shares."""
     powers = (30, 300, schedule.RICH, 3 * schedule.RICH, 1e5)
     made = [Schedule.make(power, Allowance(mu=1.0), 10) for power in powers]
     margins, buckets = [s.margin_share for s in made], [s.most_buckets for s in made]
@@ -39,6 +40,8 @@ def test_the_more_power_the_less_goes_into_margins_and_the_finer_the_pairs():
     assert [len(s.rounds) for s in made] == [1, 1, 1, 2, 2]
     assert [s.worth for s in made] == [2.0, 2.0, 2.0, 1.0, 1.0]
     assert [r.forest for r in made[-1].rounds] == [True, False]
+    one, other = (Schedule.make(rows, Allowance(mu=mu), 7) for rows, mu in ((1000, 0.5), (5000, 0.1)))
+    assert one.margin_share == other.margin_share
 
 
 def test_sets_are_scored_where_that_can_pay():
@@ -52,12 +55,6 @@ def test_sets_are_scored_where_that_can_pay():
             noise = math.sqrt(made.sets.most / made.sets.score_share) / mu
             assert noise <= schedule.DIM * rows
             assert made.sets.most >= 4 * columns
-
-
-def test_one_number_decides():
-    """Rows per unit of noise: more rows at less budget give the same shares."""
-    one, other = (Schedule.make(rows, Allowance(mu=mu), 7) for rows, mu in ((1000, 0.5), (5000, 0.1)))
-    assert one.margin_share == other.margin_share
 
 
 def test_a_schedule_is_told_nothing_but_public_numbers():
@@ -90,9 +87,7 @@ def test_pair_noise_is_about_what_rank_one_denoising_leaves():
         signal, found = 40 * link / np.sqrt(np.mean(link**2)), []
         for _ in range(60):
             noise = rng.normal(size=(a, b))
-            noise -= (
-                noise.mean(0) + noise.mean(1, keepdims=True) - noise.mean()
-            )  # margins are known from elsewhere
+            noise -= noise.mean(0) + noise.mean(1, keepdims=True) - noise.mean()  # margins are known
             found.append(np.abs(shrink_singular_values(signal + noise, 1.0) - signal).sum())
         stated = float(schedule.pair_noise(np.array(a), np.array(b)))
         assert np.mean(found) / 1.6 < stated < 1.6 * np.mean(found)

@@ -60,10 +60,7 @@ def independent(n):
 
 
 def test_what_no_pair_shows_is_learned(monkeypatch):
-    """Seeded. Nine tenths of the rows agree with the parity; so do the model's, but for 2 %.
-
-    Control: pairs alone leave a coin flip.
-    """
+    """Seeded: nine tenths agree with the parity, and so do the model's, but for 2 %. Control: pairs alone."""
     for bits, epsilon in itertools.product((2, 3), (1.0, 10.0, math.inf)):
         codes = parity(20_000, bits)
         assert agreement(fitted(codes, epsilon), bits) == pytest.approx(agreement(codes, bits), abs=0.02)
@@ -87,10 +84,7 @@ def worst_moves(codes):
 
 
 def test_scores_of_sets_move_as_far_as_their_noise_is_for(monkeypatch):
-    """By brute force over every row that may come: 10 sets of three and 5 of four move by the root of 15, no more.
-
-    Planted: noise for a single score.
-    """
+    """By every row that may come: 10 sets of three, 5 of four move by the root of 15. Planted: a single score."""
     found = worst_moves(parity(3000))
     assert found[-1][0] == 15
     assert all(worst <= stated * (1 + 1e-12) for _, worst, stated in found)
@@ -137,7 +131,7 @@ def estimates(codes):
     return Estimates(margins=single, coarse=single, buckets=own, pairs={}, levels=own)
 
 
-def test_without_noise_the_tables_are_the_rows():
+def test_without_noise_the_tables_are_the_rows_and_a_measured_pair_stays():
     codes = parity(5000)
     found = tables(codes, math.inf, independent(50_000))
     found.measure([(0, 1, 4)], ROUND)
@@ -146,10 +140,6 @@ def test_without_noise_the_tables_are_the_rows():
     np.add.at(counts, tuple(codes[:, [0, 1, 4]].T), 1 / len(codes))
     np.testing.assert_allclose(made.sets[0, 1, 4], counts, atol=1e-6)
     assert not made.pairs
-
-
-def test_a_measured_pair_stays_as_it_was_measured():
-    codes = parity(5000)
     found, known = tables(codes, 0.5, independent(50_000)), estimates(codes)
     found.measure([(0, 1, 4)], ROUND)
     pair = np.outer(known.coarse[0], known.coarse[4])

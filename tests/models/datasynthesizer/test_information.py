@@ -33,9 +33,6 @@ def test_it_is_mutual_information_by_definition():
         expected = oracles.entropy(x) + oracles.entropy(other) - together
         assert value == pytest.approx(expected, abs=GRID / 200)
     assert found[1] == found[2]
-
-
-def test_of_no_row_there_is_none():
     assert question(1).exact(CodeArray(np.zeros((0, 2), dtype=np.int32), CARDS)).tolist() == [0, 0, 0]
     assert rows_times_information(np.diag([5, 5])) == pytest.approx(10)
 

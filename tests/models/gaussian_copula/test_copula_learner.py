@@ -3,11 +3,9 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from doors import learn
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.checks import check_learner
 from sdv_plausible.models.gaussian_copula import copula_learner as learning
@@ -15,7 +13,6 @@ from sdv_plausible.models.gaussian_copula.copula_learner import GaussianCopula
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.sdv.versions import to_native
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 CARDS = (4, 3, 10)
@@ -84,28 +81,13 @@ def test_the_whole_budget_is_for_as_many_tables_as_are_asked():
         assert 0.99 <= ledger.total() <= 1
 
 
-def test_a_release_file_holds_the_model(tmp_path):
-    table = pd.DataFrame(rows(1_000), columns=["a", "b", "c"])
-    usual = {"sdtype": "categorical", "range_is_nullable": False}
-    domain = {name: {**usual, "range_values": list(range(c))} for name, c in zip("abc", CARDS, strict=True)}
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), model="gaussian_copula", domain=domain)
-    synth.fit(to_native("table", table))
-    synth.release().save(tmp_path / "release.json")
-    loaded = Release.load(tmp_path / "release.json")
-    assert (loaded.model.correlation == synth._sampler.model.correlation).all()
-    assert len(loaded.sample(20)) == 20
-
-
-def test_too_few_rows_give_a_valid_model():
-    for n in (0, 1, 3):
-        assert len(fit(rows(n), ModelBudget(epsilon=0.01, delta=1e-6)).sample(50, Coins.from_seed(0))) == 50
-
-
-def test_options_are_checked():
+def test_options_are_checked_and_too_few_rows_give_a_valid_model():
     with pytest.raises(ValueError, match="max_buckets"):
         GaussianCopula(max_buckets=1)
     assert GaussianCopula() == GaussianCopula(max_buckets=10)
     assert GaussianCopula(max_buckets=2).max_buckets == 2
+    for n in (0, 1, 3):
+        assert len(fit(rows(n), ModelBudget(epsilon=0.01, delta=1e-6)).sample(50, Coins.from_seed(0))) == 50
 
 
 def test_scores_know_the_noise_of_a_cell_in_shares_of_the_rows(monkeypatch):

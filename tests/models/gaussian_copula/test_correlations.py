@@ -39,7 +39,8 @@ def test_cells_are_those_of_a_normal():
     assert cells[:2, :1].sum() == pytest.approx(corner, abs=1e-5)
 
 
-def test_factors_make_the_correlations():
+def test_factors_make_the_correlations_and_what_cannot_be_positive_definite():
+    """Correlations of noise alone: no vectors have them. Control: the last given matrix is indefinite."""
     rng = np.random.default_rng(3)
     some = rng.normal(size=(10, 3))
     wanted = some @ some.T + np.diag(rng.uniform(1, 3, 10))
@@ -48,10 +49,6 @@ def test_factors_make_the_correlations():
     loadings = factors(wanted)
     found = loadings @ loadings.T
     np.testing.assert_allclose(found[~np.eye(10, dtype=bool)], wanted[~np.eye(10, dtype=bool)], atol=1e-3)
-
-
-def test_what_cannot_be_becomes_positive_definite():
-    """Correlations of noise alone: no vectors have them. Control: the last given matrix is indefinite."""
     for m in (1, 2, 3, 12):
         wanted = np.random.default_rng(4).uniform(-0.99, 0.99, (m, m))
         wanted = np.triu(wanted, 1) + np.triu(wanted, 1).T + np.eye(m)

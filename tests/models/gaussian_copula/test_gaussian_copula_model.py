@@ -51,9 +51,8 @@ def test_margins_are_those_given_and_pairs_those_of_a_normal():
 def test_known_codes_weigh_what_they_are_likely():
     """Importance weights of a kept and a known column against the enumeration."""
     first, *_, last = COPULA.order
-    drawn, weight = COPULA.complete_given(
-        np.zeros((20_000, 3), dtype=np.int32), 1, {0: 1}, Coins.from_seed(4)
-    )
+    start = np.zeros((20_000, 3), dtype=np.int32)
+    drawn, weight = COPULA.complete_given(start, 1, {0: 1}, Coins.from_seed(4))
     every = np.exp(COPULA.log_completion(UNIVERSE, np.full(12, 1)))
     fits = (UNIVERSE[:, first] == 0) & (UNIVERSE[:, 0] == 1)
     np.testing.assert_allclose(np.exp(weight), every[fits].sum(), rtol=1e-9)

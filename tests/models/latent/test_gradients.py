@@ -144,14 +144,10 @@ def test_the_norm_and_its_guard_see_every_layer(name):
 
 
 def test_the_numbers_are_those_of_the_proof():
-    """Powers of two, so that whole steps are exact in doubles; sampled_sum.md, Theorem 2, names each."""
+    """sampled_sum.md, Theorem 2, names each: whole steps are exact. A figure that was cut off has no derivative."""
     assert (LARGEST_NORM, gradients.CLIP, gradients.UNIT) == (2**24, 1.0, 2.0**-24)
     assert (DELTA_STEP, gradients._CLIPPED_STEP) == (2.0**-12, 2.0**-16)
     assert (gradients._SAFE, gradients._BLOCK) == (1 - 2.0**-20, 2048)
-
-
-def test_beyond_the_ends_of_a_range_nothing_moves():
-    """A figure that was cut off has no derivative; derivatives themselves are cut at +-64."""
     assert gradients._inside(np.array([0.0, 2.0**-8, 15.5, 16.0])).tolist() == [False, True, True, False]
     assert gradients._rounded(np.array([-1e9, -63.5, 1e9])).tolist() == [-64.0, -63.5, 64.0]
 

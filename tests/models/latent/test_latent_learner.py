@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from doors import learn
 
-from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer, Release, metadata_of
+from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.checks import check_learner, domain_of
 from sdv_plausible.models.latent import latent_learner as learning
@@ -84,15 +84,17 @@ def test_the_model_is_a_function_of_noisy_answers():
     assert all(np.array_equal(one[name], two[name]) for name in one)
 
 
-def test_what_was_spent_before_is_counted():
-    """A domain learned privately, say: the total with it stays within the budget."""
+def test_the_plan():
+    """A fifth of what a Gaussian budget buys is for the margins; what was spent before, say on a domain, is counted."""
+    margins, training = Latent(**SMALL).plan(DOMAIN, BUDGET)
+    (loss,), (steps,) = margins.losses, training.losses
+    assert loss.count == len(DOMAIN)
+    assert loss.count * loss.sensitivity_over_sigma**2 == pytest.approx(0.2 * BUDGET.gaussian() ** 2)
+    assert training.mechanism.startswith(f"{steps.count} sums of clipped gradients")
     spent = (GaussianLoss(sensitivity_over_sigma=0.1),)
     entries = Latent(**SMALL).plan(DOMAIN, ModelBudget(epsilon=1.0, delta=1e-6, spent=spent))
     losses = [loss for entry in entries for loss in entry.losses]
     assert 0.99 <= compose([*spent, *losses], 1e-6) <= 1
-
-
-def test_persons_and_replaced_rows_are_refused_in_the_plan():
     for neighbours in (Neighbours(rows=2, person="home"), Neighbours(replace=True)):
         budget = ModelBudget(epsilon=1.0, delta=1e-6, neighbours=neighbours)
         with pytest.raises(ValueError, match="single rows added or removed"):
@@ -119,15 +121,6 @@ def test_usual_and_outermost_options():
         for value in wrong:
             with pytest.raises(ValueError, match=name):
                 Latent(**{name: value})
-
-
-def test_a_fifth_of_what_a_gaussian_budget_buys_is_for_the_margins():
-    margins, training = Latent(**SMALL).plan(DOMAIN, BUDGET)
-    (loss,) = margins.losses
-    assert loss.count == len(DOMAIN)
-    assert loss.count * loss.sensitivity_over_sigma**2 == pytest.approx(0.2 * BUDGET.gaussian() ** 2)
-    (steps,) = training.losses
-    assert training.mechanism.startswith(f"{steps.count} sums of clipped gradients")
 
 
 def test_training_starts_from_the_margins_and_their_number_of_rows(monkeypatch):
@@ -159,28 +152,15 @@ def synthesizer(columns=DECLARED, **options):
     return made
 
 
-def test_a_release_file_holds_the_model(tmp_path):
-    synth = synthesizer()
-    synth.release().save(tmp_path / "release.json")
-    loaded = Release.load(tmp_path / "release.json")
-    ours, theirs = (model.to_arrays() for model in (synth._sampler.model, loaded.model))
-    assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
-    assert len(loaded.sample(20)) == 20
-    assert loaded.ledger.total() == synth.privacy_ledger().total() <= 1
-
-
-def test_known_values_and_kept_columns_work_under_the_release_test():
-    synth = synthesizer(omega=1, k=5)
-    assert len(from_native(synth.sample(10))) == 10
-
-
-@pytest.mark.parametrize("test", ["deterministic", "randomized"])
-def test_the_row_tests_look_at_the_point_and_say_so(test):
-    options = {"least_rows": 2_000, "row_cap": 100, "k": 20} if test == "randomized" else {}
-    synth = synthesizer(test=test, **{"k": 5, **options})
-    assert len(from_native(synth.sample(30))) == 30
-    assert "latent point" in str(synth.privacy_ledger())
-    assert math.isinf(synth.privacy_ledger().total()) == (test == "deterministic")
+def test_the_row_tests_look_at_the_point_and_say_so():
+    """Known values and kept columns work under the release test."""
+    assert len(from_native(synthesizer(omega=1, k=5).sample(10))) == 10
+    randomized = {"test": "randomized", "least_rows": 2_000, "row_cap": 100, "k": 20}
+    for options in ({"test": "deterministic", "k": 5}, randomized):
+        synth = synthesizer(**options)
+        assert len(from_native(synth.sample(30))) == 30
+        assert "latent point" in str(synth.privacy_ledger())
+        assert math.isinf(synth.privacy_ledger().total()) == (options is not randomized)
 
 
 def test_seeds_are_used_whatever_the_columns_are():
@@ -193,9 +173,7 @@ def test_seeds_are_used_whatever_the_columns_are():
         mechanism = made._sampler.mechanism
         omega, _ = mechanism._draw_omega(20, Coins.from_seed(0))
         assert (omega < len(columns)).all()
-        with pytest.raises(
-            RuntimeError, match="raise floor"
-        ):  # where too few pass it is not omega that helps
+        with pytest.raises(RuntimeError, match="raise floor"):  # it is not omega that helps
             mechanism.release(1, Coins.from_seed(0), max_attempts=0)
 
 
@@ -207,9 +185,8 @@ def test_what_is_refused_has_cost_nothing():
         ({"test": "deterministic", "omega": 1, "k": 5}, r"omega \(1\).*latent"),
         ({"test": "deterministic", "hidden_omega": True, "k": 5}, "Bayesian network"),
     ):
-        columns = {
-            name: {"sdtype": "id" if name == options.get("person") else "categorical"} for name in "abc"
-        }
+        columns = {name: {"sdtype": "categorical"} for name in "abc"}
+        columns |= {options["person"]: {"sdtype": "id"}} if "person" in options else {}
         with record_calls() as calls, pytest.raises(ValueError, match=said):
             synthesizer(columns, domain=None, **options)
         assert not calls

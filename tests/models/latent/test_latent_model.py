@@ -68,11 +68,7 @@ def test_records_are_decoded_from_the_point():
 
 
 def follows(tested):
-    """Standard deviations from what the records would have, of how they go with the points they came with.
-
-    Each record is compared with the decoder's probabilities at its point; differences are weighted by how far
-    these are from their mean over points, so that records of another point add up to a fall.
-    """
+    """Deviations of records from the decoder at their points, weighted by how far it is from its mean."""
     n = 20_000
     made = tested.propose(np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), Coins.from_seed(9))
     assert made.latents is not None
@@ -125,16 +121,13 @@ def test_partition_numbers_do_not_depend_on_blocks():
             assert np.array_equal(partition_number(some, 2.0), whole[rows])
 
 
-def test_equal_seeds_are_plausible_for_each_other_at_gamma_1():
+def test_equal_seeds_are_plausible_for_each_other_at_gamma_1_and_more_with_a_larger_floor():
     """Exact numbers: equal records have equal likelihoods, so at gamma 1 their whole group counts."""
     tested = seeds(model())
     made = tested.propose(np.arange(200), np.zeros(200, dtype=np.int64), Coins.from_seed(6))
     keys = np.ravel_multi_index(tuple(tested.seeds.T), CARDS)
     same = np.bincount(keys)[keys]
     assert (tested.count_plausible(made, 1.0) >= same).all()
-
-
-def test_a_larger_floor_makes_more_seeds_plausible():
     found = []
     for floor in (0.05, 0.3, 1.0):
         tested = seeds(model(floor=floor))

@@ -49,11 +49,6 @@ def test_correlation_stays_in_range_under_noise_and_without_variation():
     assert (constant.correlation() == 0).all()
 
 
-def test_a_single_column_has_entropies():
-    table = count_entropies(CodeArray(np.array([[0], [1], [2], [3]]), (4,)), (4,), [np.array([0, 0, 1, 1])])
-    assert (table.single[0], table.bucketed[0]) == (2.0, 1.0)
-
-
 @settings(max_examples=50, deadline=None)
 @given(st.integers(1, 6), st.integers(0, 2**32 - 1))
 def test_flatten_and_back(m, seed):

@@ -61,15 +61,7 @@ def test_a_normal_that_is_cut_off_keeps_the_moments(mean, deviation):
         assert moments(planted / planted.sum()) != pytest.approx(moments(row), rel=1e-2)
 
 
-def test_where_no_normal_has_the_moments_the_nearest_is_taken():
-    row = np.zeros((1, 101))
-    row[0, [0, 99]] = 0.5
-    found = normal_rows(row, AGE)[0, :100]
-    assert found @ np.arange(100) == pytest.approx(49.5)
-    assert found == pytest.approx(np.full(100, 0.01), abs=1e-3)  # nearly even
-
-
-def test_a_single_number_stays_and_categories_are_left_alone():
+def test_a_single_number_stays_categories_too_and_where_there_is_no_normal_the_nearest_is_taken():
     row = np.zeros((2, 101))
     row[0, 30] = row[1, 100] = 1.0  # the second is always missing
     found = normal_rows(row, AGE)
@@ -79,6 +71,11 @@ def test_a_single_number_stays_and_categories_are_left_alone():
     assert normal_rows(table, DOMAIN["sex"]) is table
     year = Attribute(name="year", kind="integer", lower=(1900, 1950), upper=(1949, 1999), nullable=True)
     assert normal_rows(np.array([[0.0, 0.0, 1.0]]), year).tolist() == [[0.0, 0.0, 1.0]]  # far from zero
+    row = np.zeros((1, 101))
+    row[0, [0, 99]] = 0.5
+    found = normal_rows(row, AGE)[0, :100]
+    assert found @ np.arange(100) == pytest.approx(49.5)
+    assert found == pytest.approx(np.full(100, 0.01), abs=1e-3)  # nearly even
 
 
 def ages(n=4000):

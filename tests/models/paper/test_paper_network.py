@@ -12,6 +12,7 @@ from scipy.stats import binom
 from sdv_plausible.models.adaptive.adaptive_network import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.buckets import MAX_BUCKETS
+from sdv_plausible.models.checks import domain_of
 from sdv_plausible.models.paper import paper_network as learning
 from sdv_plausible.models.paper import structure as structures
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID
@@ -64,12 +65,6 @@ def fit(name, rows, budget=BUDGET, pays=None, coins=None):
     return learn(LEARNERS[name], rows, DOMAIN, budget, pays or ledger(), coins or Coins.from_seed(1))
 
 
-def coded(cards):
-    return Domain(
-        tuple(Attribute(name=f"x{i}", kind="ordinal", values=tuple(range(c))) for i, c in enumerate(cards))
-    )
-
-
 def check_network(network, domain):
     assert network.cardinalities == domain.cardinalities
     for table in network.tables:
@@ -94,7 +89,7 @@ def test_tables_are_distributions_for_any_rows_and_budget(name, n, epsilon, seed
 
 @pytest.mark.parametrize("name", sorted(LEARNERS.keys() - {"given"}))  # which names columns of its own
 def test_domains_of_one_column_and_of_single_values(name):
-    for domain in map(coded, ((1,), (4,), (1, 1, 1), (1, 5))):
+    for domain in map(domain_of, ((1,), (4,), (1, 1, 1), (1, 5))):
         rows = np.zeros((50, len(domain.names)), dtype=np.int32)
         for budget in (BUDGET, FREE):
             check_network(learn(LEARNERS[name], rows, domain, budget, ledger(), Coins.from_seed(0)), domain)
@@ -281,14 +276,9 @@ def test_bad_parameters_are_named():
 
 def test_usual_parameters_are_those_of_the_docs():
     """And the least are allowed."""
-    usual = {
-        "structure": "cfs",
-        "max_cost": 300,
-        "max_parents": None,
-        "concentration": 1.0,
-        "parameters": "mean",
-    }
-    assert PaperNetwork() == PaperNetwork(**usual, noise="calibrated", conditionals="table")
+    numbers = {"max_cost": 300, "max_parents": None, "concentration": 1.0}
+    words = {"structure": "cfs", "parameters": "mean", "noise": "calibrated", "conditionals": "table"}
+    assert PaperNetwork() == PaperNetwork(**numbers, **words)
     assert AdaptiveNetwork() == AdaptiveNetwork(max_cost=300_000, public=None)
     least = PaperNetwork(max_cost=1, max_parents=0)
     network = learn(least, codes(), DOMAIN, BUDGET, ledger(), Coins.from_seed(1))
@@ -296,18 +286,16 @@ def test_usual_parameters_are_those_of_the_docs():
     assert PaperNetwork(max_parents=1).max_parents == 1
 
 
-def test_a_given_structure_too_large_for_memory_is_refused():
-    wide = coded((10,) * 12)
-    parents = check_structure({"x11": [f"x{i}" for i in range(11)]}, wide)
-    said = r"structure: the table of 'x11'.*1,000,000,000,000 cells.*leave out parents"
-    with pytest.raises(ValueError, match=said):
-        check_tables(parents, wide)
-
-
 def test_a_table_of_as_many_cells_as_are_allowed_is_made(monkeypatch):
-    """Of more the last parents are left out: a fit that has paid does not end for what was learned."""
-    learner, rows = PaperNetwork(structure={"x2": ["x0", "x1"]}), np.zeros((5, 3), dtype=np.int32)
+    """Of more the last parents are left out, as a fit has paid; what is given and too large is refused."""
+    learner, rows = PaperNetwork(structure={"c2": ["c0", "c1"]}), np.zeros((5, 3), dtype=np.int32)
     for most, sizes in ((24, {3, 4, 24}), (23, {3, 4, 6}), (5, {3, 4, 2})):
         monkeypatch.setattr(structures, "MAX_CELLS", most)
-        network = learn(learner, rows, coded((3, 4, 2)), FREE, ledger(), Coins.from_seed(0))
+        network = learn(learner, rows, domain_of((3, 4, 2)), FREE, ledger(), Coins.from_seed(0))
         assert {table.probabilities.size for table in network.tables} == sizes
+    monkeypatch.undo()
+    wide = domain_of((10,) * 12)
+    parents = check_structure({"c11": [f"c{i}" for i in range(11)]}, wide)
+    said = r"structure: the table of 'c11'.*1,000,000,000,000 cells.*leave out parents"
+    with pytest.raises(ValueError, match=said):
+        check_tables(parents, wide)

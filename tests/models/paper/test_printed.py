@@ -11,7 +11,7 @@ from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.paper import paper_network
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID
 from sdv_plausible.models.paper.paper_network import PaperNetwork
-from sdv_plausible.models.paper.printed import PrintedEntropies, PrintedPlan, cut_at_zero, uniform_prior
+from sdv_plausible.models.paper.printed import PrintedEntropies, PrintedPlan, cut_at_zero
 from sdv_plausible.privacy.accounting.paper_formulas import paper_entropy_sensitivity, paper_shares
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -70,6 +70,10 @@ def test_noise_is_of_the_printed_scales():
     assert [call.scale for call in calls[2:]] == pytest.approx([1 / shares.counts] * 2)
     assert [entry.name for entry in ledger.entries] == ["size", "structure", "tables"]
     assert 1.0 < ledger.total() < 2 * 2.32  # exact composition of what Theorem 3 gives 2.32 twice
+    assert cut_at_zero(np.array([-1.5, 0.0, 2.0])).tolist() == [0, 0, 2]
+    _, ledger, calls = learn(200, math.inf)
+    assert not calls
+    assert not ledger.claims_privacy
 
 
 def test_the_least_noisy_number_asks_for_entropies_and_one_less_does_not(monkeypatch):
@@ -99,12 +103,6 @@ def test_tables_are_drawn_after_an_even_prior(monkeypatch):
     assert priors == [([0.5] * 2, 1.0), (pytest.approx([1 / 3] * 3), 1.0)]
 
 
-def test_without_noise_nothing_is_claimed():
-    _, ledger, calls = learn(200, math.inf)
-    assert not calls
-    assert not ledger.claims_privacy
-
-
 def test_words_and_neighbours_are_checked():
     with pytest.raises(ValueError, match="calibrated"):
         PaperNetwork(noise="printed")
@@ -117,8 +115,3 @@ def test_words_and_neighbours_are_checked():
     replaced = ModelBudget(epsilon=1.0, delta=DELTA, neighbours=Neighbours.parse("replace_one", None))
     with pytest.raises(ValueError, match=r"single rows .* beside neighbours \('replace_one'\)"):
         PrintedPlan.make(3, replaced, learns_structure=True)
-
-
-def test_counts_and_prior():
-    assert cut_at_zero(np.array([-1.5, 0.0, 2.0])).tolist() == [0, 0, 2]
-    assert uniform_prior(4, 1.0).sum() == 1

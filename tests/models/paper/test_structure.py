@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.models.paper.entropies import count_entropies
 from sdv_plausible.models.paper.structure import cfs_merit, check_structure, correlation_feature_selection
-from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.table.columns.domain import Attribute, Domain
 
 
@@ -47,25 +45,12 @@ def test_the_search_bounds_the_number_of_parents():
         assert max(map(len, bounded)) == most
 
 
-def test_the_order_of_the_columns_does_not_matter():
-    rng = np.random.default_rng(2)
-    correlation, sizes, shuffle = rng.random((5, 5)), np.array([2, 3, 2, 4, 2]), rng.permutation(5)
-    found = correlation_feature_selection(correlation, [np.arange(s) for s in sizes], 20)
-    mixed = correlation[np.ix_(shuffle, shuffle)]
-    moved = correlation_feature_selection(mixed, [np.arange(s) for s in sizes[shuffle]], 20)
-    arcs = {(c, p) for c, ps in enumerate(found) for p in ps}
-    assert {(shuffle[c], shuffle[p]) for c, ps in enumerate(moved) for p in ps} == arcs
-
-
 DOMAIN = Domain(tuple(Attribute(name=n, kind="ordinal", values=(0, 1)) for n in ("a", "b", "c")))
 
 
-def test_given_structures():
+def test_given_structures_are_read_and_bad_ones_named():
     assert check_structure({"c": ["a", "b", "a"], "b": ("a",)}, DOMAIN) == ((), (0,), (0, 1))
     assert check_structure({}, DOMAIN) == ((), (), ())
-
-
-def test_bad_structures():
     for structure, rule in (
         ({"z": ["a"]}, r"structure names \['z'\]"),
         ({"a": ["z"]}, r"structure names \['z'\]"),
@@ -75,18 +60,3 @@ def test_bad_structures():
     ):
         with pytest.raises(ValueError, match=rule):
             check_structure(structure, DOMAIN)
-
-
-def test_cfs_finds_the_parents_and_avoids_redundant_ones():
-    rng = np.random.default_rng(1)
-    a = rng.integers(0, 4, 5000)
-    codes = np.stack([a, a, (a + rng.integers(0, 2, 5000)) % 4, rng.integers(0, 3, 5000)], axis=1)
-    table = count_entropies(CodeArray(codes, (4, 4, 4, 3)), (4, 4, 4, 3), [np.arange(4)] * 3 + [np.arange(3)])
-    correlation = table.correlation()
-    assert correlation[0, 1] == pytest.approx(1)
-    assert correlation[3, 0] < 0.01
-    both, one = cfs_merit(correlation, 2, [0, 1]), cfs_merit(correlation, 2, [0])
-    assert both == pytest.approx(one)  # a copy of a parent adds nothing
-    parents = correlation_feature_selection(correlation, [np.arange(4)] * 3 + [np.arange(3)], max_cost=100)
-    assert sum(len(p) for p in parents[:3]) >= 2
-    assert parents[3] == () or all(correlation[3, p] < 0.01 for p in parents[3])
