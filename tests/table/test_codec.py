@@ -375,23 +375,20 @@ def test_planted_bins_taken_for_single_values_are_seen():
     assert not np.array_equal(found, decoded_plainly(attribute, codes, Coins.from_seed(1)))
 
 
-@pytest.mark.parametrize(
-    ("attribute", "fits", "odd"),
-    [
+def test_many_values_are_checked_as_each_one():
+    for attribute, fits, odd in (
         (Attribute(name="x", kind="integer", lower=(0, 5), upper=(4, 9)), [0, 9, 7.0], [10, -1, 2.5, "a", None]),
         (Attribute(name="x", kind="float", lower=(0.0,), upper=(9.0,), decimals=1, nullable=True), [0.1, 9, None], [9.5, "a"]),
         (Attribute(name="x", kind="float", lower=(0.0,), upper=(9.0,), values=("N",)), [0.123, "N"], ["M", 10.0]),
         (Attribute(name="x", kind="categorical", values=("a", "b")), ["a", "b", "a"], ["c", None]),
-    ],
-)  # fmt: skip
-def test_many_values_are_checked_as_each_one(attribute, fits, odd):
-    one = Codec(Domain((attribute,)))
-    each = [one.encode_value("x", value) for value in fits]
-    for dtype in (object, None):
-        assert one.check_values("x", pd.Series(fits, dtype=dtype)).tolist() == each
-    for value in odd:
-        with pytest.raises(ValueError, match="column 'x'") as alone:
-            one.check_value("x", value)
-        with pytest.raises(ValueError, match="column 'x'") as together:
-            one.check_values("x", pd.Series([*fits, value], dtype=object))
-        assert str(together.value) == str(alone.value)
+    ):  # fmt: skip
+        one = Codec(Domain((attribute,)))
+        each = [one.encode_value("x", value) for value in fits]
+        for dtype in (object, None):
+            assert one.check_values("x", pd.Series(fits, dtype=dtype)).tolist() == each
+        for value in odd:
+            with pytest.raises(ValueError, match="column 'x'") as alone:
+                one.check_value("x", value)
+            with pytest.raises(ValueError, match="column 'x'") as together:
+                one.check_values("x", pd.Series([*fits, value], dtype=object))
+            assert str(together.value) == str(alone.value)
