@@ -38,10 +38,10 @@ PIECES = 70
 
 
 def tables(source, folder, *, kept):
-    if not kept:
-        return [found.ravel().tolist() for found in SourceCounts(source, CODER, NAMES).tables(SETS)]
-    folder.mkdir()
-    return [found.ravel().tolist() for found in keep_codes(source, CODER, NAMES, folder).tables(SETS)]
+    if kept:
+        folder.mkdir()
+    counts = keep_codes(source, CODER, NAMES, folder) if kept else SourceCounts(source, CODER, NAMES)
+    return [found.ravel().tolist() for found in counts.tables(SETS)]
 
 
 @pytest.mark.parametrize("kept", [False, True])

@@ -340,9 +340,8 @@ def decoded_plainly(attribute, codes, coins):
     if len(wide):
         draw, zone = column._draw if attribute.rounding is None else column._draw_rounded, attribute.time_zone
         first, last = on_clocks(low[wide], zone), on_clocks(high[wide], zone)  # dates as clocks show them
-        numbers[wide] = np.clip(
-            from_clocks(draw(first, np.maximum(first, last), coins), zone), low[wide], high[wide]
-        )
+        drawn = from_clocks(draw(first, np.maximum(first, last), coins), zone)
+        numbers[wide] = np.clip(drawn, low[wide], high[wide])
     if attribute.kind == "datetime":
         return column._write_dates(np.where(missing, np.iinfo(np.int64).min, numbers))
     if attribute.kind == "float" and attribute.decimals is not None:
@@ -365,11 +364,8 @@ def test_numbers_are_decoded_as_before(attribute, seed):
 
 
 def test_planted_bins_taken_for_single_values_are_seen():
-    attribute, codes = (
-        Attribute(name="x", kind="integer", lower=(0, 10), upper=(9, 10)),
-        np.zeros(60, dtype=int),
-    )
-    column = ColumnCodec(attribute)
+    attribute = Attribute(name="x", kind="integer", lower=(0, 10), upper=(9, 10))
+    column, codes = ColumnCodec(attribute), np.zeros(60, dtype=int)
     column._wide[:] = False
     found = column._decode_numbers(codes, Coins.from_seed(1))
     assert not np.array_equal(found, decoded_plainly(attribute, codes, Coins.from_seed(1)))

@@ -113,12 +113,7 @@ def check_alone(folder, rows, more, place, read):
 
 
 @settings(max_examples=25)
-@given(
-    rows=st.lists(records, max_size=5),
-    more=records,
-    place=st.integers(0, 5),
-    block=st.sampled_from([1, 2, 3, 1000]),
-)
+@given(st.lists(records, max_size=5), records, st.integers(0, 5), st.sampled_from([1, 2, 3, 1000]))
 def test_no_row_has_a_say_in_how_another_is_read(tmp_path_factory, rows, more, place, block):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_files, "BLOCK", block)
